@@ -1,0 +1,3 @@
+//! The `cuebook` command.
+
+fn main() {}

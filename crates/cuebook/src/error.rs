@@ -1,0 +1,213 @@
+//! Typed errors with stable codes.
+//!
+//! ```text
+//! Error
+//! ├── PromptNotFoundError       no place offers this id; carries the nearest names
+//! ├── PromptConflictError       several places offer it and nobody has chosen; carries the candidates
+//! ├── PromptReadError           a prompt's files cannot be understood
+//! ├── PromptValidationError     variables are missing or of the wrong type; carries all of them
+//! ├── PromptRenderError         the template failed while it ran
+//! ├── PromptApprovalRequired    code of a pack has not been approved, or has changed since
+//! ├── PackError                 a pack's manifest, archive or folder is not acceptable
+//! ├── ConfigError               one of Cuebook's own files (cuebook.toml, resolution.json, …) is wrong
+//! ├── LimitError                a limit was reached
+//! └── IoError                   the file system said no
+//! ```
+//!
+//! Every error has one [`Diagnostic`] (more where several things are wrong at once) with a [`Code`], a place and a
+//! hint, a Rust type to match on, and a JSON form. Errors are made where they are noticed; no stage rewrites another's.
+
+mod code;
+mod diagnostic;
+mod report;
+
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+pub use code::Code;
+pub use diagnostic::{Diagnostic, Severity};
+pub use report::report;
+
+/// The result of nearly everything here.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of error it is: the name under `type` in its JSON form.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No place offers this id.
+    PromptNotFound,
+    /// Several places offer this id and nobody has chosen.
+    PromptConflict,
+    /// A prompt's files cannot be understood.
+    PromptRead,
+    /// Variables are missing or of the wrong type.
+    PromptValidation,
+    /// The template failed while it ran.
+    PromptRender,
+    /// Code of a pack has not been approved.
+    PromptApprovalRequired,
+    /// A pack is not acceptable.
+    Pack,
+    /// One of Cuebook's own files is wrong.
+    Config,
+    /// A limit was reached.
+    Limit,
+    /// The file system said no.
+    Io,
+}
+
+impl ErrorKind {
+    /// The name that scripts and other languages know it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            ErrorKind::PromptNotFound => "PromptNotFoundError",
+            ErrorKind::PromptConflict => "PromptConflictError",
+            ErrorKind::PromptRead => "PromptReadError",
+            ErrorKind::PromptValidation => "PromptValidationError",
+            ErrorKind::PromptRender => "PromptRenderError",
+            ErrorKind::PromptApprovalRequired => "PromptApprovalRequired",
+            ErrorKind::Pack => "PackError",
+            ErrorKind::Config => "ConfigError",
+            ErrorKind::Limit => "LimitError",
+            ErrorKind::Io => "IoError",
+        }
+    }
+}
+
+/// An error of any stage.
+#[derive(Debug, Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Debug, Clone)]
+struct Inner {
+    kind: ErrorKind,
+    diagnostics: Vec<Diagnostic>,
+    fields: Map<String, Value>,
+}
+
+impl Error {
+    /// An error with its one finding.
+    pub fn new(kind: ErrorKind, diagnostic: Diagnostic) -> Error {
+        Error(Box::new(Inner { kind, diagnostics: vec![diagnostic], fields: Map::new() }))
+    }
+
+    /// Adds a further finding of the same error.
+    pub fn and(mut self, diagnostic: Diagnostic) -> Error {
+        self.0.diagnostics.push(diagnostic);
+        self
+    }
+
+    /// Adds something that the error carries: it stands beside `message` in the JSON form.
+    pub fn with(mut self, name: &str, value: impl serde::Serialize) -> Error {
+        let value = serde_json::to_value(value).unwrap_or(Value::Null);
+        self.0.fields.insert(name.to_owned(), value);
+        self
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The code of its first finding.
+    pub fn code(&self) -> Code {
+        self.diagnostic().code
+    }
+
+    /// Its first finding.
+    pub fn diagnostic(&self) -> &Diagnostic {
+        &self.0.diagnostics[0]
+    }
+
+    /// All its findings.
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        &self.0.diagnostics
+    }
+
+    /// All its findings, for `check`.
+    pub fn into_diagnostics(self) -> Vec<Diagnostic> {
+        self.0.diagnostics
+    }
+
+    /// Something that the error carries, by name.
+    pub fn field(&self, name: &str) -> Option<&Value> {
+        self.0.fields.get(name)
+    }
+
+    /// The document that a script gets: `{"status": "error", "error": {…}}`.
+    pub fn to_json(&self) -> Value {
+        let mut error = Map::new();
+        error.insert("type".into(), json!(self.kind().name()));
+        error.extend(self.diagnostic().to_json());
+        if self.0.diagnostics.len() > 1 {
+            let all = self.0.diagnostics.iter().map(|d| Value::Object(d.to_json())).collect();
+            error.insert("diagnostics".into(), Value::Array(all));
+        }
+        error.extend(self.0.fields.clone());
+        json!({"status": "error", "error": error})
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind().name(), self.diagnostic())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The names nearest to a misspelt one, best first, for hints.
+pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<String> {
+    let wanted_lower = wanted.to_lowercase();
+    let mut scored: Vec<(f64, &str)> = names
+        .into_iter()
+        .filter_map(|name| {
+            let lower = name.to_lowercase();
+            let score = strsim::jaro_winkler(&wanted_lower, &lower);
+            let contained =
+                wanted.len() >= 3 && (lower.contains(&wanted_lower) || wanted_lower.contains(&lower));
+            (score >= 0.8 || contained).then_some((score, name))
+        })
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    scored.dedup_by(|a, b| a.1 == b.1);
+    scored.into_iter().take(3).map(|(_, name)| name.to_owned()).collect()
+}
+
+/// `did you mean …?` for the nearest names, if there are any.
+pub fn did_you_mean(nearest: &[String]) -> Option<String> {
+    let quoted: Vec<String> = nearest.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.as_slice() {
+        [] => None,
+        [one] => Some(format!("did you mean {one}?")),
+        [first @ .., last] => Some(format!("did you mean {} or {last}?", first.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_names_come_best_first_and_unlike_ones_not_at_all() {
+        let names = ["general_system", "coding_system", "memory_update"];
+        assert_eq!(nearest("general_sytem", names), ["general_system"]);
+        assert_eq!(nearest("system", names), ["coding_system", "general_system"]);
+        assert!(nearest("zebra", names).is_empty());
+    }
+
+    #[test]
+    fn every_code_has_its_page_and_its_own_name() {
+        let mut names: Vec<&str> = Code::ALL.iter().map(|code| code.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Code::ALL.len(), "two codes share a name");
+        for code in Code::ALL {
+            let heading = format!("# {code}: {}", code.name());
+            assert!(code.page().starts_with(&heading), "the page of {code} does not begin with `{heading}`");
+            assert!(code.page().contains("## What to do"), "the page of {code} does not say what to do");
+        }
+    }
+}

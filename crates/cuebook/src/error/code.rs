@@ -1,0 +1,119 @@
+//! The list of codes. A code is stable: it is never reused, and its page says what it means and what to do.
+//!
+//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render.
+
+use std::fmt;
+
+use super::Severity;
+
+macro_rules! codes {
+    ($($code:ident $variant:ident $name:literal $severity:ident $summary:literal)*) => {
+        /// What kind of finding it is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Code {
+            $(#[doc = concat!("`", stringify!($code), "` ", $summary, ".")] $variant,)*
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &[Code] = &[$(Code::$variant,)*];
+
+            /// The code itself, as in `CB101`.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Code::$variant => stringify!($code),)* }
+            }
+
+            /// The rule's name, as in `prompt-not-found`.
+            pub fn name(self) -> &'static str {
+                match self { $(Code::$variant => $name,)* }
+            }
+
+            /// What it means, in one sentence.
+            pub fn summary(self) -> &'static str {
+                match self { $(Code::$variant => $summary,)* }
+            }
+
+            /// How bad it is unless the finding says otherwise.
+            pub fn severity(self) -> Severity {
+                match self { $(Code::$variant => Severity::$severity,)* }
+            }
+
+            /// Its page: what it means, an example, and what to do.
+            pub fn page(self) -> &'static str {
+                match self { $(Code::$variant => include_str!(concat!("pages/", stringify!($code), ".md")),)* }
+            }
+        }
+    };
+}
+
+codes! {
+    CB101 PromptNotFound "prompt-not-found" Error "No place of the library offers the id"
+    CB102 PromptConflict "prompt-conflict" Error "Several places offer the same id and nobody has chosen between them"
+    CB103 StaleResolution "stale-resolution" Error "A recorded choice no longer fits what the library holds"
+    CB104 InvalidId "invalid-id" Error "What was given is neither a prompt id nor a path"
+    CB105 BadConfig "bad-config" Error "`cuebook.toml` cannot be understood"
+    CB106 BadVocab "bad-vocab" Error "A vocabulary file cannot be understood"
+    CB107 BadResolution "bad-resolution-file" Error "`resolution.json` cannot be understood"
+    CB108 BadDefaults "bad-defaults-file" Error "`defaults.json` cannot be understood"
+    CB109 BadAgent "bad-agent-file" Error "An `agent.json` cannot be understood"
+    CB110 Unreadable "unreadable-file" Error "A file or folder cannot be read"
+    CB111 NoTemplate "no-template" Error "A prompt's folder holds neither a template nor a prompt.py"
+    CB112 FileTooLarge "file-too-large" Error "A file is larger than the limit"
+    CB113 NotUtf8 "not-utf8" Error "A file is not UTF-8"
+    CB114 WriteFailed "write-failed" Error "A file could not be written"
+    CB115 UnknownSource "unknown-source" Error "The chosen source is not one of the candidates"
+    CB201 BadManifest "bad-pack-manifest" Error "A field of pack.json is wrong"
+    CB202 MissingPackPrompt "pack-prompt-missing" Error "A pack lists a prompt, partial or provider that it does not contain"
+    CB203 UnlistedPackPrompt "pack-prompt-unlisted" Warning "A pack contains a prompt that its manifest does not list"
+    CB204 ArchiveRefused "archive-refused" Error "An archive holds something that Cuebook will not unpack"
+    CB205 PackNotFound "pack-not-found" Error "No installed pack has this id"
+    CB206 PackExists "pack-exists" Error "A pack of this id is installed already"
+    CB207 ApprovalRequired "approval-required" Error "A pack brings code that nobody has approved"
+    CB208 ConfirmationNeeded "confirmation-needed" Error "A step needs a yes and there is nobody to ask"
+    CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
+    CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
+    CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"
+    CB304 TemplateSyntax "template-syntax" Error "A template is not valid Jinja2"
+    CB305 MissingTemplate "missing-template" Error "The template that METADATA names does not exist"
+    CB306 MissingInclude "missing-include" Error "An included, imported or extended template does not exist"
+    CB307 IncludeCycle "include-cycle" Error "Templates include or extend each other in a circle"
+    CB308 MissingParent "missing-parent" Error "The prompt that METADATA extends does not exist"
+    CB309 ParentCycle "parent-cycle" Error "Prompts extend each other in a circle"
+    CB310 UnknownBlock "unknown-block" Warning "A block overrides nothing, because no parent has it"
+    CB311 ByteOrderMark "byte-order-mark" Warning "A file begins with a byte-order mark"
+    CB312 CarriageReturns "carriage-returns" Note "A file has Windows line ends"
+    CB313 IdMismatch "id-mismatch" Error "METADATA names another id than the folder"
+    CB314 BadDefault "bad-default" Error "A default value does not have its variable's type"
+    CB315 UnknownKey "unknown-key" Warning "A definition has a key that Cuebook does not know"
+    CB316 UnknownFilter "unknown-filter" Error "A template uses a filter, test or function that does not exist"
+    CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
+    CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
+    CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"
+    CB404 UnknownVariable "unknown-variable" Error "A value was given for a variable that the prompt does not have"
+    CB405 HooksUnavailable "hooks-unavailable" Error "The prompt has hooks, and nothing here can run them"
+    CB406 ProviderUnavailable "provider-unavailable" Error "The prompt needs a pack's variables, and nothing here can run their provider"
+    CB407 BadInput "bad-input" Error "A value on the command line or in a variables file cannot be understood"
+    CB501 RenderFailed "render-failed" Error "An operation in the template failed"
+    CB502 UndefinedValue "undefined-value" Error "The template needs a value that is not there"
+    CB503 OutputTooLarge "output-too-large" Error "The rendered text is longer than the prompt's limit"
+    CB504 OutOfFuel "out-of-fuel" Error "The template ran for too long"
+    CB505 TooDeep "too-deep" Error "Templates are nested too deeply"
+    CB506 ValueTooLarge "value-too-large" Error "A value grew too large while the template ran"
+}
+
+impl Code {
+    /// The code with this number (`CB101`) or name (`prompt-not-found`), whatever the case.
+    pub fn find(text: &str) -> Option<Code> {
+        Code::ALL
+            .iter()
+            .copied()
+            .find(|code| code.as_str().eq_ignore_ascii_case(text) || code.name().eq_ignore_ascii_case(text))
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

@@ -1,0 +1,5 @@
+//! Cuebook: a prompt engine.
+
+pub mod error;
+pub mod files;
+pub mod source;
