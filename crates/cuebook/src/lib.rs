@@ -2,4 +2,10 @@
 
 pub mod error;
 pub mod files;
+pub mod prompt;
+pub mod render;
 pub mod source;
+pub mod template;
+pub mod variables;
+
+pub use variables::Variables;

@@ -15,6 +15,8 @@ pub struct Source {
     name: String,
     text: String,
     file: OffsetMap,
+    /// The line of the file on which the text begins; more than 1 for a text inside another file.
+    first_line: usize,
     byte_order_mark: bool,
     carriage_returns: bool,
 }
@@ -28,7 +30,22 @@ impl Source {
         let carriage_returns = raw.contains('\r');
         let (text, file) =
             if byte_order_mark || carriage_returns { normalise(&raw) } else { (raw, OffsetMap::default()) };
-        Arc::new(Source { name: name.into(), text, file, byte_order_mark, carriage_returns })
+        Arc::new(Source { name: name.into(), text, file, first_line: 1, byte_order_mark, carriage_returns })
+    }
+
+    /// A text that stands inside another source as it is, such as a template in a Python string: its places are places
+    /// of the outer file. Columns on its first line count from the beginning of the text.
+    pub fn inside(outer: &Source, range: Range<usize>) -> Arc<Source> {
+        let mut file = OffsetMap::default();
+        file.skip(0, outer.file_range(range.clone()).start);
+        Arc::new(Source {
+            name: outer.name.clone(),
+            text: outer.text[range.clone()].to_owned(),
+            file,
+            first_line: outer.line_column(range.start).0,
+            byte_order_mark: false,
+            carriage_returns: false,
+        })
     }
 
     /// The name for people: a path relative to the project's root where there is one, with `/` between the parts.
@@ -60,7 +77,12 @@ impl Source {
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
         let before = &self.text[..floor_char_boundary(&self.text, offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        (before.matches('\n').count() + self.first_line, before[line_start..].chars().count() + 1)
+    }
+
+    /// The line of the file on which the text begins.
+    pub fn first_line(&self) -> usize {
+        self.first_line
     }
 
     /// A place in this source.

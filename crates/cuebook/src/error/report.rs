@@ -65,7 +65,7 @@ fn snippet<'d>(
         end = text[end..].find('\n').map_or(end, |newline| end + newline);
         end = text[(end + 1).min(text.len())..].find('\n').map_or(text.len(), |newline| end + 1 + newline);
     }
-    let first_number = text[..start].matches('\n').count() + 1;
+    let first_number = text[..start].matches('\n').count() + place.source().first_line();
     let span = range.start - start..first_line.max(range.start) - start;
     let annotation = kind.span(span).label(label);
     Snippet::source(&text[start..end]).path(place.file()).line_start(first_number).annotation(annotation)

@@ -1,0 +1,317 @@
+//! What a prompt is, whatever dialect it was written in.
+//!
+//! These types are what the read stage gives and the later stages take. They hold data and answer simple questions; they
+//! read no files and run nothing.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::source::{Place, Source};
+
+/// The notation that a prompt was written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// A folder with `template.md`, `prompt.py` or both.
+    Template,
+}
+
+impl Dialect {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Dialect::Template => "template",
+        }
+    }
+}
+
+/// A definition: everything about a prompt except the values of one render.
+#[derive(Debug)]
+pub struct Prompt {
+    /// Its id, which is the name of its folder.
+    pub id: String,
+    /// The notation that it was written in.
+    pub dialect: Dialect,
+    /// The place that offers it, as in `user_data/shared/prompts/greeting`.
+    pub source: String,
+    /// Its description of itself.
+    pub metadata: Metadata,
+    /// Its variables, with those of its parents.
+    pub variables: Vec<Variable>,
+    /// What its hooks may do.
+    pub permissions: Permissions,
+    /// How far it may go.
+    pub limits: Limits,
+    /// Its template.
+    pub template: Arc<Source>,
+    /// Functions in its `prompt.py` that run before or after the template.
+    pub hooks: Vec<Hook>,
+}
+
+impl Prompt {
+    /// A declared variable by name.
+    pub fn variable(&self, name: &str) -> Option<&Variable> {
+        self.variables.iter().find(|variable| variable.name == name)
+    }
+
+    /// The definition as scripts see it.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "id": self.id,
+            "name": self.metadata.name,
+            "version": self.metadata.version,
+            "type": self.metadata.kind,
+            "dialect": self.dialect.as_str(),
+            "source": self.source,
+            "extends": self.metadata.extends,
+            "template": self.metadata.template,
+            "template_file": self.template.name(),
+            "description": self.metadata.description,
+            "metadata": self.metadata.extra,
+            "variables": {
+                "required": self.declared(Need::Required),
+                "optional": self.declared(Need::Optional),
+                "custom": self.declared(Need::Custom),
+            },
+            "permissions": self.permissions.to_json(),
+            "limits": self.limits.to_json(),
+            "hooks": self.hooks.iter().map(|hook| hook.name.as_str()).collect::<Vec<_>>(),
+        })
+    }
+
+    fn declared(&self, need: Need) -> Vec<Json> {
+        self.variables.iter().filter(|variable| variable.need == need).map(Variable::to_json).collect()
+    }
+}
+
+/// What a prompt says of itself.
+#[derive(Debug, Clone)]
+pub struct Metadata {
+    /// The name for people.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Its type, as in `system` or `planning`.
+    pub kind: String,
+    /// The id of the prompt whose variables it inherits.
+    pub extends: Option<String>,
+    /// The template's file name; `None` if the template is in `prompt.py`.
+    pub template: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Whatever else the author noted: `author`, `tags` and the like.
+    pub extra: Map<String, Json>,
+}
+
+impl Metadata {
+    /// Its tags.
+    pub fn tags(&self) -> impl Iterator<Item = &str> {
+        self.extra.get("tags").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str)
+    }
+}
+
+/// How much a variable is needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Need {
+    /// The caller must give it.
+    Required,
+    /// Has a default, or comes from the system.
+    Optional,
+    /// A point at which users of the prompt adapt it.
+    Custom,
+}
+
+impl Need {
+    /// Its name, which is the key in `VARIABLES`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Need::Required => "required",
+            Need::Optional => "optional",
+            Need::Custom => "custom",
+        }
+    }
+}
+
+/// A declared input.
+#[derive(Debug, Clone)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// How much it is needed.
+    pub need: Need,
+    /// What its values look like.
+    pub kind: Type,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Its value if no other layer has one.
+    pub default: Option<Json>,
+    /// Whether the system supplies it.
+    pub from_system: bool,
+    /// Where it is declared.
+    pub place: Option<Place>,
+    /// The parent that declares it, if it is inherited.
+    pub inherited_from: Option<String>,
+}
+
+impl Variable {
+    /// The declaration as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(self.name));
+        object.insert("type".into(), json!(self.kind.as_str()));
+        if let Some(description) = &self.description {
+            object.insert("description".into(), json!(description));
+        }
+        if let Some(default) = &self.default {
+            object.insert("default".into(), default.clone());
+        }
+        if self.from_system {
+            object.insert("source".into(), json!("system"));
+        }
+        if let Some(parent) = &self.inherited_from {
+            object.insert("inherited_from".into(), json!(parent));
+        }
+        Json::Object(object)
+    }
+}
+
+/// What the values of a variable look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Type {
+    /// Text.
+    String,
+    /// A whole number.
+    Integer,
+    /// Any number.
+    Number,
+    /// `true` or `false`.
+    Boolean,
+    /// A list.
+    List,
+    /// Names and values.
+    Object,
+    /// Whatever.
+    #[default]
+    Any,
+}
+
+impl Type {
+    /// Every type.
+    pub const ALL: [Type; 7] =
+        [Type::String, Type::Integer, Type::Number, Type::Boolean, Type::List, Type::Object, Type::Any];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Type::String => "string",
+            Type::Integer => "integer",
+            Type::Number => "number",
+            Type::Boolean => "boolean",
+            Type::List => "list",
+            Type::Object => "object",
+            Type::Any => "any",
+        }
+    }
+
+    /// The type with this name.
+    pub fn from_name(name: &str) -> Option<Type> {
+        Type::ALL.into_iter().find(|kind| kind.as_str() == name)
+    }
+
+    /// Whether a JSON value has this type.
+    pub fn admits(self, value: &Json) -> bool {
+        match self {
+            Type::String => value.is_string(),
+            Type::Integer => value.is_i64() || value.is_u64(),
+            Type::Number => value.is_number(),
+            Type::Boolean => value.is_boolean(),
+            Type::List => value.is_array(),
+            Type::Object => value.is_object(),
+            Type::Any => true,
+        }
+    }
+}
+
+/// What the hooks of a prompt may do. Nothing is granted unless declared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Permissions {
+    /// Read files of the workspace.
+    pub read_file: bool,
+    /// Make HTTP requests.
+    pub http_request: bool,
+    /// Call a language model.
+    pub llm_call: bool,
+    /// Read the session's state.
+    pub session_state: bool,
+}
+
+impl Permissions {
+    /// The names, in the order of the declaration.
+    pub const NAMES: [&str; 4] = ["read_file", "http_request", "llm_call", "session_state"];
+
+    /// Grants or refuses one by name; `false` if there is no such permission.
+    pub fn set(&mut self, name: &str, granted: bool) -> bool {
+        let field = match name {
+            "read_file" => &mut self.read_file,
+            "http_request" => &mut self.http_request,
+            "llm_call" => &mut self.llm_call,
+            "session_state" => &mut self.session_state,
+            _ => return false,
+        };
+        *field = granted;
+        true
+    }
+
+    /// Those that are granted.
+    pub fn granted(&self) -> Vec<&'static str> {
+        let flags = [self.read_file, self.http_request, self.llm_call, self.session_state];
+        Self::NAMES.into_iter().zip(flags).filter_map(|(name, granted)| granted.then_some(name)).collect()
+    }
+
+    /// The permissions as scripts see them.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "read_file": self.read_file,
+            "http_request": self.http_request,
+            "llm_call": self.llm_call,
+            "session_state": self.session_state,
+        })
+    }
+}
+
+/// How far a prompt may go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Limits {
+    /// Seconds that its hooks may take.
+    pub max_execution_time: f64,
+    /// Characters that the rendered text may have.
+    pub max_output_size: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { max_execution_time: 5.0, max_output_size: 50_000 }
+    }
+}
+
+impl Limits {
+    /// The limits as scripts see them.
+    pub fn to_json(&self) -> Json {
+        let time = if self.max_execution_time.fract() == 0.0 {
+            json!(self.max_execution_time as i64)
+        } else {
+            json!(self.max_execution_time)
+        };
+        json!({"max_execution_time": time, "max_output_size": self.max_output_size})
+    }
+}
+
+/// A function in `prompt.py` that takes part in a render.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    /// `pre_render` or `post_render`.
+    pub name: String,
+    /// Where it is defined.
+    pub place: Place,
+}

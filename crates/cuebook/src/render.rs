@@ -1,0 +1,11 @@
+//! Render: from a prompt and a scope to attributed text.
+//!
+//! [`Rendered`] is what travels on; strings, segments and explanations are projections of it.
+
+mod origin;
+mod rendered;
+mod segment;
+
+pub use origin::{Origin, Shown};
+pub use rendered::{Rendered, Span};
+pub use segment::{Segment, SegmentKind};

@@ -1,0 +1,118 @@
+//! Attributed text: one string, and spans that cover it without gaps.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::{Origin, Segment, Shown};
+use crate::template::jinja::Output;
+use crate::template::sink::{Piece, Writer};
+use crate::template::unit::Unit;
+use crate::variables::Scope;
+
+/// A rendered prompt: its text, and where every byte of it came from.
+///
+/// The origins are kept in the form in which they were recorded and joined with files, variables and layers when somebody
+/// asks, so that a render which nobody asks about does not pay for the answer.
+#[derive(Debug)]
+pub struct Rendered {
+    text: String,
+    pieces: Vec<Piece>,
+    units: Arc<Vec<Unit>>,
+    scope: Arc<Scope>,
+}
+
+/// A run of text with one origin.
+#[derive(Debug, Clone)]
+pub struct Span {
+    /// Its bytes in the text.
+    pub range: Range<usize>,
+    /// Where they came from.
+    pub origin: Origin,
+}
+
+impl Rendered {
+    pub(crate) fn new(output: Output, scope: Arc<Scope>) -> Rendered {
+        Rendered { text: output.text, pieces: output.pieces, units: output.units, scope }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text alone.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+
+    /// The values that it was rendered with.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// The spans, in order. They cover the text without gaps and without overlap.
+    pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
+        (0..self.pieces.len()).map(|index| self.span(index))
+    }
+
+    /// The span that holds a byte of the text.
+    pub fn span_at(&self, offset: usize) -> Option<Span> {
+        if offset >= self.text.len() {
+            return None;
+        }
+        let index = self.pieces.partition_point(|piece| piece.start as usize <= offset);
+        index.checked_sub(1).map(|index| self.span(index))
+    }
+
+    fn span(&self, index: usize) -> Span {
+        let piece = self.pieces[index];
+        let start = piece.start as usize;
+        let end = self.pieces.get(index + 1).map_or(self.text.len(), |next| next.start as usize);
+        let origin = match piece.writer {
+            Writer::Literal { unit, offset } => {
+                let unit = &self.units[unit as usize];
+                let offset = offset as usize;
+                Origin::Literal {
+                    source: unit.source().clone(),
+                    range: unit.source_range(offset..offset + (end - start)),
+                }
+            }
+            Writer::Value { unit, offset } => self.value_origin(&self.units[unit as usize], offset),
+            Writer::Frame { frame } => Origin::Frame { name: frame.to_string() },
+        };
+        Span { range: start..end, origin }
+    }
+
+    fn value_origin(&self, unit: &Unit, mark: u32) -> Origin {
+        let Some(emission) = unit.emission(mark) else {
+            return Origin::Value { shown: Vec::new(), emitted: unit.source().place(0..0) };
+        };
+        let shown = emission
+            .paths
+            .iter()
+            .map(|path| {
+                let root = path.split(['.', '[']).next().unwrap_or(path);
+                Shown { path: path.clone(), layer: self.scope.layer(root) }
+            })
+            .collect();
+        Origin::Value { shown, emitted: unit.source().place(emission.range.clone()) }
+    }
+
+    /// The text in segments: literals and interpolated values.
+    pub fn segments(&self) -> Vec<Segment> {
+        Segment::of(self)
+    }
+
+    /// The text with its spans, as scripts see it. Offsets are bytes of UTF-8.
+    pub fn to_json(&self) -> Json {
+        let spans: Vec<Json> = self
+            .spans()
+            .map(|span| {
+                json!({"start": span.range.start, "end": span.range.end, "origin": span.origin.to_json()})
+            })
+            .collect();
+        json!({"text": self.text, "spans": spans, "tools": []})
+    }
+}

@@ -1,0 +1,53 @@
+//! Attributed text as segments: the projection that keeps only who wrote what.
+
+use serde::Serialize;
+
+use super::{Origin, Rendered};
+
+/// Who wrote a segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SegmentKind {
+    /// An author, or the engine on an author's behalf.
+    Literal,
+    /// A value.
+    Interp,
+}
+
+/// A run of text with one writer. Neighbouring literals are one segment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Segment {
+    /// Who wrote it.
+    pub kind: SegmentKind,
+    /// Its text.
+    pub text: String,
+    /// The variable that shows in it; several are joined by commas; `null` for literals and for computed text.
+    pub source: Option<String>,
+    /// Whether the variable is declared strict.
+    pub strict: bool,
+}
+
+impl Segment {
+    pub(super) fn of(rendered: &Rendered) -> Vec<Segment> {
+        let mut segments: Vec<Segment> = Vec::new();
+        for span in rendered.spans() {
+            let text = &rendered.text()[span.range];
+            let (kind, source) = match span.origin {
+                Origin::Literal { .. } | Origin::Frame { .. } => (SegmentKind::Literal, None),
+                Origin::Value { shown, .. } => {
+                    let paths: Vec<String> = shown.into_iter().map(|shown| shown.path).collect();
+                    (SegmentKind::Interp, (!paths.is_empty()).then(|| paths.join(", ")))
+                }
+                Origin::Rich { input, .. } => (SegmentKind::Interp, Some(input)),
+                Origin::Hook { function, .. } => (SegmentKind::Interp, Some(function)),
+            };
+            match segments.last_mut() {
+                Some(last) if last.kind == SegmentKind::Literal && kind == SegmentKind::Literal => {
+                    last.text.push_str(text);
+                }
+                _ => segments.push(Segment { kind, text: text.to_owned(), source, strict: false }),
+            }
+        }
+        segments
+    }
+}

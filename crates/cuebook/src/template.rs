@@ -1,0 +1,9 @@
+//! Template engines: a template and a scope in, attributed text out.
+//!
+//! Every engine writes into one [`sink::Sink`] and tells it, for each piece, whether the author wrote it or a value did.
+//! That is the only place where the difference is known for certain; no later stage may look at the text to guess it. An
+//! engine that cannot tell says "value".
+
+pub mod jinja;
+pub mod sink;
+pub mod unit;

@@ -1,0 +1,553 @@
+//! What a template mentions, known before it is rendered: variables, other templates, blocks, filters.
+//!
+//! The walk also finds, for every place that emits a value, which variables can end up in it: through filters, `set`,
+//! loops, macros and `with`. It follows names, not control flow, so the answer can be wider than what one render does, but
+//! never narrower. The engine's syntax tree is used here and in [`super::instrument`] only, because it has no promise of
+//! stability.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use minijinja::machinery::ast::{self, Expr, Stmt};
+use minijinja::machinery::{self, Span};
+use minijinja::syntax::SyntaxConfig;
+
+/// Everything that a template mentions.
+#[derive(Debug, Default)]
+pub struct Names {
+    /// Reads of variables that the template does not itself define.
+    pub reads: Vec<Read>,
+    /// Other templates.
+    pub references: Vec<Reference>,
+    /// Blocks that it defines.
+    pub blocks: Vec<Block>,
+    /// Filters, tests and functions that it uses.
+    pub callables: Vec<Callable>,
+    /// For each place that emits a value, in order: the paths of the variables that can show there.
+    pub emissions: Vec<Vec<String>>,
+}
+
+/// A read of a variable from outside the template.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Read {
+    /// The variable's name.
+    pub root: String,
+    /// The whole path, as in `user.name` or `tools[].description`.
+    pub path: String,
+    /// Where the template names it.
+    pub range: Range<usize>,
+}
+
+/// How a template uses another one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ReferenceKind {
+    /// `{% include %}`
+    Include,
+    /// `{% extends %}`
+    Extends,
+    /// `{% import %}` and `{% from … import %}`
+    Import,
+}
+
+/// A use of another template.
+#[derive(Debug, Clone)]
+pub struct Reference {
+    /// How it is used.
+    pub kind: ReferenceKind,
+    /// The names, in the order in which they are tried; `None` if they are computed.
+    pub names: Option<Vec<String>>,
+    /// Where.
+    pub range: Range<usize>,
+    /// Whether a missing template is no error.
+    pub optional: bool,
+}
+
+/// A block.
+#[derive(Debug, Clone)]
+pub struct Block {
+    /// Its name.
+    pub name: String,
+    /// Where it is defined.
+    pub range: Range<usize>,
+}
+
+/// What kind of thing is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CallableKind {
+    /// `value|name`
+    Filter,
+    /// `value is name`
+    Test,
+    /// `name(…)`
+    Function,
+}
+
+/// A use of a filter, test or function.
+#[derive(Debug, Clone)]
+pub struct Callable {
+    /// What kind.
+    pub kind: CallableKind,
+    /// Its name.
+    pub name: String,
+    /// Where.
+    pub range: Range<usize>,
+}
+
+impl Names {
+    /// Reads a template. The error is the engine's own syntax error.
+    pub(crate) fn of(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<Names, minijinja::Error> {
+        let tree = machinery::parse(source, name, syntax.clone())?;
+        let mut walk = Walk { source, ..Walk::default() };
+        walk.statement(&tree);
+        if !walk.fed.is_empty() {
+            // What one turn of a loop puts into a namespace, the next can read: walk again, knowing all of it.
+            walk = Walk { source, fed: walk.fed, ..Walk::default() };
+            walk.statement(&tree);
+        }
+        walk.emissions.sort_by_key(|(start, _)| *start);
+        let mut names = walk.names;
+        names.emissions = walk.emissions.into_iter().map(|(_, paths)| paths.into_iter().collect()).collect();
+        Ok(names)
+    }
+}
+
+type Paths = BTreeSet<String>;
+
+#[derive(Default)]
+struct Walk<'s> {
+    names: Names,
+    /// Local names and the variables that feed them, innermost scope last.
+    scopes: Vec<HashMap<String, Paths>>,
+    /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
+    fed: HashMap<String, Paths>,
+    emissions: Vec<(usize, Paths)>,
+    source: &'s str,
+}
+
+/// The span as byte offsets. Lines and columns of the engine are 16 bits wide and not used.
+fn range(span: Span) -> Range<usize> {
+    span.start_offset as usize..span.end_offset as usize
+}
+
+impl Walk<'_> {
+    fn bind(&mut self, target: &Expr<'_>, paths: &Paths) {
+        match target {
+            Expr::Var(var) => self.bind_name(var.id, paths.clone()),
+            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.bind(item, paths)),
+            Expr::List(list) => list.items.iter().for_each(|item| self.bind(item, paths)),
+            // `ns.x = …`: whatever reads the namespace can now show these.
+            Expr::GetAttr(attr) => {
+                if let Expr::Var(var) = &attr.expr {
+                    self.fed.entry(var.id.to_owned()).or_default().extend(paths.iter().cloned());
+                }
+                self.expression(&attr.expr);
+            }
+            other => {
+                self.expression(other);
+            }
+        }
+    }
+
+    fn bind_name(&mut self, name: &str, paths: Paths) {
+        if self.scopes.is_empty() {
+            self.scopes.push(HashMap::new());
+        }
+        if let Some(scope) = self.scopes.last_mut() {
+            scope.entry(name.to_owned()).or_default().extend(paths);
+        }
+    }
+
+    fn local(&self, name: &str) -> Option<&Paths> {
+        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    }
+
+    fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
+        self.scopes.push(HashMap::new());
+        let result = body(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// Walks statements and returns the variables that can show in what they print.
+    fn body(&mut self, statements: &[Stmt<'_>]) -> Paths {
+        let mut shown = Paths::new();
+        for statement in statements {
+            shown.extend(self.statement(statement));
+        }
+        shown
+    }
+
+    fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
+        match statement {
+            Stmt::Template(template) => self.body(&template.children),
+            Stmt::EmitRaw(_) => Paths::new(),
+            Stmt::EmitExpr(emit) => {
+                let paths = self.expression(&emit.expr);
+                self.emissions.push((emit.span().start_offset as usize, paths.clone()));
+                paths
+            }
+            Stmt::ForLoop(each) => {
+                let items: Paths =
+                    self.expression(&each.iter).into_iter().map(|path| format!("{path}[]")).collect();
+                self.scoped(|walk| {
+                    walk.bind(&each.target, &items);
+                    walk.bind_name("loop", Paths::new());
+                    if let Some(filter) = &each.filter_expr {
+                        walk.expression(filter);
+                    }
+                    let mut shown = walk.body(&each.body);
+                    shown.extend(walk.scoped(|walk| walk.body(&each.else_body)));
+                    shown
+                })
+            }
+            Stmt::IfCond(cond) => {
+                self.expression(&cond.expr);
+                let mut shown = self.body(&cond.true_body);
+                shown.extend(self.body(&cond.false_body));
+                shown
+            }
+            Stmt::WithBlock(with) => self.scoped(|walk| {
+                for (target, value) in &with.assignments {
+                    let paths = walk.expression(value);
+                    walk.bind(target, &paths);
+                }
+                walk.body(&with.body)
+            }),
+            Stmt::Set(set) => {
+                let paths = self.expression(&set.expr);
+                self.bind(&set.target, &paths);
+                Paths::new()
+            }
+            Stmt::SetBlock(set) => {
+                let mut paths = self.scoped(|walk| walk.body(&set.body));
+                if let Some(filter) = &set.filter {
+                    paths.extend(self.expression(filter));
+                }
+                self.bind(&set.target, &paths);
+                Paths::new()
+            }
+            Stmt::AutoEscape(escape) => {
+                self.expression(&escape.enabled);
+                self.body(&escape.body)
+            }
+            Stmt::FilterBlock(filter) => {
+                let mut paths = self.scoped(|walk| walk.body(&filter.body));
+                paths.extend(self.expression(&filter.filter));
+                self.emissions.push((filter.span().start_offset as usize, paths.clone()));
+                paths
+            }
+            Stmt::Block(block) => {
+                let range = self.name_range(block.span(), block.name);
+                self.names.blocks.push(Block { name: block.name.to_owned(), range });
+                self.scoped(|walk| {
+                    walk.bind_name("super", Paths::new());
+                    walk.body(&block.body)
+                })
+            }
+            Stmt::Import(import) => {
+                self.reference(ReferenceKind::Import, &import.expr, false);
+                self.bind(&import.name, &Paths::new());
+                Paths::new()
+            }
+            Stmt::FromImport(import) => {
+                self.reference(ReferenceKind::Import, &import.expr, false);
+                for (name, alias) in &import.names {
+                    self.bind(alias.as_ref().unwrap_or(name), &Paths::new());
+                }
+                Paths::new()
+            }
+            Stmt::Extends(extends) => {
+                self.reference(ReferenceKind::Extends, &extends.name, false);
+                Paths::new()
+            }
+            Stmt::Include(include) => {
+                self.reference(ReferenceKind::Include, &include.name, include.ignore_missing);
+                Paths::new()
+            }
+            Stmt::Macro(declared) => {
+                let paths = self.declaration(declared);
+                self.bind_name(declared.name, paths);
+                Paths::new()
+            }
+            Stmt::CallBlock(call) => {
+                let mut paths = self.declaration(&call.macro_decl);
+                paths.extend(self.call(&call.call));
+                self.emissions.push((call.span().start_offset as usize, paths.clone()));
+                paths
+            }
+            Stmt::Do(statement) => {
+                self.call(&statement.call);
+                Paths::new()
+            }
+            Stmt::Continue(_) | Stmt::Break(_) => Paths::new(),
+        }
+    }
+
+    /// Walks a macro and returns the outside variables that can show in what it returns.
+    fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
+        let defaults: Paths = declared.defaults.iter().flat_map(|value| self.expression(value)).collect();
+        self.scoped(|walk| {
+            for argument in &declared.args {
+                walk.bind(argument, &defaults);
+            }
+            for name in ["caller", "varargs", "kwargs", declared.name] {
+                walk.bind_name(name, Paths::new());
+            }
+            walk.body(&declared.body)
+        })
+    }
+
+    fn reference(&mut self, kind: ReferenceKind, name: &Expr<'_>, optional: bool) {
+        let names = match name {
+            Expr::Const(constant) => constant.value.as_str().map(|name| vec![name.to_owned()]),
+            Expr::List(list) => strings(&list.items),
+            Expr::Tuple(tuple) => strings(&tuple.items),
+            _ => None,
+        };
+        if names.is_none() {
+            self.expression(name);
+        }
+        self.names.references.push(Reference { kind, names, range: range(name.span()), optional });
+    }
+
+    /// Walks an expression and returns the variables that can show in its value.
+    fn expression(&mut self, expression: &Expr<'_>) -> Paths {
+        match expression {
+            Expr::Const(_) => Paths::new(),
+            Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_) => self.path(expression),
+            Expr::Slice(slice) => {
+                for bound in [&slice.start, &slice.stop, &slice.step].into_iter().flatten() {
+                    self.expression(bound);
+                }
+                self.expression(&slice.expr)
+            }
+            Expr::UnaryOp(unary) => self.expression(&unary.expr),
+            Expr::BinOp(binary) => {
+                let mut paths = self.expression(&binary.left);
+                paths.extend(self.expression(&binary.right));
+                paths
+            }
+            Expr::Compare(compare) => {
+                let mut paths = self.expression(&compare.expr);
+                for operand in &compare.ops {
+                    paths.extend(self.expression(&operand.expr));
+                }
+                paths
+            }
+            Expr::IfExpr(choice) => {
+                // The condition decides which value shows; it does not show itself.
+                self.expression(&choice.test_expr);
+                let mut paths = self.expression(&choice.true_expr);
+                if let Some(other) = &choice.false_expr {
+                    paths.extend(self.expression(other));
+                }
+                paths
+            }
+            Expr::Filter(filter) => {
+                let mut paths = filter.expr.as_ref().map(|value| self.expression(value)).unwrap_or_default();
+                paths.extend(self.arguments(&filter.args));
+                self.callable(CallableKind::Filter, filter.name, filter.span());
+                // `map` and its kin take the name of a filter or test as a string.
+                if let (
+                    "map" | "select" | "reject" | "selectattr" | "rejectattr",
+                    Some(ast::CallArg::Pos(Expr::Const(constant))),
+                ) = (filter.name, filter.args.get(usize::from(filter.name.ends_with("attr"))))
+                    && let Some(name) = constant.value.as_str()
+                {
+                    let kind = if filter.name == "map" { CallableKind::Filter } else { CallableKind::Test };
+                    self.callable(kind, name, constant.span());
+                }
+                paths
+            }
+            Expr::Test(test) => {
+                let mut paths = self.expression(&test.expr);
+                paths.extend(self.arguments(&test.args));
+                self.callable(CallableKind::Test, test.name, test.span());
+                paths
+            }
+            Expr::Call(call) => self.call(call),
+            Expr::List(list) => list.items.iter().flat_map(|item| self.expression(item)).collect(),
+            Expr::Tuple(tuple) => tuple.items.iter().flat_map(|item| self.expression(item)).collect(),
+            Expr::Map(map) => {
+                map.keys.iter().chain(&map.values).flat_map(|item| self.expression(item)).collect()
+            }
+        }
+    }
+
+    fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
+        let mut paths = match &call.expr {
+            // A function of the environment, unless the template or the caller defines the name.
+            Expr::Var(var) if self.local(var.id).is_none() => {
+                if var.id != "super" {
+                    self.callable(CallableKind::Function, var.id, var.span());
+                }
+                Paths::new()
+            }
+            // `self.block()` is a block of the template and not a variable.
+            Expr::GetAttr(attr) if matches!(&attr.expr, Expr::Var(var) if var.id == "self") => Paths::new(),
+            // A method belongs to its receiver: `name.upper()` shows `name`.
+            Expr::GetAttr(attr) => self.expression(&attr.expr),
+            callee => self.expression(callee),
+        };
+        paths.extend(self.arguments(&call.args));
+        paths
+    }
+
+    fn arguments(&mut self, arguments: &[ast::CallArg<'_>]) -> Paths {
+        let mut paths = Paths::new();
+        for argument in arguments {
+            let (ast::CallArg::Pos(value)
+            | ast::CallArg::Kwarg(_, value)
+            | ast::CallArg::PosSplat(value)
+            | ast::CallArg::KwargSplat(value)) = argument;
+            paths.extend(self.expression(value));
+        }
+        paths
+    }
+
+    fn callable(&mut self, kind: CallableKind, name: &str, span: Span) {
+        let range = self.name_range(span, name);
+        self.names.callables.push(Callable { kind, name: name.to_owned(), range });
+    }
+
+    /// The path of an attribute or item chain, with local names replaced by what feeds them.
+    fn path(&mut self, expression: &Expr<'_>) -> Paths {
+        match expression {
+            Expr::Var(var) => {
+                if let Some(paths) = self.local(var.id) {
+                    let mut paths = paths.clone();
+                    paths.extend(self.fed.get(var.id).into_iter().flatten().cloned());
+                    return paths;
+                }
+                if var.id == "self" || var.id == "loop" {
+                    return Paths::new();
+                }
+                self.read(var.id, var.id.to_owned(), var.span());
+                Paths::from([var.id.to_owned()])
+            }
+            Expr::GetAttr(attr) => {
+                let reads = self.names.reads.len();
+                let paths = self.path(&attr.expr);
+                self.lengthen(reads, attr.span(), &format!(".{}", attr.name));
+                paths.into_iter().map(|path| format!("{path}.{}", attr.name)).collect()
+            }
+            Expr::GetItem(item) => {
+                let key = match &item.subscript_expr {
+                    Expr::Const(constant) => match constant.value.as_str() {
+                        Some(key) => format!(".{key}"),
+                        None => format!("[{}]", constant.value),
+                    },
+                    computed => {
+                        self.expression(computed);
+                        "[]".to_owned()
+                    }
+                };
+                let reads = self.names.reads.len();
+                let paths = self.path(&item.expr);
+                self.lengthen(reads, item.span(), &key);
+                paths.into_iter().map(|path| format!("{path}{key}")).collect()
+            }
+            other => self.expression(other),
+        }
+    }
+
+    fn read(&mut self, root: &str, path: String, span: Span) {
+        self.names.reads.push(Read { root: root.to_owned(), path, range: range(span) });
+    }
+
+    /// `a.b` was first seen as a read of `a`.
+    fn lengthen(&mut self, since: usize, span: Span, step: &str) {
+        if self.names.reads.len() == since + 1
+            && let Some(read) = self.names.reads.last_mut()
+        {
+            read.path.push_str(step);
+            read.range.end = read.range.end.max(span.end_offset as usize);
+        }
+    }
+
+    /// Spans of blocks and calls begin at a keyword or operand; people want the name underlined.
+    fn name_range(&self, span: Span, name: &str) -> Range<usize> {
+        let whole = range(span);
+        let text = self.source.get(whole.clone()).unwrap_or_default();
+        // The name stands behind its operand, so it is the last mention before the arguments that counts.
+        let head = text.find('(').filter(|open| text[..*open].contains(name)).unwrap_or(text.len());
+        match text[..head].rfind(name) {
+            Some(at) => whole.start + at..whole.start + at + name.len(),
+            None => whole,
+        }
+    }
+}
+
+fn strings(items: &[Expr<'_>]) -> Option<Vec<String>> {
+    items
+        .iter()
+        .map(|item| match item {
+            Expr::Const(constant) => constant.value.as_str().map(str::to_owned),
+            _ => None,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(source: &str) -> Names {
+        Names::of(source, "t", &SyntaxConfig::default()).unwrap()
+    }
+
+    fn paths(source: &str) -> Vec<String> {
+        names(source).reads.into_iter().map(|read| read.path).collect()
+    }
+
+    #[test]
+    fn variables_are_found_with_their_paths_and_local_names_are_not() {
+        assert_eq!(paths("{{ a }}{{ user.name }}{{ xs[0].y }}{{ d['k'] }}"), ["a", "user.name", "xs[0].y", "d.k"]);
+        assert_eq!(paths("{% for t in tools %}{{ t.name }}{{ loop.index }}{% endfor %}"), ["tools"]);
+        assert_eq!(paths("{% set x = a %}{{ x }}{% macro m(p) %}{{ p }}{{ q }}{% endmacro %}"), ["a", "q"]);
+        assert_eq!(paths("{% with y = b %}{{ y }}{% endwith %}{{ y }}"), ["b", "y"]);
+        assert_eq!(paths("{% if git.available %}{{ git.branch }}{% endif %}"), ["git.available", "git.branch"]);
+    }
+
+    #[test]
+    fn emissions_know_the_variables_that_can_show_in_them() {
+        for (source, wanted) in [
+            ("{{ a|default(b) }}", vec![vec!["a", "b"]]),
+            ("{% for t in tools %}{{ t.name }}{% endfor %}", vec![vec!["tools[].name"]]),
+            ("{% set x = a ~ b %}{{ x|upper }}", vec![vec!["a", "b"]]),
+            ("{{ a if c else b }}", vec![vec!["a", "b"]]),
+            ("{% macro m(p) %}{{ p }}{{ q }}{% endmacro %}{{ m(a) }}", vec![vec![], vec!["q"], vec!["a", "q"]]),
+            ("{% filter upper %}{{ a }}{% endfilter %}", vec![vec!["a"], vec!["a"]]),
+            ("{% set x %}{{ a }}{% endset %}{{ x }}", vec![vec!["a"], vec!["a"]]),
+            ("{{ 'lit' }}{{ name.upper() }}{{ xs|join(sep) }}", vec![vec![], vec!["name"], vec!["sep", "xs"]]),
+            (
+                "{% set ns = namespace(v=a) %}{% for x in xs %}{{ ns.v }}{% set ns.v = x %}{% endfor %}",
+                vec![vec!["a.v", "xs[].v"]],
+            ),
+        ] {
+            assert_eq!(names(source).emissions, wanted, "{source}");
+        }
+    }
+
+    #[test]
+    fn other_templates_blocks_and_callables_are_found_with_their_places() {
+        let source = "{% extends 'base.md' %}{% block body %}{% include ['a.md', 'b.md'] ignore missing %}\
+                      {% include name %}{{ x|wordwrap(3) }}{% if x is odd %}{% endif %}{{ lookup(1) }}{% endblock %}";
+        let names = names(source);
+        let references: Vec<_> =
+            names.references.iter().map(|r| (r.kind, r.names.clone().unwrap_or_default(), r.optional)).collect();
+        assert_eq!(references[0], (ReferenceKind::Extends, vec!["base.md".to_owned()], false));
+        assert_eq!(references[1], (ReferenceKind::Include, vec!["a.md".into(), "b.md".into()], true));
+        assert_eq!(names.references[2].names, None);
+        assert_eq!(&source[names.blocks[0].range.clone()], "body");
+        let callables: Vec<&str> = names.callables.iter().map(|c| &source[c.range.clone()]).collect();
+        assert_eq!(callables, ["wordwrap", "odd", "lookup"]);
+    }
+
+    #[test]
+    fn a_loop_body_is_counted_once() {
+        let names = names("{% for x in xs %}{{ x }}{{ y }}{% include 'p.md' %}{% endfor %}");
+        assert_eq!((names.emissions.len(), names.references.len()), (2, 1));
+        assert_eq!(names.reads.len(), 2);
+    }
+}

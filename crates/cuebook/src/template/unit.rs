@@ -1,0 +1,58 @@
+//! Units: the texts that a render writes from, with what is known of them beforehand.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::source::{OffsetMap, Place, Source};
+
+/// One template of a render: the prompt's own, a parent, or an included one.
+#[derive(Debug)]
+pub struct Unit {
+    source: Arc<Source>,
+    /// From the text that the engine runs to the source.
+    map: OffsetMap,
+    /// The marks of the emissions in the text that the engine runs, ascending.
+    marks: Vec<u32>,
+    emissions: Vec<Emission>,
+}
+
+/// A place in a template that writes a value.
+#[derive(Debug, Clone)]
+pub struct Emission {
+    /// The tag in the source.
+    pub range: Range<usize>,
+    /// The paths of the variables that can show there.
+    pub paths: Vec<String>,
+}
+
+impl Unit {
+    /// A unit whose engine runs a derived text; `marks` and `emissions` go in pairs.
+    pub fn new(source: Arc<Source>, map: OffsetMap, marks: Vec<u32>, emissions: Vec<Emission>) -> Unit {
+        Unit { source, map, marks, emissions }
+    }
+
+    /// The author's text.
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// All places that emit values.
+    pub fn emissions(&self) -> &[Emission] {
+        &self.emissions
+    }
+
+    /// The range in the source of bytes in the text that the engine runs.
+    pub fn source_range(&self, range: Range<usize>) -> Range<usize> {
+        self.map.range(range)
+    }
+
+    /// The emission with this mark.
+    pub fn emission(&self, mark: u32) -> Option<&Emission> {
+        self.emissions.get(self.marks.binary_search(&mark).ok()?)
+    }
+
+    /// A place in the source, from a range in the text that the engine runs.
+    pub fn place(&self, range: Range<usize>) -> Place {
+        self.source.place(self.source_range(range))
+    }
+}

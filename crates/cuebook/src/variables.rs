@@ -1,0 +1,19 @@
+//! Fill: from a prompt and the caller's variables to a [`Scope`].
+//!
+//! Values come in layers; a later layer wins by name. The scope looks a name up when the template asks for it and copies
+//! nothing, so that a hundred thousand variables cost as much as they are used. Values are data: nothing here looks into
+//! them, and nothing expands them.
+
+mod context;
+mod layer;
+mod scope;
+mod system;
+mod validate;
+mod values;
+
+pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
+pub use layer::Layer;
+pub use scope::Scope;
+pub use system::SYSTEM_NAMES;
+pub use validate::{Problem, validate};
+pub use values::Variables;

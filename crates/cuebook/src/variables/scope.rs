@@ -1,0 +1,127 @@
+//! All values for one render.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object};
+use serde_json::Value as Json;
+
+use super::system::{self, System};
+use super::values::{convert, to_json};
+use super::{Clock, Context, Layer, Variables};
+use crate::prompt::{Need, Prompt};
+
+/// The values that a prompt itself brings: its defaults and those of `defaults.json`. Made once per prompt.
+#[derive(Debug, Default)]
+pub(crate) struct Declared {
+    defaults: HashMap<String, (Layer, Value)>,
+    /// Variables that the system supplies under their own name.
+    from_system: Vec<String>,
+}
+
+impl Declared {
+    pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables) -> Declared {
+        let mut defaults: HashMap<String, (Layer, Value)> = library_defaults
+            .names()
+            .filter_map(|name| Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone()))))
+            .collect();
+        for variable in &prompt.variables {
+            let layer = match variable.need {
+                Need::Custom => Layer::Custom,
+                Need::Optional | Need::Required => Layer::Optional,
+            };
+            if let Some(default) = &variable.default {
+                defaults.insert(variable.name.clone(), (layer, convert(default)));
+            }
+        }
+        let from_system =
+            prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
+        Declared { defaults, from_system }
+    }
+}
+
+/// All values for one render, looked up by name in the order of the layers.
+#[derive(Debug)]
+pub struct Scope {
+    caller: Variables,
+    context: Arc<Context>,
+    provided: Variables,
+    system: Arc<System>,
+    declared: Arc<Declared>,
+}
+
+impl Scope {
+    pub(crate) fn new(
+        declared: Arc<Declared>,
+        caller: Variables,
+        context: Arc<Context>,
+        provided: Variables,
+        clock: Arc<dyn Clock>,
+    ) -> Arc<Scope> {
+        let system = Arc::new(System::new(context.clone(), clock));
+        Arc::new(Scope { caller, context, provided, system, declared })
+    }
+
+    /// The value of a name and the layer that supplies it.
+    pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
+        if let Some(value) = self.caller.value(name) {
+            return Some((Layer::Caller, value.clone()));
+        }
+        if let Some(value) = self.context.agent.variables.value(name) {
+            return Some((Layer::Agent, value.clone()));
+        }
+        if let Some(value) = self.provided.value(name) {
+            return Some((Layer::Provider, value.clone()));
+        }
+        if name == "system" {
+            return Some((Layer::System, Value::from_dyn_object(self.system.clone())));
+        }
+        if self.declared.from_system.iter().any(|declared| declared == name)
+            && let Some(value) = self.system.get(name)
+        {
+            return Some((Layer::System, value));
+        }
+        self.declared.defaults.get(name).cloned()
+    }
+
+    /// The layer that supplies a variable.
+    pub fn layer(&self, name: &str) -> Option<Layer> {
+        self.find(name).map(|(layer, _)| layer)
+    }
+
+    /// A variable's value and layer, for people and scripts.
+    pub fn get(&self, name: &str) -> Option<(Layer, Json)> {
+        self.find(name).map(|(layer, value)| (layer, to_json(&value)))
+    }
+
+    /// Every name that has a value, the caller's first.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        let mut declared: Vec<&String> = self.declared.defaults.keys().chain(&self.declared.from_system).collect();
+        declared.sort();
+        let given = self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.names());
+        for name in given.chain(declared.into_iter().map(String::as_str)) {
+            if seen.insert(name.to_owned()) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
+    /// The language that templates are chosen by.
+    pub(crate) fn language(context: &Context) -> &str {
+        system::language(context)
+    }
+}
+
+impl Object for Scope {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.find(key.as_str()?).map(|(_, value)| value)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.names().into_iter().map(Value::from).collect())
+    }
+}

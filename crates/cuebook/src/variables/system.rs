@@ -1,0 +1,89 @@
+//! The variables that the system supplies, under the name `system`.
+
+use std::sync::{Arc, OnceLock};
+
+use jiff::Zoned;
+use minijinja::Value;
+use minijinja::value::{Enumerator, Object, ObjectRepr};
+
+use super::{Clock, Context};
+
+/// Every name below `system`.
+pub const SYSTEM_NAMES: &[&str] = &[
+    "datetime",
+    "date",
+    "time",
+    "timezone",
+    "os",
+    "os_info",
+    "agent_id",
+    "agent_name",
+    "model",
+    "session_id",
+    "workspace_path",
+    "language",
+];
+
+/// The language of a render whose caller names none.
+const DEFAULT_LANGUAGE: &str = "en";
+
+/// What the system knows during one render. The clock is read once, when somebody first asks.
+#[derive(Debug)]
+pub(super) struct System {
+    context: Arc<Context>,
+    clock: Arc<dyn Clock>,
+    now: OnceLock<Zoned>,
+}
+
+impl System {
+    pub(super) fn new(context: Arc<Context>, clock: Arc<dyn Clock>) -> System {
+        System { context, clock, now: OnceLock::new() }
+    }
+
+    /// A system variable; `None` if the caller did not say.
+    pub(super) fn get(&self, name: &str) -> Option<Value> {
+        let context = &self.context;
+        let now = || self.now.get_or_init(|| self.clock.now());
+        let text = match name {
+            "datetime" => now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
+            "date" => now().strftime("%Y-%m-%d").to_string(),
+            "time" => now().strftime("%H:%M:%S").to_string(),
+            "timezone" => {
+                let now = now();
+                match now.time_zone().iana_name() {
+                    Some(name) => name.to_owned(),
+                    None => now.strftime("%:z").to_string(),
+                }
+            }
+            "os" => std::env::consts::OS.to_owned(),
+            "os_info" => format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
+            "agent_id" => context.agent.id.clone()?,
+            "agent_name" => context.agent.name.clone()?,
+            "model" => context.model.clone().or_else(|| context.agent.model.clone())?,
+            "session_id" => context.session_id.clone()?,
+            "workspace_path" => context.workspace_path.clone()?,
+            "language" => language(context).to_owned(),
+            _ => return None,
+        };
+        Some(Value::from(text))
+    }
+}
+
+/// The language of a render.
+pub(super) fn language(context: &Context) -> &str {
+    context.language.as_deref().or(context.agent.language.as_deref()).unwrap_or(DEFAULT_LANGUAGE)
+}
+
+impl Object for System {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Map
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.get(key.as_str()?)
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Str(SYSTEM_NAMES)
+    }
+}

@@ -1,0 +1,130 @@
+//! Validation: every required variable is there and every value has its declared type. All problems are found at once.
+
+use minijinja::Value;
+use minijinja::value::ValueKind;
+use serde::Serialize;
+
+use super::Scope;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::prompt::{Need, Prompt, Type, Variable};
+
+/// One thing that is wrong with a variable.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Problem {
+    /// The variable.
+    pub name: String,
+    /// Its declared type.
+    pub expected: &'static str,
+    /// The type of what was given; `None` if nothing was.
+    pub found: Option<&'static str>,
+    /// The layer that supplied it.
+    pub layer: Option<&'static str>,
+}
+
+/// Checks a scope against a prompt's declarations and lists everything that is wrong in one error.
+pub fn validate(prompt: &Prompt, scope: &Scope) -> Result<()> {
+    let mut diagnostics = Vec::new();
+    let mut problems = Vec::new();
+    for variable in &prompt.variables {
+        match scope.find(&variable.name) {
+            None if variable.need == Need::Required => {
+                diagnostics.push(missing(prompt, variable, scope));
+                problems.push(Problem {
+                    name: variable.name.clone(),
+                    expected: variable.kind.as_str(),
+                    found: None,
+                    layer: None,
+                });
+            }
+            None => {}
+            Some((layer, value)) => {
+                if !admits(variable.kind, &value) {
+                    let found = type_name(&value);
+                    diagnostics.push(mistyped(variable, found, &value, layer.describe()));
+                    problems.push(Problem {
+                        name: variable.name.clone(),
+                        expected: variable.kind.as_str(),
+                        found: Some(found),
+                        layer: Some(layer.as_str()),
+                    });
+                }
+            }
+        }
+    }
+    let mut diagnostics = diagnostics.into_iter();
+    let Some(first) = diagnostics.next() else { return Ok(()) };
+    let error = diagnostics.fold(Error::new(ErrorKind::PromptValidation, first), Error::and);
+    let (missing, invalid): (Vec<&Problem>, Vec<&Problem>) = problems.iter().partition(|p| p.found.is_none());
+    let names: Vec<&str> = missing.iter().map(|problem| problem.name.as_str()).collect();
+    Err(error.with("prompt_id", &prompt.id).with("missing", names).with("invalid", invalid))
+}
+
+fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
+    let name = &variable.name;
+    let message = match &variable.description {
+        Some(description) => format!("the required variable `{name}` is missing ({description})"),
+        None => format!("the required variable `{name}` is missing"),
+    };
+    let undeclared: Vec<String> =
+        scope.names().into_iter().filter(|given| prompt.variable(given).is_none()).collect();
+    let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
+        Some(similar) => format!("`{similar}` was given: was `{name}` meant?"),
+        None if variable.kind == Type::String || variable.kind == Type::Any => format!("pass --var {name}=TEXT"),
+        None => format!("pass --var {name}:=JSON with {} {}", article(variable.kind), variable.kind.as_str()),
+    };
+    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
+}
+
+fn mistyped(variable: &Variable, found: &str, value: &Value, layer: &str) -> Diagnostic {
+    let name = &variable.name;
+    let wanted = variable.kind;
+    let message = format!("`{name}` must be {} {}, and {layer} gave {found}", article(wanted), wanted.as_str());
+    let hint = match (wanted, value.as_str()) {
+        (Type::Integer | Type::Number | Type::Boolean | Type::List | Type::Object, Some(text)) => {
+            Some(format!("JSON values are passed with `:=`, as in --var {name}:={text}"))
+        }
+        _ if value.is_none() => Some(format!("leave `{name}` out if there is no value")),
+        (Type::String, None) => Some(format!("text is passed with `=`, as in --var {name}=TEXT")),
+        _ => None,
+    };
+    declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint_opt(hint)
+}
+
+fn declared_at(diagnostic: Diagnostic, variable: &Variable) -> Diagnostic {
+    match &variable.place {
+        Some(place) => diagnostic.at(place.clone()).label("declared here"),
+        None => diagnostic,
+    }
+}
+
+fn article(kind: Type) -> &'static str {
+    match kind {
+        Type::Integer | Type::Object | Type::Any => "an",
+        _ => "a",
+    }
+}
+
+fn admits(kind: Type, value: &Value) -> bool {
+    match kind {
+        Type::Any => true,
+        Type::String => value.kind() == ValueKind::String,
+        Type::Integer => value.kind() == ValueKind::Number && value.is_integer(),
+        Type::Number => value.kind() == ValueKind::Number,
+        Type::Boolean => value.kind() == ValueKind::Bool,
+        Type::List => matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable),
+        Type::Object => value.kind() == ValueKind::Map,
+    }
+}
+
+fn type_name(value: &Value) -> &'static str {
+    match value.kind() {
+        ValueKind::Undefined | ValueKind::None => "null",
+        ValueKind::Bool => "a boolean",
+        ValueKind::Number if value.is_integer() => "an integer",
+        ValueKind::Number => "a number",
+        ValueKind::String => "a string",
+        ValueKind::Seq | ValueKind::Iterable => "a list",
+        ValueKind::Map => "an object",
+        _ => "something else",
+    }
+}

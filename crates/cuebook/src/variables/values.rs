@@ -1,0 +1,80 @@
+//! Values by name, as a caller or an agent gives them.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use minijinja::Value;
+use minijinja::value::Serde;
+use serde_json::{Map, Value as Json};
+
+/// Values by name. Cheap to clone; converted once and then used by any number of renders.
+///
+/// ```
+/// use cuebook::Variables;
+/// use serde_json::json;
+///
+/// let variables = Variables::new()
+///     .set("agent_name", "Rumi")
+///     .set("tools", json!([{"name": "grep", "description": "Search files"}]));
+/// assert_eq!(variables.len(), 2);
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Variables(Arc<IndexMap<String, Value>>);
+
+impl Variables {
+    /// No values.
+    pub fn new() -> Variables {
+        Variables::default()
+    }
+
+    /// The values of a JSON object.
+    pub fn from_json(object: &Map<String, Json>) -> Variables {
+        object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// The same values and one more; an earlier value of that name is replaced.
+    pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
+        Arc::make_mut(&mut self.0).insert(name.into(), convert(&value.into()));
+        self
+    }
+
+    /// A value as JSON.
+    pub fn get(&self, name: &str) -> Option<Json> {
+        self.value(name).map(to_json)
+    }
+
+    pub(crate) fn value(&self, name: &str) -> Option<&Value> {
+        self.0.get(name)
+    }
+
+    /// The names, in the order in which they were given.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl FromIterator<(String, Json)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
+        Variables(Arc::new(values.into_iter().map(|(name, value)| (name, convert(&value))).collect()))
+    }
+}
+
+/// A JSON value as the template engine holds it.
+pub(crate) fn convert(value: &Json) -> Value {
+    Value::from(Serde(value))
+}
+
+/// A value of the template engine as JSON; what JSON cannot say is `null`.
+pub(crate) fn to_json(value: &Value) -> Json {
+    serde_json::to_value(value).unwrap_or(Json::Null)
+}
