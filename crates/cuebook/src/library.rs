@@ -1,0 +1,517 @@
+//! Find: from an id or a path to the one place that offers it, or to the conflict.
+//!
+//! A library is a project's folder, its `cuebook.toml`, and the places that hold prompts. Looking for an id asks each
+//! place whether it has a folder of that name; nothing is indexed beforehand and no template is read, so a library of a
+//! hundred thousand prompts opens as fast as an empty one and is never out of date. A conflict is never decided by the
+//! order of the places (see [`Library::choose`]).
+
+mod archive;
+mod builtin;
+mod cached;
+mod candidate;
+mod config;
+mod defaults;
+mod id;
+mod json;
+mod loader;
+mod manifest;
+mod pack;
+mod resolution;
+mod root;
+mod vocab;
+
+use std::collections::BTreeSet;
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+pub use candidate::{Candidate, PROMPT_FILE, TEMPLATE_FILE};
+pub use config::{CONFIG_FILE, Config};
+pub use defaults::Defaults;
+pub use id::normalize_id;
+pub(crate) use loader::{Dependency, LibraryLoader};
+pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
+pub use pack::{InstalledPack, Installation, PackCode, Proposal};
+pub use resolution::{Resolution, Resolutions};
+pub use root::{Root, RootKind};
+pub use vocab::Vocab;
+
+use self::cached::Cached;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::files;
+
+const SHARED: &str = "user_data/shared/prompts";
+const PACKS: &str = "user_data/packs";
+const ECOSYSTEM: &str = "ecosystem/default/prompts";
+const PLAIN: &str = "prompts";
+
+/// A project's prompts, wherever they lie.
+#[derive(Debug)]
+pub struct Library {
+    root: PathBuf,
+    config: Cached<Config>,
+    resolutions: Cached<Resolutions>,
+    defaults: Cached<Defaults>,
+}
+
+/// What was asked for, found.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The id under which it was found.
+    pub id: String,
+    /// The chosen place.
+    pub candidate: Candidate,
+    /// Why this place: the only one, the recorded choice, or the path that was given.
+    pub reason: Reason,
+}
+
+/// Why a candidate was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    /// No other place offers the id.
+    Only,
+    /// It was chosen, and the choice was recorded.
+    Recorded(Resolution),
+    /// The path was given.
+    Given,
+}
+
+impl Reason {
+    /// The reason in words.
+    pub fn describe(&self) -> String {
+        match self {
+            Reason::Only => "the only place that offers this id".into(),
+            Reason::Recorded(resolution) => {
+                let when = resolution.resolved_at.as_deref().unwrap_or("an unknown time");
+                match &resolution.replaced_by {
+                    Some(pack) => format!("the pack `{pack}` replaces this prompt, accepted at {when}"),
+                    None => format!("chosen at {when}, recorded in {SHARED}/resolution.json"),
+                }
+            }
+            Reason::Given => "given by its path".into(),
+        }
+    }
+}
+
+impl Library {
+    /// Opens the library of a project. Nothing is read until it is needed.
+    pub fn open(root: impl Into<PathBuf>) -> Library {
+        let root = root.into();
+        Library {
+            config: Cached::new(root.join(CONFIG_FILE)),
+            resolutions: Cached::new(root.join(SHARED).join("resolution.json")),
+            defaults: Cached::new(root.join(SHARED).join("defaults.json")),
+            root,
+        }
+    }
+
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    pub(crate) fn name(&self, path: &Path) -> String {
+        files::display_name(&self.root, path)
+    }
+
+    /// The settings, as they are now.
+    pub fn config(&self) -> Result<Arc<Config>> {
+        // The limit for reading the file that sets the limits has to be a fixed one.
+        self.config.get(|path| Config::read(&files::read_text(path, CONFIG_FILE, 1 << 20)?))
+    }
+
+    pub(crate) fn file_limit(&self) -> Result<u64> {
+        Ok(self.config()?.limits.file_size)
+    }
+
+    /// The recorded choices, as they are now.
+    pub fn resolutions(&self) -> Result<Arc<Resolutions>> {
+        let limit = self.file_limit()?;
+        self.resolutions.get(|path| Resolutions::read(&files::read_text(path, &self.name(path), limit)?))
+    }
+
+    /// The defaults for all prompts, as they are now.
+    pub fn defaults(&self) -> Result<Arc<Defaults>> {
+        let limit = self.file_limit()?;
+        self.defaults.get(|path| Defaults::read(&files::read_text(path, &self.name(path), limit)?))
+    }
+
+    /// The places of the library, in the order of the design: shared, plain, configured, packs, ecosystem, built in.
+    pub fn roots(&self) -> Result<Vec<Arc<Root>>> {
+        let on_disk = |kind, name: &str| Arc::new(Root::on_disk(kind, name, self.root.join(name)));
+        let mut roots = vec![on_disk(RootKind::Shared, SHARED), on_disk(RootKind::Plain, PLAIN)];
+        for path in &self.config()?.library.paths {
+            let folder = self.root.join(path);
+            let name = self.name(&folder);
+            if roots.iter().all(|root| root.name != name) {
+                roots.push(Arc::new(Root::on_disk(RootKind::Configured, name, folder)));
+            }
+        }
+        for pack in self.pack_ids()? {
+            let name = format!("{PACKS}/{pack}/prompts");
+            roots.push(on_disk(RootKind::Pack(pack), &name));
+        }
+        roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
+        roots.push(Arc::new(Root::builtin()));
+        Ok(roots)
+    }
+
+    /// The names of the folders under `user_data/packs`, sorted.
+    pub(crate) fn pack_ids(&self) -> Result<Vec<String>> {
+        Root::on_disk(RootKind::Shared, PACKS, self.root.join(PACKS)).folders()
+    }
+
+    /// Every place that offers an id, in the order of the places. The id is taken as it is.
+    pub(crate) fn search(&self, id: &str) -> Result<Vec<Candidate>> {
+        let mut candidates: Vec<Candidate> = Vec::new();
+        for root in self.roots()? {
+            if let Some(candidate) = self.candidate(&root, id)
+                // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
+                && candidates.iter().all(|known| known.source != candidate.source)
+            {
+                candidates.push(candidate);
+            }
+        }
+        Ok(candidates)
+    }
+
+    fn candidate(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
+        if !root.has_folder(entry) {
+            return None;
+        }
+        let has_prompt_py = root.has_file(&format!("{entry}/{PROMPT_FILE}"));
+        let has_template = root.has_file(&format!("{entry}/{TEMPLATE_FILE}"));
+        // A file that is there and cannot be looked at makes a candidate too: better an error than another place's prompt.
+        let hidden = || {
+            root.trouble(&format!("{entry}/{TEMPLATE_FILE}")).is_some()
+                || root.trouble(&format!("{entry}/{PROMPT_FILE}")).is_some()
+        };
+        (has_prompt_py || has_template || hidden()).then(|| Candidate {
+            source: root.file_name(entry),
+            version: String::new(),
+            pack_id: root.pack_id().map(str::to_owned),
+            has_prompt_py,
+            has_template,
+            root: root.clone(),
+            entry: entry.to_owned(),
+            template_file: None,
+        })
+    }
+
+    /// The candidate that lies at a recorded source, which may have another name than the id (a replacement).
+    fn candidate_at(&self, source: &str) -> Result<Option<Candidate>> {
+        for root in self.roots()? {
+            let Some(entry) = source.strip_prefix(&root.name).and_then(|rest| rest.strip_prefix('/')) else {
+                continue;
+            };
+            if !entry.contains('/')
+                && let Some(candidate) = self.candidate(&root, entry)
+            {
+                return Ok(Some(candidate));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Finds the id that was meant and its candidates: the snake_case spelling, then the exact one, then the vocabulary.
+    pub fn resolve_id(&self, raw: &str) -> Result<(String, Vec<Candidate>)> {
+        id::check_id(raw)?;
+        let normalized = normalize_id(raw);
+        let mut tried: Vec<&str> = Vec::new();
+        for id in [normalized.as_str(), raw] {
+            if id.is_empty() || tried.contains(&id) {
+                continue;
+            }
+            tried.push(id);
+            let candidates = self.candidates_of(id)?;
+            if !candidates.is_empty() {
+                return Ok((id.to_owned(), candidates));
+            }
+        }
+        if let Some(name) = self.look_up(raw)?
+            && !tried.contains(&name.as_str())
+        {
+            id::check_id(&name)?;
+            let candidates = self.candidates_of(&name)?;
+            if !candidates.is_empty() {
+                return Ok((name, candidates));
+            }
+        }
+        Err(self.not_found(raw, &normalized)?)
+    }
+
+    /// The candidates of an id, with the replacement that was accepted for it.
+    fn candidates_of(&self, id: &str) -> Result<Vec<Candidate>> {
+        let mut candidates = self.search(id)?;
+        if let Some(recorded) = self.resolutions()?.get(id)
+            && recorded.replaced_by.is_some()
+            && candidates.iter().all(|candidate| candidate.source != recorded.source)
+            && let Some(replacement) = self.candidate_at(&recorded.source)?
+        {
+            candidates.push(replacement);
+        }
+        Ok(candidates)
+    }
+
+    /// Asks the user's vocabulary, then those of the packs, what a name means.
+    fn look_up(&self, raw: &str) -> Result<Option<String>> {
+        let config = self.config()?;
+        let path = match &config.library.vocab {
+            Some(path) => self.root.join(path),
+            None => self.root.join("user_data/shared/vocab.json"),
+        };
+        if path.exists() {
+            let vocab = Vocab::read(&files::read_text(&path, &self.name(&path), config.limits.file_size)?)?;
+            if let Some(name) = vocab.resolve("prompt", raw) {
+                return Ok(Some(name.to_owned()));
+            }
+        } else if config.library.vocab.is_some() {
+            return Err(files::io_error(&self.name(&path), &std::io::ErrorKind::NotFound.into()));
+        }
+        let mut found: Option<(String, String)> = None;
+        for pack in self.pack_ids()? {
+            let Some(vocab) = self.pack_vocab(&pack)? else { continue };
+            let Some(name) = vocab.resolve("prompt", raw) else { continue };
+            match &found {
+                Some((other, known)) if known != name => {
+                    let message = format!(
+                        "`{raw}` means `{known}` to the pack `{other}` and `{name}` to the pack `{pack}`"
+                    );
+                    let hint = format!("say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}", self.name(&path));
+                    let diagnostic = Diagnostic::new(Code::BadVocab, message).hint(hint);
+                    return Err(Error::new(ErrorKind::Config, diagnostic));
+                }
+                Some(_) => {}
+                None => found = Some((pack, name.to_owned())),
+            }
+        }
+        Ok(found.map(|(_, name)| name))
+    }
+
+    fn not_found(&self, raw: &str, normalized: &str) -> Result<Error> {
+        for root in self.roots()? {
+            if root.has_folder(normalized) {
+                return Ok(empty_folder(&root.file_name(normalized)));
+            }
+        }
+        let ids = self.ids()?;
+        let similar = nearest(normalized, ids.iter().map(String::as_str));
+        let folder = self.root.join(raw);
+        let hint = match did_you_mean(&similar) {
+            _ if folder.is_dir() || folder.is_file() => {
+                format!("there is a file or folder of that name: give it as a path, `./{raw}`")
+            }
+            Some(hint) => hint,
+            None => "`cuebook list` shows every prompt".to_owned(),
+        };
+        let diagnostic = Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` was found")).hint(hint);
+        Ok(Error::new(ErrorKind::PromptNotFound, diagnostic).with("prompt_id", raw).with("nearest", similar))
+    }
+
+    /// Every id that some place offers, sorted. Reads no file.
+    pub fn ids(&self) -> Result<Vec<String>> {
+        let mut ids = BTreeSet::new();
+        for root in self.roots()? {
+            for entry in root.folders()? {
+                if !ids.contains(&entry) && self.candidate(&root, &entry).is_some() {
+                    ids.insert(entry);
+                }
+            }
+        }
+        Ok(ids.into_iter().collect())
+    }
+
+    /// Finds a prompt by its id or by a path to its file or folder.
+    pub fn find(&self, wanted: &str) -> Result<Found> {
+        if let Some(path) = as_path(wanted) {
+            return self.at_path(&path);
+        }
+        let (id, candidates) = self.resolve_id(wanted)?;
+        self.choose_among(id, candidates)
+    }
+
+    /// Chooses between the candidates of an id: the only one, or the recorded one. Anything else is a conflict, also when
+    /// the recorded choice was made among other candidates than there are now.
+    pub fn choose(&self, id: &str) -> Result<Found> {
+        let (id, candidates) = self.resolve_id(id)?;
+        self.choose_among(id, candidates)
+    }
+
+    fn choose_among(&self, id: String, mut candidates: Vec<Candidate>) -> Result<Found> {
+        let recorded = self.resolutions()?.get(&id);
+        let chosen = match &recorded {
+            None if candidates.len() == 1 => Ok((candidates.swap_remove(0), Reason::Only)),
+            None => Err((Code::PromptConflict, format!("{} places offer the prompt `{id}`", candidates.len()))),
+            Some(resolution) => {
+                let position = candidates.iter().position(|candidate| candidate.source == resolution.source);
+                let new: Vec<&str> = match &resolution.candidates {
+                    Some(known) => candidates
+                        .iter()
+                        .map(|candidate| candidate.source.as_str())
+                        .filter(|source| *source != resolution.source && !known.iter().any(|known| known == source))
+                        .collect(),
+                    None => Vec::new(),
+                };
+                match position {
+                    None => Err((
+                        Code::StaleResolution,
+                        format!("the choice for `{id}`, {}, is no longer there", resolution.source),
+                    )),
+                    Some(_) if !new.is_empty() => Err((
+                        Code::StaleResolution,
+                        format!("a new place offers the prompt `{id}` since it was chosen: {}", new.join(", ")),
+                    )),
+                    Some(position) => {
+                        Ok((candidates.swap_remove(position), Reason::Recorded(resolution.clone())))
+                    }
+                }
+            }
+        };
+        match chosen {
+            Ok((candidate, reason)) => Ok(Found { id, candidate, reason }),
+            Err((code, message)) => Err(conflict(&id, code, message, candidates, recorded.as_ref())),
+        }
+    }
+
+    /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
+    /// a place of its own.
+    fn at_path(&self, path: &Path) -> Result<Found> {
+        let absolute = std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
+        let absolute = normalize_path(&absolute);
+        let name = self.name(&absolute);
+        let metadata = std::fs::metadata(&absolute).map_err(|error| files::io_error(&name, &error))?;
+        let (folder, file) = if metadata.is_dir() {
+            (absolute.clone(), None)
+        } else {
+            let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+            (parent, absolute.file_name().map(|file| file.to_string_lossy().into_owned()))
+        };
+        // `greeting/template.md` and `greeting/prompt.py` mean the prompt `greeting`.
+        let file = file.filter(|file| file != TEMPLATE_FILE && file != PROMPT_FILE);
+        let (Some(parent), Some(entry)) = (folder.parent(), folder.file_name()) else {
+            return Err(empty_folder(&name));
+        };
+        let entry = entry.to_string_lossy().into_owned();
+        let root = match self.roots()?.into_iter().find(|root| root.folder() == Some(parent)) {
+            Some(root) => root,
+            None => Arc::new(Root::on_disk(RootKind::Given, self.name(parent), parent.to_owned())),
+        };
+        let id = match &file {
+            Some(file) => file.split('.').next().unwrap_or(file).to_owned(),
+            None => entry.clone(),
+        };
+        let candidate = match &file {
+            Some(file) => Candidate {
+                source: root.file_name(&format!("{entry}/{file}")),
+                version: String::new(),
+                pack_id: root.pack_id().map(str::to_owned),
+                has_prompt_py: false,
+                has_template: true,
+                template_file: Some(file.clone()),
+                root,
+                entry,
+            },
+            None => self.candidate(&root, &entry).ok_or_else(|| empty_folder(&name))?,
+        };
+        Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// Records the choice between the candidates of an id.
+    pub fn set_resolution(&self, id: &str, source: &str) -> Result<Resolution> {
+        let (id, candidates) = self.resolve_id(id)?;
+        let sources: Vec<String> = candidates.iter().map(|candidate| candidate.source.clone()).collect();
+        let wanted = source.trim_end_matches('/').trim_start_matches("./");
+        let of_pack: Vec<&Candidate> =
+            candidates.iter().filter(|candidate| candidate.pack_id.as_deref() == Some(wanted)).collect();
+        let chosen = match (candidates.iter().find(|candidate| candidate.source == wanted), of_pack.as_slice()) {
+            (Some(candidate), _) | (None, [candidate]) => candidate.source.clone(),
+            _ => {
+                let message = format!("{source} does not offer the prompt `{id}`");
+                let hint = format!("choose one of: {}", sources.join(", "));
+                let diagnostic = Diagnostic::new(Code::UnknownSource, message).hint(hint);
+                return Err(Error::new(ErrorKind::PromptConflict, diagnostic)
+                    .with("prompt_id", &id)
+                    .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>()));
+            }
+        };
+        let replaced_by = match self.resolutions()?.get(&id) {
+            Some(recorded) if recorded.source == chosen => recorded.replaced_by,
+            _ => None,
+        };
+        let resolution = Resolution {
+            source: chosen,
+            resolved_at: Some(resolution::timestamp(Timestamp::now())),
+            candidates: Some(sources),
+            replaced_by,
+        };
+        self.record(&[(id, resolution.clone())])?;
+        Ok(resolution)
+    }
+
+    /// Writes recorded choices, all in one step.
+    pub(crate) fn record(&self, choices: &[(String, Resolution)]) -> Result<()> {
+        let path = self.resolutions.path();
+        resolution::update(path, &self.name(path), self.file_limit()?, |entries| {
+            for (id, resolution) in choices {
+                let entry = resolution::entry(entries.get(id), resolution);
+                entries.insert(id.clone(), entry);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Whether what was given is a path rather than an id.
+fn as_path(wanted: &str) -> Option<PathBuf> {
+    let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == ".." || wanted.ends_with(".md");
+    is_path.then(|| PathBuf::from(wanted))
+}
+
+/// Removes `.` and `..` by name; links are followed by the file system when the path is used.
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+fn empty_folder(name: &str) -> Error {
+    let diagnostic = Diagnostic::new(
+        Code::NoTemplate,
+        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}"),
+    )
+    .file(name)
+    .hint(format!("put the prompt's text into {name}/{TEMPLATE_FILE}"));
+    Error::new(ErrorKind::PromptNotFound, diagnostic)
+}
+
+fn conflict(
+    id: &str,
+    code: Code,
+    message: String,
+    candidates: Vec<Candidate>,
+    recorded: Option<&Resolution>,
+) -> Error {
+    let choices: Vec<String> =
+        candidates.iter().map(|candidate| format!("cuebook resolve {id} {}", candidate.source)).collect();
+    let hint = if choices.is_empty() {
+        "install the pack again, or remove the entry from resolution.json".to_owned()
+    } else {
+        format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
+    };
+    let error = Error::new(ErrorKind::PromptConflict, Diagnostic::new(code, message).hint(hint))
+        .with("prompt_id", id)
+        .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>());
+    match recorded {
+        Some(resolution) => error.with("recorded", &resolution.source),
+        None => error,
+    }
+}

@@ -1,0 +1,50 @@
+//! Candidates: the places that offer an id.
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::root::Root;
+
+/// The file that holds a prompt's template unless its `prompt.py` says otherwise.
+pub const TEMPLATE_FILE: &str = "template.md";
+/// The file that holds a prompt's definition in Python.
+pub const PROMPT_FILE: &str = "prompt.py";
+
+/// One place that offers an id.
+#[derive(Debug, Clone)]
+pub struct Candidate {
+    /// The place, as in `user_data/packs/coding_pro/prompts/coding_system`.
+    pub source: String,
+    /// Its version.
+    pub version: String,
+    /// The pack that it comes from.
+    pub pack_id: Option<String>,
+    /// Whether it has a `prompt.py`.
+    pub has_prompt_py: bool,
+    /// Whether it has a `template.md`.
+    pub has_template: bool,
+    pub(crate) root: Arc<Root>,
+    /// The folder below the root, or the file for a prompt that is one file.
+    pub(crate) entry: String,
+    /// The template, where the prompt was given as a path to a file of another name.
+    pub(crate) template_file: Option<String>,
+}
+
+impl Candidate {
+    /// The path below the root of a file of this prompt.
+    pub(crate) fn file(&self, name: &str) -> String {
+        if self.entry.is_empty() { name.to_owned() } else { format!("{}/{name}", self.entry) }
+    }
+
+    /// The candidate as scripts see it.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "source": self.source,
+            "version": self.version,
+            "pack_id": self.pack_id,
+            "has_prompt_py": self.has_prompt_py,
+            "has_template": self.has_template,
+        })
+    }
+}

@@ -1,0 +1,215 @@
+//! `cuebook.toml`: the settings of a project. All of it is optional.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::source::Source;
+use crate::template::jinja;
+
+/// The file's name.
+pub const CONFIG_FILE: &str = "cuebook.toml";
+
+/// The settings of a project.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Where prompts are looked for beside the usual places.
+    pub library: LibraryConfig,
+    /// How far reading and rendering may go.
+    pub limits: LimitsConfig,
+    /// How templates treat white space.
+    pub template: TemplateConfig,
+}
+
+/// `[library]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LibraryConfig {
+    /// Further folders with prompts, relative to the project.
+    pub paths: Vec<PathBuf>,
+    /// The user's vocabulary; `user_data/shared/vocab.json` if not given.
+    pub vocab: Option<PathBuf>,
+    /// The language of renders whose caller names none.
+    pub language: Option<String>,
+}
+
+/// `[limits]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct LimitsConfig {
+    /// Bytes of one file.
+    pub file_size: u64,
+    /// Instructions of one render.
+    pub fuel: u64,
+    /// Nesting of macros, includes and blocks.
+    pub recursion: usize,
+    /// Templates that include each other in a row.
+    pub include_depth: usize,
+    /// Bytes of one string that a template builds.
+    pub string_bytes: usize,
+    /// Items of one list that a template builds.
+    pub items: usize,
+    /// Characters of a rendered text, where the prompt itself says nothing.
+    pub output: usize,
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        let engine = jinja::Settings::default();
+        LimitsConfig {
+            file_size: 4 << 20,
+            fuel: engine.fuel,
+            recursion: engine.recursion,
+            include_depth: engine.include_depth,
+            string_bytes: engine.string_bytes,
+            items: engine.items,
+            output: crate::prompt::Limits::default().max_output_size,
+        }
+    }
+}
+
+/// `[template]`
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TemplateConfig {
+    /// Drop the newline behind a block tag.
+    pub trim_blocks: bool,
+    /// Drop white space before a block tag.
+    pub lstrip_blocks: bool,
+    /// Keep a template's last newline.
+    pub keep_trailing_newline: bool,
+}
+
+/// The largest recursion limit that a 1 MB stack of ours bears together with the engine's own stack growth.
+const MAX_RECURSION: usize = 10_000;
+
+impl Config {
+    /// Reads the settings.
+    pub fn read(source: &Arc<Source>) -> Result<Config> {
+        let config: Config = toml::from_str(source.text()).map_err(|error| {
+            let message = error.message().lines().next().unwrap_or_default().to_owned();
+            let hint = unknown_field(&message);
+            let mut diagnostic = Diagnostic::new(Code::BadConfig, message).hint_opt(hint);
+            diagnostic = match error.span() {
+                Some(span) => diagnostic.at(source.place(span)),
+                None => diagnostic.file(source.name()),
+            };
+            Error::new(ErrorKind::Config, diagnostic)
+        })?;
+        config.check(source)?;
+        Ok(config)
+    }
+
+    fn check(&self, source: &Arc<Source>) -> Result<()> {
+        let limits = &self.limits;
+        let wrong = |key: &str, message: String| {
+            let at = source.text().find(key).unwrap_or_default();
+            let diagnostic = Diagnostic::new(Code::BadConfig, message).at(source.place(at..at + key.len()));
+            Err(Error::new(ErrorKind::Config, diagnostic))
+        };
+        if limits.recursion > MAX_RECURSION {
+            return wrong("recursion", format!("`limits.recursion` can be {MAX_RECURSION} at most"));
+        }
+        if limits.file_size > u64::from(u32::MAX / 4) {
+            return wrong("file_size", format!("`limits.file_size` can be {} at most", u32::MAX / 4));
+        }
+        for path in &self.library.paths {
+            if path.as_os_str().is_empty() {
+                return wrong("paths", "`library.paths` has an empty entry".into());
+            }
+        }
+        Ok(())
+    }
+
+    /// How templates of this project are read and how far they may go.
+    pub fn template_settings(&self, strict: bool) -> jinja::Settings {
+        jinja::Settings {
+            fuel: self.limits.fuel,
+            recursion: self.limits.recursion,
+            include_depth: self.limits.include_depth,
+            string_bytes: self.limits.string_bytes,
+            items: self.limits.items,
+            strict,
+            trim_blocks: self.template.trim_blocks,
+            lstrip_blocks: self.template.lstrip_blocks,
+            keep_trailing_newline: self.template.keep_trailing_newline,
+        }
+    }
+
+    /// The root of the project that a folder belongs to: the nearest one above that has a `cuebook.toml` or `user_data`,
+    /// or the folder itself.
+    pub fn find_root(start: &Path) -> PathBuf {
+        start
+            .ancestors()
+            .find(|folder| folder.join(CONFIG_FILE).is_file() || folder.join("user_data").is_dir())
+            .unwrap_or(start)
+            .to_owned()
+    }
+}
+
+/// The toml crate lists what it expected; people want the nearest.
+fn unknown_field(message: &str) -> Option<String> {
+    let rest = message.strip_prefix("unknown field `")?;
+    let (field, expected) = rest.split_once('`')?;
+    let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
+    did_you_mean(&nearest(field, known.iter().copied()))
+        .or_else(|| Some(format!("known here: {}", known.join(", "))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config> {
+        Config::read(&Source::new(CONFIG_FILE, text))
+    }
+
+    #[test]
+    fn an_empty_file_gives_the_defaults() {
+        assert_eq!(read("").unwrap(), Config::default());
+        assert_eq!(Config::default().template_settings(false), jinja::Settings::default());
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        let config = read(
+            "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nfile_size = 9\n\
+             recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\noutput = 6\n[template]\ntrim_blocks = true\n\
+             lstrip_blocks = true\nkeep_trailing_newline = true\n",
+        )
+        .unwrap();
+        let settings = config.template_settings(true);
+        assert_eq!(
+            settings,
+            jinja::Settings {
+                fuel: 7,
+                recursion: 8,
+                include_depth: 3,
+                string_bytes: 4,
+                items: 5,
+                strict: true,
+                trim_blocks: true,
+                lstrip_blocks: true,
+                keep_trailing_newline: true,
+            }
+        );
+        assert_eq!((config.limits.file_size, config.limits.output), (9, 6));
+    }
+
+    #[test]
+    fn a_misspelt_key_is_refused_with_its_place_and_the_nearest_name() {
+        let error = read("[limits]\nfule = 5\n").unwrap_err();
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "cuebook.toml:2:1");
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `fuel`?"));
+    }
+
+    #[test]
+    fn a_wrong_type_is_refused_with_its_place() {
+        let error = read("[limits]\nfuel = \"much\"\n").unwrap_err();
+        assert_eq!(error.code(), Code::BadConfig);
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 2);
+    }
+}

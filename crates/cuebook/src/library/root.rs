@@ -1,0 +1,139 @@
+//! The places of a library: folders that hold prompts, on disk and inside the binary.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::builtin;
+use crate::error::Result;
+use crate::files;
+use crate::source::Source;
+
+/// What kind of place it is.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RootKind {
+    /// `user_data/shared/prompts`
+    Shared,
+    /// `prompts`, for people who want no ceremony.
+    Plain,
+    /// A folder that `cuebook.toml` names.
+    Configured,
+    /// `user_data/packs/<id>/prompts`
+    Pack(String),
+    /// `ecosystem/default/prompts` on disk.
+    Ecosystem,
+    /// `ecosystem/default/prompts` inside the binary.
+    Builtin,
+    /// The folder around a prompt that was given by its path.
+    Given,
+}
+
+/// A folder that holds prompts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Root {
+    /// What kind of place it is.
+    pub kind: RootKind,
+    /// Its name in a candidate's source, as in `user_data/shared/prompts`.
+    pub name: String,
+    folder: PathBuf,
+}
+
+impl Root {
+    pub(crate) fn on_disk(kind: RootKind, name: impl Into<String>, folder: PathBuf) -> Root {
+        Root { kind, name: name.into(), folder }
+    }
+
+    pub(crate) fn builtin() -> Root {
+        Root { kind: RootKind::Builtin, name: "ecosystem/default/prompts".into(), folder: PathBuf::new() }
+    }
+
+    /// The pack that it belongs to.
+    pub fn pack_id(&self) -> Option<&str> {
+        match &self.kind {
+            RootKind::Pack(id) => Some(id),
+            _ => None,
+        }
+    }
+
+    /// The folder on disk.
+    pub fn folder(&self) -> Option<&Path> {
+        (self.kind != RootKind::Builtin).then_some(self.folder.as_path())
+    }
+
+    /// The path on disk of something below.
+    pub(crate) fn path(&self, relative: &str) -> Option<PathBuf> {
+        self.folder().map(|folder| folder.join(relative))
+    }
+
+    /// Whether there is a file of this name below.
+    pub(crate) fn has_file(&self, relative: &str) -> bool {
+        match self.path(relative) {
+            Some(path) => path.is_file(),
+            None => builtin::file(relative).is_some(),
+        }
+    }
+
+    /// Whether something is there that cannot be looked at (no right to, a circle of links), as opposed to nothing.
+    pub(crate) fn trouble(&self, relative: &str) -> Option<io::Error> {
+        let path = self.path(relative)?;
+        match fs::metadata(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory => {
+                Some(error)
+            }
+            // A link that leads nowhere is there, and is not what it seems.
+            Err(error) if path.symlink_metadata().is_ok() => Some(error),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_folder(&self, relative: &str) -> bool {
+        match self.path(relative) {
+            Some(path) => path.is_dir(),
+            None => builtin::has_folder(relative),
+        }
+    }
+
+    /// The name of a file below, for people and for origins.
+    pub(crate) fn file_name(&self, relative: &str) -> String {
+        if self.name.is_empty() || self.name == "." {
+            relative.to_owned()
+        } else {
+            format!("{}/{relative}", self.name)
+        }
+    }
+
+    /// Reads a file below.
+    pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Arc<Source>> {
+        let name = self.file_name(relative);
+        match self.path(relative) {
+            Some(path) => files::read_text(&path, &name, limit),
+            None => match builtin::file(relative) {
+                Some(text) => Ok(Source::new(name, text)),
+                None => Err(files::io_error(&name, &io::ErrorKind::NotFound.into())),
+            },
+        }
+    }
+
+    /// The names of the folders directly below, sorted; hidden ones are left out.
+    pub(crate) fn folders(&self) -> Result<Vec<String>> {
+        let Some(folder) = self.folder() else { return Ok(builtin::folders()) };
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(files::io_error(&self.name, &error)),
+        };
+        let mut names = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(|error| files::io_error(&self.name, &error))?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            // A link may lead to a folder, so links are looked at; plain files are not.
+            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+            if !name.starts_with('.') && !is_file {
+                names.push(name);
+            }
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+}
