@@ -1,5 +1,6 @@
 //! Cuebook: a prompt engine.
 
+pub mod dialect;
 pub mod error;
 pub mod files;
 pub mod prompt;

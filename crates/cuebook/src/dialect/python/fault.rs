@@ -1,0 +1,179 @@
+//! Why the value of a name is not known, and the error that says so.
+//!
+//! A module is full of names whose values nobody asks for, so a reason is kept small until somebody does.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use crate::error::{Code, Diagnostic, Error, ErrorKind};
+use crate::source::Source;
+
+/// Why, and where.
+#[derive(Debug, Clone)]
+pub(super) struct Fault {
+    why: Why,
+    range: Range<usize>,
+    /// The other place that belongs to it: the first of two keys, the assignment before a change.
+    other: Option<Range<usize>>,
+}
+
+/// Why the value of a name is not known.
+#[derive(Debug, Clone)]
+pub(super) enum Why {
+    /// Part of it is an expression of this kind.
+    Computed(&'static str),
+    /// Part of it is `*x` or `**x`.
+    Unpacks,
+    /// Part of it is written out but has no counterpart in JSON; what it is, and what to write instead.
+    Uncarriable(&'static str, &'static str),
+    /// A key of this type.
+    KeyNotString(&'static str),
+    /// A key that the dict has already.
+    DuplicateKey(String),
+    IntegerTooLarge,
+    FloatTooLarge,
+    LoneSurrogate,
+    /// Changed in place or by an augmented assignment after it was assigned.
+    Changed,
+    Deleted,
+    /// Bound inside a block that begins with this word.
+    InBlock(&'static str),
+    /// One of several targets, as in `a, b = …`.
+    Unpacked,
+    /// Assigned by `:=`.
+    Walrus,
+    Imported,
+    /// Perhaps imported by `from x import *`.
+    StarImport,
+    /// Defined as one of these.
+    Defined(&'static str),
+}
+
+impl Fault {
+    pub(super) fn new(why: Why, range: Range<usize>) -> Fault {
+        Fault { why, range, other: None }
+    }
+
+    pub(super) fn with(mut self, other: Range<usize>) -> Fault {
+        self.other = Some(other);
+        self
+    }
+
+    /// The error for somebody who asked for the value of this name.
+    pub(super) fn to_error(&self, name: &str, source: &Arc<Source>) -> Error {
+        let place = source.place(self.range.clone());
+        let write_out = format!("write the value out: {name} is read without running the file");
+        let one_assignment = format!("put the final value into one plain assignment: {name} = …");
+        let (code, message, label, hint) = match &self.why {
+            Why::Computed(what) => (
+                Code::NotLiteral,
+                format!("`{name}` must be written out, and this is {what}"),
+                "known only when the file runs",
+                write_out,
+            ),
+            Why::Unpacks => (
+                Code::NotLiteral,
+                format!("`{name}` must be written out, and this unpacks another value"),
+                "known only when the file runs",
+                write_out,
+            ),
+            Why::Uncarriable(what, instead) => (
+                Code::NotLiteral,
+                format!("`{name}` must consist of plain values, and this is {what}"),
+                "not a plain value",
+                (*instead).to_owned(),
+            ),
+            Why::KeyNotString(kind) => (
+                Code::BadDefinition,
+                format!("a key in `{name}` must be a string, and this is of type {kind}"),
+                "not a string",
+                match *kind {
+                    "tuple" | "list" | "dict" => "use a string as the key".to_owned(),
+                    _ => format!("write it as a string: \"{}\"", place.text()),
+                },
+            ),
+            Why::DuplicateKey(key) => (
+                Code::BadDefinition,
+                format!("the key {key:?} is in `{name}` twice"),
+                "and again here",
+                "remove one of the two: Python would silently drop the first".to_owned(),
+            ),
+            Why::IntegerTooLarge => (
+                Code::BadDefinition,
+                format!("an integer in `{name}` does not fit into 64 bits"),
+                "too large",
+                "write it as a string if the digits matter, or as a float".to_owned(),
+            ),
+            Why::FloatTooLarge => (
+                Code::BadDefinition,
+                format!("a float in `{name}` is too large"),
+                "infinite for Python",
+                "write a number below 1.8e308".to_owned(),
+            ),
+            Why::LoneSurrogate => (
+                Code::BadDefinition,
+                format!("a string in `{name}` has half a character"),
+                "half of a surrogate pair",
+                "write the character itself, or \\U and its eight digits".to_owned(),
+            ),
+            Why::Changed => (
+                Code::NotLiteral,
+                format!("`{name}` is changed after it is assigned"),
+                "changed here",
+                one_assignment,
+            ),
+            Why::Deleted => {
+                (Code::NotLiteral, format!("`{name}` is deleted"), "deleted here", one_assignment)
+            }
+            Why::InBlock(word) => (
+                Code::NotLiteral,
+                format!("`{name}` is assigned inside a block, so its value depends on what runs"),
+                match *word {
+                    "if" => "inside an `if`",
+                    "for" => "inside a `for`",
+                    "while" => "inside a `while`",
+                    "with" => "inside a `with`",
+                    "try" => "inside a `try`",
+                    _ => "inside a `match`",
+                },
+                format!("assign {name} once, at the top level of the file"),
+            ),
+            Why::Unpacked => (
+                Code::NotLiteral,
+                format!("`{name}` is one of several targets of an assignment"),
+                "assigned by unpacking",
+                format!("give it an assignment of its own: {name} = …"),
+            ),
+            Why::Walrus => (
+                Code::NotLiteral,
+                format!("`{name}` is assigned inside an expression"),
+                "assigned by `:=`",
+                format!("give it an assignment of its own: {name} = …"),
+            ),
+            Why::Imported => (
+                Code::NotLiteral,
+                format!("`{name}` is imported, and imports are not followed"),
+                "imported here",
+                write_out,
+            ),
+            Why::StarImport => (
+                Code::NotLiteral,
+                format!("`{name}` may come from an import of everything"),
+                "may bind any name",
+                format!("import the names that are needed, or assign {name} after the import"),
+            ),
+            Why::Defined(what) => (
+                Code::NotLiteral,
+                format!("`{name}` must be a value, and this is a {what}"),
+                "defined here",
+                format!("give one of the two another name, or write the value out: {name} = …"),
+            ),
+        };
+        let mut diagnostic = Diagnostic::new(code, message).at(place).label(label).hint(hint);
+        if let Some(other) = &self.other {
+            let label = if matches!(self.why, Why::DuplicateKey(_)) { "first here" } else { "assigned here" };
+            diagnostic = diagnostic.related(source.place(other.clone()), label);
+        }
+        Error::new(ErrorKind::PromptRead, diagnostic)
+    }
+}
