@@ -1,3 +1,31 @@
-//! The `cuebook` command.
+//! The `cuebook` command: a thin layer that turns arguments into calls of the engine and results into text.
+//!
+//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the request failed and the error says why, 2 wrong usage.
 
-fn main() {}
+mod args;
+mod commands;
+mod inputs;
+mod output;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+use crate::output::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return output::usage_error(&error),
+    };
+    let options = cli.options;
+    options.colour.apply();
+    match commands::run(cli.command, &options) {
+        Ok(code) => code,
+        // Whoever reads our output has had enough of it.
+        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(failure) => output::failure(&failure, &options),
+    }
+}

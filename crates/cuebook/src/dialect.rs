@@ -1,5 +1,6 @@
-//! Read: from the bytes of a file to what they say, one module for each syntax.
+//! Read: from a prompt's files to a [`Prompt`](crate::prompt::Prompt). One module per notation.
 //!
-//! Reading executes nothing and looks at nothing but the text that it was given.
+//! Reading executes nothing. What a file computes instead of writing out is an error with its place.
 
 pub mod python;
+pub mod template;

@@ -93,6 +93,14 @@ impl Error {
         Error(Box::new(Inner { kind, diagnostics: vec![diagnostic], fields: Map::new() }))
     }
 
+    /// An error with several findings. There is always one: an error about nothing says so.
+    pub fn all(kind: ErrorKind, mut diagnostics: Vec<Diagnostic>) -> Error {
+        if diagnostics.is_empty() {
+            diagnostics.push(Diagnostic::new(Code::RenderFailed, "no reason was given"));
+        }
+        Error(Box::new(Inner { kind, diagnostics, fields: Map::new() }))
+    }
+
     /// Adds a further finding of the same error.
     pub fn and(mut self, diagnostic: Diagnostic) -> Error {
         self.0.diagnostics.push(diagnostic);

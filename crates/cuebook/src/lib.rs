@@ -1,12 +1,28 @@
 //! Cuebook: a prompt engine.
+//!
+//! It finds, verifies, reads, fills and renders prompts, and can say of every byte it produced where it came from. The
+//! modules are the stages that a prompt goes through: [`library`] finds, [`trust`] verifies, [`dialect`] reads,
+//! [`variables`] fills, [`template`] and [`render`] render. [`Book`] is the front door to all of them.
+//!
+//! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
+mod book;
+pub mod check;
 pub mod dialect;
 pub mod error;
+pub mod explain;
 pub mod files;
+pub mod library;
+mod prepared;
 pub mod prompt;
 pub mod render;
 pub mod source;
 pub mod template;
+pub mod trust;
 pub mod variables;
 
-pub use variables::Variables;
+pub use book::{Book, Listing};
+pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+pub use prepared::Prepared;
+pub use render::{Origin, Rendered, Segment, Span};
+pub use variables::{Agent, Context, Variables};

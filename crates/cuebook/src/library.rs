@@ -16,6 +16,7 @@ mod json;
 mod loader;
 mod manifest;
 mod pack;
+mod portable;
 mod resolution;
 mod root;
 mod vocab;
@@ -30,7 +31,7 @@ pub use candidate::{Candidate, PROMPT_FILE, TEMPLATE_FILE};
 pub use config::{CONFIG_FILE, Config};
 pub use defaults::Defaults;
 pub use id::normalize_id;
-pub(crate) use loader::{Dependency, LibraryLoader};
+pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use pack::{InstalledPack, Installation, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
@@ -166,7 +167,7 @@ impl Library {
     pub(crate) fn search(&self, id: &str) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for root in self.roots()? {
-            if let Some(candidate) = self.candidate(&root, id)
+            if let Some(candidate) = self.candidate_below(&root, id)
                 // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
                 && candidates.iter().all(|known| known.source != candidate.source)
             {
@@ -176,7 +177,7 @@ impl Library {
         Ok(candidates)
     }
 
-    fn candidate(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
+    pub(crate) fn candidate_below(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
         if !root.has_folder(entry) {
             return None;
         }
@@ -206,7 +207,7 @@ impl Library {
                 continue;
             };
             if !entry.contains('/')
-                && let Some(candidate) = self.candidate(&root, entry)
+                && let Some(candidate) = self.candidate_below(&root, entry)
             {
                 return Ok(Some(candidate));
             }
@@ -314,7 +315,7 @@ impl Library {
         let mut ids = BTreeSet::new();
         for root in self.roots()? {
             for entry in root.folders()? {
-                if !ids.contains(&entry) && self.candidate(&root, &entry).is_some() {
+                if !ids.contains(&entry) && self.candidate_below(&root, &entry).is_some() {
                     ids.insert(entry);
                 }
             }
@@ -412,7 +413,7 @@ impl Library {
                 root,
                 entry,
             },
-            None => self.candidate(&root, &entry).ok_or_else(|| empty_folder(&name))?,
+            None => self.candidate_below(&root, &entry).ok_or_else(|| empty_folder(&name))?,
         };
         Ok(Found { id, candidate, reason: Reason::Given })
     }
@@ -424,8 +425,16 @@ impl Library {
         let wanted = source.trim_end_matches('/').trim_start_matches("./");
         let of_pack: Vec<&Candidate> =
             candidates.iter().filter(|candidate| candidate.pack_id.as_deref() == Some(wanted)).collect();
-        let chosen = match (candidates.iter().find(|candidate| candidate.source == wanted), of_pack.as_slice()) {
-            (Some(candidate), _) | (None, [candidate]) => candidate.source.clone(),
+        let exact = candidates.iter().find(|candidate| candidate.source == wanted);
+        // A pack that proposes to replace the prompt can be chosen as well, at any time after it was installed.
+        let proposed = self.proposed(&id)?;
+        let proposal = proposed.iter().find(|(pack, source)| pack == wanted || source == wanted);
+        let (chosen, replaced_by) = match (exact, of_pack.as_slice(), proposal) {
+            (Some(candidate), _, _) | (None, &[candidate], _) => {
+                let replaces = proposed.iter().find(|(_, source)| *source == candidate.source);
+                (candidate.source.clone(), replaces.map(|(pack, _)| pack.clone()))
+            }
+            (None, _, Some((pack, source))) => (source.clone(), Some(pack.clone())),
             _ => {
                 let message = format!("{source} does not offer the prompt `{id}`");
                 let hint = format!("choose one of: {}", sources.join(", "));
@@ -435,10 +444,10 @@ impl Library {
                     .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>()));
             }
         };
-        let replaced_by = match self.resolutions()?.get(&id) {
-            Some(recorded) if recorded.source == chosen => recorded.replaced_by,
-            _ => None,
-        };
+        let mut sources = sources;
+        if !sources.contains(&chosen) {
+            sources.push(chosen.clone());
+        }
         let resolution = Resolution {
             source: chosen,
             resolved_at: Some(resolution::timestamp(Timestamp::now())),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Found, Library};
+use super::{Candidate, Defaults, Found, Library};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::Stamp;
 use crate::source::Source;
@@ -80,9 +80,10 @@ impl LibraryLoader {
     }
 
     /// Whether everything that was looked at is as it was.
-    pub(crate) fn is_unchanged(&self) -> bool {
+    pub(crate) fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
         let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);
         unchanged
+            && self.library.defaults().is_ok_and(|now| Arc::ptr_eq(&now, defaults))
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
             })
@@ -129,7 +130,7 @@ impl LibraryLoader {
     /// The prompt that the first part of a path names, if several places have one of that name.
     fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
-        let offers = roots.iter().filter(|root| self.library.candidate(root, id).is_some()).take(2).count();
+        let offers = roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
         let recorded = self.library.resolutions()?.get(id).is_some();
         if offers < 2 && !recorded {
             return Ok(None);

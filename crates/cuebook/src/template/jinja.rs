@@ -491,6 +491,13 @@ impl Program {
     }
 }
 
+/// Reads a template that stands alone, without what it names.
+pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
+    Names::of(source.text(), source.name(), &settings.syntax()?)
+        .map(|_| ())
+        .map_err(|error| errors::syntax(source, &error, None))
+}
+
 fn is_kind<T>(answer: &Result<T, minijinja::Error>, kind: minijinja::ErrorKind) -> bool {
     matches!(answer, Err(error) if error.kind() == kind)
 }

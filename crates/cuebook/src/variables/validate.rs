@@ -21,42 +21,44 @@ pub struct Problem {
     pub layer: Option<&'static str>,
 }
 
-/// Checks a scope against a prompt's declarations and lists everything that is wrong in one error.
-pub fn validate(prompt: &Prompt, scope: &Scope) -> Result<()> {
-    let mut diagnostics = Vec::new();
+/// Everything that is wrong with a scope by a prompt's declarations.
+pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
     let mut problems = Vec::new();
     for variable in &prompt.variables {
+        let problem = |found, layer| Problem {
+            name: variable.name.clone(),
+            expected: variable.kind.as_str(),
+            found,
+            layer,
+        };
         match scope.find(&variable.name) {
             None if variable.need == Need::Required => {
-                diagnostics.push(missing(prompt, variable, scope));
-                problems.push(Problem {
-                    name: variable.name.clone(),
-                    expected: variable.kind.as_str(),
-                    found: None,
-                    layer: None,
-                });
+                problems.push((problem(None, None), missing(prompt, variable, scope)));
             }
-            None => {}
-            Some((layer, value)) => {
-                if !admits(variable.kind, &value) {
-                    let found = type_name(&value);
-                    diagnostics.push(mistyped(variable, found, &value, layer.describe()));
-                    problems.push(Problem {
-                        name: variable.name.clone(),
-                        expected: variable.kind.as_str(),
-                        found: Some(found),
-                        layer: Some(layer.as_str()),
-                    });
-                }
+            Some((layer, value)) if !admits(variable.kind, &value) => {
+                let found = type_name(&value);
+                let diagnostic = mistyped(variable, found, &value, layer.describe());
+                problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
             }
+            None | Some(_) => {}
         }
     }
-    let mut diagnostics = diagnostics.into_iter();
-    let Some(first) = diagnostics.next() else { return Ok(()) };
-    let error = diagnostics.fold(Error::new(ErrorKind::PromptValidation, first), Error::and);
+    problems
+}
+
+/// One error with everything that is wrong, if anything is.
+pub(crate) fn validation_error(prompt: &Prompt, scope: &Scope) -> Result<()> {
+    let problems = validate(prompt, scope);
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let (problems, diagnostics): (Vec<Problem>, Vec<Diagnostic>) = problems.into_iter().unzip();
     let (missing, invalid): (Vec<&Problem>, Vec<&Problem>) = problems.iter().partition(|p| p.found.is_none());
-    let names: Vec<&str> = missing.iter().map(|problem| problem.name.as_str()).collect();
-    Err(error.with("prompt_id", &prompt.id).with("missing", names).with("invalid", invalid))
+    let missing: Vec<&str> = missing.iter().map(|problem| problem.name.as_str()).collect();
+    Err(Error::all(ErrorKind::PromptValidation, diagnostics)
+        .with("prompt_id", &prompt.id)
+        .with("missing", missing)
+        .with("invalid", invalid))
 }
 
 fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {

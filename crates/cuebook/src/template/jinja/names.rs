@@ -69,6 +69,8 @@ pub struct Block {
     pub name: String,
     /// Where it is defined.
     pub range: Range<usize>,
+    /// Whether it stands inside another block.
+    pub nested: bool,
 }
 
 /// What kind of thing is called.
@@ -121,6 +123,8 @@ struct Walk<'s> {
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
     fed: HashMap<String, Paths>,
     emissions: Vec<(usize, Paths)>,
+    /// Blocks around the current statement.
+    blocks: usize,
     source: &'s str,
 }
 
@@ -238,11 +242,15 @@ impl Walk<'_> {
             }
             Stmt::Block(block) => {
                 let range = self.name_range(block.span(), block.name);
-                self.names.blocks.push(Block { name: block.name.to_owned(), range });
-                self.scoped(|walk| {
+                let nested = self.blocks > 0;
+                self.names.blocks.push(Block { name: block.name.to_owned(), range, nested });
+                self.blocks += 1;
+                let shown = self.scoped(|walk| {
                     walk.bind_name("super", Paths::new());
                     walk.body(&block.body)
-                })
+                });
+                self.blocks -= 1;
+                shown
             }
             Stmt::Import(import) => {
                 self.reference(ReferenceKind::Import, &import.expr, false);

@@ -1,0 +1,292 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use cuebook::Book;
+use cuebook::library::Config;
+
+/// Finds, fills and renders prompts, and can say of every byte where it came from.
+#[derive(Debug, Parser)]
+#[command(name = "cuebook", version, disable_help_subcommand = true, max_term_width = 110)]
+#[command(after_help = "Examples:
+  cuebook render general_system --var agent_name=Rumi
+  cuebook init my-prompts
+  cuebook check
+  cuebook help CB101        what an error code means, and what to do")]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+    /// What holds for every command.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Options of every command.
+#[derive(Debug, Clone, Args)]
+pub struct Options {
+    /// The project's folder; without it, the nearest one above that has a cuebook.toml or a user_data folder
+    #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
+    pub root: Option<PathBuf>,
+    /// Answer, and fail, in JSON
+    #[arg(long, global = true, help_heading = "General")]
+    pub json: bool,
+    /// When to use colours
+    #[arg(long = "color", global = true, value_name = "WHEN", default_value = "auto", help_heading = "General")]
+    pub colour: Colour,
+}
+
+impl Options {
+    /// The book of the project.
+    pub fn book(&self) -> Book {
+        match &self.root {
+            Some(root) => Book::open(root),
+            None => {
+                let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
+                Book::open(Config::find_root(&here))
+            }
+        }
+    }
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Colour {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Colour {
+    /// Makes the choice hold for everything that is printed.
+    pub fn apply(self) {
+        let choice = match self {
+            Colour::Auto => anstream::ColorChoice::Auto,
+            Colour::Always => anstream::ColorChoice::Always,
+            Colour::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Render a prompt and print the text
+    Render(RenderArgs),
+    /// Find problems in prompts without running anything
+    Check(CheckArgs),
+    /// List the prompts of the library
+    List(ListArgs),
+    /// Show the definition of a prompt
+    Show(PromptArgs),
+    /// Say where every part of a rendered prompt came from
+    Explain(InputArgs),
+    /// Show every place that offers a prompt
+    Candidates(PromptArgs),
+    /// Choose between the places that offer a prompt, and record the choice
+    Resolve(ResolveArgs),
+    /// Install, inspect, approve and remove packs
+    #[command(subcommand)]
+    Pack(PackCommand),
+    /// Make a new project that renders and checks at once
+    Init(InitArgs),
+    /// Print completions for a shell
+    Completions(CompletionsArgs),
+    /// Explain a command or an error code
+    Help(HelpArgs),
+}
+
+/// A prompt.
+#[derive(Debug, Args)]
+pub struct PromptArgs {
+    /// An id, or a path to a file or folder
+    pub prompt: String,
+}
+
+/// A prompt with its values.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook explain general_system --var agent_name=Rumi
+  cuebook explain ./prompts/greeting --vars inputs.json --json")]
+pub struct InputArgs {
+    /// An id, or a path to a file or folder; may be left out if --agent names one
+    pub prompt: Option<String>,
+    /// The values.
+    #[command(flatten)]
+    pub inputs: Inputs,
+}
+
+/// The values for a render.
+#[derive(Debug, Clone, Args)]
+pub struct Inputs {
+    /// A variable: NAME=TEXT for text, NAME:=JSON for anything else
+    #[arg(long = "var", value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
+    pub vars: Vec<String>,
+    /// Variables from a JSON file, or from stdin with -
+    #[arg(long = "vars", value_name = "FILE|-", help_heading = "Values")]
+    pub vars_file: Option<PathBuf>,
+    /// An agent.json, whose prompt_variables are used
+    #[arg(long, value_name = "FILE", help_heading = "Values")]
+    pub agent: Option<PathBuf>,
+    /// A fact about the circumstances: agent_id, agent_name, model, session_id, workspace_path or language
+    #[arg(long, value_name = "NAME=TEXT", help_heading = "Values")]
+    pub context: Vec<String>,
+    /// Refuse to print a variable that is not there, instead of printing nothing
+    #[arg(long, help_heading = "Values")]
+    pub strict: bool,
+    /// Render without the hooks and variable providers that the prompt asks for
+    #[arg(long, help_heading = "Values")]
+    pub no_hooks: bool,
+}
+
+/// `render`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook render general_system --var agent_name=Rumi
+  cuebook render coding_system --agent agent.json --vars inputs.json
+  cuebook render ./prompts/greeting --var 'tools:=[{\"name\": \"grep\"}]'
+  cuebook render general_system --var agent_name=Rumi --context language=ja
+  cuebook render general_system --var agent_name=Rumi --as segments")]
+pub struct RenderArgs {
+    /// An id, or a path to a file or folder; may be left out if --agent names one
+    pub prompt: Option<String>,
+    /// The values.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The form of the result
+    #[arg(long = "as", value_name = "FORM", default_value = "text")]
+    pub form: Form,
+    /// Say on stderr where everything came from
+    #[arg(long)]
+    pub explain: bool,
+}
+
+/// The form of a rendered prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// The text and nothing else.
+    Text,
+    /// Literals and values, as JSON.
+    Segments,
+}
+
+/// `check`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook check                       the whole library
+  cuebook check greeting              one prompt
+  cuebook check user_data/packs/mine  everything below a folder
+  cuebook check --json | jq '.[].code'
+
+Exit code 1 if there are errors; warnings and notes do not count.")]
+pub struct CheckArgs {
+    /// Prompts or folders; the whole library if none is given
+    #[arg(value_name = "PATH|PROMPT")]
+    pub targets: Vec<String>,
+}
+
+/// `list`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook list --type system
+  cuebook list --tag coding --json")]
+pub struct ListArgs {
+    /// Only prompts of this type
+    #[arg(long = "type", value_name = "TYPE")]
+    pub kind: Option<String>,
+    /// Only prompts with this tag
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+}
+
+/// `resolve`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook resolve coding_system user_data/packs/coding_pro/prompts/coding_system
+  cuebook resolve coding_system coding_pro      the same, by the pack's id
+  cuebook resolve coding_system                 asks, on a terminal")]
+pub struct ResolveArgs {
+    /// The prompt's id
+    pub prompt: String,
+    /// The place to use: a source as `cuebook candidates` prints it, or a pack's id
+    pub source: Option<String>,
+}
+
+/// `pack`
+#[derive(Debug, Subcommand)]
+pub enum PackCommand {
+    /// Install a pack from a folder, a .tar.gz or a .zip
+    #[command(after_help = "Examples:
+  cuebook pack install ./coding_pro
+  cuebook pack install coding_pro-2.0.0.tar.gz --yes")]
+    Install {
+        /// The folder or archive
+        path: PathBuf,
+        /// Accept what the pack proposes to replace
+        #[arg(long, short)]
+        yes: bool,
+        /// Replace an installed pack of the same id
+        #[arg(long)]
+        upgrade: bool,
+    },
+    /// List the installed packs
+    List,
+    /// Show a pack: its manifest, what is odd about it, and whether its code is approved
+    Show {
+        /// The pack's id
+        pack: String,
+    },
+    /// Show the code of a pack and approve it
+    Approve {
+        /// The pack's id
+        pack: String,
+        /// Approve without asking
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Remove an installed pack
+    Remove {
+        /// The pack's id
+        pack: String,
+        /// Remove without asking
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// `init`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook init                in this folder
+  cuebook init my-prompts     in a new one")]
+pub struct InitArgs {
+    /// The folder
+    #[arg(default_value = ".")]
+    pub dir: PathBuf,
+}
+
+/// `completions`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook completions bash > ~/.local/share/bash-completion/completions/cuebook
+  cuebook completions fish > ~/.config/fish/completions/cuebook.fish")]
+pub struct CompletionsArgs {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// `help`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook help render
+  cuebook help CB402
+  cuebook help codes          every code in one line")]
+pub struct HelpArgs {
+    /// A command, an error code such as CB101 or its name, or `codes`
+    pub topic: Vec<String>,
+}

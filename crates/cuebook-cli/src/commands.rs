@@ -1,0 +1,53 @@
+//! The commands, one file each.
+
+mod candidates;
+mod check;
+mod completions;
+mod explain;
+mod help;
+mod init;
+mod list;
+mod pack;
+mod render;
+mod resolve;
+mod show;
+
+use cuebook::{Book, ErrorKind, Result};
+
+use crate::args::{Command, Options};
+use crate::output::Outcome;
+use crate::{output, terminal};
+
+/// Runs a command.
+pub fn run(command: Command, options: &Options) -> Outcome {
+    match command {
+        Command::Render(args) => render::run(&args, options),
+        Command::Check(args) => check::run(&args, options),
+        Command::List(args) => list::run(&args, options),
+        Command::Show(args) => show::run(&args, options),
+        Command::Explain(args) => explain::run(&args, options),
+        Command::Candidates(args) => candidates::run(&args, options),
+        Command::Resolve(args) => resolve::run(&args, options),
+        Command::Pack(command) => pack::run(&command, options),
+        Command::Init(args) => init::run(&args, options),
+        Command::Completions(args) => completions::run(&args),
+        Command::Help(args) => help::run(&args),
+    }
+}
+
+/// Does something with a prompt; if it turns out that several places offer it and a person is there, lets them choose,
+/// records the choice and tries again.
+fn with_choice<T>(book: &Book, options: &Options, mut action: impl FnMut() -> Result<T>) -> Result<T> {
+    loop {
+        match action() {
+            Err(error) if error.kind() == ErrorKind::PromptConflict && !options.json && terminal::is_interactive() => {
+                let Some(id) = error.field("prompt_id").and_then(|id| id.as_str()) else { return Err(error) };
+                output::say(format_args!("{}.", error.diagnostic().message));
+                if !resolve::ask(book, id)? {
+                    return Err(error);
+                }
+            }
+            result => return result,
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! `cuebook check`
+
+use std::io::{IsTerminal, Write, stderr};
+use std::process::ExitCode;
+
+use cuebook::Severity;
+use cuebook::error::report;
+use serde_json::Value as Json;
+
+use crate::args::{CheckArgs, Options};
+use crate::output::{Outcome, print_json, say};
+
+/// A check of fewer prompts is over before anybody could read how far it is.
+const PROGRESS_FROM: usize = 200;
+
+pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
+    let book = options.book();
+    let show_progress = stderr().is_terminal() && !options.json;
+    let mut count = 0;
+    let checked = book.check(&args.targets, |source| {
+        count += 1;
+        if show_progress && count >= PROGRESS_FROM && count % 50 == 0 {
+            let _ = write!(stderr(), "\r\x1b[K{count} prompts, {source}");
+        }
+    });
+    if show_progress && count >= PROGRESS_FROM {
+        let _ = write!(stderr(), "\r\x1b[K");
+    }
+    let checked = checked?;
+    if options.json {
+        print_json(&checked.findings.iter().map(|finding| Json::Object(finding.to_json())).collect())?;
+    } else {
+        // What was found is the data of this command.
+        write!(anstream::stdout(), "{}", report(&checked.findings, true))?;
+        say(summary(&checked));
+    }
+    Ok(if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+fn summary(checked: &cuebook::check::Report) -> String {
+    let count = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
+    let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let mut parts = Vec::new();
+    for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")] {
+        if count(severity) > 0 {
+            parts.push(plural(count(severity), word));
+        }
+    }
+    let found = if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") };
+    format!("{} checked: {found}", plural(checked.prompts, "prompt"))
+}

@@ -1,0 +1,51 @@
+//! `cuebook help`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+
+use crate::args::{Cli, HelpArgs};
+use crate::output::{Outcome, print_text};
+
+pub fn run(args: &HelpArgs) -> Outcome {
+    let mut command = Cli::command();
+    // Without it the usage line of a subcommand would not name the program.
+    command.build();
+    let Some(topic) = args.topic.first() else {
+        write!(anstream::stdout(), "{}", command.render_long_help().ansi())?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    if topic == "codes" {
+        let mut out = anstream::stdout().lock();
+        for code in Code::ALL {
+            writeln!(out, "{code}  {:24}  {}", code.name(), code.summary())?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(code) = Code::find(topic) {
+        print_text(code.page())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut found = &mut command;
+    for (index, name) in args.topic.iter().enumerate() {
+        let names: Vec<String> = found.get_subcommands().map(|command| command.get_name().to_owned()).collect();
+        if !names.contains(name) {
+            let codes = Code::ALL.iter().flat_map(|code| [code.as_str(), code.name()]);
+            let known: Vec<&str> = names.iter().map(String::as_str).chain(codes).collect();
+            let shown = args.topic[..=index].join(" ");
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no help on `{shown}`"));
+            let hint = did_you_mean(&nearest(name, known.iter().copied()))
+                .unwrap_or_else(|| "`cuebook help` lists the commands, `cuebook help codes` the error codes".into());
+            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic.hint(hint)).into());
+        }
+        match found.find_subcommand_mut(name) {
+            Some(next) => found = next,
+            None => break,
+        }
+    }
+    write!(anstream::stdout(), "{}", found.render_long_help().ansi())?;
+    Ok(ExitCode::SUCCESS)
+}

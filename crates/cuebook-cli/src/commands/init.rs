@@ -1,0 +1,48 @@
+//! `cuebook init`
+
+use std::fs;
+use std::process::ExitCode;
+
+use cuebook::files;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::json;
+
+use crate::args::{InitArgs, Options};
+use crate::output::{Outcome, print_json, say};
+
+/// The files of a new project.
+const FILES: [(&str, &str); 5] = [
+    ("cuebook.toml", include_str!("../../starter/cuebook.toml")),
+    ("user_data/shared/prompts/greeting/prompt.py", include_str!("../../starter/greeting/prompt.py")),
+    ("user_data/shared/prompts/greeting/template.md", include_str!("../../starter/greeting/template.md")),
+    ("user_data/shared/prompts/partials/tone.md", include_str!("../../starter/partials/tone.md")),
+    ("agent.json", include_str!("../../starter/agent.json")),
+];
+
+pub fn run(args: &InitArgs, options: &Options) -> Outcome {
+    let existing: Vec<&str> =
+        FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
+    if !existing.is_empty() {
+        let diagnostic = Diagnostic::new(
+            Code::WriteFailed,
+            format!("there is a project already: {} would be overwritten", existing.join(", ")),
+        )
+        .hint("choose another folder, as in: cuebook init my-prompts");
+        return Err(Error::new(ErrorKind::Io, diagnostic).into());
+    }
+    fs::create_dir_all(&args.dir).map_err(|error| files::write_error(&args.dir.to_string_lossy(), &error))?;
+    for (path, text) in FILES {
+        files::write_atomic(&args.dir.join(path), path, text.as_bytes())?;
+    }
+    if options.json {
+        let created: Vec<&str> = FILES.iter().map(|(path, _)| *path).collect();
+        print_json(&json!({"root": args.dir.to_string_lossy(), "created": created}))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for (path, _) in FILES {
+        say(format_args!("created {path}"));
+    }
+    let here = if args.dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", args.dir.display()) };
+    say(format_args!("\nnow try:\n{here}  cuebook render greeting --var user_name=Ada\n  cuebook check"));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,29 @@
+//! `cuebook render`
+
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use super::{explain, with_choice};
+use crate::args::{Form, Options, RenderArgs};
+use crate::output::{Outcome, print_json, print_text};
+use crate::inputs;
+
+pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
+    let book = options.book();
+    let explanation = with_choice(&book, options, || {
+        let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+        book.explain(&given.prompt, &given.variables, &given.context)
+    })?;
+    let rendered = explanation.rendered();
+    match args.form {
+        _ if options.json && args.explain => print_json(&explanation.to_json())?,
+        _ if options.json => print_json(&rendered.to_json())?,
+        Form::Segments => print_json(&json!(rendered.segments()))?,
+        Form::Text => print_text(rendered.text())?,
+    }
+    if args.explain && !options.json {
+        explain::describe(&explanation, &mut anstream::stderr())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

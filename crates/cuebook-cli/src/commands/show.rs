@@ -1,0 +1,78 @@
+//! `cuebook show`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use cuebook::Context;
+use cuebook::prompt::Need;
+
+use super::with_choice;
+use crate::args::{Options, PromptArgs};
+use crate::output::{Outcome, print_json};
+
+pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
+    let book = options.book();
+    let prepared = with_choice(&book, options, || book.prepare(&args.prompt, &Context::default()))?;
+    if options.json {
+        print_json(&prepared.to_json())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let prompt = prepared.prompt();
+    let bold = Style::new().bold();
+    let quiet = Style::new().dimmed();
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{bold}{}{bold:#} {}  {quiet}{}{quiet:#}", prompt.id, prompt.metadata.version, prompt.metadata.kind)?;
+    if let Some(description) = &prompt.metadata.description {
+        writeln!(out, "{description}")?;
+    }
+    writeln!(out, "\nfrom      {}", prompt.source)?;
+    writeln!(out, "template  {}", prompt.template.name())?;
+    if !prepared.parents().is_empty() {
+        writeln!(out, "extends   {}", prepared.parents().join(" → "))?;
+    }
+    let tags: Vec<&str> = prompt.metadata.tags().collect();
+    if !tags.is_empty() {
+        writeln!(out, "tags      {}", tags.join(", "))?;
+    }
+    let granted = prompt.permissions.granted();
+    if !granted.is_empty() {
+        writeln!(out, "may       {}", granted.join(", "))?;
+    }
+    if !prompt.hooks.is_empty() {
+        let hooks: Vec<&str> = prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
+        writeln!(out, "hooks     {}", hooks.join(", "))?;
+    }
+    for need in [Need::Required, Need::Optional, Need::Custom] {
+        let declared: Vec<_> = prompt.variables.iter().filter(|variable| variable.need == need).collect();
+        if declared.is_empty() {
+            continue;
+        }
+        writeln!(out, "\n{bold}{}{bold:#}", need.as_str())?;
+        let width = declared.iter().map(|variable| variable.name.chars().count()).max().unwrap_or_default();
+        for variable in declared {
+            write!(out, "  {:width$}  {:7}", variable.name, variable.kind.as_str())?;
+            if variable.from_system {
+                write!(out, "  from the system")?;
+            } else if let Some(default) = &variable.default {
+                write!(out, "  = {default}")?;
+            }
+            if let Some(description) = &variable.description {
+                write!(out, "  {quiet}{description}{quiet:#}")?;
+            }
+            if let Some(parent) = &variable.inherited_from {
+                write!(out, "  {quiet}(from {parent}){quiet:#}")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    let undeclared: Vec<String> = prepared
+        .known_names()
+        .into_iter()
+        .filter(|name| name != "system" && prompt.variable(name).is_none())
+        .collect();
+    if !undeclared.is_empty() {
+        writeln!(out, "\n{bold}used without a declaration{bold:#}\n  {}", undeclared.join(", "))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,100 @@
+//! Results and failures on their way out.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::error::ErrorKind as ClapKind;
+use cuebook::error::report;
+use cuebook::{Diagnostic, Error};
+use serde_json::{Value as Json, json};
+
+use crate::args::Options;
+use crate::terminal;
+
+/// Why a command did not do what it should.
+#[derive(Debug)]
+pub enum Failure {
+    /// The engine said no.
+    Engine(Error),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Engine(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Failure::Output(error)
+    }
+}
+
+/// The result of a command.
+pub type Outcome = Result<ExitCode, Failure>;
+
+/// Prints a JSON document.
+pub fn print_json(json: &Json) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, json)?;
+    out.write_all(b"\n")
+}
+
+/// Prints text as it is. Only a terminal gets the newline that a text may lack.
+pub fn print_text(text: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    if terminal::stdout_is_terminal() && !text.ends_with('\n') {
+        out.write_all(b"\n")?;
+    }
+    out.flush()
+}
+
+/// Prints findings for people on stderr.
+pub fn print_findings<'d>(findings: impl IntoIterator<Item = &'d Diagnostic>) {
+    let mut err = anstream::stderr();
+    // The stream drops the colours where they are not wanted.
+    let _ = write!(err, "{}", report(findings, true));
+}
+
+/// Says something on stderr.
+pub fn say(text: impl std::fmt::Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
+/// Reports a failure and gives the exit code.
+pub fn failure(failure: &Failure, options: &Options) -> ExitCode {
+    match failure {
+        Failure::Engine(error) if options.json => {
+            let _ = print_json(&error.to_json());
+        }
+        Failure::Engine(error) => {
+            print_findings(error.diagnostics());
+            say(format_args!("\nfor more about this: cuebook help {}", error.code()));
+        }
+        Failure::Output(error) => say(format_args!("error: the output could not be written: {error}")),
+    }
+    ExitCode::FAILURE
+}
+
+/// Reports wrong usage, also as JSON where that was asked for. Help and version are no errors.
+pub fn usage_error(error: &clap::Error) -> ExitCode {
+    let asked_for_json = std::env::args_os().any(|argument| argument == "--json");
+    let harmless = matches!(
+        error.kind(),
+        ClapKind::DisplayHelp | ClapKind::DisplayVersion | ClapKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if asked_for_json && !harmless {
+        let message = error.render().to_string();
+        let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim()).to_owned();
+        let _ = print_json(&json!({
+            "status": "error",
+            "error": {"type": "UsageError", "code": "usage", "message": message},
+        }));
+        return ExitCode::from(2);
+    }
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
+}

@@ -1,0 +1,254 @@
+//! The front door: open a book, render a prompt.
+//!
+//! A [`Book`] ties the stages together and keeps compiled prompts warm. Before it uses one it makes sure that nothing the
+//! prompt was made from has changed, so a warm process sees a saved file at its next render.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use indexmap::IndexMap;
+use serde_json::{Value as Json, json};
+
+use crate::dialect;
+use crate::error::{Error, Result};
+use crate::explain::Explanation;
+use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution};
+use crate::prepared::Prepared;
+use crate::render::Rendered;
+use crate::variables::{Clock, Context, Problem, Scope, SystemClock, Variables, validate};
+
+/// Compiled prompts that a book keeps. The oldest go first.
+const MOST_PREPARED: usize = 1024;
+
+/// A project's prompts, ready to render. `Send + Sync`; share one between threads.
+///
+/// ```
+/// use cuebook::{Book, Context, Variables};
+///
+/// let book = Book::open(".");
+/// let variables = Variables::new().set("agent_name", "Rumi");
+/// let rendered = book.render("general_system", &variables, &Context::default())?;
+/// assert!(rendered.text().contains("Rumi"));
+///
+/// // Every byte knows where it came from.
+/// let at = rendered.text().find("Rumi").unwrap();
+/// assert_eq!(rendered.span_at(at).unwrap().origin.kind(), "value");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Book {
+    library: Arc<Library>,
+    clock: Arc<dyn Clock>,
+    prepared: Mutex<IndexMap<Key, Arc<Prepared>>>,
+}
+
+/// What one compiled prompt is good for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Key {
+    wanted: String,
+    language: String,
+    strict: bool,
+}
+
+/// One line of a list.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The id.
+    pub id: String,
+    /// The name for people; `None` if the prompt cannot be told or read.
+    pub name: Option<String>,
+    /// Its type.
+    pub kind: Option<String>,
+    /// Its version.
+    pub version: Option<String>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// The chosen place; `None` while there is a conflict.
+    pub source: Option<String>,
+    /// Every place that offers it.
+    pub candidates: Vec<Candidate>,
+    /// Why there is no name, type or source: a conflict, or a file that cannot be read.
+    pub problem: Option<Error>,
+}
+
+impl Listing {
+    /// The line as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let mut object = json!({
+            "id": self.id,
+            "name": self.name,
+            "type": self.kind,
+            "dialect": "template",
+            "version": self.version,
+            "tags": self.tags,
+            "description": self.description,
+            "source": self.source,
+            "pack_id": self.candidates.iter().find(|c| Some(&c.source) == self.source.as_ref()).and_then(|c| c.pack_id.clone()),
+            "conflict": self.source.is_none(),
+        });
+        if self.source.is_none() {
+            object["candidates"] = self.candidates.iter().map(|candidate| json!(candidate.source)).collect();
+        }
+        if let Some(problem) = &self.problem {
+            object["problem"] = json!(problem.diagnostic().message);
+        }
+        object
+    }
+}
+
+impl Book {
+    /// Opens the book of a project. Nothing is read yet: a wrong file is reported by what needs it.
+    pub fn open(root: impl AsRef<Path>) -> Book {
+        // An absolute root makes paths in any spelling comparable; where even that fails, the path stays as it is.
+        let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().to_owned());
+        Book {
+            library: Arc::new(Library::open(root)),
+            clock: Arc::new(SystemClock),
+            prepared: Mutex::default(),
+        }
+    }
+
+    /// The same book with another clock.
+    pub fn with_clock(mut self, clock: impl Clock + 'static) -> Book {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// The library behind it.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Renders a prompt, given by its id or by a path.
+    pub fn render(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Rendered> {
+        let context = self.complete(context)?;
+        self.prepare(prompt_id, &context)?.render(variables, &context)
+    }
+
+    /// The definition of a prompt: metadata, variables, permissions, limits, and the names that its templates mention.
+    pub fn get_definition(&self, prompt_id: &str) -> Result<Json> {
+        let context = self.complete(&Context::default())?;
+        Ok(self.prepare(prompt_id, &context)?.to_json())
+    }
+
+    /// Every prompt, by id. With a filter, only those of a type, or with a tag.
+    pub fn list_prompts(&self, kind: Option<&str>, tag: Option<&str>) -> Result<Vec<Listing>> {
+        let limit = self.library.config()?.limits.file_size;
+        let defaults = self.library.defaults()?;
+        let mut list = Vec::new();
+        for id in self.library.ids()? {
+            let (id, candidates) = self.library.resolve_id(&id)?;
+            let mut listing = Listing {
+                id: id.clone(),
+                name: None,
+                kind: None,
+                version: None,
+                tags: Vec::new(),
+                description: None,
+                source: None,
+                candidates,
+                problem: None,
+            };
+            let summary = self.library.choose(&id).and_then(|found| {
+                listing.source = Some(found.candidate.source.clone());
+                dialect::template::summary(&id, &found.candidate, limit, &defaults)
+            });
+            match summary {
+                Ok(metadata) => {
+                    listing.tags = metadata.tags().map(str::to_owned).collect();
+                    listing.name = Some(metadata.name);
+                    listing.kind = Some(metadata.kind);
+                    listing.version = Some(metadata.version);
+                    listing.description = metadata.description;
+                }
+                Err(error) => listing.problem = Some(error),
+            }
+            let wanted = kind.is_none_or(|kind| listing.kind.as_deref() == Some(kind))
+                && tag.is_none_or(|tag| listing.tags.iter().any(|known| known == tag));
+            if wanted {
+                list.push(listing);
+            }
+        }
+        Ok(list)
+    }
+
+    /// Every place that offers an id, with its version.
+    pub fn list_candidates(&self, prompt_id: &str) -> Result<Vec<Candidate>> {
+        let limit = self.library.config()?.limits.file_size;
+        let (_, mut candidates) = self.library.resolve_id(prompt_id)?;
+        for candidate in &mut candidates {
+            candidate.version = dialect::template::version(candidate, limit)?;
+        }
+        Ok(candidates)
+    }
+
+    /// Records which of the places that offer an id is meant.
+    pub fn set_resolution(&self, prompt_id: &str, source: &str) -> Result<Resolution> {
+        self.library.set_resolution(prompt_id, source)
+    }
+
+    /// What is wrong with the variables for a prompt; nothing, if they are right.
+    pub fn validate(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Vec<Problem>> {
+        let context = self.complete(context)?;
+        let prepared = self.prepare(prompt_id, &context)?;
+        let scope = prepared.scope(variables, &context);
+        Ok(validate(prepared.prompt(), &scope).into_iter().map(|(problem, _)| problem).collect())
+    }
+
+    /// Everything about one render: which place and why, the layer of every variable, the origin of every byte.
+    pub fn explain(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Explanation> {
+        let context = self.complete(context)?;
+        let prepared = self.prepare(prompt_id, &context)?;
+        let rendered = prepared.render(variables, &context)?;
+        Ok(Explanation::new(prepared, rendered))
+    }
+
+    /// A compiled prompt. It renders any number of times without looking at the files again; ask the book anew to see
+    /// changes.
+    pub fn prepare(&self, prompt_id: &str, context: &Context) -> Result<Arc<Prepared>> {
+        let config = self.library.config()?;
+        let language = Scope::language(context);
+        let key = Key { wanted: prompt_id.to_owned(), language: language.to_owned(), strict: context.strict };
+        let known = self.lock().get(&key).cloned();
+        if let Some(prepared) = known
+            && prepared.is_unchanged(&config, || self.library.find(prompt_id))
+        {
+            return Ok(prepared);
+        }
+        let found = self.library.find(prompt_id)?;
+        let prepared = Arc::new(self.prepare_found(found, language, context.strict, &config)?);
+        let mut cache = self.lock();
+        if cache.len() >= MOST_PREPARED {
+            cache.shift_remove_index(0);
+        }
+        cache.insert(key, prepared.clone());
+        Ok(prepared)
+    }
+
+    /// The context with what the project says where the caller says nothing.
+    fn complete(&self, context: &Context) -> Result<Arc<Context>> {
+        let mut context = context.clone();
+        if context.language.is_none() && context.agent.language.is_none() {
+            context.language = self.library.config()?.library.language.clone();
+        }
+        Ok(Arc::new(context))
+    }
+
+    pub(crate) fn prepare_found(
+        &self,
+        found: Found,
+        language: &str,
+        strict: bool,
+        config: &Arc<Config>,
+    ) -> Result<Prepared> {
+        let root = found.candidate.root.clone();
+        let loader = LibraryLoader::new(self.library.clone(), root, language, config.limits.file_size);
+        Prepared::new(&self.library, found, Arc::new(loader), config.clone(), strict, self.clock.clone())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, IndexMap<Key, Arc<Prepared>>> {
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

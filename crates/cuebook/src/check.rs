@@ -1,0 +1,212 @@
+//! Check: every problem in every prompt that is found, without running anything.
+//!
+//! A rule is a file here and a page among the error codes. What keeps a prompt from being read at all (a syntax error, a
+//! missing include or parent) is found by reading it; the rules look at what could be read. Findings that several prompts
+//! share, such as one in a partial, are reported once.
+
+mod block;
+mod callable;
+mod cycle;
+mod pack;
+mod partial;
+mod resolution;
+mod text;
+mod undeclared;
+mod unused;
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::book::Book;
+use crate::error::{Code, Diagnostic, Error, Result, Severity};
+use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind};
+use crate::prepared::Prepared;
+
+/// A rule that looks at one prompt.
+type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
+
+/// In the order in which their findings are made; they are sorted by place afterwards.
+const PROMPT_RULES: &[PromptRule] =
+    &[undeclared::check, unused::check, block::check, cycle::check, callable::check, text::check];
+
+/// A rule that looks at the library as a whole.
+type LibraryRule = fn(&Book) -> Result<Vec<Diagnostic>>;
+
+const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check];
+
+/// What a check found, and how much it looked at.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// The findings, ordered by file and place.
+    pub findings: Vec<Diagnostic>,
+    /// How many prompts were looked at.
+    pub prompts: usize,
+}
+
+impl Report {
+    /// How many findings are errors.
+    pub fn errors(&self) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == Severity::Error).count()
+    }
+}
+
+impl Book {
+    /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
+    /// `progress` is told of every prompt before it is looked at.
+    pub fn check(&self, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
+        let mut checker = Checker { book: self, config: self.library().config()?, report: Report::default(), namespaces: Vec::new() };
+        checker.namespaces = checker.namespaces();
+        if targets.is_empty() {
+            for root in self.library().roots()? {
+                checker.root(&root, &mut progress);
+            }
+            for rule in LIBRARY_RULES {
+                match rule(self) {
+                    Ok(findings) => checker.report.findings.extend(findings),
+                    Err(error) => checker.fail(error),
+                }
+            }
+        }
+        for target in targets {
+            checker.target(target, &mut progress)?;
+        }
+        Ok(checker.finish())
+    }
+}
+
+struct Checker<'b> {
+    book: &'b Book,
+    config: Arc<Config>,
+    report: Report,
+    /// Namespaces that variable providers of packs fill.
+    namespaces: Vec<String>,
+}
+
+impl Checker<'_> {
+    fn library(&self) -> &Library {
+        self.book.library()
+    }
+
+    /// A pack whose manifest is wrong has its own finding and supplies no names.
+    fn namespaces(&mut self) -> Vec<String> {
+        let packs = self.library().packs().unwrap_or_default();
+        packs
+            .into_iter()
+            .filter_map(|(_, pack)| pack.ok())
+            .flat_map(|pack| pack.manifest.variable_providers)
+            .map(|provider| provider.namespace)
+            .collect()
+    }
+
+    fn fail(&mut self, error: Error) {
+        self.report.findings.extend(error.into_diagnostics());
+    }
+
+    /// Every prompt below a place. What ships inside the binary is not the user's to mend.
+    fn root(&mut self, root: &Arc<Root>, progress: &mut dyn FnMut(&str)) {
+        if root.kind == RootKind::Builtin {
+            return;
+        }
+        let folders = match root.folders() {
+            Ok(folders) => folders,
+            Err(error) => return self.fail(error),
+        };
+        for entry in folders {
+            if let Some(candidate) = self.library().candidate_below(root, &entry) {
+                progress(&candidate.source);
+                let found = Found { id: entry, candidate, reason: Reason::Given };
+                self.prompt(found);
+            }
+        }
+    }
+
+    fn target(&mut self, target: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
+        let folder = std::path::absolute(Path::new(target)).ok().filter(|path| path.is_dir());
+        match self.library().find(target) {
+            Ok(found) => {
+                progress(&found.candidate.source);
+                self.prompt(found);
+                Ok(())
+            }
+            // A folder that is no prompt may hold some.
+            Err(error) => match folder {
+                Some(folder) => self.folder(&folder, error, progress),
+                None => Err(error),
+            },
+        }
+    }
+
+    fn folder(&mut self, folder: &Path, error: Error, progress: &mut dyn FnMut(&str)) -> Result<()> {
+        let before = self.report.prompts;
+        if folder.join("pack.json").is_file() {
+            let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            match self.library().pack(&id) {
+                Ok(pack) => self.report.findings.extend(pack.findings),
+                Err(error) => self.fail(error),
+            }
+        }
+        for below in [folder.to_owned(), folder.join("prompts")] {
+            let known = self.library().roots()?.into_iter().find(|root| root.folder() == Some(below.as_path()));
+            let name = self.library().name(&below);
+            let root = known.unwrap_or_else(|| Arc::new(Root::on_disk(RootKind::Given, name, below)));
+            self.root(&root, progress);
+        }
+        if self.report.prompts == before && self.report.findings.is_empty() { Err(error) } else { Ok(()) }
+    }
+
+    /// Checks one prompt in every language that it has a template for.
+    fn prompt(&mut self, found: Found) {
+        self.report.prompts += 1;
+        for language in languages(&found) {
+            match self.book.prepare_found(found.clone(), &language, false, &self.config) {
+                Ok(prepared) => {
+                    self.report.findings.extend(prepared.notes().iter().cloned());
+                    for rule in PROMPT_RULES {
+                        self.report.findings.extend(rule(&prepared, &self.namespaces));
+                    }
+                }
+                Err(error) => {
+                    // A conflict that the prompt runs into is reported once, where the library is looked at.
+                    let conflict = matches!(error.code(), Code::PromptConflict | Code::StaleResolution);
+                    if !(conflict && error.field("prompt_id").is_some()) {
+                        self.fail(error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Report {
+        let mut report = self.report;
+        let key = |finding: &Diagnostic| {
+            let start = finding.place.as_ref().map_or(0, |place| place.range().start);
+            (finding.file_name().unwrap_or_default().to_owned(), start, finding.code, finding.message.clone())
+        };
+        report.findings.sort_by_key(key);
+        let mut seen = HashSet::new();
+        report.findings.retain(|finding| seen.insert(key(finding)));
+        report
+    }
+}
+
+/// The languages that a prompt's folder has a template for: `template.ja.md` makes `ja`. The plain template is first.
+fn languages(found: &Found) -> Vec<String> {
+    let mut languages = BTreeSet::new();
+    if let Some(path) = found.candidate.root.path(&found.candidate.entry)
+        && found.candidate.template_file.is_none()
+        && let Ok(entries) = std::fs::read_dir(path)
+    {
+        for entry in entries.flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name == PROMPT_FILE {
+                continue;
+            }
+            if let Some((_, language)) = name.strip_suffix(".md").and_then(|stem| stem.split_once('.')) {
+                languages.insert(language.to_owned());
+            }
+        }
+    }
+    // A language that nobody has a variant for gives the plain template.
+    std::iter::once("zxx".to_owned()).chain(languages).collect()
+}

@@ -1,0 +1,33 @@
+//! Conflicts that nobody has resolved ([CB102](crate::Code::PromptConflict)) and recorded choices that no longer fit
+//! ([CB103](crate::Code::StaleResolution)).
+
+use std::collections::BTreeSet;
+
+use crate::book::Book;
+use crate::error::{Code, Diagnostic, Result};
+
+/// Looks at every id that several places offer, and at every recorded choice.
+pub(super) fn check(book: &Book) -> Result<Vec<Diagnostic>> {
+    let library = book.library();
+    let resolutions = library.resolutions()?;
+    // Choices for tools and flows are other programs' business; partials are looked at where they are included.
+    let recorded = resolutions.ids().filter(|id| !id.starts_with("tool.") && !id.starts_with("flow.") && !id.contains('/'));
+    let ids: BTreeSet<String> = library.ids()?.into_iter().chain(recorded.map(str::to_owned)).collect();
+    let mut findings = Vec::new();
+    for id in ids {
+        if let Err(error) = library.choose(&id) {
+            match error.code() {
+                Code::PromptNotFound => {
+                    let message = format!("a choice is recorded for `{id}`, and no place offers it any more");
+                    findings.push(
+                        Diagnostic::new(Code::StaleResolution, message)
+                            .file("user_data/shared/prompts/resolution.json")
+                            .hint(format!("remove the entry `{id}`")),
+                    );
+                }
+                _ => findings.extend(error.into_diagnostics()),
+            }
+        }
+    }
+    Ok(findings)
+}

@@ -1,0 +1,41 @@
+#![doc = include_str!("../error/pages/CB402.md")]
+
+use std::collections::BTreeSet;
+
+use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::prepared::Prepared;
+
+/// Variables that a template reads and its prompt does not declare. A prompt that declares nothing takes what it is given.
+pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
+    let prompt = prepared.prompt();
+    if prompt.variables.is_empty() {
+        return Vec::new();
+    }
+    let declared: Vec<&str> = prompt.variables.iter().map(|variable| variable.name.as_str()).collect();
+    let mut seen = BTreeSet::new();
+    let mut findings = Vec::new();
+    for (read, place) in prepared.reads() {
+        let root = read.root.as_str();
+        let known = declared.contains(&root)
+            || root == "system"
+            || namespaces.iter().any(|namespace| namespace == root)
+            || computed_by_hook(prepared, root);
+        if known || !seen.insert(read.root.clone()) {
+            continue;
+        }
+        let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
+            format!("declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}")
+        });
+        let message = format!("`{root}` is not declared by the prompt `{}`", prompt.id);
+        findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));
+    }
+    findings
+}
+
+/// A hook makes variables by naming them in a string: `variables["file_tree"] = …`.
+fn computed_by_hook(prepared: &Prepared, name: &str) -> bool {
+    prepared.prompt().hooks.iter().any(|hook| {
+        let text = hook.place.source().text();
+        text.contains(&format!("\"{name}\"")) || text.contains(&format!("'{name}'"))
+    })
+}

@@ -1,0 +1,201 @@
+//! Template prompts: a folder with `template.md`, with `prompt.py`, or with both.
+//!
+//! The minimal form is the template alone. The full form is a `prompt.py` whose METADATA, VARIABLES, PERMISSIONS, LIMITS
+//! and TEMPLATE are read as literals (see [`super::python`]); its functions are noted and never run here.
+
+mod definition;
+
+use std::sync::Arc;
+
+use self::definition::{Definition, Reader};
+use super::python::Module;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
+use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
+use crate::source::{Place, Source};
+
+/// The functions that take part in a render.
+const HOOKS: [&str; 2] = ["pre_render", "post_render"];
+
+/// A prompt as it was read, and what is odd about its files without keeping it from working.
+pub(crate) struct Read {
+    pub(crate) prompt: Prompt,
+    /// The parent that METADATA names, and where.
+    pub(crate) extends: Option<(String, Place)>,
+    pub(crate) notes: Vec<Diagnostic>,
+}
+
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read(id: &str, candidate: &Candidate, loader: &LibraryLoader, defaults: &Defaults) -> Result<Read> {
+    let mut notes = Vec::new();
+    let python = read_python(candidate, loader)?;
+    let (definition, module) = match &python {
+        Some(source) => {
+            let module = Module::parse(source)?;
+            let mut reader = Reader::new(&module);
+            let definition = reader.definition()?;
+            notes.append(&mut reader.notes);
+            (definition, Some(module))
+        }
+        None => (Definition::default(), None),
+    };
+    let template = read_template(candidate, loader, &definition, module.as_ref(), &mut notes)?;
+    let hooks = module.as_ref().map(hooks).unwrap_or_default();
+    if let (Some(declared), Some(place)) = (&definition.prompt_id, &definition.prompt_id_place)
+        && declared != id
+        && candidate.entry == id
+    {
+        let message = format!("METADATA says `{declared}`, but the folder is `{id}`, and the folder's name counts");
+        let hint = format!("write \"prompt_id\": \"{id}\", or rename the folder");
+        notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
+    }
+    let extends = definition.extends.clone();
+    let limits = definition.limits(defaults);
+    let prompt = Prompt {
+        id: id.to_owned(),
+        dialect: Dialect::Template,
+        source: candidate.source.clone(),
+        metadata: metadata(id, definition.clone(), candidate, defaults),
+        variables: definition.variables,
+        permissions: definition.permissions,
+        limits,
+        template,
+        hooks,
+    };
+    Ok(Read { prompt, extends, notes })
+}
+
+/// The version that a candidate declares, for lists; nothing else of it is read.
+pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
+    let version = match candidate.has_prompt_py {
+        false => None,
+        true => {
+            let source = candidate.root.read(&candidate.file(PROMPT_FILE), limit)?;
+            Reader::new(&Module::parse(&source)?).definition()?.version
+        }
+    };
+    Ok(version.unwrap_or_else(|| DEFAULT_VERSION.to_owned()))
+}
+
+/// Name, type, version and tags of a candidate without its template.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    let definition = match candidate.has_prompt_py {
+        false => Definition::default(),
+        true => {
+            let source = candidate.root.read(&candidate.file(PROMPT_FILE), limit)?;
+            Reader::new(&Module::parse(&source)?).definition()?
+        }
+    };
+    Ok(metadata(id, definition, candidate, defaults))
+}
+
+/// What the hooks in a `prompt.py` may do.
+pub(crate) fn permissions(source: &Arc<Source>) -> Result<Permissions> {
+    Ok(Reader::new(&Module::parse(source)?).definition()?.permissions)
+}
+
+const DEFAULT_VERSION: &str = "1.0.0";
+const DEFAULT_TYPE: &str = "custom";
+
+fn metadata(id: &str, definition: Definition, candidate: &Candidate, defaults: &Defaults) -> Metadata {
+    let default = |name: &str| defaults.metadata.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let mut extra = defaults.metadata.clone();
+    for known in ["version", "type", "name", "description"] {
+        extra.shift_remove(known);
+    }
+    extra.extend(definition.extra);
+    Metadata {
+        name: definition.name.unwrap_or_else(|| id.to_owned()),
+        version: definition.version.or_else(|| default("version")).unwrap_or_else(|| DEFAULT_VERSION.into()),
+        kind: definition.kind.or_else(|| default("type")).unwrap_or_else(|| DEFAULT_TYPE.into()),
+        extends: definition.extends.map(|(parent, _)| parent),
+        template: match definition.template {
+            Some(template) => template.map(|(file, _)| file),
+            None => Some(candidate.template_file.clone().unwrap_or_else(|| TEMPLATE_FILE.to_owned())),
+        },
+        description: definition.description,
+        extra,
+    }
+}
+
+fn read_python(candidate: &Candidate, loader: &LibraryLoader) -> Result<Option<Arc<Source>>> {
+    if candidate.template_file.is_some() {
+        return Ok(None);
+    }
+    loader.read_variant(&candidate.root, &candidate.file(PROMPT_FILE))
+}
+
+fn read_template(
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    definition: &Definition,
+    module: Option<&Module>,
+    notes: &mut Vec<Diagnostic>,
+) -> Result<Arc<Source>> {
+    if let (Some(literal), Some(module)) = (&definition.inline, module) {
+        if candidate.has_template {
+            let message = format!("{TEMPLATE_FILE} is not used, because {PROMPT_FILE} has a TEMPLATE");
+            let place = module.source().place(literal.range.clone());
+            let hint = format!("delete {TEMPLATE_FILE}, or delete TEMPLATE");
+            let note = Diagnostic::new(Code::BadDefinition, message).severity(Severity::Warning);
+            notes.push(note.at(place).hint(hint));
+        }
+        return Ok(inline_template(module.source(), literal));
+    }
+    let default = candidate.template_file.clone().unwrap_or_else(|| TEMPLATE_FILE.to_owned());
+    let (file, place) = match &definition.template {
+        None => (default, None),
+        Some(Some((file, place))) => (file.clone(), Some(place.clone())),
+        Some(None) => {
+            let diagnostic = Diagnostic::new(
+                Code::MissingTemplate,
+                "METADATA says that there is no template file, and there is no TEMPLATE either",
+            );
+            let diagnostic = match &definition.template_place {
+                Some(place) => diagnostic.at(place.clone()),
+                None => diagnostic.file(&candidate.source),
+            };
+            let hint = "write the template into TEMPLATE = \"\"\"…\"\"\", or name a file";
+            return Err(Error::new(ErrorKind::PromptRead, diagnostic.hint(hint)));
+        }
+    };
+    if let Some(source) = loader.read_variant(&candidate.root, &candidate.file(&file))? {
+        return Ok(source);
+    }
+    let message = format!("the template {} does not exist", candidate.root.file_name(&candidate.file(&file)));
+    let diagnostic = Diagnostic::new(Code::MissingTemplate, message);
+    let diagnostic = match place {
+        Some(place) => diagnostic.at(place).hint("name a file that lies beside prompt.py, or write the template into TEMPLATE"),
+        None => diagnostic
+            .file(&candidate.source)
+            .hint(format!("put the prompt's text into {}/{TEMPLATE_FILE}", candidate.source)),
+    };
+    Err(Error::new(ErrorKind::PromptRead, diagnostic))
+}
+
+/// The template inside `prompt.py`. Where the string stands in the file as it is, its places are places of the file.
+fn inline_template(python: &Arc<Source>, literal: &definition::Inline) -> Arc<Source> {
+    let raw = &python.text()[literal.range.clone()];
+    let quotes = ["\"\"\"", "'''", "\"", "'"];
+    let open = raw.trim_start_matches(['r', 'R', 'u', 'U']);
+    let prefix = raw.len() - open.len();
+    if let Some(quote) = quotes.into_iter().find(|quote| open.starts_with(quote)) {
+        let start = literal.range.start + prefix + quote.len();
+        let end = literal.range.end.saturating_sub(quote.len());
+        if start <= end && python.text()[start..end] == literal.text {
+            return Source::inside(python, start..end);
+        }
+    }
+    Source::new(format!("{} (TEMPLATE)", python.name()), literal.text.clone())
+}
+
+fn hooks(module: &Module) -> Vec<Hook> {
+    HOOKS
+        .into_iter()
+        .filter_map(|name| {
+            // A star import may bring anything; that it brings a hook cannot be excluded without running it.
+            let range = module.defines(name).or_else(|| module.star_import())?;
+            Some(Hook { name: name.to_owned(), place: module.source().place(range) })
+        })
+        .collect()
+}

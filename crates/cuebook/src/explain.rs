@@ -1,0 +1,109 @@
+//! Where a rendered prompt came from: the place that was chosen and why, the layer of every variable, the origin of every
+//! byte.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use crate::prepared::Prepared;
+use crate::render::Rendered;
+use crate::variables::Layer;
+
+/// Everything about one render.
+#[derive(Debug)]
+pub struct Explanation {
+    prepared: Arc<Prepared>,
+    rendered: Rendered,
+}
+
+/// A variable of a render.
+#[derive(Debug, Clone)]
+pub struct ExplainedVariable {
+    /// Its name.
+    pub name: String,
+    /// The layer that supplied its value; `None` if it has none.
+    pub layer: Option<Layer>,
+    /// Its value.
+    pub value: Json,
+    /// How it is declared: `required`, `optional`, `custom`, or not at all.
+    pub declared: Option<&'static str>,
+    /// Whether a template reads it.
+    pub used: bool,
+}
+
+impl Explanation {
+    pub(crate) fn new(prepared: Arc<Prepared>, rendered: Rendered) -> Explanation {
+        Explanation { prepared, rendered }
+    }
+
+    /// The prompt.
+    pub fn prepared(&self) -> &Prepared {
+        &self.prepared
+    }
+
+    /// The text with its origins.
+    pub fn rendered(&self) -> &Rendered {
+        &self.rendered
+    }
+
+    /// Every variable that is declared, given or read, by name.
+    pub fn variables(&self) -> Vec<ExplainedVariable> {
+        let prompt = self.prepared.prompt();
+        let scope = self.rendered.scope();
+        let used: BTreeSet<String> = self.prepared.reads().into_iter().map(|(read, _)| read.root).collect();
+        let mut names = used.clone();
+        names.extend(prompt.variables.iter().map(|variable| variable.name.clone()));
+        names.extend(scope.names());
+        names
+            .into_iter()
+            .map(|name| {
+                let (layer, value) = match scope.get(&name) {
+                    Some((layer, value)) => (Some(layer), value),
+                    None => (None, Json::Null),
+                };
+                ExplainedVariable {
+                    layer,
+                    value,
+                    declared: prompt.variable(&name).map(|variable| variable.need.as_str()),
+                    used: used.contains(&name),
+                    name,
+                }
+            })
+            .collect()
+    }
+
+    /// The explanation as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let found = self.prepared.found();
+        let variables: Vec<Json> = self
+            .variables()
+            .into_iter()
+            .map(|variable| {
+                json!({
+                    "name": variable.name,
+                    "layer": variable.layer.map(Layer::as_str),
+                    "value": variable.value,
+                    "declared": variable.declared,
+                    "used": variable.used,
+                })
+            })
+            .collect();
+        let files: Vec<String> = {
+            let program = self.prepared.template().program();
+            program.units().iter().map(|unit| unit.source().name().to_owned()).collect()
+        };
+        let mut object = self.rendered.to_json();
+        object["prompt"] = json!({
+            "id": found.id,
+            "source": found.candidate.source,
+            "pack_id": found.candidate.pack_id,
+            "reason": found.reason.describe(),
+            "dialect": self.prepared.prompt().dialect.as_str(),
+            "parents": self.prepared.parents(),
+            "files": files,
+        });
+        object["variables"] = json!(variables);
+        object
+    }
+}

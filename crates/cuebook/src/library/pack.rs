@@ -1,0 +1,441 @@
+//! Packs: installing, listing and removing distributable folders.
+//!
+//! A pack is unpacked into a staging folder beside its place, checked there, and moved to its place in one step. Whatever
+//! happens in between, the library holds the old pack or the new one. Installing runs nothing and decides no conflict; what
+//! a pack would replace is only proposed.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use indexmap::IndexMap;
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use super::archive::{self, ArchiveLimits};
+use super::manifest::{Manifest, VariableProvider};
+use super::resolution::{Resolution, timestamp};
+use super::{Library, PACKS, PROMPT_FILE, Vocab};
+use crate::dialect;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::files::{self, Lock};
+use crate::prompt::Permissions;
+use crate::trust::{Approval, ContentDigest, approval};
+
+const MANIFEST: &str = "pack.json";
+const STAGING: &str = ".staging-";
+
+/// A pack that is installed.
+#[derive(Debug, Clone)]
+pub struct InstalledPack {
+    /// Its id, which is the name of its folder.
+    pub id: String,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// What is odd about the manifest or the files that it speaks of.
+    pub findings: Vec<Diagnostic>,
+    /// Whether its code may run.
+    pub approval: Approval,
+}
+
+/// A Python file of a pack, for somebody who is asked to approve it.
+#[derive(Debug, Clone)]
+pub struct PackCode {
+    /// Its path inside the pack.
+    pub path: String,
+    /// Its content.
+    pub text: String,
+    /// What it may do when it runs.
+    pub permissions: Permissions,
+    /// What it is: `prompt`, `provider` or `module`.
+    pub role: &'static str,
+}
+
+/// Something that a pack offers to replace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Proposal {
+    /// `prompt`, `tool` or `flow`.
+    pub kind: &'static str,
+    /// What is replaced.
+    pub target: String,
+    /// What replaces it.
+    pub replacement: String,
+}
+
+impl Proposal {
+    /// The proposal as scripts see it.
+    pub fn to_json(&self) -> Json {
+        json!({"kind": self.kind, "target": self.target, "replacement": self.replacement})
+    }
+}
+
+/// A pack that has been unpacked and checked, but not yet moved to its place. Dropping it leaves the library as it was.
+#[derive(Debug)]
+pub struct Installation<'l> {
+    library: &'l Library,
+    staging: Staging,
+    content: PathBuf,
+    manifest: Manifest,
+    findings: Vec<Diagnostic>,
+    skipped: Vec<String>,
+    files: usize,
+    bytes: u64,
+    replaces_version: Option<String>,
+}
+
+/// A folder of our own beside the packs. Its lock tells other processes that we are alive.
+#[derive(Debug)]
+struct Staging {
+    folder: PathBuf,
+    _alive: File,
+}
+
+impl Staging {
+    fn new(packs: &Path, name: &str) -> Result<Staging> {
+        let make = || -> io::Result<Staging> {
+            fs::create_dir_all(packs)?;
+            let unique = files::temporary_beside(&packs.join("pack"));
+            let unique = unique.file_name().unwrap_or_default().to_string_lossy().replace('.', "");
+            let folder = packs.join(format!("{STAGING}{unique}"));
+            fs::create_dir(&folder)?;
+            let alive = File::create(folder.join(".lock"))?;
+            alive.lock()?;
+            Ok(Staging { folder, _alive: alive })
+        };
+        make().map_err(|error| files::write_error(name, &error))
+    }
+
+    /// Removes what processes left behind that died.
+    fn sweep(packs: &Path) {
+        let Ok(entries) = fs::read_dir(packs) else { return };
+        for entry in entries.flatten() {
+            if !entry.file_name().to_string_lossy().starts_with(STAGING) {
+                continue;
+            }
+            // No lock file yet, or a lock that is held: its owner is alive.
+            let Ok(lock) = File::options().write(true).open(entry.path().join(".lock")) else { continue };
+            if lock.try_lock().is_ok() {
+                // What cannot be removed now is tried again next time.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+}
+
+impl Drop for Staging {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Library {
+    fn packs_folder(&self) -> PathBuf {
+        self.root.join(PACKS)
+    }
+
+    fn approvals_path(&self) -> PathBuf {
+        self.packs_folder().join("approvals.json")
+    }
+
+    fn read_manifest(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
+        let path = folder.join(MANIFEST);
+        Manifest::read(&files::read_text(&path, &self.name(&path), self.file_limit()?)?)
+    }
+
+    /// Every installed pack; a pack whose manifest is wrong is an error in its place.
+    pub fn packs(&self) -> Result<Vec<(String, Result<InstalledPack>)>> {
+        Ok(self.pack_ids()?.into_iter().map(|id| (id.clone(), self.pack(&id))).collect())
+    }
+
+    /// An installed pack.
+    pub fn pack(&self, id: &str) -> Result<InstalledPack> {
+        let folder = self.pack_folder(id)?;
+        let name = self.name(&folder);
+        let (manifest, mut findings) = self.read_manifest(&folder)?;
+        findings.extend(manifest.verify_contents(&folder, &name));
+        if manifest.pack_id != id {
+            let message = format!("pack.json says `{}`, but the folder is `{id}`", manifest.pack_id);
+            let hint = format!("rename the folder to {PACKS}/{}, or mend `pack_id`", manifest.pack_id);
+            findings.push(
+                Diagnostic::new(Code::BadManifest, message).file(format!("{name}/{MANIFEST}")).hint(hint),
+            );
+        }
+        let approval = self.approval(id)?;
+        Ok(InstalledPack { id: id.to_owned(), manifest, findings, approval })
+    }
+
+    fn pack_folder(&self, id: &str) -> Result<PathBuf> {
+        let folder = self.packs_folder().join(id);
+        let plain = !id.is_empty() && !id.starts_with('.') && !id.contains(['/', '\\']);
+        if plain && folder.is_dir() {
+            return Ok(folder);
+        }
+        let ids = self.pack_ids()?;
+        let hint = did_you_mean(&nearest(id, ids.iter().map(String::as_str)))
+            .unwrap_or_else(|| "`cuebook pack list` shows every pack".into());
+        let diagnostic = Diagnostic::new(Code::PackNotFound, format!("no pack `{id}` is installed")).hint(hint);
+        Err(Error::new(ErrorKind::Pack, diagnostic))
+    }
+
+    /// The vocabulary that a pack brings, in its manifest or as `vocab.json`.
+    pub(super) fn pack_vocab(&self, id: &str) -> Result<Option<Vocab>> {
+        let folder = self.packs_folder().join(id);
+        let path = folder.join("vocab.json");
+        if path.is_file() {
+            return Vocab::read(&files::read_text(&path, &self.name(&path), self.file_limit()?)?).map(Some);
+        }
+        if !folder.join(MANIFEST).is_file() {
+            return Ok(None);
+        }
+        let (manifest, _) = self.read_manifest(&folder)?;
+        Ok(Some(Vocab::from_entries(manifest.vocab)))
+    }
+
+    /// The variable providers of all packs, by pack. Each manifest that is looked at is told to `seen`.
+    pub(crate) fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Vec<(String, VariableProvider)>> {
+        let mut providers = Vec::new();
+        for id in self.pack_ids()? {
+            let folder = self.packs_folder().join(&id);
+            let path = folder.join(MANIFEST);
+            seen(path.clone());
+            if !path.is_file() {
+                continue;
+            }
+            let (manifest, _) = self.read_manifest(&folder)?;
+            providers.extend(manifest.variable_providers.into_iter().map(|provider| (id.clone(), provider)));
+        }
+        Ok(providers)
+    }
+
+    /// The packs that propose to replace a prompt: pack and source of the replacement.
+    pub(super) fn proposed(&self, id: &str) -> Result<Vec<(String, String)>> {
+        let mut proposed = Vec::new();
+        for pack in self.pack_ids()? {
+            let folder = self.packs_folder().join(&pack);
+            if folder.join(MANIFEST).is_file()
+                && let Ok((manifest, _)) = self.read_manifest(&folder)
+                && let Some(replacement) = manifest.replaces.prompts.get(id)
+            {
+                proposed.push((pack.clone(), format!("{PACKS}/{pack}/prompts/{replacement}")));
+            }
+        }
+        Ok(proposed)
+    }
+
+    /// Unpacks a folder or an archive beside the packs and checks it. [`Installation::commit`] moves it to its place.
+    pub fn stage_pack(&self, from: &Path) -> Result<Installation<'_>> {
+        let packs = self.packs_folder();
+        let staging = Staging::new(&packs, &self.name(&packs))?;
+        let into = staging.folder.join("pack");
+        let name = from.to_string_lossy();
+        fs::create_dir(&into).map_err(|error| files::write_error(&self.name(&into), &error))?;
+        let unpacked = archive::unpack(from, &name, &into, &ArchiveLimits::default())?;
+        // People know the pack by where they have it from, not by our staging folder.
+        let inside = unpacked.root.strip_prefix(&into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
+        let shown = if inside.is_empty() { name.into_owned() } else { format!("{name}/{inside}") };
+        let manifest_path = unpacked.root.join(MANIFEST);
+        let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
+        let (manifest, mut findings) = Manifest::read(&source)?;
+        findings.extend(manifest.verify_contents(&unpacked.root, &shown));
+        let wrong: Vec<Diagnostic> =
+            findings.iter().filter(|f| f.severity == crate::error::Severity::Error).cloned().collect();
+        if !wrong.is_empty() {
+            return Err(Error::all(ErrorKind::Pack, wrong));
+        }
+        let replaces_version = match packs.join(&manifest.pack_id).is_dir() {
+            true => Some(self.read_manifest(&packs.join(&manifest.pack_id)).map_or("?".into(), |(m, _)| m.version)),
+            false => None,
+        };
+        Ok(Installation {
+            library: self,
+            staging,
+            content: unpacked.root,
+            manifest,
+            findings,
+            skipped: unpacked.skipped,
+            files: unpacked.files,
+            bytes: unpacked.bytes,
+            replaces_version,
+        })
+    }
+
+    /// Removes an installed pack. Recorded choices that lead into it stay, and become conflicts that say why.
+    pub fn remove_pack(&self, id: &str) -> Result<()> {
+        let packs = self.packs_folder();
+        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let folder = self.pack_folder(id)?;
+        let name = self.name(&folder);
+        let staging = Staging::new(&packs, &name)?;
+        fs::rename(&folder, staging.folder.join("pack")).map_err(|error| files::write_error(&name, &error))?;
+        files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))?;
+        Staging::sweep(&packs);
+        Ok(())
+    }
+
+    fn content(&self, id: &str) -> Result<ContentDigest> {
+        let folder = self.pack_folder(id)?;
+        // A pack was limited as a whole when it was installed; a file of it may be as large as that.
+        ContentDigest::of(&folder, &self.name(&folder), ArchiveLimits::default().total_bytes)
+    }
+
+    /// Whether a pack's code may run.
+    pub fn approval(&self, id: &str) -> Result<Approval> {
+        let path = self.approvals_path();
+        approval::status(&path, &self.name(&path), self.file_limit()?, id, &self.content(id)?)
+    }
+
+    /// The Python files of a pack, for somebody who is asked to approve them, and the content that they are part of.
+    pub fn pack_code(&self, id: &str) -> Result<(Vec<PackCode>, ContentDigest)> {
+        let folder = self.pack_folder(id)?;
+        let content = self.content(id)?;
+        let (manifest, _) = self.read_manifest(&folder)?;
+        let limit = self.file_limit()?;
+        let mut code = Vec::new();
+        for file in content.files().filter(|file| file.path.ends_with(".py")) {
+            let path = folder.join(&file.path);
+            let source = files::read_text(&path, &self.name(&path), limit)?;
+            let provider = manifest.variable_providers.iter().find(|provider| provider.file == file.path);
+            let (role, permissions) = match provider {
+                Some(provider) => ("provider", provider.permissions),
+                None if file.path.rsplit('/').next() == Some(PROMPT_FILE) => {
+                    ("prompt", dialect::template::permissions(&source)?)
+                }
+                None => ("module", Permissions::default()),
+            };
+            code.push(PackCode { path: file.path, text: source.text().to_owned(), permissions, role });
+        }
+        Ok((code, content))
+    }
+
+    /// Approves the code of a pack, as long as its content is still what was shown.
+    pub fn approve_pack(&self, id: &str, shown: &ContentDigest) -> Result<()> {
+        if self.content(id)? != *shown {
+            let message = format!("the pack `{id}` changed while it was being looked at");
+            let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("look at it again");
+            return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
+        }
+        let path = self.approvals_path();
+        approval::approve(&path, &self.name(&path), self.file_limit()?, id, shown, Timestamp::now())
+    }
+}
+
+impl Installation<'_> {
+    /// The pack's manifest.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// What is odd about it without keeping it from working.
+    pub fn findings(&self) -> &[Diagnostic] {
+        &self.findings
+    }
+
+    /// Files that were left out, such as hidden ones.
+    pub fn skipped(&self) -> &[String] {
+        &self.skipped
+    }
+
+    /// How many files it has, and how many bytes.
+    pub fn size(&self) -> (usize, u64) {
+        (self.files, self.bytes)
+    }
+
+    /// The version that is installed already.
+    pub fn installed_version(&self) -> Option<&str> {
+        self.replaces_version.as_deref()
+    }
+
+    /// What the pack proposes to replace.
+    pub fn proposals(&self) -> Vec<Proposal> {
+        let replaces = &self.manifest.replaces;
+        let of = |kind: &'static str, entries: &IndexMap<String, String>| -> Vec<Proposal> {
+            entries
+                .iter()
+                .map(|(target, replacement)| Proposal {
+                    kind,
+                    target: target.clone(),
+                    replacement: replacement.clone(),
+                })
+                .collect()
+        };
+        [of("prompt", &replaces.prompts), of("tool", &replaces.tools), of("flow", &replaces.flows)].concat()
+    }
+
+    /// Moves the pack to its place and records the proposals that were accepted. `upgrade` allows to replace an installed
+    /// pack of the same id.
+    pub fn commit(self, upgrade: bool, accepted: &[Proposal]) -> Result<()> {
+        let library = self.library;
+        let packs = library.packs_folder();
+        let id = &self.manifest.pack_id;
+        let target = packs.join(id);
+        let name = library.name(&target);
+        let lock = Lock::acquire(&packs, &library.name(&packs))?;
+        Staging::sweep(&packs);
+        let moved = if !target.exists() {
+            fs::rename(&self.content, &target)
+        } else if upgrade {
+            exchange(&self.content, &target)
+        } else {
+            let message = match &self.replaces_version {
+                Some(version) => format!("the pack `{id}` is installed already, in version {version}"),
+                None => format!("the pack `{id}` was installed by somebody else in the meantime"),
+            };
+            let diagnostic = Diagnostic::new(Code::PackExists, message).file(&name);
+            let hint = format!("replace it: cuebook pack install PATH --upgrade; or remove it: cuebook pack remove {id}");
+            return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
+        };
+        moved.and_then(|()| files::sync_folder(&packs)).map_err(|error| files::write_error(&name, &error))?;
+        // What was exchanged lies in the staging folder now and goes with it.
+        drop(self.staging);
+        drop(lock);
+        let now = timestamp(Timestamp::now());
+        let mut choices = Vec::new();
+        for proposal in accepted {
+            let source = match proposal.kind {
+                "prompt" => format!("{PACKS}/{id}/prompts/{}", proposal.replacement),
+                kind => format!("{PACKS}/{id}/{kind}s/{}", proposal.replacement),
+            };
+            let mut candidates = Vec::new();
+            let key = if proposal.kind == "prompt" {
+                candidates = library.search(&proposal.target)?.into_iter().map(|c| c.source).collect();
+                proposal.target.clone()
+            } else {
+                format!("{}.{}", proposal.kind, proposal.target)
+            };
+            if !candidates.contains(&source) {
+                candidates.push(source.clone());
+            }
+            let resolution = Resolution {
+                source,
+                resolved_at: Some(now.clone()),
+                candidates: Some(candidates),
+                replaced_by: Some(id.clone()),
+            };
+            choices.push((key, resolution));
+        }
+        if choices.is_empty() { Ok(()) } else { library.record(&choices) }
+    }
+}
+
+/// Swaps two folders in one step where the system can, so that there is never a moment without the pack.
+fn exchange(new: &Path, installed: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        use rustix::fs::{CWD, RenameFlags, renameat_with};
+        match renameat_with(CWD, new, CWD, installed, RenameFlags::EXCHANGE) {
+            Ok(()) => return Ok(()),
+            // File systems without it (some network ones) take the longer way below.
+            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let aside = files::temporary_beside(new);
+    fs::rename(installed, &aside)?;
+    match fs::rename(new, installed) {
+        Ok(()) => fs::rename(&aside, new),
+        Err(error) => {
+            fs::rename(&aside, installed)?;
+            Err(error)
+        }
+    }
+}

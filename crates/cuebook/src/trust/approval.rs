@@ -1,0 +1,273 @@
+//! Approval of pack code, bound to the content of the pack's files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files::{self, Lock};
+
+/// A file of a pack and the digest of its content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PackFile {
+    /// Its path inside the pack, with `/` between the parts.
+    pub path: String,
+    /// SHA-256 of its content, in hexadecimal digits.
+    pub sha256: String,
+}
+
+/// What a pack consists of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContentDigest {
+    files: BTreeMap<String, String>,
+}
+
+impl ContentDigest {
+    /// Reads every file of a pack. Hidden files are not part of it, and neither is what Python caches.
+    pub fn of(pack: &Path, name: &str, limit: u64) -> Result<ContentDigest> {
+        let mut found = BTreeMap::new();
+        collect(pack, "", name, limit, &mut found)?;
+        Ok(ContentDigest { files: found })
+    }
+
+    /// The files, by path.
+    pub fn files(&self) -> impl Iterator<Item = PackFile> + '_ {
+        self.files.iter().map(|(path, sha256)| PackFile { path: path.clone(), sha256: sha256.clone() })
+    }
+
+    /// Whether there is anything that can run.
+    pub fn has_code(&self) -> bool {
+        self.files.keys().any(|path| path.ends_with(".py"))
+    }
+
+    /// One digest over all names and contents.
+    pub fn digest(&self) -> String {
+        let mut hasher = Sha256::new();
+        for (path, sha256) in &self.files {
+            // Lengths in front keep `ab` + `c` apart from `a` + `bc`.
+            hasher.update((path.len() as u64).to_le_bytes());
+            hasher.update(path.as_bytes());
+            hasher.update(sha256.as_bytes());
+        }
+        hex(&hasher.finalize())
+    }
+}
+
+fn collect(
+    folder: &Path,
+    below: &str,
+    name: &str,
+    limit: u64,
+    found: &mut BTreeMap<String, String>,
+) -> Result<()> {
+    let entries = fs::read_dir(folder).map_err(|error| files::io_error(name, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| files::io_error(name, &error))?;
+        let file_name = entry.file_name().to_string_lossy().into_owned();
+        if file_name.starts_with('.') || file_name == "__pycache__" {
+            continue;
+        }
+        let path = if below.is_empty() { file_name } else { format!("{below}/{file_name}") };
+        let full_name = format!("{name}/{path}");
+        // Links are not followed: what they lead to is not the pack's, and may change without it.
+        let kind = entry.file_type().map_err(|error| files::io_error(&full_name, &error))?;
+        if kind.is_dir() {
+            collect(&entry.path(), &path, name, limit, found)?;
+        } else if kind.is_symlink() {
+            let target = fs::read_link(entry.path()).map_err(|error| files::io_error(&full_name, &error))?;
+            found.insert(path, format!("link:{}", target.to_string_lossy()));
+        } else {
+            let bytes = files::read_bytes(&entry.path(), &full_name, limit)?;
+            found.insert(path, hex(&Sha256::digest(&bytes)));
+        }
+    }
+    Ok(())
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Whether a pack's code may run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Approval {
+    /// There is no code.
+    NotNeeded,
+    /// Approved, and nothing has changed since.
+    Approved {
+        /// When.
+        approved_at: String,
+    },
+    /// Nobody has approved it.
+    Missing,
+    /// It was approved, and files have changed since.
+    Changed {
+        /// Files that are new.
+        added: Vec<String>,
+        /// Files that are gone.
+        removed: Vec<String>,
+        /// Files with other content.
+        changed: Vec<String>,
+    },
+}
+
+impl Approval {
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Approval::NotNeeded => "not needed",
+            Approval::Approved { .. } => "approved",
+            Approval::Missing => "missing",
+            Approval::Changed { .. } => "changed",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Approvals(indexmap::IndexMap<String, Record>);
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Record {
+    approved_at: String,
+    digest: String,
+    files: BTreeMap<String, String>,
+}
+
+fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
+    if !path.exists() {
+        return Ok(Approvals::default());
+    }
+    let source = files::read_text(path, name, limit)?;
+    serde_json::from_str(source.text()).map_err(|error| {
+        let diagnostic = Diagnostic::new(Code::BadResolution, format!("not a list of approvals: {error}"))
+            .file(name)
+            .hint("delete the file and approve the packs again");
+        Error::new(ErrorKind::Config, diagnostic)
+    })
+}
+
+/// Whether the content of a pack is what was approved.
+pub(crate) fn status(path: &Path, name: &str, limit: u64, pack: &str, content: &ContentDigest) -> Result<Approval> {
+    if !content.has_code() {
+        return Ok(Approval::NotNeeded);
+    }
+    let Some(record) = read(path, name, limit)?.0.shift_remove(pack) else { return Ok(Approval::Missing) };
+    if record.digest == content.digest() {
+        return Ok(Approval::Approved { approved_at: record.approved_at });
+    }
+    let missing_in = |these: &BTreeMap<String, String>, those: &BTreeMap<String, String>| -> Vec<String> {
+        these.keys().filter(|path| !those.contains_key(*path)).cloned().collect()
+    };
+    Ok(Approval::Changed {
+        added: missing_in(&content.files, &record.files),
+        removed: missing_in(&record.files, &content.files),
+        changed: content
+            .files
+            .iter()
+            .filter(|(path, digest)| record.files.get(*path).is_some_and(|known| known != *digest))
+            .map(|(path, _)| path.clone())
+            .collect(),
+    })
+}
+
+/// Records that the content of a pack was approved.
+pub(crate) fn approve(
+    path: &Path,
+    name: &str,
+    limit: u64,
+    pack: &str,
+    content: &ContentDigest,
+    now: Timestamp,
+) -> Result<()> {
+    let _lock = Lock::acquire(path, name)?;
+    let mut approvals = read(path, name, limit)?;
+    let record = Record {
+        approved_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        digest: content.digest(),
+        files: content.files.clone(),
+    };
+    approvals.0.insert(pack.to_owned(), record);
+    let mut text = serde_json::to_vec_pretty(&approvals).unwrap_or_default();
+    text.push(b'\n');
+    files::write_atomic(path, name, &text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Pack {
+        folder: tempfile::TempDir,
+    }
+
+    impl Pack {
+        fn new() -> Pack {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join("pack/prompts/a")).unwrap();
+            let pack = Pack { folder };
+            pack.write("prompts/a/prompt.py", "METADATA = {}");
+            pack.write("pack.json", "{}");
+            pack
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            fs::write(self.folder.path().join("pack").join(path), text).unwrap();
+        }
+
+        fn content(&self) -> ContentDigest {
+            ContentDigest::of(&self.folder.path().join("pack"), "pack", 1 << 20).unwrap()
+        }
+
+        fn status(&self) -> Approval {
+            let path = self.folder.path().join("approvals.json");
+            status(&path, "approvals.json", 1 << 20, "p", &self.content()).unwrap()
+        }
+
+        fn approve(&self) {
+            let path = self.folder.path().join("approvals.json");
+            approve(&path, "approvals.json", 1 << 20, "p", &self.content(), Timestamp::UNIX_EPOCH).unwrap();
+        }
+    }
+
+    #[test]
+    fn approval_holds_for_the_bytes_that_were_seen() {
+        let pack = Pack::new();
+        assert_eq!(pack.status(), Approval::Missing);
+        pack.approve();
+        assert_eq!(pack.status(), Approval::Approved { approved_at: "1970-01-01T00:00:00Z".into() });
+        pack.write("prompts/a/prompt.py", "METADATA = {'x': 1}");
+        pack.write("prompts/a/helper.py", "");
+        fs::remove_file(pack.folder.path().join("pack/pack.json")).unwrap();
+        assert_eq!(
+            pack.status(),
+            Approval::Changed {
+                added: vec!["prompts/a/helper.py".into()],
+                removed: vec!["pack.json".into()],
+                changed: vec!["prompts/a/prompt.py".into()],
+            }
+        );
+    }
+
+    #[test]
+    fn a_pack_without_code_needs_no_approval() {
+        let pack = Pack::new();
+        fs::remove_file(pack.folder.path().join("pack/prompts/a/prompt.py")).unwrap();
+        assert_eq!(pack.status(), Approval::NotNeeded);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_becomes_a_link_is_a_change() {
+        let pack = Pack::new();
+        pack.approve();
+        let file = pack.folder.path().join("pack/prompts/a/prompt.py");
+        let elsewhere = pack.folder.path().join("elsewhere.py");
+        fs::rename(&file, &elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
+        assert!(matches!(pack.status(), Approval::Changed { changed, .. } if changed == ["prompts/a/prompt.py"]));
+    }
+}
