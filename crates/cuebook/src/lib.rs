@@ -2,4 +2,5 @@
 
 pub mod error;
 pub mod files;
+pub mod library;
 pub mod source;
