@@ -179,17 +179,26 @@ impl<'u> Writer<'u> {
             return Err(self.refused(&String::from_utf8_lossy(raw), "has a name that is not UTF-8", RENAME));
         };
         if path.len() > self.limits.path_bytes {
-            let reason =
-                format!("has a path of {} bytes, and the limit is {}", path.len(), self.limits.path_bytes);
-            return Err(self.refused(path, reason, "shorten the names"));
+            let message = format!(
+                "the entry {} has a path of {} bytes, and the limit is {}",
+                quoted(path),
+                path.len(),
+                self.limits.path_bytes
+            );
+            return Err(self.over_limit(message, "shorten the names"));
         }
         let parts = portable::parts(path).map_err(|reason| {
             let outside = ["absolute", "drive letter", "`..`"].iter().any(|word| reason.contains(word));
             self.refused(path, reason, if outside { UNTRUSTED } else { RENAME })
         })?;
         if parts.len() > self.limits.depth {
-            let reason = format!("lies {} folders deep, and the limit is {}", parts.len(), self.limits.depth);
-            return Err(self.refused(path, reason, "move it further up"));
+            let message = format!(
+                "the entry {} lies {} folders deep, and the limit is {}",
+                quoted(path),
+                parts.len(),
+                self.limits.depth
+            );
+            return Err(self.over_limit(message, "move it further up"));
         }
         if let Some(at) = parts.iter().position(|part| portable::is_left_out(part)) {
             self.skipped.insert(parts[..=at].join("/"));

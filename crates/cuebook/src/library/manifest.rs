@@ -310,11 +310,12 @@ impl Manifest {
         let listed: HashSet<String> = self.prompts.iter().map(|id| snake_case(id)).collect();
         let unlisted = offered.iter().filter(|id| !listed.contains(&snake_case(id)));
         diagnostics.extend(unlisted.take(MOST_FINDINGS).map(|id| {
-            let message = format!("{name}/prompts/{id} holds a prompt that pack.json does not list");
+            let folder = quoted(&format!("{name}/prompts/{id}"));
+            let message = format!("{folder} holds a prompt that pack.json does not list");
             Diagnostic::new(Code::UnlistedPackPrompt, message)
                 .at(self.document.opening(&[Key("prompts")]))
-                .label(format!("`{id}` is not listed here"))
-                .hint(format!("add \"{id}\" to `prompts`, or remove the folder"))
+                .label(format!("{} is not listed here", quoted(id)))
+                .hint(format!("add {} to `prompts`, or remove the folder", quoted(id)))
         }));
         diagnostics
     }
