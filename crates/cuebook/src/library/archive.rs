@@ -171,10 +171,7 @@ impl<'u> Writer<'u> {
 
     /// Checks the path of one more entry and takes it apart. `None`: there is nothing to write for it.
     fn admit<'p>(&mut self, raw: &'p [u8]) -> Result<Option<Vec<&'p str>>> {
-        self.entries += 1;
-        if self.entries > self.limits.entries {
-            return Err(self.too_many_entries());
-        }
+        self.count_entry()?;
         let Ok(path) = std::str::from_utf8(raw) else {
             return Err(self.refused(&String::from_utf8_lossy(raw), "has a name that is not UTF-8", RENAME));
         };
@@ -205,6 +202,11 @@ impl<'u> Writer<'u> {
             return Ok(None);
         }
         Ok(if parts.is_empty() { None } else { Some(parts) })
+    }
+
+    fn count_entry(&mut self) -> Result<()> {
+        self.entries += 1;
+        if self.entries > self.limits.entries { Err(self.too_many_entries()) } else { Ok(()) }
     }
 
     fn too_many_entries(&self) -> Error {

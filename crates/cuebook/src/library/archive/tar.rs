@@ -20,21 +20,20 @@ const HEADER_BYTES: u64 = 1 << 20;
 
 impl Writer<'_> {
     pub(super) fn unpack_tar(&mut self, file: File) -> Result<()> {
-        let meter = Rc::new(Meter::default());
-        // Headers and what is left out count here and nowhere else, hence the allowance.
+        // Headers and padding count here and nowhere else, hence the allowance beyond the budget for content.
         let most = self.budget.saturating_add(self.limits.total_bytes);
+        let meter = Rc::new(Meter::new(most));
         let decoder = MultiGzDecoder::new(BufReader::new(file));
         let mut archive = tar::Archive::new(Metered { inner: decoder, meter: meter.clone() });
         let mut entries = archive.entries().map_err(|error| self.damaged(error))?;
         loop {
-            meter.allow((meter.taken.get() + HEADER_BYTES).min(most));
+            meter.expect_headers();
             let Some(entry) = entries.next() else { break };
-            meter.allow(most);
             let mut entry = entry.map_err(|error| self.tar_error(&meter, error))?;
             self.tar_entry(&mut entry, &meter)?;
         }
         let mut rest = archive.into_inner();
-        meter.allow(most);
+        meter.expect_content();
         let mut buffer = [0u8; 16 << 10];
         // To the very end, because the checksum comes last; and nothing may hide there.
         loop {
@@ -69,9 +68,9 @@ impl Writer<'_> {
         }
         if kind.is_pax_global_extensions() {
             // `git archive` writes one with the commit's id; it describes the archive and is no file.
-            self.entries += 1;
-            return Ok(());
+            return self.count_entry();
         }
+        meter.expect_content();
         let read = |writer: &Self, failure: Failure| match failure {
             Failure::Told(error) => error,
             Failure::Read(error) => writer.tar_error(meter, error),
@@ -142,16 +141,26 @@ struct Metered<R> {
     meter: Rc<Meter>,
 }
 
-#[derive(Default)]
 struct Meter {
+    most: u64,
     taken: Cell<u64>,
     allowed: Cell<u64>,
     passed: Cell<bool>,
 }
 
 impl Meter {
-    fn allow(&self, total: u64) {
-        self.allowed.set(total);
+    fn new(most: u64) -> Meter {
+        Meter { most, taken: Cell::new(0), allowed: Cell::new(0), passed: Cell::new(false) }
+    }
+
+    /// What comes is held in memory.
+    fn expect_headers(&self) {
+        self.allowed.set((self.taken.get() + HEADER_BYTES).min(self.most));
+    }
+
+    /// What comes passes through, and somebody else counts it.
+    fn expect_content(&self) {
+        self.allowed.set(self.most);
     }
 }
 

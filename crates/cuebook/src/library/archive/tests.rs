@@ -609,8 +609,17 @@ fn a_bomb_is_stopped_by_its_ratio_long_before_it_is_whole() {
 fn a_header_that_never_ends_is_stopped() {
     let name = vec![b'x'; 3 << 20];
     let bytes = tar_gz(&[(EntryType::GNULongName, b"././@LongLink", &name), file("a", b"")]);
-    let error = trial(&bytes).unpack().unwrap_err();
-    assert_eq!(error.to_string(), "LimitError: source: the headers behind entry 0 are too large [CB204]");
+    let wanted = "LimitError: source: the headers behind entry 0 are too large [CB204]";
+    assert_eq!(trial(&bytes).unpack().unwrap_err().to_string(), wanted);
+    for kind in [EntryType::XHeader, EntryType::XGlobalHeader] {
+        let comment = pax("comment", &"x".repeat(3 << 20));
+        let bytes = tar_gz(&[(kind, b"x", &comment), file("a", b"")]);
+        assert_eq!(trial(&bytes).unpack().unwrap_err().to_string(), wanted);
+    }
+    let comment = pax("comment", "x");
+    let bytes = tar_gz(&vec![(EntryType::XGlobalHeader, &b"x"[..], &comment[..]); 10_001]);
+    let wanted = "LimitError: source: holds more than 10000 files and folders [CB204]";
+    assert_eq!(trial(&bytes).unpack().unwrap_err().to_string(), wanted);
 }
 
 #[test]

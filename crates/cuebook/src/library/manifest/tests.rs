@@ -1,10 +1,14 @@
-use proptest::prelude::*;
+use std::fs;
 
+use proptest::prelude::*;
+use serde_json::Map;
+
+use super::fields::FIELDS;
 use super::*;
 use crate::error::report;
-use crate::library::json::shown;
+use crate::library::json::{MOST_FINDINGS, shown};
 
-const SEED_PROVIDER_EXAMPLE: &str = r#"{
+const PROVIDER_EXAMPLE: &str = r#"{
   "pack_id": "git_toolkit",
   "variable_providers": [
     {
@@ -15,7 +19,7 @@ const SEED_PROVIDER_EXAMPLE: &str = r#"{
   ]
 }"#;
 
-const SEED_PACK_EXAMPLE: &str = r#"{
+const PACK_EXAMPLE: &str = r#"{
   "pack_id": "advanced_coding_prompts",
   "name": "Advanced Coding Prompts",
   "version": "2.0.0",
@@ -63,7 +67,7 @@ fn problem(field: &str) -> String {
 
 #[test]
 fn the_examples_of_the_specification_are_accepted_as_they_are() {
-    let provider = manifest(SEED_PROVIDER_EXAMPLE);
+    let provider = manifest(PROVIDER_EXAMPLE);
     assert_eq!((provider.name.as_str(), provider.version.as_str()), ("git_toolkit", "1.0.0"));
     assert_eq!(
         provider.variable_providers,
@@ -76,7 +80,7 @@ fn the_examples_of_the_specification_are_accepted_as_they_are() {
             limits: Limits::default(),
         }]
     );
-    let pack = manifest(SEED_PACK_EXAMPLE);
+    let pack = manifest(PACK_EXAMPLE);
     assert_eq!(pack.prompts, ["advanced_coding_system", "code_review"]);
     assert_eq!(pack.replaces.prompts["coding_system"], "advanced_coding_system");
     let replacing = manifest(
@@ -125,7 +129,7 @@ fn the_json_form_has_every_field_and_reads_back_as_the_same() {
         })
     );
     assert_eq!(manifest(&json.to_string()).to_json(), json);
-    let limits = &manifest(SEED_PROVIDER_EXAMPLE).to_json()["variable_providers"][0]["limits"];
+    let limits = &manifest(PROVIDER_EXAMPLE).to_json()["variable_providers"][0]["limits"];
     assert_eq!(limits.to_string(), r#"{"max_execution_time":5,"max_output_size":50000}"#);
 }
 
@@ -490,7 +494,7 @@ fn a_pack_that_contains_what_it_lists_is_sound() {
         "prompts/.hidden/template.md",
         "variables/code_metrics.py",
     ]);
-    let found = manifest(SEED_PACK_EXAMPLE).verify_contents(folder.path(), "packs/p");
+    let found = manifest(PACK_EXAMPLE).verify_contents(folder.path(), "packs/p");
     assert_eq!(shown(&found), "");
     let partials = r#"{"pack_id": "p", "prompts": ["code_review", "advanced_coding_system"],
         "partials": ["prompts/partials/typescript_rules.md", "partials/typescript_rules.md"]}"#;
