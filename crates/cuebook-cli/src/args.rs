@@ -33,7 +33,13 @@ pub struct Options {
     #[arg(long, global = true, help_heading = "General")]
     pub json: bool,
     /// When to use colours
-    #[arg(long = "color", global = true, value_name = "WHEN", default_value = "auto", help_heading = "General")]
+    #[arg(
+        long = "color",
+        global = true,
+        value_name = "WHEN",
+        default_value = "auto",
+        help_heading = "General"
+    )]
     pub colour: Colour,
 }
 

@@ -40,7 +40,11 @@ pub fn run(command: Command, options: &Options) -> Outcome {
 fn with_choice<T>(book: &Book, options: &Options, mut action: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match action() {
-            Err(error) if error.kind() == ErrorKind::PromptConflict && !options.json && terminal::is_interactive() => {
+            Err(error)
+                if error.kind() == ErrorKind::PromptConflict
+                    && !options.json
+                    && terminal::is_interactive() =>
+            {
                 let Some(id) = error.field("prompt_id").and_then(|id| id.as_str()) else { return Err(error) };
                 output::say(format_args!("{}.", error.diagnostic().message));
                 if !resolve::ask(book, id)? {

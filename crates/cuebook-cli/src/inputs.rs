@@ -119,7 +119,8 @@ fn at(source: &std::sync::Arc<Source>, line: usize, column: usize, message: Stri
     Error::new(ErrorKind::PromptValidation, diagnostic)
 }
 
-const CONTEXT_NAMES: [&str; 6] = ["agent_id", "agent_name", "model", "session_id", "workspace_path", "language"];
+const CONTEXT_NAMES: [&str; 6] =
+    ["agent_id", "agent_name", "model", "session_id", "workspace_path", "language"];
 
 fn set_context(context: &mut Context, argument: &str) -> Result<()> {
     let Some((name, value)) = argument.split_once('=') else {
@@ -152,14 +153,16 @@ fn check_names(prompt: &str, line: &[String], file: &[String], context: &Context
         if !prepared.knows(name) {
             let id = &prepared.prompt().id;
             let hint = did_you_mean(&similar(name)).unwrap_or_else(|| {
-                let known: Vec<&str> = names.iter().map(String::as_str).filter(|name| *name != "system").collect();
+                let known: Vec<&str> =
+                    names.iter().map(String::as_str).filter(|name| *name != "system").collect();
                 match known.is_empty() {
                     true => "this prompt has no variables".to_owned(),
                     false => format!("its variables are {}", known.join(", ")),
                 }
             });
             let diagnostic =
-                Diagnostic::new(Code::UnknownVariable, format!("the prompt `{id}` has no variable `{name}`")).hint(hint);
+                Diagnostic::new(Code::UnknownVariable, format!("the prompt `{id}` has no variable `{name}`"))
+                    .hint(hint);
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
     }

@@ -17,8 +17,9 @@ pub fn is_interactive() -> bool {
 /// Asks for a yes. Without a terminal it is an error that names the option which says yes.
 pub fn confirm(question: &str, option: &str) -> Result<bool> {
     if !is_interactive() {
-        let diagnostic = Diagnostic::new(Code::ConfirmationNeeded, format!("{question} There is nobody to ask"))
-            .hint(format!("say yes with {option}"));
+        let diagnostic =
+            Diagnostic::new(Code::ConfirmationNeeded, format!("{question} There is nobody to ask"))
+                .hint(format!("say yes with {option}"));
         return Err(Error::new(ErrorKind::Pack, diagnostic));
     }
     // Escape, Ctrl-C and a broken terminal are all no.

@@ -190,7 +190,12 @@ impl Book {
     }
 
     /// What is wrong with the variables for a prompt; nothing, if they are right.
-    pub fn validate(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Vec<Problem>> {
+    pub fn validate(
+        &self,
+        prompt_id: &str,
+        variables: &Variables,
+        context: &Context,
+    ) -> Result<Vec<Problem>> {
         let context = self.complete(context)?;
         let prepared = self.prepare(prompt_id, &context)?;
         let scope = prepared.scope(variables, &context);

@@ -55,7 +55,12 @@ impl Book {
     /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
     /// `progress` is told of every prompt before it is looked at.
     pub fn check(&self, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
-        let mut checker = Checker { book: self, config: self.library().config()?, report: Report::default(), namespaces: Vec::new() };
+        let mut checker = Checker {
+            book: self,
+            config: self.library().config()?,
+            report: Report::default(),
+            namespaces: Vec::new(),
+        };
         checker.namespaces = checker.namespaces();
         if targets.is_empty() {
             for root in self.library().roots()? {
@@ -147,7 +152,8 @@ impl Checker<'_> {
             }
         }
         for below in [folder.to_owned(), folder.join("prompts")] {
-            let known = self.library().roots()?.into_iter().find(|root| root.folder() == Some(below.as_path()));
+            let known =
+                self.library().roots()?.into_iter().find(|root| root.folder() == Some(below.as_path()));
             let name = self.library().name(&below);
             let root = known.unwrap_or_else(|| Arc::new(Root::on_disk(RootKind::Given, name, below)));
             self.root(&root, progress);

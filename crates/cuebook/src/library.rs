@@ -33,7 +33,7 @@ pub use defaults::Defaults;
 pub use id::normalize_id;
 pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
-pub use pack::{InstalledPack, Installation, PackCode, Proposal};
+pub use pack::{Installation, InstalledPack, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub use vocab::Vocab;
@@ -279,7 +279,10 @@ impl Library {
                     let message = format!(
                         "`{raw}` means `{known}` to the pack `{other}` and `{name}` to the pack `{pack}`"
                     );
-                    let hint = format!("say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}", self.name(&path));
+                    let hint = format!(
+                        "say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}",
+                        self.name(&path)
+                    );
                     let diagnostic = Diagnostic::new(Code::BadVocab, message).hint(hint);
                     return Err(Error::new(ErrorKind::Config, diagnostic));
                 }
@@ -306,7 +309,8 @@ impl Library {
             Some(hint) => hint,
             None => "`cuebook list` shows every prompt".to_owned(),
         };
-        let diagnostic = Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` was found")).hint(hint);
+        let diagnostic =
+            Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` was found")).hint(hint);
         Ok(Error::new(ErrorKind::PromptNotFound, diagnostic).with("prompt_id", raw).with("nearest", similar))
     }
 
@@ -343,14 +347,18 @@ impl Library {
         let recorded = self.resolutions()?.get(&id);
         let chosen = match &recorded {
             None if candidates.len() == 1 => Ok((candidates.swap_remove(0), Reason::Only)),
-            None => Err((Code::PromptConflict, format!("{} places offer the prompt `{id}`", candidates.len()))),
+            None => {
+                Err((Code::PromptConflict, format!("{} places offer the prompt `{id}`", candidates.len())))
+            }
             Some(resolution) => {
                 let position = candidates.iter().position(|candidate| candidate.source == resolution.source);
                 let new: Vec<&str> = match &resolution.candidates {
                     Some(known) => candidates
                         .iter()
                         .map(|candidate| candidate.source.as_str())
-                        .filter(|source| *source != resolution.source && !known.iter().any(|known| known == source))
+                        .filter(|source| {
+                            *source != resolution.source && !known.iter().any(|known| known == source)
+                        })
                         .collect(),
                     None => Vec::new(),
                 };
@@ -361,7 +369,10 @@ impl Library {
                     )),
                     Some(_) if !new.is_empty() => Err((
                         Code::StaleResolution,
-                        format!("a new place offers the prompt `{id}` since it was chosen: {}", new.join(", ")),
+                        format!(
+                            "a new place offers the prompt `{id}` since it was chosen: {}",
+                            new.join(", ")
+                        ),
                     )),
                     Some(position) => {
                         Ok((candidates.swap_remove(position), Reason::Recorded(resolution.clone())))
@@ -378,7 +389,8 @@ impl Library {
     /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
     /// a place of its own.
     fn at_path(&self, path: &Path) -> Result<Found> {
-        let absolute = std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
+        let absolute =
+            std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
         let absolute = normalize_path(&absolute);
         let name = self.name(&absolute);
         let metadata = std::fs::metadata(&absolute).map_err(|error| files::io_error(&name, &error))?;

@@ -178,7 +178,9 @@ impl Prepared {
             let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
                 .at(hook.place.clone())
                 .hint(format!("render without the hooks on purpose: --no-hooks{values}"));
-            return Err(Error::new(ErrorKind::PromptRender, diagnostic).with("hooks", hook_names(&self.prompt)));
+            return Err(
+                Error::new(ErrorKind::PromptRender, diagnostic).with("hooks", hook_names(&self.prompt))
+            );
         }
         for (pack, provider, place) in &self.providers {
             if scope.layer(&provider.namespace).is_none() && !provider.optional {

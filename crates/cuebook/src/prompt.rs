@@ -4,6 +4,7 @@
 //! read no files and run nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -281,29 +282,28 @@ impl Permissions {
 }
 
 /// How far a prompt may go.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Seconds that its hooks may take.
-    pub max_execution_time: f64,
+    /// How long its hooks may take.
+    pub max_execution_time: Duration,
     /// Characters that the rendered text may have.
     pub max_output_size: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { max_execution_time: 5.0, max_output_size: 50_000 }
+        Limits { max_execution_time: Duration::from_secs(5), max_output_size: 50_000 }
     }
 }
 
 impl Limits {
     /// The limits as scripts see them.
     pub fn to_json(&self) -> Json {
-        let time = if self.max_execution_time.fract() == 0.0 {
-            json!(self.max_execution_time as i64)
-        } else {
-            json!(self.max_execution_time)
-        };
-        json!({"max_execution_time": time, "max_output_size": self.max_output_size})
+        let time = self.max_execution_time;
+        // A whole number of seconds is written as one, as in the files that people write.
+        let seconds =
+            if time.subsec_nanos() == 0 { json!(time.as_secs()) } else { json!(time.as_secs_f64()) };
+        json!({"max_execution_time": seconds, "max_output_size": self.max_output_size})
     }
 }
 

@@ -13,9 +13,9 @@ mod values;
 
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
 pub use layer::Layer;
-pub use scope::Scope;
 pub(crate) use scope::Declared;
+pub use scope::Scope;
 pub use system::SYSTEM_NAMES;
-pub use validate::{Problem, validate};
 pub(crate) use validate::validation_error;
+pub use validate::{Problem, validate};
 pub use values::Variables;

@@ -23,11 +23,18 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             Ok(found) if found.candidate.source == candidate.source => "*",
             _ => " ",
         };
-        let parts: Vec<&str> = [(candidate.has_prompt_py, "prompt.py"), (candidate.has_template, "template.md")]
-            .into_iter()
-            .filter_map(|(has, name)| has.then_some(name))
-            .collect();
-        writeln!(out, "{mark} {}  {}  {quiet}{}{quiet:#}", candidate.source, candidate.version, parts.join(" + "))?;
+        let parts: Vec<&str> =
+            [(candidate.has_prompt_py, "prompt.py"), (candidate.has_template, "template.md")]
+                .into_iter()
+                .filter_map(|(has, name)| has.then_some(name))
+                .collect();
+        writeln!(
+            out,
+            "{mark} {}  {}  {quiet}{}{quiet:#}",
+            candidate.source,
+            candidate.version,
+            parts.join(" + ")
+        )?;
     }
     match chosen {
         Ok(found) => say(format_args!("* is used: {}", found.reason.describe())),

@@ -41,7 +41,9 @@ fn summary(checked: &cuebook::check::Report) -> String {
     let count = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let mut parts = Vec::new();
-    for (severity, word) in [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")] {
+    for (severity, word) in
+        [(Severity::Error, "error"), (Severity::Warning, "warning"), (Severity::Note, "note")]
+    {
         if count(severity) > 0 {
             parts.push(plural(count(severity), word));
         }

@@ -86,7 +86,9 @@ fn label(origin: &Origin) -> String {
         Origin::Rich { input, kind } => format!("{input} ({kind})"),
         Origin::Hook { prompt, function } => format!("{function} of {prompt}"),
         Origin::Frame { name } => format!("frame {name}"),
-        literal => literal.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line())),
+        literal => {
+            literal.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()))
+        }
     }
 }
 

@@ -29,22 +29,22 @@ pub fn run(args: &HelpArgs) -> Outcome {
         print_text(code.page())?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut found = &mut command;
+    let mut found = command;
     for (index, name) in args.topic.iter().enumerate() {
-        let names: Vec<String> = found.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-        if !names.contains(name) {
+        let next = found.find_subcommand(name).cloned();
+        let Some(next) = next else {
+            let names: Vec<String> =
+                found.get_subcommands().map(|command| command.get_name().to_owned()).collect();
             let codes = Code::ALL.iter().flat_map(|code| [code.as_str(), code.name()]);
             let known: Vec<&str> = names.iter().map(String::as_str).chain(codes).collect();
             let shown = args.topic[..=index].join(" ");
             let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no help on `{shown}`"));
-            let hint = did_you_mean(&nearest(name, known.iter().copied()))
-                .unwrap_or_else(|| "`cuebook help` lists the commands, `cuebook help codes` the error codes".into());
+            let hint = did_you_mean(&nearest(name, known.iter().copied())).unwrap_or_else(|| {
+                "`cuebook help` lists the commands, `cuebook help codes` the error codes".into()
+            });
             return Err(Error::new(ErrorKind::PromptNotFound, diagnostic.hint(hint)).into());
-        }
-        match found.find_subcommand_mut(name) {
-            Some(next) => found = next,
-            None => break,
-        }
+        };
+        found = next;
     }
     write!(anstream::stdout(), "{}", found.render_long_help().ansi())?;
     Ok(ExitCode::SUCCESS)

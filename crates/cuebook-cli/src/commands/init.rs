@@ -42,7 +42,8 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
     for (path, _) in FILES {
         say(format_args!("created {path}"));
     }
-    let here = if args.dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", args.dir.display()) };
+    let here =
+        if args.dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", args.dir.display()) };
     say(format_args!("\nnow try:\n{here}  cuebook render greeting --var user_name=Ada\n  cuebook check"));
     Ok(ExitCode::SUCCESS)
 }

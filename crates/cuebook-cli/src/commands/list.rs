@@ -30,9 +30,16 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
         write!(out, "{bold}{:id_width$}{bold:#}  {kind:kind_width$}  ", prompt.id)?;
         match (&prompt.source, &prompt.problem) {
             (Some(source), None) => writeln!(out, "{quiet}{source}{quiet:#}")?,
-            (Some(source), Some(_)) => writeln!(out, "{source} {alarm}cannot be read: cuebook check{alarm:#}")?,
+            (Some(source), Some(_)) => {
+                writeln!(out, "{source} {alarm}cannot be read: cuebook check{alarm:#}")?
+            }
             (None, _) => {
-                writeln!(out, "{alarm}{} places: cuebook candidates {}{alarm:#}", prompt.candidates.len(), prompt.id)?;
+                writeln!(
+                    out,
+                    "{alarm}{} places: cuebook candidates {}{alarm:#}",
+                    prompt.candidates.len(),
+                    prompt.id
+                )?;
             }
         }
     }

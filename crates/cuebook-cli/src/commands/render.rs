@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::{explain, with_choice};
 use crate::args::{Form, Options, RenderArgs};
-use crate::output::{Outcome, print_json, print_text};
 use crate::inputs;
+use crate::output::{Outcome, print_json, print_text};
 
 pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     let book = options.book();

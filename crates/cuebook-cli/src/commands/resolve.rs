@@ -15,8 +15,9 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
         if options.json || !terminal::is_interactive() {
             let sources: Vec<String> =
                 book.list_candidates(&args.prompt)?.into_iter().map(|candidate| candidate.source).collect();
-            let diagnostic = Diagnostic::new(Code::ConfirmationNeeded, "no source was given, and there is nobody to ask")
-                .hint(format!("give one of: {}", sources.join(", ")));
+            let diagnostic =
+                Diagnostic::new(Code::ConfirmationNeeded, "no source was given, and there is nobody to ask")
+                    .hint(format!("give one of: {}", sources.join(", ")));
             return Err(Error::new(ErrorKind::PromptConflict, diagnostic).into());
         }
         let chosen = ask(&book, &args.prompt)?;
@@ -39,7 +40,8 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
 /// Lets a person choose a candidate and records it; `false` if they do not want to.
 pub fn ask(book: &Book, prompt: &str) -> Result<bool> {
     let candidates = book.list_candidates(prompt)?;
-    let lines = candidates.iter().map(|candidate| format!("{}  {}", candidate.source, candidate.version)).collect();
+    let lines =
+        candidates.iter().map(|candidate| format!("{}  {}", candidate.source, candidate.version)).collect();
     let Some(index) = terminal::pick(&format!("Which `{prompt}` is meant?"), lines) else { return Ok(false) };
     let resolution = book.set_resolution(prompt, &candidates[index].source)?;
     say(format_args!("recorded: {prompt} means {}", resolution.source));

@@ -22,7 +22,11 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     let bold = Style::new().bold();
     let quiet = Style::new().dimmed();
     let mut out = anstream::stdout().lock();
-    writeln!(out, "{bold}{}{bold:#} {}  {quiet}{}{quiet:#}", prompt.id, prompt.metadata.version, prompt.metadata.kind)?;
+    writeln!(
+        out,
+        "{bold}{}{bold:#} {}  {quiet}{}{quiet:#}",
+        prompt.id, prompt.metadata.version, prompt.metadata.kind
+    )?;
     if let Some(description) = &prompt.metadata.description {
         writeln!(out, "{description}")?;
     }

@@ -13,8 +13,11 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
         if above.is_empty() {
             break;
         }
-        let known: Vec<&str> =
-            above.iter().flat_map(|unit| &program.names()[*unit].blocks).map(|block| block.name.as_str()).collect();
+        let known: Vec<&str> = above
+            .iter()
+            .flat_map(|unit| &program.names()[*unit].blocks)
+            .map(|block| block.name.as_str())
+            .collect();
         for block in &program.names()[*unit].blocks {
             // A block inside another one is new on purpose.
             if block.nested || known.contains(&block.name.as_str()) {

@@ -11,7 +11,9 @@ pub(super) fn check(book: &Book) -> Result<Vec<Diagnostic>> {
     let library = book.library();
     let resolutions = library.resolutions()?;
     // Choices for tools and flows are other programs' business; partials are looked at where they are included.
-    let recorded = resolutions.ids().filter(|id| !id.starts_with("tool.") && !id.starts_with("flow.") && !id.contains('/'));
+    let recorded = resolutions
+        .ids()
+        .filter(|id| !id.starts_with("tool.") && !id.starts_with("flow.") && !id.contains('/'));
     let ids: BTreeSet<String> = library.ids()?.into_iter().chain(recorded.map(str::to_owned)).collect();
     let mut findings = Vec::new();
     for id in ids {

@@ -24,7 +24,9 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
             continue;
         }
         let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
-            format!("declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}")
+            format!(
+                "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
+            )
         });
         let message = format!("`{root}` is not declared by the prompt `{}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));

@@ -26,7 +26,12 @@ pub(crate) struct Read {
 }
 
 /// Reads the prompt that a candidate offers.
-pub(crate) fn read(id: &str, candidate: &Candidate, loader: &LibraryLoader, defaults: &Defaults) -> Result<Read> {
+pub(crate) fn read(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
     let mut notes = Vec::new();
     let python = read_python(candidate, loader)?;
     let (definition, module) = match &python {
@@ -45,7 +50,8 @@ pub(crate) fn read(id: &str, candidate: &Candidate, loader: &LibraryLoader, defa
         && declared != id
         && candidate.entry == id
     {
-        let message = format!("METADATA says `{declared}`, but the folder is `{id}`, and the folder's name counts");
+        let message =
+            format!("METADATA says `{declared}`, but the folder is `{id}`, and the folder's name counts");
         let hint = format!("write \"prompt_id\": \"{id}\", or rename the folder");
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
@@ -98,7 +104,8 @@ const DEFAULT_VERSION: &str = "1.0.0";
 const DEFAULT_TYPE: &str = "custom";
 
 fn metadata(id: &str, definition: Definition, candidate: &Candidate, defaults: &Defaults) -> Metadata {
-    let default = |name: &str| defaults.metadata.get(name).and_then(|value| value.as_str()).map(str::to_owned);
+    let default =
+        |name: &str| defaults.metadata.get(name).and_then(|value| value.as_str()).map(str::to_owned);
     let mut extra = defaults.metadata.clone();
     for known in ["version", "type", "name", "description"] {
         extra.shift_remove(known);
@@ -165,7 +172,9 @@ fn read_template(
     let message = format!("the template {} does not exist", candidate.root.file_name(&candidate.file(&file)));
     let diagnostic = Diagnostic::new(Code::MissingTemplate, message);
     let diagnostic = match place {
-        Some(place) => diagnostic.at(place).hint("name a file that lies beside prompt.py, or write the template into TEMPLATE"),
+        Some(place) => diagnostic
+            .at(place)
+            .hint("name a file that lies beside prompt.py, or write the template into TEMPLATE"),
         None => diagnostic
             .file(&candidate.source)
             .hint(format!("put the prompt's text into {}/{TEMPLATE_FILE}", candidate.source)),

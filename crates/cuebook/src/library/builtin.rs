@@ -48,8 +48,11 @@ pub(crate) fn has_folder(name: &str) -> bool {
 
 /// The folders, sorted.
 pub(crate) fn folders() -> Vec<String> {
-    let mut names: Vec<String> =
-        FILES.iter().filter_map(|(path, _)| path.split_once('/')).map(|(folder, _)| folder.to_owned()).collect();
+    let mut names: Vec<String> = FILES
+        .iter()
+        .filter_map(|(path, _)| path.split_once('/'))
+        .map(|(folder, _)| folder.to_owned())
+        .collect();
     names.dedup();
     names
 }

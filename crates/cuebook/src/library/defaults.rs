@@ -1,6 +1,7 @@
 //! `defaults.json`: defaults for all prompts of a library.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
@@ -17,8 +18,8 @@ pub struct Defaults {
     pub metadata: Map<String, Json>,
     /// Characters of a rendered text.
     pub max_output_size: Option<usize>,
-    /// Seconds of a hook.
-    pub max_execution_time: Option<f64>,
+    /// How long a hook may take.
+    pub max_execution_time: Option<Duration>,
 }
 
 const KEYS: [&str; 3] = ["variables", "metadata", "limits"];
@@ -44,11 +45,12 @@ impl Defaults {
             match key.as_str() {
                 "variables" => defaults.variables = Variables::from_json(value),
                 "metadata" => defaults.metadata = value.clone(),
-                "limits" => defaults.read_limits(value).map_err(|message| {
-                    wrong(message, "limits are positive numbers".into())
-                })?,
+                "limits" => defaults
+                    .read_limits(value)
+                    .map_err(|message| wrong(message, "limits are positive numbers".into()))?,
                 _ => {
-                    let hint = did_you_mean(&nearest(key, KEYS)).unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
+                    let hint = did_you_mean(&nearest(key, KEYS))
+                        .unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
                     return Err(wrong(format!("`{key}` is not known here"), hint));
                 }
             }
@@ -62,7 +64,11 @@ impl Defaults {
                 ("max_output_size", Some(size)) if size >= 1.0 && size.fract() == 0.0 => {
                     self.max_output_size = Some(size as usize);
                 }
-                ("max_execution_time", Some(seconds)) if seconds > 0.0 => self.max_execution_time = Some(seconds),
+                ("max_execution_time", Some(seconds))
+                    if seconds > 0.0 && Duration::try_from_secs_f64(seconds).is_ok() =>
+                {
+                    self.max_execution_time = Duration::try_from_secs_f64(seconds).ok();
+                }
                 ("max_output_size" | "max_execution_time", _) => {
                     return Err(format!("`limits.{key}` cannot be {value}"));
                 }
@@ -83,7 +89,10 @@ mod tests {
                        "limits": {"max_output_size": 10, "max_execution_time": 1.5}}"#;
         let defaults = Defaults::read(&Source::new("defaults.json", text)).unwrap();
         assert_eq!(defaults.variables.get("tone"), Some(Json::from("calm")));
-        assert_eq!((defaults.max_output_size, defaults.max_execution_time), (Some(10), Some(1.5)));
+        assert_eq!(
+            (defaults.max_output_size, defaults.max_execution_time),
+            (Some(10), Some(Duration::from_millis(1500)))
+        );
     }
 
     #[test]

@@ -23,7 +23,8 @@ pub fn normalize_id(raw: &str) -> String {
             let before = letters[index - 1];
             let next_is_lower = letters.get(index + 1).is_some_and(|next| next.is_lowercase());
             // A new word begins at `aB`, `1B`, and at the last capital of `ABc`.
-            let begins = before.is_lowercase() || before.is_numeric() || (before.is_uppercase() && next_is_lower);
+            let begins =
+                before.is_lowercase() || before.is_numeric() || (before.is_uppercase() && next_is_lower);
             if begins && !id.ends_with('_') {
                 id.push('_');
             }
@@ -50,8 +51,9 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
         return Ok(());
     };
     let shown: String = id.chars().take(60).collect();
-    let diagnostic = Diagnostic::new(Code::InvalidId, format!("{shown:?} is not a prompt id: {wrong}"))
-        .hint("give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`");
+    let diagnostic = Diagnostic::new(Code::InvalidId, format!("{shown:?} is not a prompt id: {wrong}")).hint(
+        "give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`",
+    );
     Err(Error::new(ErrorKind::PromptNotFound, diagnostic))
 }
 
@@ -61,7 +63,14 @@ mod tests {
 
     #[test]
     fn all_spellings_of_a_name_are_one_id() {
-        for raw in ["coding_system", "codingSystem", "CodingSystem", "coding-system", "coding system", "Coding  System "] {
+        for raw in [
+            "coding_system",
+            "codingSystem",
+            "CodingSystem",
+            "coding-system",
+            "coding system",
+            "Coding  System ",
+        ] {
             assert_eq!(normalize_id(raw), "coding_system", "{raw}");
         }
         for (raw, id) in [

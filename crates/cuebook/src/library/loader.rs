@@ -124,13 +124,17 @@ impl LibraryLoader {
 
     fn place_of(&self, parent: &str) -> Arc<Root> {
         let places = lock(&self.places);
-        places.iter().find(|(name, _)| name == parent).map_or_else(|| self.own.clone(), |(_, root)| root.clone())
+        places
+            .iter()
+            .find(|(name, _)| name == parent)
+            .map_or_else(|| self.own.clone(), |(_, root)| root.clone())
     }
 
     /// The prompt that the first part of a path names, if several places have one of that name.
     fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
-        let offers = roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
+        let offers =
+            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
         let recorded = self.library.resolutions()?.get(id).is_some();
         if offers < 2 && !recorded {
             return Ok(None);
@@ -152,7 +156,8 @@ fn variants(relative: &str, language: &str) -> Vec<String> {
     if let Some(stem) = relative.strip_suffix(".md") {
         for tag in [language.as_str(), primary] {
             let name = format!("{stem}.{tag}.md");
-            let plain = !tag.is_empty() && tag.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+            let plain =
+                !tag.is_empty() && tag.chars().all(|letter| letter.is_ascii_alphanumeric() || letter == '-');
             if plain && !names.contains(&name) {
                 names.push(name);
             }
@@ -211,7 +216,8 @@ impl Loader for LibraryLoader {
             (several, _) => {
                 let sources: Vec<String> = several.iter().map(|root| root.file_name(name)).collect();
                 let message = format!("{} packs offer the template `{name}`", sources.len());
-                let hint = format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
+                let hint =
+                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
                 let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
                 Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
             }

@@ -173,7 +173,8 @@ impl Library {
         let ids = self.pack_ids()?;
         let hint = did_you_mean(&nearest(id, ids.iter().map(String::as_str)))
             .unwrap_or_else(|| "`cuebook pack list` shows every pack".into());
-        let diagnostic = Diagnostic::new(Code::PackNotFound, format!("no pack `{id}` is installed")).hint(hint);
+        let diagnostic =
+            Diagnostic::new(Code::PackNotFound, format!("no pack `{id}` is installed")).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic))
     }
 
@@ -231,7 +232,8 @@ impl Library {
         fs::create_dir(&into).map_err(|error| files::write_error(&self.name(&into), &error))?;
         let unpacked = archive::unpack(from, &name, &into, &ArchiveLimits::default())?;
         // People know the pack by where they have it from, not by our staging folder.
-        let inside = unpacked.root.strip_prefix(&into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
+        let inside =
+            unpacked.root.strip_prefix(&into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
         let shown = if inside.is_empty() { name.into_owned() } else { format!("{name}/{inside}") };
         let manifest_path = unpacked.root.join(MANIFEST);
         let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
@@ -243,7 +245,9 @@ impl Library {
             return Err(Error::all(ErrorKind::Pack, wrong));
         }
         let replaces_version = match packs.join(&manifest.pack_id).is_dir() {
-            true => Some(self.read_manifest(&packs.join(&manifest.pack_id)).map_or("?".into(), |(m, _)| m.version)),
+            true => Some(
+                self.read_manifest(&packs.join(&manifest.pack_id)).map_or("?".into(), |(m, _)| m.version),
+            ),
             false => None,
         };
         Ok(Installation {
@@ -266,7 +270,8 @@ impl Library {
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
         let staging = Staging::new(&packs, &name)?;
-        fs::rename(&folder, staging.folder.join("pack")).map_err(|error| files::write_error(&name, &error))?;
+        fs::rename(&folder, staging.folder.join("pack"))
+            .map_err(|error| files::write_error(&name, &error))?;
         files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))?;
         Staging::sweep(&packs);
         Ok(())
@@ -381,7 +386,9 @@ impl Installation<'_> {
                 None => format!("the pack `{id}` was installed by somebody else in the meantime"),
             };
             let diagnostic = Diagnostic::new(Code::PackExists, message).file(&name);
-            let hint = format!("replace it: cuebook pack install PATH --upgrade; or remove it: cuebook pack remove {id}");
+            let hint = format!(
+                "replace it: cuebook pack install PATH --upgrade; or remove it: cuebook pack remove {id}"
+            );
             return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
         };
         moved.and_then(|()| files::sync_folder(&packs)).map_err(|error| files::write_error(&name, &error))?;

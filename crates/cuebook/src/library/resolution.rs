@@ -43,16 +43,18 @@ impl Resolutions {
             Error::new(ErrorKind::Config, diagnostic)
         })?;
         let Json::Object(object) = json else {
-            let diagnostic = Diagnostic::new(Code::BadResolution, "a JSON object was expected").file(source.name());
+            let diagnostic =
+                Diagnostic::new(Code::BadResolution, "a JSON object was expected").file(source.name());
             return Err(Error::new(ErrorKind::Config, diagnostic.hint("begin with { and end with }")));
         };
         let entries: IndexMap<String, Json> = object.into_iter().collect();
         for (id, entry) in &entries {
             if entry.get("source").and_then(Json::as_str).is_none() {
                 let at = source.text().find(&format!("\"{id}\"")).unwrap_or_default();
-                let diagnostic = Diagnostic::new(Code::BadResolution, format!("the entry `{id}` has no `source`"))
-                    .at(source.place(at..at + id.len() + 2))
-                    .hint(format!("choose again: cuebook resolve {id} SOURCE"));
+                let diagnostic =
+                    Diagnostic::new(Code::BadResolution, format!("the entry `{id}` has no `source`"))
+                        .at(source.place(at..at + id.len() + 2))
+                        .hint(format!("choose again: cuebook resolve {id} SOURCE"));
                 return Err(Error::new(ErrorKind::Config, diagnostic));
             }
         }
@@ -66,9 +68,10 @@ impl Resolutions {
         Some(Resolution {
             source: text("source")?,
             resolved_at: text("resolved_at"),
-            candidates: entry.get("candidates").and_then(Json::as_array).map(|list| {
-                list.iter().filter_map(Json::as_str).map(str::to_owned).collect()
-            }),
+            candidates: entry
+                .get("candidates")
+                .and_then(Json::as_array)
+                .map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect()),
             replaced_by: text("replaced_by"),
         })
     }

@@ -78,7 +78,10 @@ impl Root {
     pub(crate) fn trouble(&self, relative: &str) -> Option<io::Error> {
         let path = self.path(relative)?;
         match fs::metadata(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound && error.kind() != io::ErrorKind::NotADirectory => {
+            Err(error)
+                if error.kind() != io::ErrorKind::NotFound
+                    && error.kind() != io::ErrorKind::NotADirectory =>
+            {
                 Some(error)
             }
             // A link that leads nowhere is there, and is not what it seems.

@@ -60,7 +60,9 @@ impl Vocab {
     /// The name in a namespace that something is an alias of. The spelling may differ as it may for ids.
     pub fn resolve(&self, namespace: &str, raw: &str) -> Option<&str> {
         let wanted = normalize_id(raw);
-        let strip = |name: &'_ str| name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')).map(str::len);
+        let strip = |name: &'_ str| {
+            name.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')).map(str::len)
+        };
         let same = |name: &str| match strip(name) {
             Some(length) => {
                 let bare = &name[name.len() - length..];
@@ -110,6 +112,9 @@ mod tests {
     #[test]
     fn a_wrong_file_says_what_was_expected() {
         let error = Vocab::read(&Source::new("v.json", r#"{"prompt.a": "b"}"#)).unwrap_err();
-        assert_eq!(error.to_string(), "ConfigError: v.json: the aliases of `prompt.a` must be a list [CB106]");
+        assert_eq!(
+            error.to_string(),
+            "ConfigError: v.json: the aliases of `prompt.a` must be a list [CB106]"
+        );
     }
 }

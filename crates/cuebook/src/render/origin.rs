@@ -105,7 +105,9 @@ impl Origin {
                 })
             }
             Origin::Rich { input, kind } => json!({"kind": "rich", "input": input, "input_kind": kind}),
-            Origin::Hook { prompt, function } => json!({"kind": "hook", "prompt": prompt, "function": function}),
+            Origin::Hook { prompt, function } => {
+                json!({"kind": "hook", "prompt": prompt, "function": function})
+            }
             Origin::Frame { name } => json!({"kind": "frame", "name": name}),
         }
     }

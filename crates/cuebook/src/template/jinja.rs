@@ -290,7 +290,10 @@ impl Program {
             let waiting = refused.lock().unwrap_or_else(PoisonError::into_inner);
             if waiting.iter().any(|source| source.name() == name) {
                 // Not "not found", which `ignore missing` would swallow: the render starts again once it is compiled.
-                return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "not compiled yet"));
+                return Err(minijinja::Error::new(
+                    minijinja::ErrorKind::InvalidOperation,
+                    "not compiled yet",
+                ));
             }
             Ok(None::<String>)
         });
@@ -358,7 +361,10 @@ impl Program {
             let mut unit = start;
             while let Some(parent) = self.parent(unit) {
                 if parent == start {
-                    return Err(Error::new(ErrorKind::PromptRead, self.circle(&chain, ReferenceKind::Extends)));
+                    return Err(Error::new(
+                        ErrorKind::PromptRead,
+                        self.circle(&chain, ReferenceKind::Extends),
+                    ));
                 }
                 if chain.contains(&parent) {
                     break;
@@ -438,10 +444,12 @@ impl Program {
                 }
                 if level + 1 > limit {
                     let place = self.units[unit].source().place(reference.range.clone());
-                    let diagnostic =
-                        Diagnostic::new(Code::TooDeep, format!("templates include each other more than {limit} deep"))
-                            .at(place)
-                            .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml");
+                    let diagnostic = Diagnostic::new(
+                        Code::TooDeep,
+                        format!("templates include each other more than {limit} deep"),
+                    )
+                    .at(place)
+                    .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml");
                     return Err(Error::new(ErrorKind::Limit, diagnostic));
                 }
                 depth.insert(target, level + 1);

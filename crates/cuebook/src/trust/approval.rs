@@ -151,7 +151,13 @@ fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
 }
 
 /// Whether the content of a pack is what was approved.
-pub(crate) fn status(path: &Path, name: &str, limit: u64, pack: &str, content: &ContentDigest) -> Result<Approval> {
+pub(crate) fn status(
+    path: &Path,
+    name: &str,
+    limit: u64,
+    pack: &str,
+    content: &ContentDigest,
+) -> Result<Approval> {
     if !content.has_code() {
         return Ok(Approval::NotNeeded);
     }
@@ -268,6 +274,8 @@ mod tests {
         let elsewhere = pack.folder.path().join("elsewhere.py");
         fs::rename(&file, &elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, &file).unwrap();
-        assert!(matches!(pack.status(), Approval::Changed { changed, .. } if changed == ["prompts/a/prompt.py"]));
+        assert!(
+            matches!(pack.status(), Approval::Changed { changed, .. } if changed == ["prompts/a/prompt.py"])
+        );
     }
 }

@@ -53,8 +53,9 @@ impl Agent {
             let diagnostic = Diagnostic::new(Code::BadAgent, message).file(source.name()).hint(hint);
             Error::new(ErrorKind::Config, diagnostic)
         };
-        let json: Json = serde_json::from_str(source.text())
-            .map_err(|error| wrong(format!("not valid JSON: {error}"), "mend the JSON at the place that is named"))?;
+        let json: Json = serde_json::from_str(source.text()).map_err(|error| {
+            wrong(format!("not valid JSON: {error}"), "mend the JSON at the place that is named")
+        })?;
         let Json::Object(object) = json else {
             return Err(wrong("a JSON object was expected".into(), "begin with { and end with }"));
         };

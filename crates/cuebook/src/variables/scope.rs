@@ -24,7 +24,9 @@ impl Declared {
     pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables) -> Declared {
         let mut defaults: HashMap<String, (Layer, Value)> = library_defaults
             .names()
-            .filter_map(|name| Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone()))))
+            .filter_map(|name| {
+                Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone())))
+            })
             .collect();
         for variable in &prompt.variables {
             let layer = match variable.need {
@@ -99,9 +101,11 @@ impl Scope {
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
         let mut seen = std::collections::HashSet::new();
-        let mut declared: Vec<&String> = self.declared.defaults.keys().chain(&self.declared.from_system).collect();
+        let mut declared: Vec<&String> =
+            self.declared.defaults.keys().chain(&self.declared.from_system).collect();
         declared.sort();
-        let given = self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.names());
+        let given =
+            self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.names());
         for name in given.chain(declared.into_iter().map(String::as_str)) {
             if seen.insert(name.to_owned()) {
                 names.push(name.to_owned());

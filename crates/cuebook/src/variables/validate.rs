@@ -71,7 +71,9 @@ fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
         scope.names().into_iter().filter(|given| prompt.variable(given).is_none()).collect();
     let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
         Some(similar) => format!("`{similar}` was given: was `{name}` meant?"),
-        None if variable.kind == Type::String || variable.kind == Type::Any => format!("pass --var {name}=TEXT"),
+        None if variable.kind == Type::String || variable.kind == Type::Any => {
+            format!("pass --var {name}=TEXT")
+        }
         None => format!("pass --var {name}:=JSON with {} {}", article(variable.kind), variable.kind.as_str()),
     };
     declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
@@ -80,7 +82,8 @@ fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
 fn mistyped(variable: &Variable, found: &str, value: &Value, layer: &str) -> Diagnostic {
     let name = &variable.name;
     let wanted = variable.kind;
-    let message = format!("`{name}` must be {} {}, and {layer} gave {found}", article(wanted), wanted.as_str());
+    let message =
+        format!("`{name}` must be {} {}, and {layer} gave {found}", article(wanted), wanted.as_str());
     let hint = match (wanted, value.as_str()) {
         (Type::Integer | Type::Number | Type::Boolean | Type::List | Type::Object, Some(text)) => {
             Some(format!("JSON values are passed with `:=`, as in --var {name}:={text}"))

@@ -1,6 +1,7 @@
 //! The definitions in `prompt.py`, checked key by key. Everything that is wrong is reported at once.
 
 use std::ops::Range;
+use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
@@ -39,7 +40,7 @@ pub(super) struct Definition {
     pub(super) extra: Map<String, Json>,
     pub(super) variables: Vec<Variable>,
     pub(super) permissions: Permissions,
-    pub(super) max_execution_time: Option<f64>,
+    pub(super) max_execution_time: Option<Duration>,
     pub(super) max_output_size: Option<usize>,
     pub(super) inline: Option<Inline>,
 }
@@ -52,7 +53,10 @@ impl Definition {
                 .max_execution_time
                 .or(defaults.max_execution_time)
                 .unwrap_or(standard.max_execution_time),
-            max_output_size: self.max_output_size.or(defaults.max_output_size).unwrap_or(standard.max_output_size),
+            max_output_size: self
+                .max_output_size
+                .or(defaults.max_output_size)
+                .unwrap_or(standard.max_output_size),
         }
     }
 }
@@ -134,7 +138,10 @@ impl<'m> Reader<'m> {
                     definition.template = Some(None);
                     definition.template_place = Some(place);
                 }
-                ("name" | "description" | "version" | "type" | "prompt_id" | "metadata", LiteralValue::None) => {}
+                (
+                    "name" | "description" | "version" | "type" | "prompt_id" | "metadata",
+                    LiteralValue::None,
+                ) => {}
                 ("template", LiteralValue::Str(file)) => {
                     let plain = !file.is_empty()
                         && !file.contains('\\')
@@ -275,7 +282,11 @@ impl<'m> Reader<'m> {
         if let Some((value, range)) = default {
             if need == Need::Required {
                 let hint = "declare it under \"optional\", or leave the default out".to_owned();
-                self.problem(format!("`{name}` is required and has a default: it cannot be both"), range, Some(hint));
+                self.problem(
+                    format!("`{name}` is required and has a default: it cannot be both"),
+                    range,
+                    Some(hint),
+                );
             } else if value.is_null() && variable.kind != Type::Any {
                 // No value: the same as no default.
             } else {
@@ -329,8 +340,10 @@ impl<'m> Reader<'m> {
                 _ => None,
             };
             match (entry.key.as_str(), number) {
-                ("max_execution_time", Some(seconds)) if seconds > 0.0 => {
-                    definition.max_execution_time = Some(seconds);
+                ("max_execution_time", Some(seconds))
+                    if seconds > 0.0 && Duration::try_from_secs_f64(seconds).is_ok() =>
+                {
+                    definition.max_execution_time = Duration::try_from_secs_f64(seconds).ok();
                 }
                 ("max_output_size", Some(size)) if size >= 1.0 && size.fract() == 0.0 => {
                     definition.max_output_size = Some(size as usize);

@@ -44,9 +44,35 @@ fn syntax_hint(message: &str, place: &Place) -> Option<String> {
 }
 
 const STATEMENTS: &[&str] = &[
-    "if", "elif", "else", "endif", "for", "endfor", "set", "endset", "block", "endblock", "extends", "include", "import",
-    "from", "macro", "endmacro", "call", "endcall", "filter", "endfilter", "with", "endwith", "raw", "endraw",
-    "autoescape", "endautoescape", "do", "break", "continue",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "for",
+    "endfor",
+    "set",
+    "endset",
+    "block",
+    "endblock",
+    "extends",
+    "include",
+    "import",
+    "from",
+    "macro",
+    "endmacro",
+    "call",
+    "endcall",
+    "filter",
+    "endfilter",
+    "with",
+    "endwith",
+    "raw",
+    "endraw",
+    "autoescape",
+    "endautoescape",
+    "do",
+    "break",
+    "continue",
 ];
 
 /// A render that failed.
@@ -153,17 +179,18 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         }
         Jinja::InvalidOperation if detail.contains("recursion limit") => {
             let message = format!("templates or macros are nested more than {} deep", settings.recursion);
-            let hint = "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml";
+            let hint =
+                "look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml";
             (ErrorKind::Limit, Diagnostic::new(Code::TooDeep, message).hint(hint))
         }
         Jinja::UndefinedError => {
-            let hint = "give the variable a value or a default, or guard the place with `{% if … is defined %}`";
+            let hint =
+                "give the variable a value or a default, or guard the place with `{% if … is defined %}`";
             (ErrorKind::PromptRender, Diagnostic::new(Code::UndefinedValue, detail).hint(hint))
         }
-        Jinja::TemplateNotFound => {
-            (ErrorKind::PromptRender, Diagnostic::new(Code::MissingInclude, detail))
-        }
-        kind @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
+        Jinja::TemplateNotFound => (ErrorKind::PromptRender, Diagnostic::new(Code::MissingInclude, detail)),
+        kind
+        @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
             let name = quoted_name(&detail);
             let similar = match (kind, &name) {
                 (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::FILTERS.iter().copied()),

@@ -269,7 +269,10 @@ mod tests {
             instrumented("{%- filter upper %}a{% endfilter %}"),
             "{%- raw %}{% endraw %}{%- filter upper %}a{% endfilter %}"
         );
-        assert_eq!(instrumented("{% raw %}{{ x }}{% endraw %}{# {{ y }} #}"), "{% raw %}{{ x }}{% endraw %}{# {{ y }} #}");
+        assert_eq!(
+            instrumented("{% raw %}{{ x }}{% endraw %}{# {{ y }} #}"),
+            "{% raw %}{{ x }}{% endraw %}{# {{ y }} #}"
+        );
     }
 
     #[test]

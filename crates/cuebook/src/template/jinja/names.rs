@@ -510,11 +510,17 @@ mod tests {
 
     #[test]
     fn variables_are_found_with_their_paths_and_local_names_are_not() {
-        assert_eq!(paths("{{ a }}{{ user.name }}{{ xs[0].y }}{{ d['k'] }}"), ["a", "user.name", "xs[0].y", "d.k"]);
+        assert_eq!(
+            paths("{{ a }}{{ user.name }}{{ xs[0].y }}{{ d['k'] }}"),
+            ["a", "user.name", "xs[0].y", "d.k"]
+        );
         assert_eq!(paths("{% for t in tools %}{{ t.name }}{{ loop.index }}{% endfor %}"), ["tools"]);
         assert_eq!(paths("{% set x = a %}{{ x }}{% macro m(p) %}{{ p }}{{ q }}{% endmacro %}"), ["a", "q"]);
         assert_eq!(paths("{% with y = b %}{{ y }}{% endwith %}{{ y }}"), ["b", "y"]);
-        assert_eq!(paths("{% if git.available %}{{ git.branch }}{% endif %}"), ["git.available", "git.branch"]);
+        assert_eq!(
+            paths("{% if git.available %}{{ git.branch }}{% endif %}"),
+            ["git.available", "git.branch"]
+        );
     }
 
     #[test]
@@ -524,10 +530,16 @@ mod tests {
             ("{% for t in tools %}{{ t.name }}{% endfor %}", vec![vec!["tools[].name"]]),
             ("{% set x = a ~ b %}{{ x|upper }}", vec![vec!["a", "b"]]),
             ("{{ a if c else b }}", vec![vec!["a", "b"]]),
-            ("{% macro m(p) %}{{ p }}{{ q }}{% endmacro %}{{ m(a) }}", vec![vec![], vec!["q"], vec!["a", "q"]]),
+            (
+                "{% macro m(p) %}{{ p }}{{ q }}{% endmacro %}{{ m(a) }}",
+                vec![vec![], vec!["q"], vec!["a", "q"]],
+            ),
             ("{% filter upper %}{{ a }}{% endfilter %}", vec![vec!["a"], vec!["a"]]),
             ("{% set x %}{{ a }}{% endset %}{{ x }}", vec![vec!["a"], vec!["a"]]),
-            ("{{ 'lit' }}{{ name.upper() }}{{ xs|join(sep) }}", vec![vec![], vec!["name"], vec!["sep", "xs"]]),
+            (
+                "{{ 'lit' }}{{ name.upper() }}{{ xs|join(sep) }}",
+                vec![vec![], vec!["name"], vec!["sep", "xs"]],
+            ),
             (
                 "{% set ns = namespace(v=a) %}{% for x in xs %}{{ ns.v }}{% set ns.v = x %}{% endfor %}",
                 vec![vec!["a.v", "xs[].v"]],
@@ -542,8 +554,11 @@ mod tests {
         let source = "{% extends 'base.md' %}{% block body %}{% include ['a.md', 'b.md'] ignore missing %}\
                       {% include name %}{{ x|wordwrap(3) }}{% if x is odd %}{% endif %}{{ lookup(1) }}{% endblock %}";
         let names = names(source);
-        let references: Vec<_> =
-            names.references.iter().map(|r| (r.kind, r.names.clone().unwrap_or_default(), r.optional)).collect();
+        let references: Vec<_> = names
+            .references
+            .iter()
+            .map(|r| (r.kind, r.names.clone().unwrap_or_default(), r.optional))
+            .collect();
         assert_eq!(references[0], (ReferenceKind::Extends, vec!["base.md".to_owned()], false));
         assert_eq!(references[1], (ReferenceKind::Include, vec!["a.md".into(), "b.md".into()], true));
         assert_eq!(names.references[2].names, None);

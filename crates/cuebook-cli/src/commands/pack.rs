@@ -1,0 +1,296 @@
+//! `cuebook pack install|list|show|approve|remove`
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use cuebook::library::{InstalledPack, Proposal};
+use cuebook::trust::Approval;
+use cuebook::{Book, Diagnostic, Result};
+use serde_json::{Value as Json, json};
+
+use crate::args::{Options, PackCommand};
+use crate::output::{Outcome, print_findings, print_json, say};
+use crate::terminal;
+
+pub fn run(command: &PackCommand, options: &Options) -> Outcome {
+    let book = options.book();
+    match command {
+        PackCommand::Install { path, yes, upgrade } => install(&book, path, *yes, *upgrade, options),
+        PackCommand::List => list(&book, options),
+        PackCommand::Show { pack } => show(&book, pack, options),
+        PackCommand::Approve { pack, yes } => approve(&book, pack, *yes, options),
+        PackCommand::Remove { pack, yes } => remove(&book, pack, *yes, options),
+    }
+}
+
+fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options) -> Outcome {
+    let installation = book.library().stage_pack(path)?;
+    let manifest = installation.manifest().clone();
+    let proposals = installation.proposals();
+    let (files, bytes) = installation.size();
+    if !options.json {
+        print_findings(installation.findings());
+        say(format_args!(
+            "{} {} ({}): {files} files, {bytes} bytes",
+            manifest.name,
+            manifest.version,
+            manifest.kind.as_str()
+        ));
+        for skipped in installation.skipped() {
+            say(format_args!("  left out {skipped}"));
+        }
+    }
+    let accepted = accept(&proposals, yes, options)?;
+    installation.commit(upgrade, &accepted)?;
+    let conflicts: Vec<&String> =
+        manifest.prompts.iter().filter(|id| book.library().choose(id).is_err()).collect();
+    let needs_approval =
+        matches!(book.library().approval(&manifest.pack_id)?, Approval::Missing | Approval::Changed { .. });
+    if options.json {
+        let declined: Vec<Json> =
+            proposals.iter().filter(|p| !accepted.contains(p)).map(Proposal::to_json).collect();
+        print_json(&json!({
+            "pack_id": manifest.pack_id,
+            "version": manifest.version,
+            "files": files,
+            "bytes": bytes,
+            "replaced": accepted.iter().map(Proposal::to_json).collect::<Vec<_>>(),
+            "proposed": declined,
+            "conflicts": conflicts,
+            "needs_approval": needs_approval,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    say(format_args!("installed {}", manifest.pack_id));
+    for proposal in &accepted {
+        say(format_args!("  {} `{}` is now `{}`", proposal.kind, proposal.target, proposal.replacement));
+    }
+    for proposal in proposals.iter().filter(|proposal| !accepted.contains(proposal)) {
+        say(format_args!("  not replaced: {} `{}`", proposal.kind, proposal.target));
+        if proposal.kind == "prompt" {
+            say(format_args!("    to do it later: cuebook resolve {} {}", proposal.target, manifest.pack_id));
+        }
+    }
+    for id in conflicts {
+        say(format_args!("  several places offer `{id}` now: cuebook resolve {id} SOURCE"));
+    }
+    if needs_approval {
+        say(format_args!(
+            "  it brings code, which runs only after: cuebook pack approve {}",
+            manifest.pack_id
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The proposals that somebody says yes to. Where nobody can be asked, none is accepted, and the pack is installed without.
+fn accept(proposals: &[Proposal], yes: bool, options: &Options) -> Result<Vec<Proposal>> {
+    let mut accepted = Vec::new();
+    for proposal in proposals {
+        let question = format!(
+            "This pack replaces the {} `{}` with its own `{}`. Allow it?",
+            proposal.kind, proposal.target, proposal.replacement
+        );
+        let ask = !options.json && terminal::is_interactive();
+        if yes || (ask && terminal::confirm(&question, "--yes")?) {
+            accepted.push(proposal.clone());
+        }
+    }
+    Ok(accepted)
+}
+
+fn summary(pack: &InstalledPack) -> Json {
+    let manifest = &pack.manifest;
+    json!({
+        "pack_id": pack.id,
+        "name": manifest.name,
+        "version": manifest.version,
+        "type": manifest.kind.as_str(),
+        "prompts": manifest.prompts,
+        "approval": pack.approval.as_str(),
+    })
+}
+
+fn list(book: &Book, options: &Options) -> Outcome {
+    let packs = book.library().packs()?;
+    if options.json {
+        let rows: Vec<Json> = packs
+            .iter()
+            .map(|(id, pack)| match pack {
+                Ok(pack) => summary(pack),
+                Err(error) => json!({"pack_id": id, "problem": error.diagnostic().message}),
+            })
+            .collect();
+        print_json(&Json::Array(rows))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if packs.is_empty() {
+        say("no packs are installed; `cuebook pack install PATH` installs one");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bold = Style::new().bold();
+    let mut out = anstream::stdout().lock();
+    for (id, pack) in packs {
+        match pack {
+            Ok(pack) => {
+                let approval = match &pack.approval {
+                    Approval::NotNeeded => String::new(),
+                    other => format!("  code: {}", approval_words(other)),
+                };
+                let count = pack.manifest.prompts.len();
+                let plural = if count == 1 { "" } else { "s" };
+                writeln!(
+                    out,
+                    "{bold}{id}{bold:#} {}  {count} prompt{plural}{approval}",
+                    pack.manifest.version
+                )?;
+            }
+            Err(error) => writeln!(out, "{bold}{id}{bold:#}  cannot be read: {}", error.diagnostic())?,
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn approval_words(approval: &Approval) -> String {
+    match approval {
+        Approval::NotNeeded => "none".into(),
+        Approval::Approved { approved_at } => format!("approved at {approved_at}"),
+        Approval::Missing => "not approved".into(),
+        Approval::Changed { added, removed, changed } => {
+            let list = |word: &str, files: &[String]| {
+                (!files.is_empty()).then(|| format!("{word} {}", files.join(", ")))
+            };
+            let parts: Vec<String> =
+                [list("added", added), list("removed", removed), list("changed", changed)]
+                    .into_iter()
+                    .flatten()
+                    .collect();
+            format!("changed since it was approved ({})", parts.join("; "))
+        }
+    }
+}
+
+fn show(book: &Book, id: &str, options: &Options) -> Outcome {
+    let pack = book.library().pack(id)?;
+    if options.json {
+        let mut object = pack.manifest.to_json();
+        object["approval"] = json!(pack.approval.as_str());
+        object["findings"] = pack.findings.iter().map(Diagnostic::to_json).map(Json::Object).collect();
+        print_json(&object)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let manifest = &pack.manifest;
+    let bold = Style::new().bold();
+    let mut out = anstream::stdout().lock();
+    writeln!(out, "{bold}{}{bold:#} {}  {}", pack.id, manifest.version, manifest.kind.as_str())?;
+    if manifest.name != pack.id {
+        writeln!(out, "{}", manifest.name)?;
+    }
+    if let Some(description) = &manifest.description {
+        writeln!(out, "{description}")?;
+    }
+    let row = |out: &mut dyn Write, name: &str, values: &[String]| {
+        if values.is_empty() { Ok(()) } else { writeln!(out, "{name:10}{}", values.join(", ")) }
+    };
+    row(&mut out, "prompts", &manifest.prompts)?;
+    row(&mut out, "partials", &manifest.partials)?;
+    row(&mut out, "tools", &manifest.tools)?;
+    row(&mut out, "agents", &manifest.agents)?;
+    let providers: Vec<String> =
+        manifest.variable_providers.iter().map(|p| format!("{} ({})", p.namespace, p.file)).collect();
+    row(&mut out, "provides", &providers)?;
+    let replaces = &manifest.replaces;
+    let replaced: Vec<String> =
+        [("prompt", &replaces.prompts), ("tool", &replaces.tools), ("flow", &replaces.flows)]
+            .into_iter()
+            .flat_map(|(kind, entries)| entries.iter().map(move |(old, new)| format!("{kind} {old} → {new}")))
+            .collect();
+    row(&mut out, "replaces", &replaced)?;
+    writeln!(out, "code      {}", approval_words(&pack.approval))?;
+    drop(out);
+    print_findings(&pack.findings);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
+    let library = book.library();
+    let approval = library.approval(id)?;
+    let (code, content) = library.pack_code(id)?;
+    if !options.json {
+        let bold = Style::new().bold();
+        let quiet = Style::new().dimmed();
+        let mut out = anstream::stderr();
+        for file in &code {
+            let granted = file.permissions.granted();
+            let may = if granted.is_empty() { "nothing special".to_owned() } else { granted.join(", ") };
+            let _ = writeln!(out, "{bold}{}{bold:#} ({}, may: {may})", file.path, file.role);
+            for line in file.text.lines() {
+                let _ = writeln!(out, "  {quiet}│{quiet:#} {}", printable(line));
+            }
+        }
+        say(format_args!("approval so far: {}", approval_words(&approval)));
+    }
+    if !matches!(approval, Approval::NotNeeded | Approval::Approved { .. }) {
+        let question = format!("Let the code of `{id}` run, as shown?");
+        let agreed = yes || terminal::confirm(&question, "--yes, after looking at the code")?;
+        if !agreed {
+            say("not approved");
+            return Ok(ExitCode::FAILURE);
+        }
+        library.approve_pack(id, &content)?;
+    }
+    let files: Vec<Json> = code
+        .iter()
+        .map(|file| json!({"path": file.path, "role": file.role, "permissions": file.permissions.granted()}))
+        .collect();
+    let now = library.approval(id)?;
+    if options.json {
+        print_json(&json!({"pack_id": id, "approval": now.as_str(), "files": files}))?;
+    } else {
+        say(format_args!("{id}: {}", approval_words(&now)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Code of a stranger must not steer the terminal of the person who reads it.
+fn printable(line: &str) -> String {
+    line.chars()
+        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
+        .collect()
+}
+
+fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
+    let library = book.library();
+    // A wrong name is an error before anybody is asked anything.
+    let pack = library.pack(id);
+    if let Err(error) = &pack
+        && error.code() == cuebook::Code::PackNotFound
+    {
+        return Err(error.clone().into());
+    }
+    if !yes && !terminal::confirm(&format!("Remove the pack `{id}`?"), "--yes")? {
+        say("not removed");
+        return Ok(ExitCode::FAILURE);
+    }
+    library.remove_pack(id)?;
+    let prefix = format!("user_data/packs/{id}/");
+    let resolutions = library.resolutions()?;
+    let dangling: Vec<String> = resolutions
+        .ids()
+        .filter(|prompt| resolutions.get(prompt).is_some_and(|choice| choice.source.starts_with(&prefix)))
+        .map(str::to_owned)
+        .collect();
+    if options.json {
+        print_json(&json!({"pack_id": id, "removed": true, "stale_resolutions": dangling}))?;
+    } else {
+        say(format_args!("removed {id}"));
+        for prompt in dangling {
+            say(format_args!(
+                "  `{prompt}` was chosen from it: choose again with cuebook resolve {prompt} SOURCE"
+            ));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

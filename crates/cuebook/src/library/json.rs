@@ -1,0 +1,566 @@
+//! JSON files with places.
+//!
+//! `serde_json` says what a file holds but not where, so a [`Document`] keeps the text beside the values and walks it
+//! again when something must be pointed at. That happens on the way to an error only, so the walk is simple rather than
+//! fast. Nothing here recurses: a text that `serde_json` has accepted is at most 128 levels deep, and the walk keeps
+//! its own stack all the same.
+//!
+//! This module knows JSON and no file's fields.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::source::{Place, Source};
+
+/// Findings of one kind that one file can have before the rest is left out: each of them walks the whole text.
+pub(crate) const MOST_FINDINGS: usize = 100;
+
+/// One step on the way to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<'k> {
+    /// Into an object, to the value of this key.
+    Key(&'k str),
+    /// Into an array, to this element.
+    Index(usize),
+}
+
+/// A JSON file that has been understood.
+#[derive(Debug, Clone)]
+pub(crate) struct Document {
+    source: Arc<Source>,
+    value: Value,
+}
+
+impl Document {
+    /// Reads a JSON text. What is wrong with it gets the given code and kind, because each file has its own.
+    pub(crate) fn parse(source: &Arc<Source>, code: Code, kind: ErrorKind) -> Result<Document> {
+        let value =
+            serde_json::from_str(source.text()).map_err(|error| syntax_error(source, code, kind, &error))?;
+        let mut findings = duplicate_keys(source.text()).into_iter().map(|(key, first, second)| {
+            Diagnostic::new(code, format!("the key {} stands twice in one object", quoted(&key)))
+                .at(source.place(second))
+                .label("the second time")
+                .related(source.place(first), "the first time")
+                .hint("keep one of the two: readers of JSON disagree about which of them counts")
+        });
+        match findings.next() {
+            Some(first) => Err(findings.fold(Error::new(kind, first), Error::and)),
+            None => Ok(Document { source: source.clone(), value }),
+        }
+    }
+
+    /// What the file holds.
+    pub(crate) fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// The text that it was read from.
+    pub(crate) fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// Where a value stands. If the path leads nowhere: the deepest value on the way to it.
+    pub(crate) fn place(&self, path: &[Step<'_>]) -> Place {
+        self.source.place(self.find(path).1)
+    }
+
+    /// Where the key stands that the last step names; the value itself if it has none.
+    pub(crate) fn key_place(&self, path: &[Step<'_>]) -> Place {
+        let (key, value) = self.find(path);
+        self.source.place(key.unwrap_or(value))
+    }
+
+    /// Where a value begins: its first character, for remarks about an object or array as a whole.
+    pub(crate) fn opening(&self, path: &[Step<'_>]) -> Place {
+        let start = self.find(path).1.start;
+        let length = self.source.text()[start..].chars().next().map_or(0, char::len_utf8);
+        self.source.place(start..start + length)
+    }
+
+    /// The range of the value at a path, and of its key if it is a member of an object.
+    fn find(&self, path: &[Step<'_>]) -> (Option<Range<usize>>, Range<usize>) {
+        let mut scanner = Scanner::new(self.source.text());
+        scanner.skip_space();
+        let mut start = scanner.at;
+        let mut key = None;
+        for step in path {
+            let Some((found_key, found)) = scanner.step(start, *step) else {
+                return (None, start..scanner.end_of_value(start));
+            };
+            (key, start) = (found_key, found);
+        }
+        (key, start..scanner.end_of_value(start))
+    }
+}
+
+/// A name in quotes for a message, with what a terminal could trip over escaped and cut to a length that can be read.
+pub(crate) fn quoted(text: &str) -> String {
+    const LONGEST: usize = 100;
+    let mut out = String::from("`");
+    for (count, character) in text.chars().enumerate() {
+        if count == LONGEST {
+            out.push('…');
+            break;
+        }
+        if character.is_control() {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out.push('`');
+    out
+}
+
+fn syntax_error(source: &Arc<Source>, code: Code, kind: ErrorKind, error: &serde_json::Error) -> Error {
+    let text = source.text();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    let message = error.to_string();
+    let message = message.strip_suffix(&position).unwrap_or(&message);
+    if text.trim().is_empty() {
+        let diagnostic = Diagnostic::new(code, "not valid JSON: the file is empty").file(source.name());
+        return Error::new(kind, diagnostic.hint("write at least `{}`"));
+    }
+    let range = if error.is_eof() {
+        let end = text.trim_end().len();
+        let last = text[..end].chars().next_back().map_or(0, char::len_utf8);
+        end - last..end
+    } else {
+        range_of(text, error.line(), error.column())
+    };
+    let label = if error.is_eof() { "the text ends here" } else { "here" };
+    let hint = syntax_hint(message, &text[range.start..]);
+    let diagnostic = Diagnostic::new(code, format!("not valid JSON: {message}"))
+        .at(source.place(range))
+        .label(label)
+        .hint_opt(hint.map(str::to_owned));
+    Error::new(kind, diagnostic)
+}
+
+/// The character at a line and a column as `serde_json` counts them: lines from 1, columns in bytes from 1.
+fn range_of(text: &str, line: usize, column: usize) -> Range<usize> {
+    let line_start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
+    let mut start = (line_start + column.saturating_sub(1)).min(text.len());
+    while !text.is_char_boundary(start) {
+        start -= 1;
+    }
+    start..start + text[start..].chars().next().map_or(0, char::len_utf8)
+}
+
+/// The mistakes that people make most, told by what stands at the place.
+fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
+    if message == "trailing comma" {
+        return Some("remove the comma before it: JSON has none after the last element");
+    }
+    if message == "recursion limit exceeded" {
+        return Some("nest the values less deeply: 127 levels are the most");
+    }
+    if message == "number out of range" {
+        return Some("write the number in quotes if its digits matter");
+    }
+    if message.starts_with("control character") {
+        return Some("write a line break inside a string as \\n");
+    }
+    match rest.chars().next()? {
+        '\'' => Some("strings stand in double quotes"),
+        '/' | '#' => Some("JSON has no comments: remove it"),
+        'T' | 'F' | 'N' => Some("JSON writes true, false and null in lower case"),
+        _ => None,
+    }
+}
+
+/// The keys that stand twice in one object, each with both its places.
+fn duplicate_keys(text: &str) -> Vec<(String, Range<usize>, Range<usize>)> {
+    // `None` stands for an array, which has no keys.
+    let mut open: Vec<Option<HashMap<String, Range<usize>>>> = Vec::new();
+    let mut found = Vec::new();
+    let mut scanner = Scanner::new(text);
+    let mut key_comes = false;
+    while let Some(byte) = scanner.peek() {
+        match byte {
+            b'{' => {
+                open.push(Some(HashMap::new()));
+                key_comes = true;
+            }
+            b'[' => {
+                open.push(None);
+                key_comes = false;
+            }
+            b'}' | b']' => {
+                open.pop();
+                key_comes = false;
+            }
+            b',' => key_comes = matches!(open.last(), Some(Some(_))),
+            b'"' => {
+                let range = scanner.string();
+                if let (true, Some(Some(keys))) = (key_comes, open.last_mut()) {
+                    let key = decoded(&text[range.clone()]);
+                    if let Some(first) = keys.get(&key) {
+                        found.push((key, first.clone(), range));
+                        if found.len() == MOST_FINDINGS {
+                            break;
+                        }
+                    } else {
+                        keys.insert(key, range);
+                    }
+                }
+                key_comes = false;
+                continue;
+            }
+            _ => {}
+        }
+        scanner.at += 1;
+    }
+    found
+}
+
+/// The string that a JSON string stands for.
+fn decoded(text: &str) -> String {
+    // The text has been accepted as a whole, so its parts are valid; as it stands is near enough if ever they are not.
+    serde_json::from_str(text).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Finds its way through a text that is known to be valid JSON.
+struct Scanner<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    fn new(text: &'t str) -> Scanner<'t> {
+        Scanner { text, at: 0 }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    /// The range of the string that begins here, with its quotes.
+    fn string(&mut self) -> Range<usize> {
+        let start = self.at;
+        self.at += 1;
+        while let Some(byte) = self.peek() {
+            self.at += 1;
+            match byte {
+                b'\\' => self.at += 1,
+                b'"' => break,
+                _ => {}
+            }
+        }
+        self.at = self.at.min(self.text.len());
+        start..self.at
+    }
+
+    /// Where the value ends that begins at `start`.
+    fn end_of_value(&mut self, start: usize) -> usize {
+        self.at = start;
+        let mut depth = 0usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'"' => {
+                    self.string();
+                }
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.at += 1;
+                    continue;
+                }
+                b'}' | b']' => {
+                    depth = depth.saturating_sub(1);
+                    self.at += 1;
+                }
+                b' ' | b'\t' | b'\n' | b'\r' | b',' | b':' => {
+                    self.at += 1;
+                    continue;
+                }
+                _ => {
+                    while matches!(self.peek(), Some(byte) if !b" \t\n\r,]}".contains(&byte)) {
+                        self.at += 1;
+                    }
+                }
+            }
+            if depth == 0 {
+                break;
+            }
+        }
+        self.at
+    }
+
+    /// The member or element that a step leads to from the value at `start`: the range of its key, and its start.
+    fn step(&mut self, start: usize, step: Step<'_>) -> Option<(Option<Range<usize>>, usize)> {
+        self.at = start;
+        let opening = match step {
+            Step::Key(_) => b'{',
+            Step::Index(_) => b'[',
+        };
+        if self.peek()? != opening {
+            return None;
+        }
+        self.at += 1;
+        let mut index = 0;
+        loop {
+            self.skip_space();
+            if matches!(self.peek()?, b'}' | b']') {
+                return None;
+            }
+            let mut key = None;
+            if let Step::Key(_) = step {
+                key = Some(self.string());
+                self.skip_space();
+                self.at += 1; // the colon
+                self.skip_space();
+            }
+            let value = self.at;
+            let reached = match (step, &key) {
+                (Step::Key(wanted), Some(range)) => decoded(&self.text[range.clone()]) == wanted,
+                (Step::Index(wanted), _) => index == wanted,
+                (Step::Key(_), None) => false,
+            };
+            if reached {
+                return Some((key, value));
+            }
+            self.end_of_value(value);
+            self.skip_space();
+            if self.peek()? == b',' {
+                self.at += 1;
+            }
+            index += 1;
+        }
+    }
+}
+
+/// Findings in a form that tests can assert whole: the message, what is underlined, the other places, the way out.
+#[cfg(test)]
+pub(crate) fn shown<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+    let mut out = String::new();
+    for diagnostic in diagnostics {
+        out.push_str(&format!("{} {diagnostic}\n", diagnostic.severity));
+        let label = diagnostic.label.as_deref().unwrap_or("(no label)");
+        if let Some(place) = &diagnostic.place {
+            out.push_str(&format!("  at {} -- {label}\n", place.text()));
+        }
+        for (place, label) in &diagnostic.related {
+            out.push_str(&format!("  and {place} {} -- {label}\n", place.text()));
+        }
+        if let Some(hint) = &diagnostic.hint {
+            out.push_str(&format!("  help: {hint}\n"));
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Step::{Index, Key};
+    use super::*;
+    use crate::error::report;
+
+    fn parse(text: &str) -> Result<Document> {
+        Document::parse(&Source::new("t.json", text), Code::BadManifest, ErrorKind::Pack)
+    }
+
+    fn document(text: &str) -> Document {
+        parse(text).unwrap()
+    }
+
+    fn findings(text: &str) -> String {
+        shown(parse(text).unwrap_err().diagnostics())
+    }
+
+    #[test]
+    fn a_path_leads_to_the_value_and_to_its_key() {
+        let document =
+            document("{\n  \"a\": [1, {\"b\": \"x\\\"}]\", \"c\" : true}, null],\n  \"d\": {}\n}\n");
+        let text = |path: &[Step]| document.place(path).text().to_owned();
+        assert_eq!(text(&[Key("a"), Index(0)]), "1");
+        assert_eq!(text(&[Key("a"), Index(1), Key("b")]), "\"x\\\"}]\"");
+        assert_eq!(text(&[Key("a"), Index(1), Key("c")]), "true");
+        assert_eq!(text(&[Key("a"), Index(2)]), "null");
+        assert_eq!(text(&[Key("d")]), "{}");
+        assert_eq!(document.key_place(&[Key("a"), Index(1), Key("c")]).text(), "\"c\"");
+        assert_eq!(document.key_place(&[Key("a"), Index(0)]).text(), "1");
+        assert_eq!(document.opening(&[Key("a")]).text(), "[");
+        assert_eq!(document.place(&[Key("d")]).to_string(), "t.json:3:8");
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_stops_at_the_deepest_value_on_the_way() {
+        let document = document("{\"a\": [1]}");
+        assert_eq!(document.place(&[Key("a"), Index(5)]).text(), "[1]");
+        assert_eq!(document.place(&[Key("a"), Key("b")]).text(), "[1]");
+        assert_eq!(document.place(&[Key("z"), Key("b")]).text(), "{\"a\": [1]}");
+        assert_eq!(document.key_place(&[Key("z")]).text(), "{\"a\": [1]}");
+    }
+
+    #[test]
+    fn keys_are_compared_as_they_read_and_not_as_they_are_written() {
+        let document = document(r#"{"\u0061": 1, "": 2, "é\n\"": 3, "\ud83d\ude00": 4}"#);
+        assert_eq!(document.place(&[Key("a")]).text(), "1");
+        assert_eq!(document.place(&[Key("")]).text(), "2");
+        assert_eq!(document.place(&[Key("é\n\"")]).text(), "3");
+        assert_eq!(document.place(&[Key("😀")]).text(), "4");
+        assert_eq!(document.key_place(&[Key("a")]).text(), r#""\u0061""#);
+    }
+
+    #[test]
+    fn a_key_that_stands_twice_is_refused_with_both_places() {
+        assert_eq!(
+            findings("{\n  \"a\": 1,\n  \"b\": {\"a\": 2},\n  \"\\u0061\": 3\n}\n"),
+            "\
+error t.json:4:3: the key `a` stands twice in one object [CB201]
+  at \"\\u0061\" -- the second time
+  and t.json:2:3 \"a\" -- the first time
+  help: keep one of the two: readers of JSON disagree about which of them counts
+"
+        );
+    }
+
+    #[test]
+    fn the_same_key_in_two_objects_is_fine_and_an_empty_one_counts_too() {
+        assert!(parse(r#"[{"a": "a", "b": ["a", "a"]}, {"a": 1}]"#).is_ok());
+        let error = parse(r#"{"": 1, "": 2, "x": {"y": 1, "y": 2}}"#).unwrap_err();
+        let messages: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages,
+            [
+                "t.json:1:9: the key `` stands twice in one object [CB201]",
+                "t.json:1:30: the key `y` stands twice in one object [CB201]",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_syntax_error_is_underlined_where_it_stands() {
+        assert_eq!(
+            findings("{\n  \"ü\": [1, 2,]\n}\n"),
+            "\
+error t.json:2:14: not valid JSON: trailing comma [CB201]
+  at ] -- here
+  help: remove the comma before it: JSON has none after the last element
+"
+        );
+    }
+
+    #[test]
+    fn a_text_that_stops_early_is_underlined_at_its_end() {
+        assert_eq!(
+            findings("{\n  \"a\": [1,\n\n"),
+            "\
+error t.json:2:10: not valid JSON: EOF while parsing a value [CB201]
+  at , -- the text ends here
+"
+        );
+    }
+
+    #[test]
+    fn the_usual_mistakes_get_a_hint_of_their_own() {
+        let hint = |text: &str| parse(text).unwrap_err().diagnostic().hint.clone().unwrap_or_default();
+        assert_eq!(hint("{'a': 1}"), "strings stand in double quotes");
+        assert_eq!(hint("{\"a\": 1 // one\n}"), "JSON has no comments: remove it");
+        assert_eq!(hint("{\"a\": True}"), "JSON writes true, false and null in lower case");
+        assert_eq!(hint("{\"a\": \"x\ny\"}"), "write a line break inside a string as \\n");
+        assert_eq!(hint("{\"a\": 1e999}"), "write the number in quotes if its digits matter");
+        assert_eq!(hint("  \n"), "write at least `{}`");
+        assert_eq!(
+            parse("").unwrap_err().to_string(),
+            "PackError: t.json: not valid JSON: the file is empty [CB201]"
+        );
+    }
+
+    #[test]
+    fn nesting_is_followed_to_the_limit_and_refused_beyond_it() {
+        let deep = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
+        let document = document(&deep(127));
+        assert_eq!(document.place(&[Index(0); 126]).text(), "[]");
+        let error = parse(&deep(100_000)).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "PackError: t.json:1:128: not valid JSON: recursion limit exceeded [CB201]"
+        );
+    }
+
+    #[test]
+    fn huge_numbers_have_places_like_any_other() {
+        let digits = "9".repeat(300);
+        let document = document(&format!("{{\"a\": {digits}, \"b\": -0.5e-3}}"));
+        assert_eq!(document.place(&[Key("a")]).text(), digits);
+        assert_eq!(document.place(&[Key("b")]).text(), "-0.5e-3");
+    }
+
+    #[test]
+    fn a_name_in_a_message_is_escaped_and_cut() {
+        assert_eq!(quoted("a\u{1b}[31m\nb"), "`a\\u{1b}[31m\\nb`");
+        assert_eq!(quoted(&"x".repeat(5000)), format!("`{}…`", "x".repeat(100)));
+    }
+
+    fn json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            ".{0,8}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map(".{0,4}", inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    fn every_value_is_where_it_is_said_to_be<'v>(
+        document: &Document,
+        value: &'v Value,
+        path: &mut Vec<Step<'v>>,
+    ) {
+        let place = document.place(path);
+        assert_eq!(&serde_json::from_str::<Value>(place.text()).unwrap(), value);
+        match value {
+            Value::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    path.push(Index(index));
+                    every_value_is_where_it_is_said_to_be(document, item, path);
+                    path.pop();
+                }
+            }
+            Value::Object(members) => {
+                for (key, member) in members {
+                    path.push(Key(key));
+                    assert_eq!(&decoded(document.key_place(path).text()), key);
+                    every_value_is_where_it_is_said_to_be(document, member, path);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_text_at_a_place_reads_as_the_value(value in json(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            let document = document(&text.unwrap());
+            every_value_is_where_it_is_said_to_be(&document, &value, &mut Vec::new());
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in prop_oneof![".{0,60}", "[\\[\\]{}\":,a01\\\\ u\n]{0,60}"]) {
+            if let Err(error) = parse(&text) {
+                report(error.diagnostics(), false);
+            }
+        }
+    }
+}

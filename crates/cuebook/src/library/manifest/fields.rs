@@ -1,0 +1,797 @@
+//! The fields of `pack.json`, one after the other.
+//!
+//! A problem with one field does not hide those with another: what is wrong is noted and gets its default, and reading
+//! goes on.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value};
+
+use super::{Manifest, PackKind, Replaces, VariableProvider};
+use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::library::json::Step::{Index, Key};
+use crate::library::json::{Document, MOST_FINDINGS, Step, quoted};
+use crate::library::normalize_id;
+use crate::library::portable;
+use crate::prompt::{Limits, Permissions};
+use crate::source::Place;
+
+pub(super) const FIELDS: &[&str] = &[
+    "pack_id",
+    "name",
+    "version",
+    "type",
+    "description",
+    "author",
+    "license",
+    "tags",
+    "prompts",
+    "partials",
+    "tools",
+    "agents",
+    "variable_providers",
+    "replaces",
+    "vocab",
+    "$schema",
+];
+const PROVIDER_FIELDS: &[&str] = &["file", "namespace", "description", "optional", "permissions", "limits"];
+const PERMISSION_FIELDS: &[&str] = &["read_file", "http_request", "llm_call", "session_state"];
+const LIMIT_FIELDS: &[&str] = &["max_execution_time", "max_output_size"];
+const REPLACES_FIELDS: &[&str] = &["prompts", "tools", "flows"];
+
+/// Names that mean something else in every template.
+const RESERVED_NAMESPACES: &[&str] = &[
+    "system",
+    "loop",
+    "self",
+    "super",
+    "caller",
+    "varargs",
+    "kwargs",
+    "true",
+    "false",
+    "none",
+    "True",
+    "False",
+    "None",
+    "and",
+    "or",
+    "not",
+    "in",
+    "is",
+    "if",
+    "else",
+    "elif",
+    "for",
+    "range",
+    "dict",
+    "lipsum",
+    "cycler",
+    "joiner",
+    "namespace",
+    "debug",
+];
+
+/// Collects what is wrong while the fields are read.
+pub(super) struct Reader<'d> {
+    document: &'d Document,
+    /// What makes the manifest unusable.
+    pub(super) problems: Vec<Diagnostic>,
+    /// What does not.
+    pub(super) warnings: Vec<Diagnostic>,
+}
+
+impl<'d> Reader<'d> {
+    pub(super) fn new(document: &'d Document) -> Reader<'d> {
+        Reader { document, problems: Vec::new(), warnings: Vec::new() }
+    }
+
+    /// Reads every field. The result is good only if there are no problems afterwards.
+    pub(super) fn manifest(&mut self) -> Manifest {
+        let empty = Manifest {
+            pack_id: String::new(),
+            name: String::new(),
+            version: "1.0.0".into(),
+            kind: PackKind::default(),
+            description: None,
+            author: None,
+            license: None,
+            tags: Vec::new(),
+            prompts: Vec::new(),
+            partials: Vec::new(),
+            tools: Vec::new(),
+            agents: Vec::new(),
+            variable_providers: Vec::new(),
+            replaces: Replaces::default(),
+            vocab: IndexMap::new(),
+            document: self.document.clone(),
+        };
+        let Some(root) = self.object(self.document.value(), &[], Some(FIELDS)) else { return empty };
+        let pack_id = self.pack_id(root);
+        let name = self.line(root, "name", &[]).unwrap_or_else(|| pack_id.clone());
+        let prompts = self.prompts(root);
+        let replaces = self.replaces(root, &prompts);
+        Manifest {
+            name,
+            version: self.version(root).unwrap_or(empty.version),
+            kind: self.kind(root),
+            description: self.prose(root, "description", &[]),
+            author: self.line(root, "author", &[]),
+            license: self.line(root, "license", &[]),
+            tags: self.list(root, "tags", |reader, path, tag| reader.one_line(path, tag)),
+            partials: self.list(root, "partials", |reader, path, file| reader.pack_path(path, file, ".md")),
+            tools: self.list(root, "tools", |reader, path, id| reader.item_id(path, id)),
+            agents: self.list(root, "agents", |reader, path, id| reader.item_id(path, id)),
+            variable_providers: self.providers(root),
+            vocab: self.vocab(root),
+            pack_id,
+            prompts,
+            replaces,
+            document: empty.document,
+        }
+    }
+
+    /// Notes a problem. Its parts are made only if they will be shown, because finding a place takes its time.
+    fn note(
+        &mut self,
+        place: impl FnOnce(&Document) -> Place,
+        told: impl FnOnce() -> (String, String, String),
+    ) {
+        if self.problems.len() < MOST_FINDINGS {
+            let (message, label, hint) = told();
+            let diagnostic = Diagnostic::new(Code::BadManifest, message).at(place(self.document));
+            self.problems.push(diagnostic.label(label).hint(hint));
+        }
+    }
+
+    /// Notes a problem with a value.
+    fn wrong(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String, String)) {
+        self.note(|document| document.place(path), told);
+    }
+
+    /// Notes a problem with a key of an object.
+    fn wrong_key(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String, String)) {
+        self.note(|document| document.key_place(path), told);
+    }
+
+    /// Notes that an object has not what it needs.
+    fn lacking(&mut self, path: &[Step<'_>], told: impl FnOnce() -> (String, String)) {
+        self.note(
+            |document| document.opening(path),
+            || {
+                let (message, hint) = told();
+                (message, "it belongs in this object".into(), hint)
+            },
+        );
+    }
+
+    fn wrong_type(&mut self, path: &[Step<'_>], value: &Value, wanted: &str) {
+        self.wrong(path, || {
+            let message = format!("{} must be {wanted}", field_name(path));
+            (message, format!("this is {}", kind_of(value)), format!("write {wanted} here"))
+        });
+    }
+
+    fn twice(&mut self, path: &[Step<'_>], first: &[Step<'_>], what: String) {
+        if self.problems.len() < MOST_FINDINGS {
+            let diagnostic = Diagnostic::new(Code::BadManifest, format!("{what} is there twice"))
+                .at(self.document.key_place(path))
+                .label("the second time")
+                .related(self.document.key_place(first), "the first time")
+                .hint("keep one of the two");
+            self.problems.push(diagnostic);
+        }
+    }
+
+    /// An object. If its keys are known ones, others are warned about.
+    fn object(
+        &mut self,
+        value: &'d Value,
+        path: &[Step<'_>],
+        known: Option<&[&str]>,
+    ) -> Option<&'d Map<String, Value>> {
+        let Value::Object(map) = value else {
+            self.wrong_type(path, value, "an object");
+            return None;
+        };
+        for key in map.keys().filter(|key| known.is_some_and(|known| !known.contains(&key.as_str()))) {
+            if self.warnings.len() == MOST_FINDINGS {
+                break;
+            }
+            let known = known.unwrap_or_default();
+            let near = nearest(key, known.iter().copied().filter(|name| !map.contains_key(*name)));
+            let hint = did_you_mean(&near).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
+            let whose = if path.is_empty() { "pack.json".to_owned() } else { field_name(path) };
+            let mut place = path.to_vec();
+            place.push(Key(key));
+            let diagnostic =
+                Diagnostic::new(Code::UnknownKey, format!("{whose} has the unknown key {}", quoted(key)))
+                    .at(self.document.key_place(&place))
+                    .label("this is ignored")
+                    .hint(hint);
+            self.warnings.push(diagnostic);
+        }
+        Some(map)
+    }
+
+    /// A field that is there and not null.
+    fn field(&self, map: &'d Map<String, Value>, key: &str) -> Option<&'d Value> {
+        map.get(key).filter(|value| !value.is_null())
+    }
+
+    fn string(&mut self, value: &'d Value, path: &[Step<'_>]) -> Option<&'d str> {
+        let text = value.as_str();
+        if text.is_none() {
+            self.wrong_type(path, value, "a string");
+        }
+        text
+    }
+
+    /// An optional text that may have several lines.
+    fn prose(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> Option<String> {
+        let path = joined(path, key);
+        let text = self.field(map, key).and_then(|value| self.string(value, &path))?;
+        if text.chars().any(|character| character.is_control() && !"\n\t".contains(character)) {
+            self.control_character(&path);
+            return None;
+        }
+        Some(text.to_owned())
+    }
+
+    /// An optional text of one line that is not empty.
+    fn line(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> Option<String> {
+        let path = joined(path, key);
+        let text = self.field(map, key).and_then(|value| self.string(value, &path))?;
+        self.one_line(&path, text).then(|| text.to_owned())
+    }
+
+    fn one_line(&mut self, path: &[Step<'_>], text: &str) -> bool {
+        if text.trim().is_empty() {
+            self.wrong(path, || {
+                let message = format!("{} is empty", field_name(path));
+                (message, "there is nothing in it".into(), "write something, or leave it out".into())
+            });
+            return false;
+        }
+        let control = text.chars().any(char::is_control);
+        if control {
+            self.control_character(path);
+        }
+        !control
+    }
+
+    fn control_character(&mut self, path: &[Step<'_>]) {
+        self.wrong(path, || {
+            let message = format!("{} has a control character or a line break in it", field_name(path));
+            (message, "in this text".into(), "remove it: it would garble what people see".into())
+        });
+    }
+
+    /// An optional list of different strings that pass a check.
+    fn list(
+        &mut self,
+        map: &'d Map<String, Value>,
+        key: &'d str,
+        check: impl Fn(&mut Self, &[Step<'_>], &str) -> bool,
+    ) -> Vec<String> {
+        let Some(value) = self.field(map, key) else { return Vec::new() };
+        let Value::Array(items) = value else {
+            self.wrong_type(&[Key(key)], value, "an array of strings");
+            return Vec::new();
+        };
+        let mut first: HashMap<&str, usize> = HashMap::new();
+        let mut list = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = [Key(key), Index(index)];
+            let Some(text) = self.string(item, &path) else { continue };
+            if !check(self, &path, text) {
+                continue;
+            }
+            if let Some(earlier) = first.get(text) {
+                self.twice(&path, &[Key(key), Index(*earlier)], quoted(text));
+                continue;
+            }
+            first.insert(text, index);
+            list.push(text.to_owned());
+        }
+        list
+    }
+
+    fn pack_id(&mut self, root: &'d Map<String, Value>) -> String {
+        let Some(value) = root.get("pack_id") else {
+            self.lacking(&[], || {
+                let unknown = root.keys().map(String::as_str).filter(|key| !FIELDS.contains(key));
+                let hint = match nearest("pack_id", unknown).first() {
+                    Some(key) => format!("rename {} to `pack_id`", quoted(key)),
+                    None => "add it, for example: \"pack_id\": \"my_pack\"".to_owned(),
+                };
+                ("`pack_id` is missing".into(), hint)
+            });
+            return String::new();
+        };
+        let path = [Key("pack_id")];
+        let Some(id) = self.string(value, &path) else { return String::new() };
+        let reason = if !is_id(id, |character| "_.-".contains(character)) {
+            "small letters, digits, `_`, `.` and `-`, beginning with a letter or digit"
+        } else if id.len() > 64 {
+            "at most 64 characters"
+        } else if id.contains("..") || portable::parts(id).is_err() {
+            "a name that is fit for a folder on every system"
+        } else {
+            return id.to_owned();
+        };
+        self.wrong(&path, || {
+            let message = format!("{} is not a pack id", quoted(id));
+            (message, format!("an id has {reason}"), suggestion(id, "my_pack"))
+        });
+        String::new()
+    }
+
+    fn version(&mut self, root: &'d Map<String, Value>) -> Option<String> {
+        let version = self.line(root, "version", &[])?;
+        if !is_semver_like(&version) {
+            let diagnostic =
+                Diagnostic::new(Code::BadManifest, format!("{} is an unusual version", quoted(&version)))
+                    .severity(Severity::Warning)
+                    .at(self.document.place(&[Key("version")]))
+                    .label("versions cannot be compared with this one")
+                    .hint("write three numbers with dots between them, as in 1.0.0");
+            self.warnings.push(diagnostic);
+        }
+        Some(version)
+    }
+
+    fn kind(&mut self, root: &'d Map<String, Value>) -> PackKind {
+        let path = [Key("type")];
+        let Some(word) = self.field(root, "type").and_then(|value| self.string(value, &path)) else {
+            return PackKind::default();
+        };
+        PackKind::ALL.into_iter().find(|kind| kind.as_str() == word).unwrap_or_else(|| {
+            self.wrong(&path, || {
+                let names = PackKind::ALL.map(PackKind::as_str);
+                let hint = did_you_mean(&nearest(word, names));
+                let known = format!("there are: {}", names.join(", "));
+                (format!("{} is not a type of pack", quoted(word)), "this type".into(), hint.unwrap_or(known))
+            });
+            PackKind::default()
+        })
+    }
+
+    fn prompts(&mut self, root: &'d Map<String, Value>) -> Vec<String> {
+        let prompts = self.list(root, "prompts", |reader, path, id| reader.prompt_id(path, id));
+        // Ids that differ in `-` and `_` only are one prompt to everybody who asks for it.
+        let mut first: HashMap<String, &str> = HashMap::new();
+        for id in &prompts {
+            if let Some(earlier) = first.insert(normalize_id(id), id) {
+                let Some(Value::Array(items)) = root.get("prompts") else { break };
+                let index = |id: &str| items.iter().position(|item| item == id).unwrap_or_default();
+                let (path, first) =
+                    ([Key("prompts"), Index(index(id))], [Key("prompts"), Index(index(earlier))]);
+                self.twice(&path, &first, format!("`{}`", normalize_id(id)));
+            }
+        }
+        prompts
+    }
+
+    fn prompt_id(&mut self, path: &[Step<'_>], id: &str) -> bool {
+        if id == "partials" {
+            self.wrong(path, || {
+                let message = "`partials` is not a prompt".to_owned();
+                let label = "prompts/partials is the folder of the partials".to_owned();
+                (message, label, "take it out of the list, or list its files under `partials`".into())
+            });
+            return false;
+        }
+        let valid = is_id(id, |character| "_-".contains(character));
+        if !valid {
+            self.wrong(path, || not_an_id("a prompt id", id));
+        }
+        valid
+    }
+
+    /// The id of a tool, an agent or a flow.
+    fn item_id(&mut self, path: &[Step<'_>], id: &str) -> bool {
+        let valid = is_item_id(id);
+        if !valid {
+            self.wrong(path, || not_an_item_id(id));
+        }
+        valid
+    }
+
+    /// The path of a file inside the pack.
+    fn pack_path(&mut self, path: &[Step<'_>], file: &str, ending: &str) -> bool {
+        let reason = match portable::parts(file) {
+            Err(reason) => reason,
+            Ok(_) if file.len() > portable::MOST_PATH_BYTES => "is too long".to_owned(),
+            Ok(parts) if parts.len() > portable::MOST_PARTS => "lies too deep".to_owned(),
+            Ok(parts) if parts.is_empty() || file.ends_with('/') => "is a folder".to_owned(),
+            Ok(_) if file.starts_with("./") => "begins with `./`".to_owned(),
+            Ok(parts) if parts.iter().any(|part| portable::is_left_out(part)) => {
+                "has a part that is left out of packs".to_owned()
+            }
+            Ok(_) if !file.ends_with(ending) => format!("does not end with {ending}"),
+            Ok(_) => return true,
+        };
+        self.wrong(path, || {
+            let message = format!("{} {reason}", quoted(file));
+            let hint = format!(
+                "write the path of a {ending} file relative to the pack's folder, with `/` between parts"
+            );
+            (message, "this path".into(), hint)
+        });
+        false
+    }
+
+    fn providers(&mut self, root: &'d Map<String, Value>) -> Vec<VariableProvider> {
+        let Some(value) = self.field(root, "variable_providers") else { return Vec::new() };
+        let Value::Array(items) = value else {
+            self.wrong_type(&[Key("variable_providers")], value, "an array of objects");
+            return Vec::new();
+        };
+        let mut first: HashMap<String, usize> = HashMap::new();
+        let mut providers = Vec::new();
+        for (index, item) in items.iter().enumerate() {
+            let path = [Key("variable_providers"), Index(index)];
+            let Some(provider) = self.provider(item, &path) else { continue };
+            if let Some(earlier) = first.get(&provider.namespace) {
+                let place = |index| [Key("variable_providers"), Index(index), Key("namespace")];
+                if self.problems.len() < MOST_FINDINGS {
+                    let message = format!("two providers have the namespace `{}`", provider.namespace);
+                    let diagnostic = Diagnostic::new(Code::BadManifest, message)
+                        .at(self.document.place(&place(index)))
+                        .label("the second one")
+                        .related(self.document.place(&place(*earlier)), "the first one")
+                        .hint("give one of them another namespace");
+                    self.problems.push(diagnostic);
+                }
+                continue;
+            }
+            first.insert(provider.namespace.clone(), index);
+            providers.push(provider);
+        }
+        providers
+    }
+
+    fn provider(&mut self, item: &'d Value, path: &[Step<'_>]) -> Option<VariableProvider> {
+        let map = self.object(item, path, Some(PROVIDER_FIELDS))?;
+        let file = self.needed(map, "file", path, "the path of a .py file in the pack");
+        let file = file.filter(|file| self.pack_path(&joined(path, "file"), file, ".py"));
+        let namespace = self.needed(map, "namespace", path, "the name that templates reach it by");
+        let namespace = namespace.filter(|name| self.namespace(&joined(path, "namespace"), name));
+        let description = self.prose(map, "description", path);
+        let optional = self.boolean(map, "optional", path);
+        let permissions = self.permissions(map, path);
+        let limits = self.limits(map, path);
+        let (file, namespace) = (file?.to_owned(), namespace?.to_owned());
+        Some(VariableProvider { file, namespace, description, optional, permissions, limits })
+    }
+
+    /// A string that an object must have.
+    fn needed(
+        &mut self,
+        map: &'d Map<String, Value>,
+        key: &str,
+        path: &[Step<'_>],
+        what: &str,
+    ) -> Option<&'d str> {
+        if let Some(value) = map.get(key) {
+            return self.string(value, &joined(path, key));
+        }
+        self.lacking(path, || {
+            (format!("{} has no `{key}`", field_name(path)), format!("add `{key}`: {what}"))
+        });
+        None
+    }
+
+    fn namespace(&mut self, path: &[Step<'_>], name: &str) -> bool {
+        let mut characters = name.chars();
+        let identifier = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
+            && characters.all(|character| character.is_ascii_alphanumeric() || character == '_');
+        if !identifier {
+            self.wrong(path, || {
+                let message = format!("{} cannot be a namespace", quoted(name));
+                let label = "templates could not write this name".to_owned();
+                (message, label, "use letters, digits and `_`, beginning with a letter".into())
+            });
+            return false;
+        }
+        if RESERVED_NAMESPACES.contains(&name) {
+            self.wrong(path, || {
+                let message = format!("{} cannot be a namespace", quoted(name));
+                let label = "this name has a meaning of its own in templates".to_owned();
+                (message, label, format!("choose another one, for example `{}_info`", name.to_lowercase()))
+            });
+            return false;
+        }
+        true
+    }
+
+    fn boolean(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> bool {
+        match self.field(map, key) {
+            None => false,
+            Some(Value::Bool(value)) => *value,
+            Some(other) => {
+                self.wrong_type(&joined(path, key), other, "true or false");
+                false
+            }
+        }
+    }
+
+    fn permissions(&mut self, map: &'d Map<String, Value>, path: &[Step<'_>]) -> Permissions {
+        let path = joined(path, "permissions");
+        let value = self.field(map, "permissions");
+        let Some(map) = value.and_then(|value| self.object(value, &path, Some(PERMISSION_FIELDS))) else {
+            return Permissions::default();
+        };
+        Permissions {
+            read_file: self.boolean(map, "read_file", &path),
+            http_request: self.boolean(map, "http_request", &path),
+            llm_call: self.boolean(map, "llm_call", &path),
+            session_state: self.boolean(map, "session_state", &path),
+        }
+    }
+
+    fn limits(&mut self, map: &'d Map<String, Value>, path: &[Step<'_>]) -> Limits {
+        let path = joined(path, "limits");
+        let mut limits = Limits::default();
+        let value = self.field(map, "limits");
+        let Some(map) = value.and_then(|value| self.object(value, &path, Some(LIMIT_FIELDS))) else {
+            return limits;
+        };
+        if let Some(value) = self.field(map, "max_execution_time") {
+            let time = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            match time.filter(|time| !time.is_zero()) {
+                Some(time) => limits.max_execution_time = time,
+                None => {
+                    self.wrong_type(
+                        &joined(&path, "max_execution_time"),
+                        value,
+                        "a number of seconds above zero",
+                    );
+                }
+            }
+        }
+        if let Some(value) = self.field(map, "max_output_size") {
+            match value.as_u64().and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0) {
+                Some(size) => limits.max_output_size = size,
+                None => {
+                    self.wrong_type(
+                        &joined(&path, "max_output_size"),
+                        value,
+                        "a whole number of characters above zero",
+                    );
+                }
+            }
+        }
+        limits
+    }
+
+    fn replaces(&mut self, root: &'d Map<String, Value>, prompts: &[String]) -> Replaces {
+        let path = [Key("replaces")];
+        let value = self.field(root, "replaces");
+        let Some(map) = value.and_then(|value| self.object(value, &path, Some(REPLACES_FIELDS))) else {
+            return Replaces::default();
+        };
+        // A field that is no list has been complained about; its members need not be as well.
+        let names: HashSet<&str> = prompts.iter().map(String::as_str).collect();
+        let listed = root.get("prompts").is_none_or(Value::is_array).then_some(&names);
+        Replaces {
+            prompts: self.replacements(map, "prompts", listed),
+            tools: self.replacements(map, "tools", None),
+            flows: self.replacements(map, "flows", None),
+        }
+    }
+
+    fn replacements(
+        &mut self,
+        map: &'d Map<String, Value>,
+        section: &'d str,
+        listed: Option<&HashSet<&str>>,
+    ) -> IndexMap<String, String> {
+        let path = [Key("replaces"), Key(section)];
+        let value = self.field(map, section);
+        let Some(members) = value.and_then(|value| self.object(value, &path, None)) else {
+            return IndexMap::new();
+        };
+        let prompts = section == "prompts";
+        let mut first: HashMap<String, &str> = HashMap::new();
+        let mut replacements = IndexMap::new();
+        for (old, value) in members {
+            let path = [Key("replaces"), Key(section), Key(old)];
+            let Some(new) = self.string(value, &path) else { continue };
+            let valid =
+                |id: &str| if prompts { is_id(id, |other| "_-".contains(other)) } else { is_item_id(id) };
+            let told = |id: &str| if prompts { not_an_id("a prompt id", id) } else { not_an_item_id(id) };
+            if !valid(old) {
+                self.wrong_key(&path, || told(old));
+                continue;
+            }
+            if !valid(new) {
+                self.wrong(&path, || told(new));
+                continue;
+            }
+            let (old_key, new_key) =
+                if prompts { (normalize_id(old), normalize_id(new)) } else { (old.clone(), new.to_owned()) };
+            if old_key == new_key {
+                self.wrong(&path, || {
+                    let message = format!("{} would replace itself", quoted(old));
+                    let hint = "give the pack's own one another id, or take the line out".to_owned();
+                    (message, "this is the same id".into(), hint)
+                });
+                continue;
+            }
+            if let Some(listed) = listed
+                && !listed.contains(new)
+            {
+                self.wrong(&path, || {
+                    let message = format!(
+                        "{} is to replace {}, and the pack does not list it",
+                        quoted(new),
+                        quoted(old)
+                    );
+                    let near = did_you_mean(&nearest(new, listed.iter().copied()));
+                    let hint = near.unwrap_or_else(|| format!("add \"{new}\" to `prompts`"));
+                    (message, "not one of this pack's prompts".into(), hint)
+                });
+                continue;
+            }
+            if let Some(earlier) = first.insert(old_key, old) {
+                let earlier = [Key("replaces"), Key(section), Key(earlier)];
+                self.twice(&path, &earlier, quoted(old));
+                continue;
+            }
+            replacements.insert(old.clone(), new.to_owned());
+        }
+        replacements
+    }
+
+    fn vocab(&mut self, root: &'d Map<String, Value>) -> IndexMap<String, Vec<String>> {
+        let value = self.field(root, "vocab");
+        let Some(members) = value.and_then(|value| self.object(value, &[Key("vocab")], None)) else {
+            return IndexMap::new();
+        };
+        let mut owner: HashMap<&str, (&str, usize)> = HashMap::new();
+        let mut vocab = IndexMap::new();
+        for (name, value) in members {
+            let path = [Key("vocab"), Key(name)];
+            let Some((kind, _)) = vocab_parts(name) else {
+                self.wrong_key(&path, || not_a_vocab_name(name));
+                continue;
+            };
+            let Value::Array(items) = value else {
+                self.wrong_type(&path, value, "an array of strings");
+                continue;
+            };
+            let mut aliases = Vec::new();
+            for (index, item) in items.iter().enumerate() {
+                let path = [Key("vocab"), Key(name), Index(index)];
+                let Some(alias) = self.string(item, &path) else { continue };
+                match vocab_parts(alias) {
+                    None => self.wrong(&path, || not_a_vocab_name(alias)),
+                    Some((other, _)) if other != kind => self.wrong(&path, || {
+                        let message = format!("{} cannot be another name of {}", quoted(alias), quoted(name));
+                        (
+                            message,
+                            format!("this is a `{other}`, and that a `{kind}`"),
+                            "give both the same kind".into(),
+                        )
+                    }),
+                    Some(_) => {
+                        if let Some((other, earlier)) = owner.get(alias) {
+                            let first = [Key("vocab"), Key(other), Index(*earlier)];
+                            self.twice(&path, &first, quoted(alias));
+                            continue;
+                        }
+                        owner.insert(alias, (name, index));
+                        aliases.push(alias.to_owned());
+                    }
+                }
+            }
+            vocab.insert(name.clone(), aliases);
+        }
+        vocab
+    }
+}
+
+fn joined<'s>(path: &[Step<'s>], key: &'s str) -> Vec<Step<'s>> {
+    let mut path = path.to_vec();
+    path.push(Key(key));
+    path
+}
+
+/// A path as people write it: `variable_providers[0].file`.
+fn field_name(path: &[Step<'_>]) -> String {
+    let mut name = String::new();
+    for step in path {
+        match step {
+            Key(key) if name.is_empty() => name.push_str(key),
+            Key(key) => {
+                name.push('.');
+                name.push_str(key);
+            }
+            Index(index) => name.push_str(&format!("[{index}]")),
+        }
+    }
+    if name.is_empty() { "pack.json".into() } else { quoted(&name) }
+}
+
+fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// Small letters, digits and the others, beginning with a letter or digit.
+fn is_id(id: &str, other: impl Fn(char) -> bool) -> bool {
+    let small = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
+    id.starts_with(small) && id.chars().all(|character| small(character) || other(character))
+}
+
+/// Tools, agents and flows have names of other systems, so more is allowed (`default.agent_run`, `fileRead`).
+fn is_item_id(id: &str) -> bool {
+    id.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && id.chars().all(|character| character.is_ascii_alphanumeric() || "_.-".contains(character))
+        && !id.contains("..")
+}
+
+fn not_an_id(what: &str, id: &str) -> (String, String, String) {
+    let label = "an id has small letters, digits, `_` and `-`, beginning with a letter or digit".to_owned();
+    (format!("{} is not {what}", quoted(id)), label, suggestion(id, "my_prompt"))
+}
+
+fn not_an_item_id(id: &str) -> (String, String, String) {
+    let label = "an id has letters, digits, `_`, `.` and `-`, beginning with a letter or digit".to_owned();
+    (format!("{} is not an id", quoted(id)), label, suggestion(id, "my_tool"))
+}
+
+/// The kind and the name of a vocabulary entry: `prompt` and `coding_system`.
+fn vocab_parts(entry: &str) -> Option<(&str, &str)> {
+    let plain = !entry.chars().any(|character| character.is_control() || character.is_whitespace());
+    entry.split_once('.').filter(|(kind, name)| plain && !kind.is_empty() && !name.is_empty())
+}
+
+fn not_a_vocab_name(entry: &str) -> (String, String, String) {
+    let label = "a kind, a dot and a name belong here".to_owned();
+    (
+        format!("{} is not a vocabulary entry", quoted(entry)),
+        label,
+        "write it like `prompt.coding_system`".into(),
+    )
+}
+
+/// What an id could be spelt like instead.
+fn suggestion(id: &str, example: &str) -> String {
+    let better: String = normalize_id(id)
+        .chars()
+        .filter(|character| character.is_ascii_alphanumeric() || *character == '_')
+        .collect();
+    let better = better.trim_matches('_');
+    if better.is_empty() || better.len() > 64 || better == id {
+        format!("choose something like `{example}`")
+    } else {
+        format!("write it as `{better}`")
+    }
+}
+
+/// Two or three numbers with dots between, and perhaps a remark behind `-` or `+`.
+fn is_semver_like(version: &str) -> bool {
+    let end = version.find(['-', '+']).unwrap_or(version.len());
+    let (numbers, remark) = version.split_at(end);
+    let numbers: Vec<&str> = numbers.split('.').collect();
+    let remark_is_fine = remark.is_empty()
+        || remark.len() > 1
+            && remark.chars().all(|character| character.is_ascii_alphanumeric() || ".-+".contains(character));
+    (2..=3).contains(&numbers.len())
+        && numbers
+            .iter()
+            .all(|number| !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit()))
+        && remark_is_fine
+}
