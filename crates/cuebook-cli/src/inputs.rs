@@ -5,9 +5,8 @@ use std::path::Path;
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
-use cuebook::source::Source;
 use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use crate::args::Inputs;
 use crate::output::say;
@@ -43,19 +42,19 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     };
     let mut values = match &inputs.vars_file {
         Some(path) => read_file(path)?,
-        None => Map::new(),
+        None => Variables::new(),
     };
-    let from_file: Vec<String> = values.keys().cloned().collect();
+    let from_file: Vec<String> = values.names().map(str::to_owned).collect();
     let mut from_line = Vec::new();
     for argument in &inputs.vars {
         let (name, value) = parse(argument)?;
         from_line.push(name.clone());
-        values.insert(name, value);
+        values = values.set(name, value);
     }
     if !values.is_empty() {
         check_names(&prompt, &from_line, &from_file, &context, book)?;
     }
-    Ok(Given { prompt, variables: Variables::from_json(&values), context })
+    Ok(Given { prompt, variables: values, context })
 }
 
 fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
@@ -85,38 +84,16 @@ fn parse(argument: &str) -> Result<(String, Json)> {
     Ok((name.to_owned(), value))
 }
 
-fn read_file(path: &Path) -> Result<Map<String, Json>> {
-    let (name, text) = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .take(MOST_BYTES)
-            .read_to_end(&mut bytes)
-            .map_err(|error| files::io_error("stdin", &error))?;
-        ("stdin".to_owned(), files::source_from_bytes(bytes, "stdin")?)
-    } else {
-        let name = path.to_string_lossy().into_owned();
-        let source = files::read_text(path, &name, MOST_BYTES)?;
-        (name, source)
-    };
-    let form = "write {\"name\": value, …}";
-    match serde_json::from_str(text.text()) {
-        Ok(Json::Object(values)) => Ok(values),
-        Ok(_) => Err(at(&text, 1, 1, "variables are given as a JSON object".into(), form)),
-        Err(error) => {
-            let message = format!("{name} is not valid JSON: {error}");
-            Err(at(&text, error.line(), error.column(), message, form))
-        }
+fn read_file(path: &Path) -> Result<Variables> {
+    if path != Path::new("-") {
+        return Variables::read(&files::read_text(path, &path.to_string_lossy(), MOST_BYTES)?);
     }
-}
-
-fn at(source: &std::sync::Arc<Source>, line: usize, column: usize, message: String, hint: &str) -> Error {
-    let start = match line.checked_sub(2) {
-        Some(newline) => source.text().match_indices('\n').nth(newline).map_or(0, |(at, _)| at + 1),
-        None => 0,
-    };
-    let offset = start + column.saturating_sub(1);
-    let diagnostic = Diagnostic::new(Code::BadInput, message).at(source.place(offset..offset + 1)).hint(hint);
-    Error::new(ErrorKind::PromptValidation, diagnostic)
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .take(MOST_BYTES)
+        .read_to_end(&mut bytes)
+        .map_err(|error| files::io_error("stdin", &error))?;
+    Variables::read(&files::source_from_bytes(bytes, "stdin")?)
 }
 
 const CONTEXT_NAMES: [&str; 6] =

@@ -12,7 +12,6 @@ mod candidate;
 mod config;
 mod defaults;
 mod id;
-mod json;
 mod loader;
 mod manifest;
 mod pack;

@@ -71,6 +71,7 @@ codes! {
     CB206 PackExists "pack-exists" Error "A pack of this id is installed already"
     CB207 ApprovalRequired "approval-required" Error "A pack brings code that nobody has approved"
     CB208 ConfirmationNeeded "confirmation-needed" Error "A step needs a yes and there is nobody to ask"
+    CB209 BadApprovals "bad-approvals-file" Error "`approvals.json` cannot be understood"
     CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
     CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
     CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"

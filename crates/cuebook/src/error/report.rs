@@ -1,12 +1,20 @@
 //! Diagnostics as a person reads them: the message, the excerpt with the place underlined, and the way out.
 
-use annotate_snippets::{AnnotationKind, Element, Group, Level, Renderer, Snippet};
+use std::ops::Range;
+
+use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity};
 use crate::source::Place;
 
 /// Lines of the source that are shown on either side of the place.
 const CONTEXT_LINES: usize = 1;
+
+/// Lines that two places of one file may lie apart and still be shown in one excerpt.
+const MOST_LINES_BETWEEN: usize = 6;
+
+/// The longest line that is shown around the place. The renderer cuts the line of the place itself, and only that.
+const CONTEXT_WIDTH: usize = 200;
 
 /// Renders findings one below the other, in colour if asked to.
 pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour: bool) -> String {
@@ -16,13 +24,33 @@ pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour:
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(renderer.render(&[group(diagnostic)]).trim_end());
-        out.push('\n');
+        for group in groups(diagnostic) {
+            let rendered = renderer.render(&[group]);
+            let mut rendered = rendered.trim_end();
+            // Behind a line of context the renderer leaves its margin open, also where nothing follows.
+            if let Some((above, last)) = rendered.rsplit_once('\n')
+                && is_margin(last)
+            {
+                rendered = above.trim_end();
+            }
+            out.push_str(rendered);
+            out.push('\n');
+        }
     }
     out
 }
 
-fn group(diagnostic: &Diagnostic) -> Group<'_> {
+/// Whether a line is nothing but the margin, whatever its colour.
+fn is_margin(line: &str) -> bool {
+    let mut parts = line.split('\x1b');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    plain.extend(parts.map(|part| part.split_once('m').map_or(part, |(_, text)| text)));
+    plain.trim() == "|"
+}
+
+/// What stands below each other without a gap. Without an excerpt there is no margin for the way out to hang on, so it
+/// begins a line of its own.
+fn groups(diagnostic: &Diagnostic) -> Vec<Group<'_>> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -34,39 +62,221 @@ fn group(diagnostic: &Diagnostic) -> Group<'_> {
     };
     let mut group =
         level.primary_title(message).id(diagnostic.code.as_str()).elements([] as [Element<'_>; 0]);
-    if let Some(place) = &diagnostic.place {
-        group = group.element(snippet(place, AnnotationKind::Primary, diagnostic.label.as_deref()));
+    let excerpts = excerpts(diagnostic);
+    if excerpts.is_empty() {
+        let hint = diagnostic.hint.as_deref().map(|hint| Level::HELP.primary_title(hint));
+        let hint = hint.map(|title| title.elements([] as [Element<'_>; 0]));
+        return std::iter::once(group).chain(hint).collect();
     }
-    for (place, label) in &diagnostic.related {
-        group = group.element(snippet(place, AnnotationKind::Context, Some(label)));
+    for excerpt in &excerpts {
+        group = group.element(excerpt.snippet());
     }
     if let Some(hint) = &diagnostic.hint {
         group = group.element(Level::HELP.message(hint.as_str()));
     }
-    group
+    vec![group]
 }
 
-/// The lines around a place. They are cut out here because a source can be megabytes long.
-fn snippet<'d>(
-    place: &'d Place,
-    kind: AnnotationKind,
-    label: Option<&'d str>,
-) -> Snippet<'d, annotate_snippets::Annotation<'d>> {
-    let text = place.source().text();
+/// Neighbouring lines of one source and what is marked in them.
+struct Excerpt<'d> {
+    marks: Vec<(&'d Place, AnnotationKind, Option<&'d str>)>,
+    /// The bytes of the marked lines, whole lines.
+    lines: Range<usize>,
+}
+
+/// The places of a finding, the main one first; places that lie close together share an excerpt.
+fn excerpts(diagnostic: &Diagnostic) -> Vec<Excerpt<'_>> {
+    let main =
+        diagnostic.place.iter().map(|place| (place, AnnotationKind::Primary, diagnostic.label.as_deref()));
+    let related = diagnostic
+        .related
+        .iter()
+        .map(|(place, label)| (place, AnnotationKind::Context, Some(label.as_str())));
+    let mut excerpts: Vec<Excerpt<'_>> = Vec::new();
+    for mark in main.chain(related) {
+        let text = mark.0.source().text();
+        let lines = lines_of(text, marked(mark.0));
+        let near = excerpts.iter_mut().find(|excerpt| {
+            let same = std::sync::Arc::ptr_eq(excerpt.marks[0].0.source(), mark.0.source());
+            let gap = excerpt.lines.end.min(lines.end)..excerpt.lines.start.max(lines.start);
+            same && (gap.is_empty() || text[gap].matches('\n').count() <= MOST_LINES_BETWEEN)
+        });
+        match near {
+            Some(excerpt) => {
+                excerpt.lines = excerpt.lines.start.min(lines.start)..excerpt.lines.end.max(lines.end);
+                excerpt.marks.push(mark);
+            }
+            None => excerpts.push(Excerpt { marks: vec![mark], lines }),
+        }
+    }
+    excerpts
+}
+
+/// What is underlined: a place that goes over several lines is underlined on its first.
+fn marked(place: &Place) -> Range<usize> {
     let range = place.range();
-    let mut start = text[..range.start].rfind('\n').map_or(0, |newline| newline + 1);
-    for _ in 0..CONTEXT_LINES {
-        start = text[..start.saturating_sub(1)].rfind('\n').map_or(0, |newline| newline + 1);
+    let first = place.text().split('\n').next().unwrap_or_default();
+    range.start..range.start + first.len()
+}
+
+/// The whole lines that a range touches, without the last newline.
+fn lines_of(text: &str, range: Range<usize>) -> Range<usize> {
+    let start = text[..range.start].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline);
+    start..end
+}
+
+impl<'d> Excerpt<'d> {
+    /// The lines with their neighbours. They are cut out here because a source can be megabytes long.
+    fn snippet(&self) -> Snippet<'d, Annotation<'d>> {
+        let (place, ..) = self.marks[0];
+        let text = place.source().text();
+        let Range { mut start, mut end } = self.lines;
+        for _ in 0..CONTEXT_LINES {
+            let before = lines_of(text, start.saturating_sub(1)..start.saturating_sub(1));
+            if start > 0 && before.len() <= CONTEXT_WIDTH {
+                start = before.start;
+            }
+            // The empty rest behind the last newline is no line.
+            let after = lines_of(text, (end + 1).min(text.len())..(end + 1).min(text.len()));
+            if end + 1 < text.len() && after.len() <= CONTEXT_WIDTH {
+                end = after.end;
+            }
+        }
+        let first_number = text[..start].matches('\n').count() + place.source().first_line();
+        let annotations = self.marks.iter().map(|(place, kind, label)| {
+            let range = marked(place);
+            kind.span(range.start - start..range.end - start).label(*label)
+        });
+        Snippet::source(&text[start..end])
+            .path(place.file())
+            .line_start(first_number)
+            .fold(false)
+            .annotations(annotations)
     }
-    let first_line =
-        text[range.start..range.end].find('\n').map_or(range.end, |newline| range.start + newline);
-    let mut end = text[first_line..].find('\n').map_or(text.len(), |newline| first_line + newline);
-    for _ in 0..CONTEXT_LINES {
-        end = text[end..].find('\n').map_or(end, |newline| end + newline);
-        end = text[(end + 1).min(text.len())..].find('\n').map_or(text.len(), |newline| end + 1 + newline);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Code;
+    use crate::source::Source;
+
+    fn shown(diagnostic: &Diagnostic) -> String {
+        report([diagnostic], false)
     }
-    let first_number = text[..start].matches('\n').count() + place.source().first_line();
-    let span = range.start - start..first_line.max(range.start) - start;
-    let annotation = kind.span(span).label(label);
-    Snippet::source(&text[start..end]).path(place.file()).line_start(first_number).annotation(annotation)
+
+    #[test]
+    fn the_lines_around_a_place_are_shown() {
+        let source = Source::new("t.md", "one\ntwo\nthree\nfour\nfive\n");
+        let diagnostic = Diagnostic::new(Code::TemplateSyntax, "wrong")
+            .at(source.place(8..13))
+            .label("here")
+            .hint("mend it");
+        assert_eq!(
+            shown(&diagnostic),
+            "\
+error[CB304]: wrong
+ --> t.md:3:1
+  |
+2 | two
+3 | three
+  | ^^^^^ here
+4 | four
+  |
+  = help: mend it
+"
+        );
+    }
+
+    #[test]
+    fn the_first_and_the_last_line_have_one_neighbour() {
+        let source = Source::new("t.md", "one\ntwo\n");
+        let first = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(0..3)));
+        assert_eq!(first, "error[CB304]: wrong\n --> t.md:1:1\n  |\n1 | one\n  | ^^^\n2 | two\n");
+        let last = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(4..7)));
+        assert_eq!(last, "error[CB304]: wrong\n --> t.md:2:1\n  |\n1 | one\n2 | two\n  | ^^^\n");
+        let end = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(8..8)));
+        assert_eq!(end, "error[CB304]: wrong\n --> t.md:3:1\n  |\n2 | two\n3 |\n  | ^\n");
+    }
+
+    #[test]
+    fn places_that_lie_close_together_share_an_excerpt() {
+        let source = Source::new("t.json", "{\n  \"a\": 1,\n  \"b\": 2,\n  \"a\": 3\n}\n");
+        let diagnostic = Diagnostic::new(Code::BadInput, "twice")
+            .at(source.place(26..29))
+            .label("second")
+            .related(source.place(4..7), "first");
+        assert_eq!(
+            shown(&diagnostic),
+            "\
+error[CB407]: twice
+ --> t.json:4:3
+  |
+1 | {
+2 |   \"a\": 1,
+  |   --- first
+3 |   \"b\": 2,
+4 |   \"a\": 3
+  |   ^^^ second
+5 | }
+"
+        );
+    }
+
+    #[test]
+    fn places_far_apart_and_in_other_files_have_their_own_excerpts() {
+        let source = Source::new("a.md", format!("first\n{}last\n", "x\n".repeat(20)));
+        let other = Source::new("b.md", "other\n");
+        let diagnostic = Diagnostic::new(Code::BadInput, "twice")
+            .at(source.place(0..5))
+            .related(source.place(46..50), "again")
+            .related(other.place(0..5), "and here");
+        assert_eq!(
+            shown(&diagnostic),
+            "\
+error[CB407]: twice
+  --> a.md:1:1
+   |
+ 1 | first
+   | ^^^^^
+ 2 | x
+   |
+  ::: a.md:22:1
+   |
+21 | x
+22 | last
+   | ---- again
+   |
+  ::: b.md:1:1
+   |
+ 1 | other
+   | ----- and here
+"
+        );
+    }
+
+    #[test]
+    fn without_a_place_the_way_out_begins_its_own_line() {
+        let diagnostic = Diagnostic::new(Code::PromptNotFound, "no prompt `x` was found").hint("one\n  two");
+        assert_eq!(shown(&diagnostic), "error[CB101]: no prompt `x` was found\nhelp: one\n        two\n");
+        let diagnostic = Diagnostic::new(Code::Unreadable, "a folder").file("x");
+        assert_eq!(shown(&diagnostic), "error[CB110]: x: a folder\n");
+    }
+
+    #[test]
+    fn colour_changes_no_text() {
+        let source = Source::new("t.md", "one\ntwo\n");
+        let diagnostic = Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(0..3));
+        let coloured = report([&diagnostic], true);
+        assert!(coloured.contains('\x1b'));
+        assert_eq!(coloured.lines().count(), shown(&diagnostic).lines().count());
+    }
+
+    #[test]
+    fn endless_neighbours_are_left_out() {
+        let source = Source::new("t.md", format!("{}\nhere\n{}\n", "a".repeat(5000), "b".repeat(5000)));
+        let diagnostic = Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(5001..5005));
+        assert_eq!(shown(&diagnostic), "error[CB304]: wrong\n --> t.md:2:1\n  |\n2 | here\n  | ^^^^\n");
+    }
 }

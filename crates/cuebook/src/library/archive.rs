@@ -25,10 +25,10 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::json::quoted;
 use super::portable;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
+use crate::json::quoted;
 
 /// How much a pack may hold.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -86,11 +86,14 @@ pub struct TemplateConfig {
 /// The largest recursion limit that a 1 MB stack of ours bears together with the engine's own stack growth.
 const MAX_RECURSION: usize = 10_000;
 
+/// Offsets into a text are kept in 32 bits, and marking a template up makes it longer.
+const MAX_FILE_SIZE: u64 = (u32::MAX / 4) as u64;
+
 impl Config {
     /// Reads the settings.
     pub fn read(source: &Arc<Source>) -> Result<Config> {
         let config: Config = toml::from_str(source.text()).map_err(|error| {
-            let message = error.message().lines().next().unwrap_or_default().to_owned();
+            let message = plain_words(error.message().lines().next().unwrap_or_default());
             let hint = unknown_field(&message);
             let mut diagnostic = Diagnostic::new(Code::BadConfig, message).hint_opt(hint);
             diagnostic = match error.span() {
@@ -105,20 +108,23 @@ impl Config {
 
     fn check(&self, source: &Arc<Source>) -> Result<()> {
         let limits = &self.limits;
-        let wrong = |key: &str, message: String| {
-            let at = source.text().find(key).unwrap_or_default();
-            let diagnostic = Diagnostic::new(Code::BadConfig, message).at(source.place(at..at + key.len()));
-            Err(Error::new(ErrorKind::Config, diagnostic))
+        let wrong = |key: &str, message: String, hint: &str| {
+            let diagnostic =
+                Diagnostic::new(Code::BadConfig, message).at(source.place(key_range(source, key)));
+            Err(Error::new(ErrorKind::Config, diagnostic.hint(hint)))
         };
         if limits.recursion > MAX_RECURSION {
-            return wrong("recursion", format!("`limits.recursion` can be {MAX_RECURSION} at most"));
+            let message = format!("`limits.recursion` can be {MAX_RECURSION} at most");
+            return wrong("recursion", message, "the default of 500 is enough for most templates");
         }
-        if limits.file_size > u64::from(u32::MAX / 4) {
-            return wrong("file_size", format!("`limits.file_size` can be {} at most", u32::MAX / 4));
+        if limits.file_size > MAX_FILE_SIZE {
+            let message = format!("`limits.file_size` can be {MAX_FILE_SIZE} at most");
+            return wrong("file_size", message, "the default is 4194304 bytes");
         }
         for path in &self.library.paths {
             if path.as_os_str().is_empty() {
-                return wrong("paths", "`library.paths` has an empty entry".into());
+                let message = "`library.paths` has an empty entry".into();
+                return wrong("paths", message, "name a folder, or remove the entry");
             }
         }
         Ok(())
@@ -148,6 +154,37 @@ impl Config {
             .unwrap_or(start)
             .to_owned()
     }
+}
+
+/// Where a key is set: the word at the beginning of its line, or wherever it is if it stands in a table on one line.
+fn key_range(source: &Source, key: &str) -> std::ops::Range<usize> {
+    let text = source.text();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start().len();
+        if let Some(rest) = line.trim_start().strip_prefix(key)
+            && rest.trim_start().starts_with('=')
+        {
+            return start + indent..start + indent + key.len();
+        }
+        start += line.len();
+    }
+    let at = text.find(key).unwrap_or_default();
+    at..at + key.len()
+}
+
+/// The names of Rust's types mean nothing to somebody who writes a settings file.
+fn plain_words(message: &str) -> String {
+    let words = [
+        ("expected u64", "expected a whole number"),
+        ("expected usize", "expected a whole number"),
+        ("expected a sequence", "expected a list"),
+        ("expected path string", "expected a path in quotes"),
+        ("expected struct LibraryConfig", "expected a table"),
+        ("expected struct LimitsConfig", "expected a table"),
+        ("expected struct TemplateConfig", "expected a table"),
+    ];
+    words.iter().fold(message.to_owned(), |message, (rust, plain)| message.replace(rust, plain))
 }
 
 /// The toml crate lists what it expected; people want the nearest.
@@ -210,6 +247,18 @@ mod tests {
     fn a_wrong_type_is_refused_with_its_place() {
         let error = read("[limits]\nfuel = \"much\"\n").unwrap_err();
         assert_eq!(error.code(), Code::BadConfig);
-        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 2);
+        assert_eq!(
+            error.diagnostic().to_string(),
+            "cuebook.toml:2:8: invalid type: string \"much\", expected a whole number [CB105]"
+        );
+    }
+
+    #[test]
+    fn a_limit_that_is_too_high_is_underlined_where_it_is_set() {
+        let error = read("# recursion is a matter of taste\n[limits]\nrecursion = 10001\n").unwrap_err();
+        assert_eq!(
+            error.diagnostic().to_string(),
+            "cuebook.toml:3:1: `limits.recursion` can be 10000 at most [CB105]"
+        );
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value as Json};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, ErrorKind, Result, did_you_mean, nearest};
+use crate::json::Step::{self, Key};
+use crate::json::{Document, Problems, quoted};
 use crate::source::Source;
 use crate::variables::Variables;
 
@@ -23,43 +25,36 @@ pub struct Defaults {
 }
 
 const KEYS: [&str; 3] = ["variables", "metadata", "limits"];
+const LIMIT_KEYS: [&str; 2] = ["max_output_size", "max_execution_time"];
 
 impl Defaults {
     /// Reads the file.
     pub fn read(source: &Arc<Source>) -> Result<Defaults> {
-        let wrong = |message: String, hint: String| {
-            let diagnostic = Diagnostic::new(Code::BadDefaults, message).file(source.name()).hint(hint);
-            Error::new(ErrorKind::Config, diagnostic)
-        };
-        let json: Json = serde_json::from_str(source.text()).map_err(|error| {
-            wrong(format!("not valid JSON: {error}"), "mend the JSON at the place that is named".into())
-        })?;
-        let Json::Object(object) = json else {
-            return Err(wrong("a JSON object was expected".into(), "begin with { and end with }".into()));
-        };
+        let document = Document::parse(source, Code::BadDefaults, ErrorKind::Config)?;
+        let mut problems = Problems::new(&document);
         let mut defaults = Defaults::default();
-        for (key, value) in &object {
-            let Json::Object(value) = value else {
-                return Err(wrong(format!("`{key}` must be an object"), "write {\"name\": value, …}".into()));
+        for (key, value) in document.object()? {
+            if !KEYS.contains(&key.as_str()) {
+                unknown(&mut problems, &[Key(key)], key, &KEYS);
+                continue;
+            }
+            let Json::Object(members) = value else {
+                let hint = "write {\"name\": value, …}";
+                problems.wrong_type(&[Key(key)], value, &quoted(key), "an object", hint);
+                continue;
             };
             match key.as_str() {
-                "variables" => defaults.variables = Variables::from_json(value),
-                "metadata" => defaults.metadata = value.clone(),
-                "limits" => defaults
-                    .read_limits(value)
-                    .map_err(|message| wrong(message, "limits are positive numbers".into()))?,
-                _ => {
-                    let hint = did_you_mean(&nearest(key, KEYS))
-                        .unwrap_or_else(|| format!("known: {}", KEYS.join(", ")));
-                    return Err(wrong(format!("`{key}` is not known here"), hint));
-                }
+                "variables" => defaults.variables = Variables::from_json(members),
+                "metadata" => defaults.metadata = members.clone(),
+                _ => defaults.read_limits(members, &mut problems),
             }
         }
-        Ok(defaults)
+        problems.or(defaults)
     }
 
-    fn read_limits(&mut self, limits: &Map<String, Json>) -> Result<(), String> {
+    fn read_limits(&mut self, limits: &Map<String, Json>, problems: &mut Problems<'_>) {
         for (key, value) in limits {
+            let path = [Key("limits"), Key(key)];
             match (key.as_str(), value.as_f64()) {
                 ("max_output_size", Some(size)) if size >= 1.0 && size.fract() == 0.0 => {
                     self.max_output_size = Some(size as usize);
@@ -69,14 +64,24 @@ impl Defaults {
                 {
                     self.max_execution_time = Duration::try_from_secs_f64(seconds).ok();
                 }
-                ("max_output_size" | "max_execution_time", _) => {
-                    return Err(format!("`limits.{key}` cannot be {value}"));
+                ("max_output_size", _) => {
+                    let message = "`max_output_size` must be a whole number above zero";
+                    problems.wrong(&path, message, "write the number of characters, as in 50000");
                 }
-                _ => return Err(format!("`limits.{key}` is not known")),
+                ("max_execution_time", _) => {
+                    let message = "`max_execution_time` must be a number above zero";
+                    problems.wrong(&path, message, "write the number of seconds, as in 5");
+                }
+                _ => unknown(problems, &path, key, &LIMIT_KEYS),
             }
         }
-        Ok(())
     }
+}
+
+fn unknown(problems: &mut Problems<'_>, path: &[Step<'_>], key: &str, known: &[&str]) {
+    let near = did_you_mean(&nearest(key, known.iter().copied()));
+    let hint = near.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+    problems.wrong_key(path, format!("{} is not known here", quoted(key)), hint);
 }
 
 #[cfg(test)]
@@ -99,5 +104,25 @@ mod tests {
     fn an_unknown_key_is_refused_with_the_nearest() {
         let error = Defaults::read(&Source::new("defaults.json", r#"{"varables": {}}"#)).unwrap_err();
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `variables`?"));
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_underlined() {
+        let text = "{\"variables\": [],\n \"limits\": {\"max_output_size\": 0, \"time\": 1}}";
+        let error = Defaults::read(&Source::new("defaults.json", text)).unwrap_err();
+        assert_eq!(
+            crate::json::shown(error.diagnostics()),
+            "\
+error defaults.json:1:15: `variables` must be an object [CB108]
+  at [ -- this is an array
+  help: write {\"name\": value, …}
+error defaults.json:2:32: `max_output_size` must be a whole number above zero [CB108]
+  at 0 -- (no label)
+  help: write the number of characters, as in 50000
+error defaults.json:2:35: `time` is not known here [CB108]
+  at \"time\" -- (no label)
+  help: did you mean `max_execution_time`?
+"
+        );
     }
 }

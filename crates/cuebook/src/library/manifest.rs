@@ -18,8 +18,8 @@ use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use self::fields::Reader;
-use super::json::Document;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::json::Document;
 use crate::prompt::{Limits, Permissions};
 use crate::source::Source;
 

@@ -9,8 +9,10 @@ use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, ErrorKind, Result};
 use crate::files::{self, Lock};
+use crate::json::Step::{Index, Key};
+use crate::json::{Document, Problems, quoted};
 use crate::source::Source;
 
 /// One recorded choice.
@@ -35,30 +37,44 @@ pub struct Resolutions {
 impl Resolutions {
     /// Reads the file.
     pub(crate) fn read(source: &Arc<Source>) -> Result<Resolutions> {
-        let json: Json = serde_json::from_str(source.text()).map_err(|error| {
-            let place = line_place(source, error.line(), error.column());
-            let diagnostic = Diagnostic::new(Code::BadResolution, format!("not valid JSON: {error}"))
-                .at(place)
-                .hint("mend the file by hand, or take an earlier version of it from git");
-            Error::new(ErrorKind::Config, diagnostic)
-        })?;
-        let Json::Object(object) = json else {
-            let diagnostic =
-                Diagnostic::new(Code::BadResolution, "a JSON object was expected").file(source.name());
-            return Err(Error::new(ErrorKind::Config, diagnostic.hint("begin with { and end with }")));
-        };
-        let entries: IndexMap<String, Json> = object.into_iter().collect();
-        for (id, entry) in &entries {
-            if entry.get("source").and_then(Json::as_str).is_none() {
-                let at = source.text().find(&format!("\"{id}\"")).unwrap_or_default();
-                let diagnostic =
-                    Diagnostic::new(Code::BadResolution, format!("the entry `{id}` has no `source`"))
-                        .at(source.place(at..at + id.len() + 2))
-                        .hint(format!("choose again: cuebook resolve {id} SOURCE"));
-                return Err(Error::new(ErrorKind::Config, diagnostic));
+        let document = Document::parse(source, Code::BadResolution, ErrorKind::Config)?;
+        let mut problems = Problems::new(&document);
+        for (id, entry) in document.object()? {
+            let hint = format!("choose again: cuebook resolve {id} SOURCE");
+            let Json::Object(fields) = entry else {
+                let what = format!("the choice for {}", quoted(id));
+                problems.wrong_type(&[Key(id)], entry, &what, "an object with a `source`", &hint);
+                continue;
+            };
+            let text = |problems: &mut Problems<'_>, name: &str| match fields.get(name) {
+                None | Some(Json::Null | Json::String(_)) => {}
+                Some(other) => {
+                    problems.wrong_type(&[Key(id), Key(name)], other, &quoted(name), "a string", &hint);
+                }
+            };
+            if fields.get("source").is_none_or(Json::is_null) {
+                let message = format!("the choice for {} has no `source`", quoted(id));
+                problems.wrong_key(&[Key(id)], message, &hint);
+            }
+            text(&mut problems, "source");
+            text(&mut problems, "resolved_at");
+            text(&mut problems, "replaced_by");
+            match fields.get("candidates") {
+                None | Some(Json::Null) => {}
+                Some(Json::Array(list)) => {
+                    for (index, candidate) in list.iter().enumerate().filter(|(_, item)| !item.is_string()) {
+                        let path = [Key(id), Key("candidates"), Index(index)];
+                        problems.wrong_type(&path, candidate, "a candidate", "a string", &hint);
+                    }
+                }
+                Some(other) => {
+                    let path = [Key(id), Key("candidates")];
+                    problems.wrong_type(&path, other, "`candidates`", "an array of strings", &hint);
+                }
             }
         }
-        Ok(Resolutions { entries })
+        let entries = document.object()?.iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
+        problems.or(Resolutions { entries })
     }
 
     /// The recorded choice for an id.
@@ -129,15 +145,6 @@ pub(crate) fn timestamp(now: Timestamp) -> String {
     now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-fn line_place(source: &Arc<Source>, line: usize, column: usize) -> crate::source::Place {
-    let start = match line.checked_sub(2) {
-        Some(newline) => source.text().match_indices('\n').nth(newline).map_or(0, |(at, _)| at + 1),
-        None => 0,
-    };
-    let at = (start + column.saturating_sub(1)).min(source.text().len());
-    source.place(at..at + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,7 +185,28 @@ mod tests {
         let error = Resolutions::read(&source("{\"greeting\": {}}")).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "ConfigError: resolution.json:1:2: the entry `greeting` has no `source` [CB107]"
+            "ConfigError: resolution.json:1:2: the choice for `greeting` has no `source` [CB107]"
+        );
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_underlined() {
+        let text =
+            "{\"a\": 1,\n \"b\": {\"source\": 2},\n \"c\": {\"source\": \"x\", \"candidates\": [\"x\", {}]}}";
+        let error = Resolutions::read(&source(text)).unwrap_err();
+        assert_eq!(
+            crate::json::shown(error.diagnostics()),
+            "\
+error resolution.json:1:7: the choice for `a` must be an object with a `source` [CB107]
+  at 1 -- this is a number
+  help: choose again: cuebook resolve a SOURCE
+error resolution.json:2:18: `source` must be a string [CB107]
+  at 2 -- this is a number
+  help: choose again: cuebook resolve b SOURCE
+error resolution.json:3:43: a candidate must be a string [CB107]
+  at { -- this is an object
+  help: choose again: cuebook resolve c SOURCE
+"
         );
     }
 }

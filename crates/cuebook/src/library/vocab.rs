@@ -9,7 +9,9 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 
 use super::id::normalize_id;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, ErrorKind, Result};
+use crate::json::Step::{Index, Key};
+use crate::json::{Document, Problems, quoted};
 use crate::source::Source;
 
 /// Names and their aliases.
@@ -21,30 +23,29 @@ pub struct Vocab {
 impl Vocab {
     /// Reads a vocabulary file.
     pub fn read(source: &Arc<Source>) -> Result<Vocab> {
-        let wrong = |message: String| {
-            let diagnostic = Diagnostic::new(Code::BadVocab, message)
-                .file(source.name())
-                .hint("write {\"prompt.greeting\": [\"prompt.hello\", \"prompt.welcome\"]}");
-            Error::new(ErrorKind::Config, diagnostic)
-        };
-        let json: Json =
-            serde_json::from_str(source.text()).map_err(|error| wrong(format!("not valid JSON: {error}")))?;
-        let Json::Object(object) = json else { return Err(wrong("a JSON object was expected".into())) };
+        const FORM: &str = "write {\"prompt.greeting\": [\"prompt.hello\", \"prompt.welcome\"]}";
+        let document = Document::parse(source, Code::BadVocab, ErrorKind::Config)?;
+        let mut problems = Problems::new(&document);
         let mut entries = IndexMap::new();
-        for (name, aliases) in object {
+        for (name, aliases) in document.object()? {
             let Json::Array(list) = aliases else {
-                return Err(wrong(format!("the aliases of `{name}` must be a list")));
+                let what = format!("the aliases of {}", quoted(name));
+                problems.wrong_type(&[Key(name)], aliases, &what, "an array of strings", FORM);
+                continue;
             };
-            let aliases = list
-                .into_iter()
-                .map(|alias| match alias {
-                    Json::String(alias) => Ok(alias),
-                    other => Err(wrong(format!("an alias of `{name}` must be a string, not {other}"))),
-                })
-                .collect::<Result<Vec<_>>>()?;
-            entries.insert(name, aliases);
+            let mut known = Vec::with_capacity(list.len());
+            for (index, alias) in list.iter().enumerate() {
+                match alias {
+                    Json::String(alias) => known.push(alias.clone()),
+                    other => {
+                        let what = format!("an alias of {}", quoted(name));
+                        problems.wrong_type(&[Key(name), Index(index)], other, &what, "a string", FORM);
+                    }
+                }
+            }
+            entries.insert(name.clone(), known);
         }
-        Ok(Vocab { entries })
+        problems.or(Vocab { entries })
     }
 
     /// A vocabulary from entries that were read elsewhere, such as in `pack.json`.
@@ -110,11 +111,19 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_file_says_what_was_expected() {
-        let error = Vocab::read(&Source::new("v.json", r#"{"prompt.a": "b"}"#)).unwrap_err();
+    fn a_wrong_file_says_what_was_expected_at_every_wrong_value() {
+        let error =
+            Vocab::read(&Source::new("v.json", "{\"prompt.a\": \"b\",\n \"prompt.c\": [1]}")).unwrap_err();
         assert_eq!(
-            error.to_string(),
-            "ConfigError: v.json: the aliases of `prompt.a` must be a list [CB106]"
+            crate::json::shown(error.diagnostics()),
+            "\
+error v.json:1:14: the aliases of `prompt.a` must be an array of strings [CB106]
+  at \"b\" -- this is a string
+  help: write {\"prompt.greeting\": [\"prompt.hello\", \"prompt.welcome\"]}
+error v.json:2:15: an alias of `prompt.c` must be a string [CB106]
+  at 1 -- this is a number
+  help: write {\"prompt.greeting\": [\"prompt.hello\", \"prompt.welcome\"]}
+"
         );
     }
 }

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Lock};
+use crate::json::{self, Document};
 
 /// A file of a pack and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,9 +143,10 @@ fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
         return Ok(Approvals::default());
     }
     let source = files::read_text(path, name, limit)?;
+    Document::parse(&source, Code::BadApprovals, ErrorKind::Config)?;
     serde_json::from_str(source.text()).map_err(|error| {
-        let diagnostic = Diagnostic::new(Code::BadResolution, format!("not a list of approvals: {error}"))
-            .file(name)
+        let diagnostic = Diagnostic::new(Code::BadApprovals, json::error_message(&error))
+            .at(json::error_place(&source, &error))
             .hint("delete the file and approve the packs again");
         Error::new(ErrorKind::Config, diagnostic)
     })
@@ -277,5 +279,15 @@ mod tests {
         assert!(
             matches!(pack.status(), Approval::Changed { changed, .. } if changed == ["prompts/a/prompt.py"])
         );
+    }
+
+    #[test]
+    fn a_file_that_is_no_list_of_approvals_is_refused_with_its_place() {
+        let pack = Pack::new();
+        let path = pack.folder.path().join("approvals.json");
+        fs::write(&path, "{\n  \"p\": {\"approved_at\": 7}\n}\n").unwrap();
+        let error = status(&path, "approvals.json", 1 << 20, "p", &pack.content()).unwrap_err();
+        assert_eq!(error.code(), Code::BadApprovals);
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 2);
     }
 }

@@ -8,6 +8,8 @@ use serde_json::Value as Json;
 
 use super::Variables;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::json::Step::Key;
+use crate::json::{Document, Problems, quoted};
 use crate::source::Source;
 
 /// The circumstances of a render: who asks, in which session, in what language.
@@ -49,40 +51,40 @@ pub struct Agent {
 impl Agent {
     /// Reads an `agent.json`. Keys that say nothing about prompts are left alone.
     pub fn read(source: &Arc<Source>) -> Result<Agent> {
-        let wrong = |message: String, hint: &str| {
-            let diagnostic = Diagnostic::new(Code::BadAgent, message).file(source.name()).hint(hint);
-            Error::new(ErrorKind::Config, diagnostic)
-        };
-        let json: Json = serde_json::from_str(source.text()).map_err(|error| {
-            wrong(format!("not valid JSON: {error}"), "mend the JSON at the place that is named")
-        })?;
-        let Json::Object(object) = json else {
-            return Err(wrong("a JSON object was expected".into(), "begin with { and end with }"));
-        };
-        let text = |name: &str| match object.get(name) {
-            None | Some(Json::Null) => Ok(None),
-            Some(Json::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(wrong(format!("`{name}` must be a string, not {other}"), "put it in quotes")),
-        };
-        let variables = match object.get("prompt_variables") {
-            None | Some(Json::Null) => Variables::new(),
-            Some(Json::Object(values)) => Variables::from_json(values),
+        let document = Document::parse(source, Code::BadAgent, ErrorKind::Config)?;
+        let object = document.object()?;
+        let mut problems = Problems::new(&document);
+        let mut text = |name: &str| match object.get(name) {
+            None | Some(Json::Null) => None,
+            Some(Json::String(text)) => Some(text.clone()),
             Some(other) => {
-                let message = format!("`prompt_variables` must be an object, not {other}");
-                return Err(wrong(message, "write {\"name\": value, …}"));
+                problems.wrong_type(&[Key(name)], other, &quoted(name), "a string", "put it in quotes");
+                None
             }
         };
-        Ok(Agent {
-            id: text("agent_id")?,
-            name: match text("name")? {
-                Some(name) => Some(name),
-                None => text("agent_name")?,
-            },
-            prompt_id: text("prompt_id")?,
-            model: text("model")?,
-            language: text("language")?,
-            variables,
-        })
+        let mut agent = Agent {
+            id: text("agent_id"),
+            name: text("name").or_else(|| text("agent_name")),
+            prompt_id: text("prompt_id"),
+            model: text("model"),
+            language: text("language"),
+            variables: Variables::new(),
+        };
+        match object.get("prompt_variables") {
+            None | Some(Json::Null) => {}
+            Some(Json::Object(values)) => agent.variables = Variables::from_json(values),
+            Some(other) => {
+                let path = [Key("prompt_variables")];
+                problems.wrong_type(
+                    &path,
+                    other,
+                    "`prompt_variables`",
+                    "an object",
+                    "write {\"name\": value, …}",
+                );
+            }
+        }
+        problems.or(agent)
     }
 }
 
@@ -120,5 +122,37 @@ impl FixedClock {
 impl Clock for FixedClock {
     fn now(&self) -> Zoned {
         self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_brings_its_prompt_and_values_and_may_say_more() {
+        let text = r#"{"agent_id": "a1", "agent_name": "Ada", "prompt_id": "greeting", "model": null,
+                       "prompt_variables": {"tone": "calm"}, "temperature": 0.2}"#;
+        let agent = Agent::read(&Source::new("agent.json", text)).unwrap();
+        assert_eq!((agent.name.as_deref(), agent.prompt_id.as_deref()), (Some("Ada"), Some("greeting")));
+        assert_eq!(agent.variables.get("tone"), Some(Json::from("calm")));
+        assert_eq!(agent.model, None);
+    }
+
+    #[test]
+    fn everything_that_is_wrong_is_underlined() {
+        let text = "{\"agent_id\": 7,\n \"prompt_variables\": [\"tone\"]}";
+        let error = Agent::read(&Source::new("agent.json", text)).unwrap_err();
+        assert_eq!(
+            crate::json::shown(error.diagnostics()),
+            "\
+error agent.json:1:14: `agent_id` must be a string [CB109]
+  at 7 -- this is a number
+  help: put it in quotes
+error agent.json:2:22: `prompt_variables` must be an object [CB109]
+  at [ -- this is an array
+  help: write {\"name\": value, …}
+"
+        );
     }
 }

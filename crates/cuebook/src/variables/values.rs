@@ -7,6 +7,10 @@ use minijinja::Value;
 use minijinja::value::Serde;
 use serde_json::{Map, Value as Json};
 
+use crate::error::{Code, ErrorKind, Result};
+use crate::json::Document;
+use crate::source::Source;
+
 /// Values by name. Cheap to clone; converted once and then used by any number of renders.
 ///
 /// ```
@@ -30,6 +34,12 @@ impl Variables {
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
         object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+
+    /// Reads a JSON file whose one object gives the values.
+    pub fn read(source: &Arc<Source>) -> Result<Variables> {
+        let document = Document::parse(source, Code::BadInput, ErrorKind::PromptValidation)?;
+        Ok(Variables::from_json(document.object()?))
     }
 
     /// The same values and one more; an earlier value of that name is replaced.
@@ -77,4 +87,23 @@ pub(crate) fn convert(value: &Json) -> Value {
 /// A value of the template engine as JSON; what JSON cannot say is `null`.
 pub(crate) fn to_json(value: &Value) -> Json {
     serde_json::to_value(value).unwrap_or(Json::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_values_holds_one_object() {
+        let read = |text: &str| Variables::read(&Source::new("vars.json", text));
+        assert_eq!(read("{\"n\": 1}").unwrap().get("n"), Some(Json::from(1)));
+        assert_eq!(
+            crate::json::shown(read("[1]").unwrap_err().diagnostics()),
+            "\
+error vars.json:1:1: a JSON object was expected [CB407]
+  at [ -- this is an array
+  help: begin with { and end with }
+"
+        );
+    }
 }

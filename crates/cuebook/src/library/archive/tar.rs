@@ -13,7 +13,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::{FILES_ONLY, Failure, UNTRUSTED, Writer};
 use crate::error::{Error, Result};
-use crate::library::json::quoted;
+use crate::json::quoted;
 
 /// Bytes of headers that one entry of a tar archive may have: the `tar` crate holds them in memory.
 const HEADER_BYTES: u64 = 1 << 20;

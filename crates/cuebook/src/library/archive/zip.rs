@@ -11,7 +11,7 @@ use zip::result::ZipError;
 use super::{FILES_ONLY, Failure, UNTRUSTED, Writer};
 use crate::error::{Error, Result};
 use crate::files;
-use crate::library::json::quoted;
+use crate::json::quoted;
 
 impl Writer<'_> {
     pub(super) fn unpack_zip(&mut self, mut file: File) -> Result<()> {

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use super::Manifest;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
-use crate::library::json::Step::{Index, Key};
-use crate::library::json::{MOST_FINDINGS, quoted};
+use crate::json::Step::{Index, Key};
+use crate::json::{MOST_FINDINGS, quoted};
 use crate::library::normalize_id;
 use crate::library::portable;
 

@@ -11,8 +11,8 @@ use serde_json::{Map, Value};
 
 use super::{Manifest, PackKind, Replaces, VariableProvider};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
-use crate::library::json::Step::{Index, Key};
-use crate::library::json::{Document, MOST_FINDINGS, Step, quoted};
+use crate::json::Step::{Index, Key};
+use crate::json::{Document, MOST_FINDINGS, Step, kind_of, quoted};
 use crate::library::normalize_id;
 use crate::library::portable;
 use crate::prompt::{Limits, Permissions};
@@ -715,18 +715,6 @@ fn field_name(path: &[Step<'_>]) -> String {
         }
     }
     if name.is_empty() { "pack.json".into() } else { quoted(&name) }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(true) => "true",
-        Value::Bool(false) => "false",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
-    }
 }
 
 /// Small letters, digits and the others, beginning with a letter or digit.

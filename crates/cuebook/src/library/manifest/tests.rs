@@ -6,7 +6,7 @@ use serde_json::Map;
 use super::fields::FIELDS;
 use super::*;
 use crate::error::report;
-use crate::library::json::{MOST_FINDINGS, shown};
+use crate::json::{MOST_FINDINGS, shown};
 use crate::prompt::{Limits, Permissions};
 
 const PROVIDER_EXAMPLE: &str = r#"{

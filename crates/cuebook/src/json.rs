@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::{Place, Source};
@@ -33,6 +33,8 @@ pub(crate) enum Step<'k> {
 pub(crate) struct Document {
     source: Arc<Source>,
     value: Value,
+    code: Code,
+    kind: ErrorKind,
 }
 
 impl Document {
@@ -49,13 +51,27 @@ impl Document {
         });
         match findings.next() {
             Some(first) => Err(findings.fold(Error::new(kind, first), Error::and)),
-            None => Ok(Document { source: source.clone(), value }),
+            None => Ok(Document { source: source.clone(), value, code, kind }),
         }
     }
 
     /// What the file holds.
     pub(crate) fn value(&self) -> &Value {
         &self.value
+    }
+
+    /// What the file holds, if that is an object; every file of ours is one.
+    pub(crate) fn object(&self) -> Result<&Map<String, Value>> {
+        match &self.value {
+            Value::Object(object) => Ok(object),
+            other => {
+                let diagnostic = Diagnostic::new(self.code, "a JSON object was expected")
+                    .at(self.opening(&[]))
+                    .label(format!("this is {}", kind_of(other)))
+                    .hint("begin with { and end with }");
+                Err(Error::new(self.kind, diagnostic))
+            }
+        }
     }
 
     /// The text that it was read from.
@@ -97,6 +113,97 @@ impl Document {
     }
 }
 
+/// What is wrong with the values of a document, collected so that all of it is told at once.
+pub(crate) struct Problems<'d> {
+    document: &'d Document,
+    found: Vec<Diagnostic>,
+}
+
+impl<'d> Problems<'d> {
+    pub(crate) fn new(document: &'d Document) -> Problems<'d> {
+        Problems { document, found: Vec::new() }
+    }
+
+    /// Notes that a value is wrong, and says what it should be.
+    pub(crate) fn wrong(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
+        self.note(|document| document.place(path), message.into(), hint.into());
+    }
+
+    /// Notes that a key is wrong.
+    pub(crate) fn wrong_key(
+        &mut self,
+        path: &[Step<'_>],
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        self.note(|document| document.key_place(path), message.into(), hint.into());
+    }
+
+    /// Notes that a value has another type than is wanted here. A list or object is underlined at its beginning only.
+    pub(crate) fn wrong_type(
+        &mut self,
+        path: &[Step<'_>],
+        value: &Value,
+        what: &str,
+        wanted: &str,
+        hint: &str,
+    ) {
+        let message = format!("{what} must be {wanted}");
+        let found = kind_of(value);
+        self.note(
+            |document| {
+                if value.is_array() || value.is_object() {
+                    document.opening(path)
+                } else {
+                    document.place(path)
+                }
+            },
+            message,
+            hint.to_owned(),
+        );
+        if let Some(diagnostic) = self.found.last_mut() {
+            diagnostic.label = Some(format!("this is {found}"));
+        }
+    }
+
+    fn note(&mut self, place: impl FnOnce(&Document) -> Place, message: String, hint: String) {
+        if self.found.len() < MOST_FINDINGS {
+            let diagnostic = Diagnostic::new(self.document.code, message).at(place(self.document)).hint(hint);
+            self.found.push(diagnostic);
+        }
+    }
+
+    /// The result, if nothing was wrong.
+    pub(crate) fn or<T>(self, result: T) -> Result<T> {
+        if self.found.is_empty() { Ok(result) } else { Err(Error::all(self.document.kind, self.found)) }
+    }
+}
+
+/// What a value is, for a message.
+pub(crate) fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(true) => "true",
+        Value::Bool(false) => "false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}
+
+/// The place that an error of `serde_json` speaks of.
+pub(crate) fn error_place(source: &Arc<Source>, error: &serde_json::Error) -> Place {
+    source.place(range_of(source.text(), error.line(), error.column()))
+}
+
+/// What an error of `serde_json` says, without the line and column: those are the place's.
+pub(crate) fn error_message(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let position = format!(" at line {} column {}", error.line(), error.column());
+    message.strip_suffix(&position).unwrap_or(&message).to_owned()
+}
+
 /// A name in quotes for a message, with what a terminal could trip over escaped and cut to a length that can be read.
 pub(crate) fn quoted(text: &str) -> String {
     const LONGEST: usize = 100;
@@ -118,25 +225,31 @@ pub(crate) fn quoted(text: &str) -> String {
 
 fn syntax_error(source: &Arc<Source>, code: Code, kind: ErrorKind, error: &serde_json::Error) -> Error {
     let text = source.text();
-    let position = format!(" at line {} column {}", error.line(), error.column());
-    let message = error.to_string();
-    let message = message.strip_suffix(&position).unwrap_or(&message);
     if text.trim().is_empty() {
         let diagnostic = Diagnostic::new(code, "not valid JSON: the file is empty").file(source.name());
         return Error::new(kind, diagnostic.hint("write at least `{}`"));
     }
-    let range = if error.is_eof() {
+    let message = error_message(error);
+    if error.is_eof() {
         let end = text.trim_end().len();
         let last = text[..end].chars().next_back().map_or(0, char::len_utf8);
-        end - last..end
-    } else {
-        range_of(text, error.line(), error.column())
-    };
-    let label = if error.is_eof() { "the text ends here" } else { "here" };
-    let hint = syntax_hint(message, &text[range.start..]);
+        let (message, hint) = match message.strip_prefix("EOF while parsing ") {
+            Some("an object") => ("the text ends inside an object", "close it with `}`"),
+            Some("a list") => ("the text ends inside an array", "close it with `]`"),
+            Some("a string") => ("the text ends inside a string", "close it with `\"`"),
+            _ => ("the text ends where a value should stand", "write the value, or remove what announces it"),
+        };
+        let diagnostic = Diagnostic::new(code, format!("not valid JSON: {message}"))
+            .at(source.place(end - last..end))
+            .label("the text ends here")
+            .hint(hint);
+        return Error::new(kind, diagnostic);
+    }
+    let place = error_place(source, error);
+    let hint = syntax_hint(&message, &text[place.range().start..]);
     let diagnostic = Diagnostic::new(code, format!("not valid JSON: {message}"))
-        .at(source.place(range))
-        .label(label)
+        .at(place)
+        .label("here")
         .hint_opt(hint.map(str::to_owned));
     Error::new(kind, diagnostic)
 }
@@ -164,6 +277,15 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
     }
     if message.starts_with("control character") {
         return Some("write a line break inside a string as \\n");
+    }
+    if message.starts_with("expected `,`") && rest.starts_with(['"', '{', '[']) {
+        return Some("put a comma between the two");
+    }
+    if message == "key must be a string" && rest.starts_with(|first: char| first.is_alphanumeric()) {
+        return Some("put the key in double quotes");
+    }
+    if message == "trailing characters" {
+        return Some("a file holds one value: remove what follows it");
     }
     match rest.chars().next()? {
         '\'' => Some("strings stand in double quotes"),
@@ -458,8 +580,9 @@ error t.json:2:14: not valid JSON: trailing comma [CB201]
         assert_eq!(
             findings("{\n  \"a\": [1,\n\n"),
             "\
-error t.json:2:10: not valid JSON: EOF while parsing a value [CB201]
+error t.json:2:10: not valid JSON: the text ends where a value should stand [CB201]
   at , -- the text ends here
+  help: write the value, or remove what announces it
 "
         );
     }
@@ -472,6 +595,12 @@ error t.json:2:10: not valid JSON: EOF while parsing a value [CB201]
         assert_eq!(hint("{\"a\": True}"), "JSON writes true, false and null in lower case");
         assert_eq!(hint("{\"a\": \"x\ny\"}"), "write a line break inside a string as \\n");
         assert_eq!(hint("{\"a\": 1e999}"), "write the number in quotes if its digits matter");
+        assert_eq!(hint("{\"a\": 1 \"b\": 2}"), "put a comma between the two");
+        assert_eq!(hint("{a: 1}"), "put the key in double quotes");
+        assert_eq!(hint("{} {}"), "a file holds one value: remove what follows it");
+        assert_eq!(hint("{\"a\": 1"), "close it with `}`");
+        assert_eq!(hint("[1"), "close it with `]`");
+        assert_eq!(hint("[\"a]"), "close it with `\"`");
         assert_eq!(hint("  \n"), "write at least `{}`");
         assert_eq!(
             parse("").unwrap_err().to_string(),
