@@ -112,9 +112,14 @@ fn excerpts(diagnostic: &Diagnostic) -> Vec<Excerpt<'_>> {
     excerpts
 }
 
-/// What is underlined: a place that goes over several lines is underlined on its first.
+/// What is underlined: a place that goes over several lines is underlined on its first, and the end of a text is behind
+/// its last line rather than on an empty one.
 fn marked(place: &Place) -> Range<usize> {
     let range = place.range();
+    let text = place.source().text();
+    if range.start == text.len() && text.ends_with('\n') {
+        return range.start - 1..range.start - 1;
+    }
     let first = place.text().split('\n').next().unwrap_or_default();
     range.start..range.start + first.len()
 }
@@ -197,14 +202,14 @@ error[CB304]: wrong
         let last = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(4..7)));
         assert_eq!(last, "error[CB304]: wrong\n --> t.md:2:1\n  |\n1 | one\n2 | two\n  | ^^^\n");
         let end = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(8..8)));
-        assert_eq!(end, "error[CB304]: wrong\n --> t.md:3:1\n  |\n2 | two\n3 |\n  | ^\n");
+        assert_eq!(end, "error[CB304]: wrong\n --> t.md:2:4\n  |\n1 | one\n2 | two\n  |    ^\n");
     }
 
     #[test]
     fn places_that_lie_close_together_share_an_excerpt() {
         let source = Source::new("t.json", "{\n  \"a\": 1,\n  \"b\": 2,\n  \"a\": 3\n}\n");
         let diagnostic = Diagnostic::new(Code::BadInput, "twice")
-            .at(source.place(26..29))
+            .at(source.place(24..27))
             .label("second")
             .related(source.place(4..7), "first");
         assert_eq!(

@@ -576,7 +576,7 @@ impl<'d> Reader<'d> {
         };
         // A field that is no list has been complained about; its members need not be as well.
         let names: HashSet<&str> = prompts.iter().map(String::as_str).collect();
-        let listed = root.get("prompts").is_none_or(Value::is_array).then_some(&names);
+        let listed = self.field(root, "prompts").is_none_or(Value::is_array).then_some(&names);
         Replaces {
             prompts: self.replacements(map, "prompts", listed),
             tools: self.replacements(map, "tools", None),

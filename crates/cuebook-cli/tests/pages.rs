@@ -1,0 +1,67 @@
+//! The pages of the error codes: each shows a project in which the code really appears.
+
+mod support;
+
+use std::path::PathBuf;
+
+use cuebook::Code;
+use support::transcript;
+
+/// Codes whose situation cannot be brought about in a test that runs everywhere, and why.
+const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
+    "CB207",
+    "a pack must change between the moment its code is shown and the moment it is approved, and only hooks ask otherwise",
+)];
+
+fn page(code: Code) -> PathBuf {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuebook/src/error/pages");
+    PathBuf::from(folder).join(format!("{code}.md"))
+}
+
+#[test]
+fn every_page_shows_its_code_in_a_session_that_is_true() {
+    let mut wrong = Vec::new();
+    for code in Code::ALL {
+        let printed = std::panic::catch_unwind(|| transcript::run_file(&page(*code)));
+        let excused = WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str());
+        match printed {
+            Err(_) => wrong.push(format!("{code}: see above")),
+            Ok(printed) if !excused && !printed.contains(&format!("[{code}]")) => {
+                wrong.push(format!("{code}: its session does not bring it about"));
+            }
+            Ok(printed) if excused && printed.contains(&format!("[{code}]")) => {
+                wrong.push(format!("{code}: has an example, so it needs no excuse"));
+            }
+            Ok(_) => {}
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_page_has_its_three_parts_and_is_short() {
+    for code in Code::ALL {
+        let text = std::fs::read_to_string(page(*code)).unwrap();
+        let example = text.find("\n## Example\n").unwrap_or_else(|| panic!("{code} has no example"));
+        let ways = text.find("\n## What to do\n").unwrap_or_else(|| panic!("{code} does not say what to do"));
+        assert!(example < ways, "{code}: the example comes before what to do");
+        assert!(text[ways..].contains("\n- "), "{code}: what to do is a list of ways");
+        assert!(text.lines().count() <= 70, "{code}: a page is read in a minute");
+        assert!(
+            text.lines().all(|line| line.chars().count() <= 120),
+            "{code}: lines of 120 characters at most"
+        );
+    }
+}
+
+#[test]
+fn every_file_among_the_pages_belongs_to_a_code() {
+    let folder = page(Code::ALL[0]).parent().unwrap().to_owned();
+    let mut found: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    found.sort();
+    let wanted: Vec<String> = Code::ALL.iter().map(|code| format!("{code}.md")).collect();
+    assert_eq!(found, wanted);
+}

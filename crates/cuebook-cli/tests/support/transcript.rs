@@ -1,0 +1,289 @@
+//! Markdown that is run: a page shows files and a session at a terminal, and this makes sure that the session is true.
+//!
+//! ````text
+//! ```file prompts/hi/template.md          writes the file
+//! ```file prompts/hi/template.md base64   the same, for bytes that are no text
+//! ```link prompts/a/template.md -> ../b   makes a symbolic link
+//! ```console                              runs the lines that begin with `$ ` and compares what they print
+//! $ cuebook render hi
+//! Hi
+//! [exit 1]                                only if the command fails
+//! ````
+//!
+//! All blocks of a page share one project, in their order; `$ cd` holds until the end of its block. What a command prints
+//! is its stdout, then its stderr. `...` alone on a line stands for any lines. Dates, times and the project's path are
+//! written as `<DATE>`, `<TIME>` and `<ROOT>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use super::Project;
+
+/// Runs a page and gives back everything that its commands printed.
+pub fn run_file(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let run = run(&text);
+    if run.rewritten == text {
+        return run.printed;
+    }
+    if std::env::var_os("CUEBOOK_BLESS").is_some() {
+        std::fs::write(path, &run.rewritten).unwrap();
+        return run.printed;
+    }
+    panic!(
+        "{} does not show what happens (- the page, + what happens; CUEBOOK_BLESS=1 rewrites it):\n{}",
+        path.display(),
+        diff(&text, &run.rewritten)
+    );
+}
+
+/// What came of a page.
+pub struct Run {
+    /// The page with its sessions as they are now; the page itself, if they were right.
+    pub rewritten: String,
+    /// Everything that the commands printed.
+    pub printed: String,
+}
+
+/// Runs the blocks of a page in a fresh project.
+pub fn run(page: &str) -> Run {
+    let project = Project::new();
+    let mut run = Run { rewritten: String::new(), printed: String::new() };
+    let mut lines = page.split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        run.rewritten.push_str(line);
+        let fence: String = line.chars().take_while(|letter| *letter == '`').collect();
+        if fence.len() < 3 {
+            continue;
+        }
+        let mut body = Vec::new();
+        let mut closing = "";
+        for line in lines.by_ref() {
+            if line.trim_end() == fence {
+                closing = line;
+                break;
+            }
+            body.push(line);
+        }
+        assert!(!closing.is_empty(), "the block `{}` is never closed", line.trim_end());
+        let mut info = line.trim_end()[fence.len()..].split_whitespace();
+        match (info.next(), info.collect::<Vec<_>>().as_slice()) {
+            (Some("file"), [path]) => project.write(path, body.concat()),
+            (Some("file"), [path, "base64"]) => project.write(path, base64(&body.concat())),
+            #[cfg(unix)]
+            (Some("link"), [from, "->", to]) => project.link(from, to),
+            (Some("console"), []) => {
+                run.rewritten.push_str(&session(&project, &body, &mut run.printed));
+                run.rewritten.push_str(closing);
+                continue;
+            }
+            (Some("file" | "link" | "console"), _) => panic!("this block is not understood: {line}"),
+            // A block of another language is there to be read.
+            _ => {}
+        }
+        run.rewritten.extend(body);
+        run.rewritten.push_str(closing);
+    }
+    run
+}
+
+/// Runs one session. What matches stays as it is written, with its `...`.
+fn session(project: &Project, body: &[&str], printed: &mut String) -> String {
+    let mut rewritten = String::new();
+    let mut folder = project.path().to_owned();
+    let mut lines = body.iter().peekable();
+    while let Some(line) = lines.next() {
+        let Some(command) = line.strip_prefix("$ ") else {
+            panic!("a session begins with a command, as in `$ cuebook list`, and not with: {line}");
+        };
+        let mut command = command.to_owned();
+        rewritten.push_str(line);
+        // A command goes on behind a backslash at the end of its line.
+        while command.trim_end().ends_with('\\')
+            && let Some(more) = lines.next()
+        {
+            command.push_str(more);
+            rewritten.push_str(more);
+        }
+        let mut wanted = String::new();
+        while let Some(line) = lines.next_if(|line| !line.starts_with("$ ")) {
+            wanted.push_str(line);
+        }
+        if let Some(target) = command.trim_end().strip_prefix("cd ") {
+            folder.push(target);
+            assert!(folder.is_dir(), "there is no folder {target}");
+            assert!(wanted.trim().is_empty(), "`cd` prints nothing");
+            rewritten.push_str(&wanted);
+            continue;
+        }
+        let found = outcome(project, &command, &folder);
+        printed.push_str(&found);
+        rewritten.push_str(if matches(&wanted, &found) { &wanted } else { &found });
+    }
+    rewritten
+}
+
+fn outcome(project: &Project, command: &str, folder: &Path) -> String {
+    let output = project
+        .command("sh", folder)
+        .args(["-c", command])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let mut text = String::new();
+    for bytes in [&output.stdout, &output.stderr] {
+        text.push_str(&String::from_utf8_lossy(bytes));
+        // A rendered prompt need not end with a newline; on the page it does.
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
+        }
+    }
+    match output.status.code() {
+        Some(0) => {}
+        Some(code) => text.push_str(&format!("[exit {code}]\n")),
+        None => text.push_str("[killed]\n"),
+    }
+    // A line of output that looks like a fence would end the block that shows it.
+    assert!(!text.lines().any(|line| line.starts_with("```")), "`{command}` prints a fence: show less of it");
+    normalise(&text, project.path())
+}
+
+/// Writes what differs from run to run as `<ROOT>`, `<DATE>` and `<TIME>`.
+pub fn normalise(text: &str, root: &Path) -> String {
+    let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+    let mut text = text.to_owned();
+    for path in [real.to_string_lossy(), root.to_string_lossy()] {
+        text = text.replace(&*path, "<ROOT>");
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(letter) = rest.chars().next() {
+        // A digit before would make it part of a longer number.
+        let fresh = !out.ends_with(|before: char| before.is_ascii_alphanumeric());
+        if fresh && has_shape(rest, "dddd-dd-dd") {
+            out.push_str("<DATE>");
+            rest = &rest["dddd-dd-dd".len()..];
+            if let Some(time) = rest.strip_prefix(['T', ' '])
+                && has_shape(time, "dd:dd:dd")
+            {
+                out.push_str(&rest[..1]);
+                rest = after_time(time);
+                out.push_str("<TIME>");
+            }
+        } else if fresh && has_shape(rest, "dd:dd:dd") {
+            out.push_str("<TIME>");
+            rest = after_time(rest);
+        } else {
+            out.push(letter);
+            rest = &rest[letter.len_utf8()..];
+        }
+    }
+    out
+}
+
+/// Whether a text begins with digits where the shape has a `d`, and with the shape's own characters elsewhere.
+fn has_shape(text: &str, shape: &str) -> bool {
+    let bytes = text.as_bytes();
+    let fits = |(index, wanted): (usize, u8)| match bytes.get(index) {
+        Some(found) if wanted == b'd' => found.is_ascii_digit(),
+        Some(found) => *found == wanted,
+        None => false,
+    };
+    shape.bytes().enumerate().all(fits) && !bytes.get(shape.len()).is_some_and(u8::is_ascii_digit)
+}
+
+/// What follows a time, its fraction and its zone.
+fn after_time(text: &str) -> &str {
+    let mut rest = &text["dd:dd:dd".len()..];
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        if digits > 0 {
+            rest = &fraction[digits..];
+        }
+    }
+    if let Some(after) = rest.strip_prefix('Z') {
+        return after;
+    }
+    if rest.starts_with(['+', '-']) && has_shape(&rest[1..], "dd:dd") {
+        return &rest["+dd:dd".len()..];
+    }
+    rest
+}
+
+/// Whether an output is as expected; `...` alone on a line stands for any lines.
+fn matches(wanted: &str, found: &str) -> bool {
+    let wanted: Vec<&str> = wanted.lines().collect();
+    let found: Vec<&str> = found.lines().collect();
+    // reached[i]: the expectation up to here can account for the first i lines.
+    let mut reached = vec![false; found.len() + 1];
+    reached[0] = true;
+    for line in wanted {
+        let mut next = vec![false; found.len() + 1];
+        if line.trim() == "..." {
+            let first = reached.iter().position(|reached| *reached);
+            next.iter_mut().skip(first.unwrap_or(found.len() + 1)).for_each(|reached| *reached = true);
+        } else {
+            for (index, given) in found.iter().enumerate() {
+                next[index + 1] = reached[index] && *given == line;
+            }
+        }
+        reached = next;
+    }
+    reached[found.len()]
+}
+
+/// The lines of two texts side by side: what only the first has with `-`, what only the second has with `+`.
+pub fn diff(old: &str, new: &str) -> String {
+    let old: Vec<&str> = old.lines().collect();
+    let new: Vec<&str> = new.lines().collect();
+    // The longest common subsequence from every pair of positions on.
+    let mut common = vec![vec![0usize; new.len() + 1]; old.len() + 1];
+    for i in (0..old.len()).rev() {
+        for j in (0..new.len()).rev() {
+            common[i][j] = if old[i] == new[j] {
+                common[i + 1][j + 1] + 1
+            } else {
+                common[i + 1][j].max(common[i][j + 1])
+            };
+        }
+    }
+    let (mut i, mut j) = (0, 0);
+    let mut out = String::new();
+    while i < old.len() || j < new.len() {
+        if i < old.len() && j < new.len() && old[i] == new[j] {
+            out.push_str(&format!("  {}\n", old[i]));
+            (i, j) = (i + 1, j + 1);
+        } else if j == new.len() || (i < old.len() && common[i + 1][j] >= common[i][j + 1]) {
+            out.push_str(&format!("- {}\n", old[i]));
+            i += 1;
+        } else {
+            out.push_str(&format!("+ {}\n", new[j]));
+            j += 1;
+        }
+    }
+    out
+}
+
+fn base64(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let (mut bits, mut count) = (0u32, 0);
+    for letter in text.bytes() {
+        let value = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => continue,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push((bits >> count) as u8);
+            bits &= (1 << count) - 1;
+        }
+    }
+    bytes
+}

@@ -1,0 +1,82 @@
+//! The runner of literate pages, tried on pages of its own.
+
+mod support;
+
+use support::{Test, transcript};
+
+const PAGE: &str = "\
+A page.
+
+```file cuebook.toml
+```
+
+```file prompts/hi/template.md
+Hi {{ name }}!
+```
+
+```console
+$ cuebook render hi --var name=Ada
+Hi Ada!
+$ cuebook render hi --var nam=Ada
+...
+help: did you mean `name`?
+...
+[exit 1]
+$ mkdir -p sub
+$ cd sub
+$ cuebook render hi \\
+    --var name=Bo
+Hi Bo!
+$ echo 2026-11-15T09:15:05Z 2026-11-15 09:15:05.25+09:00 127.0.0.1 12:30
+<DATE>T<TIME> <DATE> <TIME> 127.0.0.1 12:30
+```
+
+Other blocks are left alone:
+
+```json
+{}
+```
+";
+
+#[test]
+fn a_page_that_tells_the_truth_stays_as_it_is() {
+    let run = transcript::run(PAGE);
+    assert_eq!(transcript::diff(PAGE, &run.rewritten), transcript::diff(PAGE, PAGE));
+    assert!(run.printed.contains("error[CB404]"), "{}", run.printed);
+}
+
+#[test]
+fn a_page_that_does_not_is_rewritten_where_it_is_wrong_and_only_there() {
+    let wrong = PAGE.replace("Hi Ada!", "Hi Eve!").replace("Hi Bo!\n", "");
+    assert_eq!(transcript::run(&wrong).rewritten, PAGE);
+}
+
+#[test]
+fn a_file_of_bytes_and_a_link_are_made() {
+    let page = "```file b.bin base64\n//5oAA==\n```\n```link a.bin -> b.bin\n```\n\
+                ```console\n$ od -An -tx1 a.bin\n ff fe 68 00\n```\n";
+    assert_eq!(transcript::run(page).rewritten, page);
+}
+
+#[test]
+fn a_difference_is_shown_line_by_line() {
+    assert_eq!(transcript::diff("a\nb\nc\n", "a\nx\nc\nd\n"), "  a\n- b\n+ x\n  c\n+ d\n");
+}
+
+#[test]
+fn a_command_runs_in_a_project_of_its_own() {
+    Test::new()
+        .file("prompts/hi/template.md", "Hi {{ name }}")
+        .args(["render", "hi", "--vars", "-"])
+        .stdin("{\"name\": \"Ada\"}")
+        .stdout("Hi Ada")
+        .stderr("")
+        .run();
+    Test::new()
+        .link("prompts/hi", "../elsewhere")
+        .file("elsewhere/template.md", "Hi")
+        .args(["render", "hi"])
+        .stdout("Hi")
+        .code(0)
+        .run();
+}
