@@ -3,3 +3,4 @@
 pub mod error;
 pub mod files;
 pub mod source;
+pub mod template;

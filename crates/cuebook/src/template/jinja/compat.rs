@@ -1,0 +1,46 @@
+//! What makes the template engine behave as Jinja2's `SandboxedEnvironment` does: its filters, tests, globals and Python
+//! methods, and values that print as Python prints them.
+//!
+//! Templates of packs are not trusted, so everything here that can make a value larger than what it was made from asks
+//! [`ValueLimits`] first, and nothing here depends on time, chance or the process.
+//!
+//! This module only configures an environment. It must not load templates, know origins, or decide how undefined
+//! variables behave.
+
+mod call;
+mod filters;
+mod formatting;
+mod globals;
+mod limits;
+mod methods;
+mod ordering;
+mod printing;
+mod text;
+
+#[cfg(test)]
+mod differential;
+#[cfg(test)]
+mod unit;
+
+use minijinja::{AutoEscape, Environment};
+
+pub(crate) use limits::{ValueLimits, cap};
+#[cfg_attr(not(test), expect(unused_imports, reason = "the engine recognises limits by it and prints through these"))]
+pub(crate) use {
+    limits::ValueTooLarge,
+    printing::{format_value, format_value_within},
+};
+
+/// Makes an environment behave as Jinja2's SandboxedEnvironment does, and bounds how large a value may grow.
+#[cfg_attr(not(test), expect(dead_code, reason = "the engine calls it"))]
+pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
+    env.set_auto_escape_callback(|_| AutoEscape::None);
+    minijinja_contrib::add_to_environment(env);
+    env.set_formatter(move |out, state, value| format_value_within(limits, out, state, value));
+    env.set_unknown_method_callback(move |state, value, method, args| {
+        methods::call(limits, state, value, method, args)
+    });
+    env.add_filter("__cue_cap", move |value: minijinja::Value| cap(value, limits));
+    filters::register(env, limits);
+    globals::register(env, limits);
+}
