@@ -13,6 +13,7 @@ mod formatting;
 mod globals;
 mod limits;
 mod methods;
+mod operators;
 mod ordering;
 mod printing;
 mod text;
@@ -25,7 +26,10 @@ mod unit;
 use minijinja::{AutoEscape, Environment};
 
 pub(crate) use limits::{ValueLimits, cap};
-#[cfg_attr(not(test), expect(unused_imports, reason = "the engine recognises limits by it and prints through these"))]
+#[cfg_attr(
+    not(test),
+    expect(unused_imports, reason = "the engine recognises limits by it and prints through these")
+)]
 pub(crate) use {
     limits::ValueTooLarge,
     printing::{format_value, format_value_within},
@@ -42,5 +46,6 @@ pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
     });
     env.add_filter("__cue_cap", move |value: minijinja::Value| cap(value, limits));
     filters::register(env, limits);
+    operators::register(env, limits);
     globals::register(env, limits);
 }

@@ -50,7 +50,10 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
     pub(super) fn value(&self, index: usize) -> Result<&Value, Error> {
         self.given(index).ok_or_else(|| {
             let parameter = self.parameters.get(index).copied().unwrap_or("value");
-            Error::new(ErrorKind::MissingArgument, format!("`{}` needs its argument `{parameter}`", self.name))
+            Error::new(
+                ErrorKind::MissingArgument,
+                format!("`{}` needs its argument `{parameter}`", self.name),
+            )
         })
     }
 
@@ -74,7 +77,10 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
         let value = self.value(index)?;
         string_of(value).ok_or_else(|| {
             if value.is_undefined() {
-                return Error::new(ErrorKind::UndefinedError, format!("`{}` was given an undefined value", self.name));
+                return Error::new(
+                    ErrorKind::UndefinedError,
+                    format!("`{}` was given an undefined value", self.name),
+                );
             }
             invalid(format!("`{}` takes a string, not {}", self.name, type_name(value)))
         })
@@ -119,7 +125,8 @@ pub(super) fn split(given: &[Value]) -> (&[Value], Vec<(String, Value)>) {
     };
     let Ok(named) = Kwargs::try_from(last.clone()) else { return (given, Vec::new()) };
     let names: Vec<String> = named.args().map(str::to_owned).collect();
-    let pairs = names.into_iter().filter_map(|name| named.peek::<Value>(&name).ok().map(|value| (name, value)));
+    let pairs =
+        names.into_iter().filter_map(|name| named.peek::<Value>(&name).ok().map(|value| (name, value)));
     (positional, pairs.collect())
 }
 
@@ -137,7 +144,11 @@ pub(super) fn text_of<'v>(
 }
 
 /// The items of a value that can be iterated over.
-pub(super) fn items_of(state: &State<'_, '_>, limits: ValueLimits, value: &Value) -> Result<Vec<Value>, Error> {
+pub(super) fn items_of(
+    state: &State<'_, '_>,
+    limits: ValueLimits,
+    value: &Value,
+) -> Result<Vec<Value>, Error> {
     refuse_undefined(state, value)?;
     if value.is_none() {
         return Err(invalid("`None` has no items"));
@@ -151,7 +162,8 @@ pub(super) fn items_of(state: &State<'_, '_>, limits: ValueLimits, value: &Value
 }
 
 pub(super) fn refuse_undefined(state: &State<'_, '_>, value: &Value) -> Result<(), Error> {
-    let strict = matches!(state.undefined_behavior(), UndefinedBehavior::Strict | UndefinedBehavior::SemiStrict);
+    let strict =
+        matches!(state.undefined_behavior(), UndefinedBehavior::Strict | UndefinedBehavior::SemiStrict);
     if strict && value.is_undefined() {
         return Err(Error::from(ErrorKind::UndefinedError));
     }

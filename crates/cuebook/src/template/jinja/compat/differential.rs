@@ -103,7 +103,8 @@ fn templates_render_as_jinja2_renders_them() {
 
 fn read_cases() -> Vec<Case> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/jinja2");
-    let mut paths: Vec<PathBuf> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut paths: Vec<PathBuf> =
+        std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let mut cases = Vec::new();
     for path in paths {
@@ -136,7 +137,8 @@ fn parse_cases(topic: &str, text: &str) -> Vec<Case> {
         let case = cases.last_mut().unwrap_or_else(|| panic!("{topic}: a block comes before the first case"));
         match info.split_once(' ').unwrap_or((info, "main.md")) {
             ("json", _) => {
-                case.context = serde_json::from_str(&body).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+                case.context =
+                    serde_json::from_str(&body).unwrap_or_else(|error| panic!("{}: {error}", case.name));
             }
             ("jinja", path) => {
                 let twice = case.files.insert(path.to_owned(), body);
@@ -163,7 +165,14 @@ fn python() -> Result<PathBuf, String> {
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
     let wanted = format!("jinja2=={VERSION}");
-    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", &wanted]))?;
+    run(Command::new(&python).args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        &wanted,
+    ]))?;
     run(Command::new(&python).args(["-c", &check]))?;
     Ok(python)
 }

@@ -9,10 +9,12 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, Tuple, ValueKind, V
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
 use super::call::{
-    self, Call, as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of, type_name,
+    self, Call, as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of,
+    type_name,
 };
 use super::formatting::{Operands, percent};
 use super::limits::{Text, ValueLimits, check_depth};
+use super::operators::add;
 use super::ordering::{compare, fold, path, sort};
 use super::printing::{self, escape_html, float, float_repr, to_repr, to_str};
 use super::text;
@@ -88,41 +90,6 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_filter("format", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         format(state, limits, &given.into_values())
     });
-    env.add_filter("__cue_mod", move |state: &mut State<'_, '_>, left: Value, right: Value| {
-        modulo(state, limits, &left, &right)
-    });
-    env.add_filter("__cue_concat", move |state: &mut State<'_, '_>, parts: Rest<Value>| {
-        concat(state, limits, &parts)
-    });
-}
-
-/// `left % right` where the left side is a string, for an engine that rewrites the operator.
-fn modulo(state: &mut State<'_, '_>, limits: ValueLimits, left: &Value, right: &Value) -> Result<Value, Error> {
-    refuse_undefined(state, right)?;
-    let template = string_of(left).ok_or_else(|| invalid("`%` formats strings only here"))?;
-    let values: Vec<Value>;
-    let operands = if right.is_tuple() {
-        values = items_of(state, limits, right)?;
-        Operands::Tuple(&values)
-    } else if right.kind() == ValueKind::Map {
-        Operands::Mapping(right)
-    } else {
-        values = vec![right.clone()];
-        Operands::Tuple(&values)
-    };
-    Ok(as_safe_as(left, percent(template, &operands, left.is_safe(), limits)?))
-}
-
-/// `a ~ b ~ c`, for an engine that rewrites the operator: prints as Python does, and asks for the room first.
-fn concat(state: &mut State<'_, '_>, limits: ValueLimits, parts: &[Value]) -> Result<Value, Error> {
-    let safe = parts.iter().any(Value::is_safe);
-    let mut out = Text::new(limits);
-    for part in parts {
-        let text = text_of(state, limits, part)?;
-        if safe && !part.is_safe() { out.push_str(&escape_html(&text, limits)?)? } else { out.push_str(&text)? }
-    }
-    let text = out.into_string();
-    Ok(if safe { Value::from_safe_string(text) } else { Value::from(text) })
 }
 
 fn autoescapes(state: &State<'_, '_>) -> bool {
@@ -140,7 +107,7 @@ fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 /// An integer in the smallest form that holds it.
-fn whole(number: i128) -> Value {
+pub(super) fn whole(number: i128) -> Value {
     i64::try_from(number).map_or_else(|_| Value::from(number), Value::from)
 }
 
@@ -196,7 +163,9 @@ fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 fn pairs(value: &Value) -> Result<Vec<(Value, Value)>, Error> {
     let object = value.as_object().filter(|_| value.kind() == ValueKind::Map);
     let pairs = object.and_then(|object| object.try_iter_pairs());
-    pairs.map(Iterator::collect).ok_or_else(|| invalid(format!("a dict is needed here, not {}", type_name(value))))
+    pairs
+        .map(Iterator::collect)
+        .ok_or_else(|| invalid(format!("a dict is needed here, not {}", type_name(value))))
 }
 
 fn pair((key, value): (Value, Value)) -> Value {
@@ -232,7 +201,8 @@ fn forceescape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     let bytes = number(value).or_else(|| string_of(value).and_then(parse_float));
-    let bytes = bytes.ok_or_else(|| invalid(format!("`filesizeformat` takes a number, not {}", type_name(value))))?;
+    let bytes =
+        bytes.ok_or_else(|| invalid(format!("`filesizeformat` takes a number, not {}", type_name(value))))?;
     let (base, unit) = if call.flag(1, false) { (1024.0_f64, "iB") } else { (1000.0_f64, "B") };
     if bytes == 1.0 {
         return Ok(Value::from("1 Byte"));
@@ -278,7 +248,9 @@ fn parse_float(text: &str) -> Option<f64> {
 fn digits_without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let between = |index: usize| {
-        index > 0 && bytes[index - 1].is_ascii_alphanumeric() && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
+        index > 0
+            && bytes[index - 1].is_ascii_alphanumeric()
+            && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
     };
     let placed = bytes.iter().enumerate().all(|(index, byte)| *byte != b'_' || between(index));
     placed.then(|| text.replace('_', ""))
@@ -301,7 +273,8 @@ fn parse_int(text: &str, base: u32) -> Option<i128> {
         _ => (false, text.as_ref()),
     };
     let lower = digits.to_ascii_lowercase();
-    let prefixed = [(2, "0b"), (8, "0o"), (16, "0x")].into_iter().find(|(_, prefix)| lower.starts_with(prefix));
+    let prefixed =
+        [(2, "0b"), (8, "0o"), (16, "0x")].into_iter().find(|(_, prefix)| lower.starts_with(prefix));
     let (base, digits) = match (base, prefixed) {
         (0, Some((base, _))) => (base, &lower[2..]),
         (0, None) => (10, lower.as_str()),
@@ -321,7 +294,8 @@ fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
     }
     let base = u32::try_from(call.integer_or(2, 10)?).unwrap_or(1);
-    let truncated = |number: f64| (number.is_finite() && number.abs() < 1e38).then_some(number.trunc() as i128);
+    let truncated =
+        |number: f64| (number.is_finite() && number.abs() < 1e38).then_some(number.trunc() as i128);
     let parsed = match string_of(value) {
         Some(text) => parse_int(text, base).or_else(|| parse_float(text).and_then(truncated)),
         None => integer(value).or_else(|| float(value).and_then(truncated)),
@@ -367,7 +341,9 @@ fn groupby(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     for pair in sort(keyed, false)? {
         let (key, item) = (pair.get_item_by_index(0)?, pair.get_item_by_index(1)?);
         match groups.last_mut() {
-            Some((last, items)) if fold(last.clone(), case_sensitive) == fold(key.clone(), case_sensitive) => {
+            Some((last, items))
+                if fold(last.clone(), case_sensitive) == fold(key.clone(), case_sensitive) =>
+            {
                 items.push(item);
             }
             _ => groups.push((key, vec![item])),
@@ -388,7 +364,10 @@ fn indent(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         }
     };
     let text = required_string(call, 0)?;
-    Ok(as_safe_as(call.value(0)?, text::indent(text, &with, call.flag(2, false), call.flag(3, false), call.limits)?))
+    Ok(as_safe_as(
+        call.value(0)?,
+        text::indent(text, &with, call.flag(2, false), call.flag(3, false), call.limits)?,
+    ))
 }
 
 /// A string argument that Jinja2 uses without making it one; an undefined value counts as the empty text.
@@ -416,7 +395,11 @@ fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let safe = autoescapes(call.state) && (separator.is_safe() || items.iter().any(Value::is_safe));
     let write = |out: &mut Text, value: &Value| -> Result<(), Error> {
         let text = text_of(call.state, call.limits, value)?;
-        if safe && !value.is_safe() { out.push_str(&escape_html(&text, call.limits)?) } else { out.push_str(&text) }
+        if safe && !value.is_safe() {
+            out.push_str(&escape_html(&text, call.limits)?)
+        } else {
+            out.push_str(&text)
+        }
     };
     let mut out = Text::new(call.limits);
     for (index, item) in items.iter().enumerate() {
@@ -482,7 +465,14 @@ struct Pretty {
 impl Pretty {
     const WIDTH: usize = 80;
 
-    fn write(&self, out: &mut Text, value: &Value, column: usize, behind: usize, depth: usize) -> Result<(), Error> {
+    fn write(
+        &self,
+        out: &mut Text,
+        value: &Value,
+        column: usize,
+        behind: usize,
+        depth: usize,
+    ) -> Result<(), Error> {
         check_depth(depth)?;
         let line = self.line(value, depth)?;
         let nested = matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable);
@@ -552,7 +542,9 @@ impl Pretty {
 }
 
 fn random(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    Err(invalid("`random` is not available: a render gives the same text every time. Choose outside the template and pass the choice as a variable"))
+    Err(invalid(
+        "`random` is not available: a render gives the same text every time. Choose outside the template and pass the choice as a variable",
+    ))
 }
 
 fn replace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -586,7 +578,8 @@ fn reverse(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     let precision = i32::try_from(call.integer_or(1, 0)?.clamp(-400, 400)).unwrap_or(0);
-    let number = number(value).ok_or_else(|| invalid(format!("`round` takes a number, not {}", type_name(value))))?;
+    let number =
+        number(value).ok_or_else(|| invalid(format!("`round` takes a number, not {}", type_name(value))))?;
     match call.string_or(2, "common")? {
         "common" => Ok(match integer(value) {
             Some(integer) if precision >= 0 => whole(integer),
@@ -665,7 +658,9 @@ fn sort_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             Some(attribute) => match string_of(attribute).filter(|attribute| attribute.contains(',')) {
                 None => fold(path(&item, attribute)?, case_sensitive),
                 Some(several) => {
-                    let parts = several.split(',').map(|one| Ok(fold(path(&item, &Value::from(one.trim()))?, case_sensitive)));
+                    let parts = several
+                        .split(',')
+                        .map(|one| Ok(fold(path(&item, &Value::from(one.trim()))?, case_sensitive)));
                     Value::from(parts.collect::<Result<Vec<Value>, Error>>()?)
                 }
             },
@@ -700,25 +695,12 @@ fn sum(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             Some(attribute) => path(&item, attribute)?,
             None => item,
         };
-        total = add(&total, &item, call)?;
+        if string_of(&total).is_some() {
+            return Err(invalid("`sum` does not join strings: use `join`"));
+        }
+        total = add(call.state, call.limits, &total, &item)?;
     }
     Ok(total)
-}
-
-fn add(left: &Value, right: &Value, call: &Call<'_, '_, '_>) -> Result<Value, Error> {
-    if let (Some(left), Some(right)) = (integer(left), integer(right)) {
-        return left.checked_add(right).map(whole).ok_or_else(|| invalid("the sum is too large"));
-    }
-    if let (Some(left), Some(right)) = (number(left), number(right)) {
-        return Ok(Value::from(left + right));
-    }
-    if left.kind() == ValueKind::Seq && right.kind() == ValueKind::Seq && left.is_tuple() == right.is_tuple() {
-        let mut items = items_of(call.state, call.limits, left)?;
-        items.extend(items_of(call.state, call.limits, right)?);
-        call.limits.check_items(items.len())?;
-        return Ok(if left.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) });
-    }
-    Err(invalid(format!("{} and {} cannot be added", type_name(left), type_name(right))))
 }
 
 fn title(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -912,7 +894,9 @@ fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             None => item.clone(),
         };
         let key = fold(key, call.flag(1, false));
-        if matches!(key.kind(), ValueKind::Map | ValueKind::Iterable) || (key.kind() == ValueKind::Seq && !key.is_tuple()) {
+        if matches!(key.kind(), ValueKind::Map | ValueKind::Iterable)
+            || (key.kind() == ValueKind::Seq && !key.is_tuple())
+        {
             return Err(invalid(format!("`unique` cannot compare by {}", type_name(&key))));
         }
         if seen.insert(key) {
@@ -952,7 +936,8 @@ fn urlencode(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 fn urlize(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
-    let escaped = if value.is_safe() { call.text(0)?.into_owned() } else { escape_html(&call.text(0)?, call.limits)? };
+    let escaped =
+        if value.is_safe() { call.text(0)?.into_owned() } else { escape_html(&call.text(0)?, call.limits)? };
     let shown = match call.some(1) {
         Some(_) => usize::try_from(call.integer(1)?).ok(),
         None => None,
@@ -972,7 +957,9 @@ fn urlize(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         attributes.push_str(&format!(" target=\"{}\"", escape_html(call.string(3)?, call.limits)?));
     }
     let schemes = match call.some(5) {
-        Some(_) => call.items(5)?.iter().map(|scheme| to_str(scheme, call.limits)).collect::<Result<Vec<_>, _>>()?,
+        Some(_) => {
+            call.items(5)?.iter().map(|scheme| to_str(scheme, call.limits)).collect::<Result<Vec<_>, _>>()?
+        }
         None => Vec::new(),
     };
     let links = text::Links { shown, attributes, schemes: &schemes };
@@ -1014,7 +1001,11 @@ fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         out.push_str(&escape_html(&key, call.limits)?)?;
         out.push_str("=\"")?;
         let text = to_str(&value, call.limits)?;
-        if value.is_safe() { out.push_str(&text)? } else { out.push_str(&escape_html(&text, call.limits)?)? }
+        if value.is_safe() {
+            out.push_str(&text)?
+        } else {
+            out.push_str(&escape_html(&text, call.limits)?)?
+        }
         out.push('"')?;
     }
     let text = out.into_string();
@@ -1024,8 +1015,9 @@ fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 fn format(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
     let (positional, named) = call::split(given);
-    let (template, values) =
-        positional.split_first().ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`format` needs a text"))?;
+    let (template, values) = positional
+        .split_first()
+        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`format` needs a text"))?;
     if !named.is_empty() && !values.is_empty() {
         return Err(invalid("`format` takes arguments by place or by name, not both"));
     }

@@ -86,7 +86,13 @@ impl Spec {
     }
 
     /// Puts sign, prefix and digits together; zeros go between sign and digits.
-    fn pad_number(&self, negative: bool, prefix: &str, digits: &str, limits: ValueLimits) -> Result<String, Error> {
+    fn pad_number(
+        &self,
+        negative: bool,
+        prefix: &str,
+        digits: &str,
+        limits: ValueLimits,
+    ) -> Result<String, Error> {
         let sign = match (negative, self.sign) {
             (true, _) => "-",
             (false, Some('+')) => "+",
@@ -252,7 +258,12 @@ fn format_field(value: &Value, spec: &str, limits: ValueLimits) -> Result<String
         }
     }
     if let Some(number) = number(value) {
-        return spec.pad_number(number.is_sign_negative() && !number.is_nan(), "", &float_digits(number, &spec)?, limits);
+        return spec.pad_number(
+            number.is_sign_negative() && !number.is_nan(),
+            "",
+            &float_digits(number, &spec)?,
+            limits,
+        );
     }
     Err(invalid(format!("{} takes no format", type_name(value))))
 }
@@ -333,7 +344,11 @@ impl Fields<'_> {
             Some('a') => Value::from(to_ascii(&value, self.limits)?),
             Some(other) => return Err(invalid(format!("a format has no conversion `{other}`"))),
         };
-        let spec = if spec.contains(['{', '}']) { self.format_at(spec, numbering, depth - 1)? } else { spec.to_owned() };
+        let spec = if spec.contains(['{', '}']) {
+            self.format_at(spec, numbering, depth - 1)?
+        } else {
+            spec.to_owned()
+        };
         let text = format_field(&value, &spec, self.limits)?;
         if self.escape && !value.is_safe() { printing::escape_html(&text, self.limits) } else { Ok(text) }
     }
@@ -348,7 +363,9 @@ impl Fields<'_> {
         let mut value = match index {
             Some(index) => {
                 let found = self.positional.get(index).cloned();
-                found.ok_or_else(|| invalid(format!("a format asks for argument {index}, which was not given")))?
+                found.ok_or_else(|| {
+                    invalid(format!("a format asks for argument {index}, which was not given"))
+                })?
             }
             None => (self.named)(first)?,
         };
@@ -359,7 +376,8 @@ impl Fields<'_> {
                     return Err(invalid("a format has a point without a name"));
                 }
                 // The sandbox hides what begins with a line.
-                value = if after.starts_with('_') { Value::UNDEFINED } else { value.get_attr(&after[..end])? };
+                value =
+                    if after.starts_with('_') { Value::UNDEFINED } else { value.get_attr(&after[..end])? };
                 rest = &after[end..];
             } else {
                 let after = rest.strip_prefix('[').unwrap_or(rest);
@@ -466,16 +484,27 @@ pub(super) fn percent(
         let mut next = |named: Option<&str>| match (operands, named) {
             (Operands::Mapping(mapping), Some(name)) => {
                 let value = mapping.get_item(&Value::from(name))?;
-                if value.is_undefined() { Err(invalid(format!("a format asks for `{name}`, which was not given"))) } else { Ok(value) }
+                if value.is_undefined() {
+                    Err(invalid(format!("a format asks for `{name}`, which was not given")))
+                } else {
+                    Ok(value)
+                }
             }
             (Operands::Tuple(_), Some(_)) => Err(invalid("a format with names needs named arguments")),
             (Operands::Mapping(mapping), None) => {
                 taken += 1;
-                if taken == 1 { Ok((*mapping).clone()) } else { Err(invalid("a format asks for more arguments than were given")) }
+                if taken == 1 {
+                    Ok((*mapping).clone())
+                } else {
+                    Err(invalid("a format asks for more arguments than were given"))
+                }
             }
             (Operands::Tuple(values), None) => {
                 taken += 1;
-                values.get(taken - 1).cloned().ok_or_else(|| invalid("a format asks for more arguments than were given"))
+                values
+                    .get(taken - 1)
+                    .cloned()
+                    .ok_or_else(|| invalid("a format asks for more arguments than were given"))
             }
         };
         let mut star = |spec: &mut Spec, position: &mut usize| -> Result<Option<usize>, Error> {
@@ -511,12 +540,20 @@ pub(super) fn percent(
     }
     out.push_str(rest)?;
     match operands {
-        Operands::Tuple(values) if taken < values.len() => Err(invalid("a format was given more arguments than it asks for")),
+        Operands::Tuple(values) if taken < values.len() => {
+            Err(invalid("a format was given more arguments than it asks for"))
+        }
         _ => Ok(out.into_string()),
     }
 }
 
-fn percent_field(value: &Value, letter: char, mut spec: Spec, escape: bool, limits: ValueLimits) -> Result<String, Error> {
+fn percent_field(
+    value: &Value,
+    letter: char,
+    mut spec: Spec,
+    escape: bool,
+    limits: ValueLimits,
+) -> Result<String, Error> {
     let text = match letter {
         's' => to_str(value, limits)?,
         'r' => to_repr(value, limits)?,
@@ -529,7 +566,9 @@ fn percent_field(value: &Value, letter: char, mut spec: Spec, escape: bool, limi
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => {
             let whole = match (integer(value), printing::float(value)) {
                 (Some(whole), _) => whole,
-                (None, Some(number)) if matches!(letter, 'd' | 'i' | 'u') && number.is_finite() => number.trunc() as i128,
+                (None, Some(number)) if matches!(letter, 'd' | 'i' | 'u') && number.is_finite() => {
+                    number.trunc() as i128
+                }
                 _ => return Err(invalid(format!("`%{letter}` needs a number, not {}", type_name(value)))),
             };
             spec.letter = Some(if matches!(letter, 'i' | 'u') { 'd' } else { letter });
@@ -541,9 +580,15 @@ fn percent_field(value: &Value, letter: char, mut spec: Spec, escape: bool, limi
         }
         'e' | 'E' | 'f' | 'F' | 'g' | 'G' => {
             let number = number(value);
-            let number = number.ok_or_else(|| invalid(format!("`%{letter}` needs a number, not {}", type_name(value))))?;
+            let number = number
+                .ok_or_else(|| invalid(format!("`%{letter}` needs a number, not {}", type_name(value))))?;
             spec.letter = Some(letter);
-            return spec.pad_number(number.is_sign_negative() && !number.is_nan(), "", &float_digits(number, &spec)?, limits);
+            return spec.pad_number(
+                number.is_sign_negative() && !number.is_nan(),
+                "",
+                &float_digits(number, &spec)?,
+                limits,
+            );
         }
         other => return Err(invalid(format!("a format has no letter `{other}`"))),
     };

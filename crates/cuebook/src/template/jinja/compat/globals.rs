@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering as Memory};
 use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, ValueKind, ValueOrKwargs, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
-use super::call::{Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name};
+use super::call::{
+    Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name,
+};
 use super::limits::ValueLimits;
 use super::ordering::compare;
 
@@ -234,7 +236,9 @@ fn register_tests(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_test("callable", |value: Value| is_callable(&value));
     env.add_test("sequence", |value: Value| is_sequence(&value));
     env.add_test("iterable", |value: Value| !value.is_none() && value.try_iter().is_ok());
-    env.add_test("in", |state: &mut State<'_, '_>, value: Value, container: Value| contains(state, &value, &container));
+    env.add_test("in", |state: &mut State<'_, '_>, value: Value, container: Value| {
+        contains(state, &value, &container)
+    });
     env.add_test("divisibleby", |value: Value, by: Value| remainder(&value, &by).map(|rest| rest == 0.0));
     env.add_test("odd", |value: Value| remainder(&value, &Value::from(2)).map(|rest| rest == 1.0));
     env.add_test("even", |value: Value| remainder(&value, &Value::from(2)).map(|rest| rest == 0.0));
@@ -277,7 +281,7 @@ fn is_sequence(value: &Value) -> bool {
     }
 }
 
-fn contains(state: &State<'_, '_>, value: &Value, container: &Value) -> Result<bool, Error> {
+pub(super) fn contains(state: &State<'_, '_>, value: &Value, container: &Value) -> Result<bool, Error> {
     refuse_undefined(state, container)?;
     match container.kind() {
         ValueKind::Undefined => Ok(false),
@@ -306,6 +310,9 @@ fn remainder(value: &Value, by: &Value) -> Result<f64, Error> {
     match (number(value), number(by)) {
         (_, Some(0.0)) => Err(zero()),
         (Some(value), Some(by)) => Ok(value.rem_euclid(by)),
-        _ => Err(invalid(format!("{} is no number", type_name(if number(value).is_none() { value } else { by })))),
+        _ => Err(invalid(format!(
+            "{} is no number",
+            type_name(if number(value).is_none() { value } else { by })
+        ))),
     }
 }

@@ -78,8 +78,12 @@ pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
 /// Passes a value through if its string is short enough, its sequence has few enough items.
 pub(crate) fn cap(value: Value, limits: ValueLimits) -> Result<Value, Error> {
     match value.kind() {
-        ValueKind::String | ValueKind::Bytes => limits.check_bytes(value.as_bytes().map_or(0, <[u8]>::len))?,
-        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => limits.check_items(value.len().unwrap_or(0))?,
+        ValueKind::String | ValueKind::Bytes => {
+            limits.check_bytes(value.as_bytes().map_or(0, <[u8]>::len))?
+        }
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
+            limits.check_items(value.len().unwrap_or(0))?
+        }
         _ => {}
     }
     Ok(value)

@@ -12,7 +12,17 @@ use super::text;
 
 /// Methods that change a value in place, which nothing can do here.
 const MUTATORS: &[&str] = &[
-    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault", "sort", "update",
+    "append",
+    "clear",
+    "extend",
+    "insert",
+    "pop",
+    "popitem",
+    "remove",
+    "reverse",
+    "setdefault",
+    "sort",
+    "update",
 ];
 
 /// Calls a method that a value does not have by itself.
@@ -87,7 +97,9 @@ fn dict(
             let found = object.get_value(call.value(0)?);
             Ok(found.or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(())))
         }
-        _ if MUTATORS.contains(&method) && object.get_value_by_str(method).is_none() => Err(immutable(value, method)),
+        _ if MUTATORS.contains(&method) && object.get_value_by_str(method).is_none() => {
+            Err(immutable(value, method))
+        }
         _ => Err(Error::from(ErrorKind::UnknownMethod)),
     }
 }
@@ -166,9 +178,9 @@ fn numeric(
 /// The parameters of the string methods, by the names that Python lets them be given by.
 fn parameters(method: &str) -> Option<&'static [&'static str]> {
     Some(match method {
-        "capitalize" | "casefold" | "isalnum" | "isalpha" | "isascii" | "isdecimal" | "isdigit" | "isidentifier"
-        | "islower" | "isnumeric" | "isprintable" | "isspace" | "istitle" | "isupper" | "lower" | "swapcase" | "title"
-        | "upper" => &[],
+        "capitalize" | "casefold" | "isalnum" | "isalpha" | "isascii" | "isdecimal" | "isdigit"
+        | "isidentifier" | "islower" | "isnumeric" | "isprintable" | "isspace" | "istitle" | "isupper"
+        | "lower" | "swapcase" | "title" | "upper" => &[],
         "center" | "ljust" | "rjust" => &["width", "fillchar"],
         "count" | "find" | "index" | "rfind" | "rindex" => &["sub", "start", "end"],
         "encode" => &["encoding", "errors"],
@@ -216,7 +228,9 @@ fn string(
         "isascii" => flag(text.is_ascii()),
         "isdecimal" => flag(all(text, is_decimal)),
         "isdigit" => flag(all(text, is_digit)),
-        "isnumeric" => flag(all(text, |character| character.is_numeric() || is_ideographic_number(character))),
+        "isnumeric" => {
+            flag(all(text, |character| character.is_numeric() || is_ideographic_number(character)))
+        }
         "isidentifier" => flag(is_identifier(text)),
         "islower" => flag(is_lower(text)),
         "isprintable" => flag(text.chars().all(is_printable)),
@@ -262,8 +276,13 @@ fn string(
         "startswith" | "endswith" => {
             let (_, part) = part(&call, text, 1)?;
             let has = |affix: &Value| {
-                let affix = string_of(affix).ok_or_else(|| invalid(format!("`{method}` takes a string or a tuple of strings")))?;
-                Ok::<_, Error>(if method == "startswith" { part.starts_with(affix) } else { part.ends_with(affix) })
+                let affix = string_of(affix)
+                    .ok_or_else(|| invalid(format!("`{method}` takes a string or a tuple of strings")))?;
+                Ok::<_, Error>(if method == "startswith" {
+                    part.starts_with(affix)
+                } else {
+                    part.ends_with(affix)
+                })
             };
             let affix = call.value(0)?;
             if !affix.is_tuple() {
@@ -296,8 +315,12 @@ fn string(
                 return Err(invalid(format!("`{method}` needs a separator that is not empty")));
             }
             let parts = match method {
-                "partition" => text.split_once(separator).map_or([text, "", ""], |(head, tail)| [head, separator, tail]),
-                _ => text.rsplit_once(separator).map_or(["", "", text], |(head, tail)| [head, separator, tail]),
+                "partition" => {
+                    text.split_once(separator).map_or([text, "", ""], |(head, tail)| [head, separator, tail])
+                }
+                _ => {
+                    text.rsplit_once(separator).map_or(["", "", text], |(head, tail)| [head, separator, tail])
+                }
             };
             Ok(Value::from(Tuple::from(parts.map(Value::from))))
         }
@@ -313,7 +336,9 @@ fn string(
                     out.push_str(text)?;
                 }
                 let part = string_of(item);
-                let part = part.ok_or_else(|| invalid(format!("`join` takes strings, and item {index} is {}", type_name(item))))?;
+                let part = part.ok_or_else(|| {
+                    invalid(format!("`join` takes strings, and item {index} is {}", type_name(item)))
+                })?;
                 if value.is_safe() && !item.is_safe() {
                     out.push_str(&escape_html(part, limits)?)?;
                 } else {
@@ -323,12 +348,18 @@ fn string(
             made(out.into_string())
         }
         "split" | "rsplit" => split(&call, text, method == "rsplit"),
-        "splitlines" => Ok(text::split_lines(text, call.flag(0, false)).into_iter().map(Value::from).collect()),
+        "splitlines" => {
+            Ok(text::split_lines(text, call.flag(0, false)).into_iter().map(Value::from).collect())
+        }
         "format_map" => {
             let mapping = call.value(0)?;
             let named = |name: &str| {
                 let found = mapping.get_item(&Value::from(name))?;
-                if found.is_undefined() { Err(invalid(format!("a format asks for `{name}`, which was not given"))) } else { Ok(found) }
+                if found.is_undefined() {
+                    Err(invalid(format!("a format asks for `{name}`, which was not given")))
+                } else {
+                    Ok(found)
+                }
             };
             made(Fields { positional: &[], named: &named, limits, escape: value.is_safe() }.format(text)?)
         }
@@ -378,7 +409,11 @@ fn split(call: &Call<'_, '_, '_>, text: &str, from_right: bool) -> Result<Value,
             return Err(invalid("`split` needs a separator that is not empty"));
         }
         while parts.len() < most {
-            let cut = if from_right { rest.rsplit_once(separator).map(|(a, b)| (b, a)) } else { rest.split_once(separator) };
+            let cut = if from_right {
+                rest.rsplit_once(separator).map(|(a, b)| (b, a))
+            } else {
+                rest.split_once(separator)
+            };
             let Some((part, after)) = cut else { break };
             parts.push(part);
             rest = after;
@@ -387,7 +422,9 @@ fn split(call: &Call<'_, '_, '_>, text: &str, from_right: bool) -> Result<Value,
     } else if from_right {
         rest = rest.trim_end_matches(text::is_space);
         while !rest.is_empty() && parts.len() < most {
-            let start = rest.rfind(text::is_space).map_or(0, |at| at + rest[at..].chars().next().map_or(1, char::len_utf8));
+            let start = rest
+                .rfind(text::is_space)
+                .map_or(0, |at| at + rest[at..].chars().next().map_or(1, char::len_utf8));
             parts.push(&rest[start..]);
             rest = rest[..start].trim_end_matches(text::is_space);
         }
@@ -470,7 +507,11 @@ fn title(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut behind_cased = false;
     for character in text.chars() {
-        if behind_cased { out.extend(character.to_lowercase()) } else { out.extend(character.to_uppercase()) }
+        if behind_cased {
+            out.extend(character.to_lowercase())
+        } else {
+            out.extend(character.to_uppercase())
+        }
         behind_cased = is_cased(character);
     }
     out

@@ -10,7 +10,11 @@ use super::limits::{Text, ValueLimits, check_depth};
 
 /// Writes a value into the output as Jinja2 does, within the default limits.
 #[cfg_attr(not(test), expect(dead_code, reason = "the engine calls it from its own formatter"))]
-pub(crate) fn format_value(out: &mut Output<'_>, state: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+pub(crate) fn format_value(
+    out: &mut Output<'_>,
+    state: &mut State<'_, '_>,
+    value: &Value,
+) -> Result<(), Error> {
     format_value_within(ValueLimits::default(), out, state, value)
 }
 
@@ -84,9 +88,7 @@ fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
                 write_quoted(out, text)
             }
         }
-        ValueKind::Bytes => {
-            write_bytes(out, value.as_bytes().unwrap_or_default())
-        }
+        ValueKind::Bytes => write_bytes(out, value.as_bytes().unwrap_or_default()),
         ValueKind::Map => write_map(out, value, depth),
         ValueKind::Seq | ValueKind::Iterable => write_items(out, value, depth),
         ValueKind::Invalid => Err(Error::new(ErrorKind::InvalidOperation, value.to_string())),
@@ -99,7 +101,8 @@ fn write_items(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error>
         return out.push_str(&range.to_string());
     }
     let view = value.downcast_object_ref::<DictView>();
-    let tuple = value.downcast_object_ref::<Tuple>().is_some() || value.downcast_object_ref::<GroupPair>().is_some();
+    let tuple =
+        value.downcast_object_ref::<Tuple>().is_some() || value.downcast_object_ref::<GroupPair>().is_some();
     let (open, close) = match view {
         Some(view) => (format!("{}([", view.name()), "])"),
         None if tuple => ("(".to_owned(), ")"),
@@ -233,7 +236,11 @@ pub(super) fn to_ascii(value: &Value, limits: ValueLimits) -> Result<String, Err
     let repr = to_repr(value, limits)?;
     let mut text = Text::new(limits);
     for character in repr.chars() {
-        if character.is_ascii() { text.push(character)? } else { text.push_str(&escape_character(character))? }
+        if character.is_ascii() {
+            text.push(character)?
+        } else {
+            text.push_str(&escape_character(character))?
+        }
     }
     Ok(text.into_string())
 }

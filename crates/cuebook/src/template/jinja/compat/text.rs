@@ -14,14 +14,17 @@ pub(super) fn is_space(character: char) -> bool {
 
 /// Where the digits of a script begin, for the scripts in common use.
 const ZEROS: [u32; 18] = [
-    0x30, 0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20, 0x1040, 0x17e0,
-    0xff10,
+    0x30, 0x660, 0x6f0, 0x966, 0x9e6, 0xa66, 0xae6, 0xb66, 0xbe6, 0xc66, 0xce6, 0xd66, 0xe50, 0xed0, 0xf20,
+    0x1040, 0x17e0, 0xff10,
 ];
 
 /// The digit that a character stands for in its script.
 pub(super) fn decimal(character: char) -> Option<u8> {
     let code = u32::from(character);
-    ZEROS.iter().find_map(|zero| code.checked_sub(*zero).filter(|digit| *digit < 10)).and_then(|digit| u8::try_from(digit).ok())
+    ZEROS
+        .iter()
+        .find_map(|zero| code.checked_sub(*zero).filter(|digit| *digit < 10))
+        .and_then(|digit| u8::try_from(digit).ok())
 }
 
 /// A text with the digits of all scripts as those of ASCII, as Python reads numbers.
@@ -29,7 +32,11 @@ pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(text.chars().map(|character| decimal(character).map_or(character, |digit| char::from(b'0' + digit))).collect())
+    Cow::Owned(
+        text.chars()
+            .map(|character| decimal(character).map_or(character, |digit| char::from(b'0' + digit)))
+            .collect(),
+    )
 }
 
 /// Lines as `str.splitlines` cuts them, with or without their ends.
@@ -73,7 +80,13 @@ pub(super) fn center(text: &str, width: i64, fill: char, limits: ValueLimits) ->
 }
 
 /// A text with room on both sides.
-pub(super) fn pad(text: &str, left: usize, right: usize, fill: char, limits: ValueLimits) -> Result<String, Error> {
+pub(super) fn pad(
+    text: &str,
+    left: usize,
+    right: usize,
+    fill: char,
+    limits: ValueLimits,
+) -> Result<String, Error> {
     let mut out = Text::new(limits);
     out.fill(fill, left)?;
     out.push_str(text)?;
@@ -108,7 +121,13 @@ pub(super) fn join<'t>(
 }
 
 /// `str.replace`, where a negative count means all.
-pub(super) fn replace(text: &str, old: &str, new: &str, count: i64, limits: ValueLimits) -> Result<String, Error> {
+pub(super) fn replace(
+    text: &str,
+    old: &str,
+    new: &str,
+    count: i64,
+    limits: ValueLimits,
+) -> Result<String, Error> {
     let wanted = usize::try_from(count).unwrap_or(usize::MAX);
     let found = if old.is_empty() { text.chars().count() + 1 } else { text.matches(old).count() }.min(wanted);
     let length = text.len().saturating_sub(found.saturating_mul(old.len()));
@@ -117,7 +136,13 @@ pub(super) fn replace(text: &str, old: &str, new: &str, count: i64, limits: Valu
 }
 
 /// `|indent`.
-pub(super) fn indent(text: &str, with: &str, first: bool, blank: bool, limits: ValueLimits) -> Result<String, Error> {
+pub(super) fn indent(
+    text: &str,
+    with: &str,
+    first: bool,
+    blank: bool,
+    limits: ValueLimits,
+) -> Result<String, Error> {
     let mut out = Text::new(limits);
     // Jinja2 adds a line end so that the last line counts even when it is empty.
     let ended = format!("{text}\n");
@@ -177,7 +202,9 @@ pub(super) fn wrap(line: &str, width: usize, break_words: bool, hyphens: bool) -
                 let room = width - length;
                 let mut end = room;
                 let hyphen = chunk[..room].iter().rposition(|character| *character == '-');
-                if let Some(hyphen) = hyphen.filter(|at| hyphens && chunk[..*at].iter().any(|character| *character != '-')) {
+                if let Some(hyphen) =
+                    hyphen.filter(|at| hyphens && chunk[..*at].iter().any(|character| *character != '-'))
+                {
                     end = hyphen + 1;
                 }
                 let tail = chunk.split_off(end);
@@ -202,8 +229,12 @@ pub(super) fn wrap(line: &str, width: usize, break_words: bool, hyphens: bool) -
 /// The pieces between which a line may break: words, spaces, and words cut behind hyphens.
 fn chunks(line: &str, hyphens: bool) -> Vec<Vec<char>> {
     let letters: Vec<char> = line.chars().collect();
-    let letter = |index: usize| letters.get(index).is_some_and(|character| character.is_alphabetic() || *character == '_');
-    let word = |index: usize| letters.get(index).is_some_and(|character| character.is_alphanumeric() || *character == '_');
+    let letter = |index: usize| {
+        letters.get(index).is_some_and(|character| character.is_alphabetic() || *character == '_')
+    };
+    let word = |index: usize| {
+        letters.get(index).is_some_and(|character| character.is_alphanumeric() || *character == '_')
+    };
     let before_dash = |index: usize| {
         word(index) || letters.get(index).is_some_and(|character| "!\"'&.,?".contains(*character))
     };
@@ -219,7 +250,8 @@ fn chunks(line: &str, hyphens: bool) -> Vec<Vec<char>> {
             && letter(at - 2)
             && (letter(at - 3) || (letters[at - 3] == '-' && at >= 4 && letter(at - 4)));
         let run = |from: usize| letters[from..].iter().take_while(|character| **character == '-').count();
-        let dash_begins = hyphens && letters[at] == '-' && before_dash(at - 1) && run(at) >= 2 && word(at + run(at));
+        let dash_begins =
+            hyphens && letters[at] == '-' && before_dash(at - 1) && run(at) >= 2 && word(at + run(at));
         let dash_ends = hyphens && word(at) && {
             let dashes = letters[..at].iter().rev().take_while(|character| **character == '-').count();
             dashes >= 2 && at > dashes && before_dash(at - dashes - 1)
@@ -260,7 +292,9 @@ pub(super) fn quote_url(text: &str, query: bool, limits: ValueLimits) -> Result<
         match byte {
             b' ' if query => out.push('+')?,
             b'/' if !query => out.push('/')?,
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => out.push(char::from(byte))?,
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'-' | b'~' => {
+                out.push(char::from(byte))?
+            }
             _ => out.push_str(&format!("%{byte:02X}"))?,
         }
     }
@@ -301,7 +335,9 @@ impl Links<'_> {
         }
         let head = &word[..word.len() - middle.len()];
         let bare = middle;
-        while let Some(before) = [")", ">", ".", ",", "&gt;"].iter().find_map(|close| middle.strip_suffix(close)) {
+        while let Some(before) =
+            [")", ">", ".", ",", "&gt;"].iter().find_map(|close| middle.strip_suffix(close))
+        {
             middle = before;
         }
         let mut tail = &bare[middle.len()..];
@@ -340,7 +376,8 @@ impl Links<'_> {
         if let Some(mail) = word.strip_prefix("mailto:").filter(|mail| is_mail_address(mail)) {
             return Some((word.to_owned(), mail.to_owned(), ""));
         }
-        if !word.starts_with("www.") && !word.starts_with('@') && !word.contains(':') && is_mail_address(word) {
+        if !word.starts_with("www.") && !word.starts_with('@') && !word.contains(':') && is_mail_address(word)
+        {
             return Some((format!("mailto:{word}"), word.to_owned(), ""));
         }
         let known = self.schemes.iter().any(|scheme| word != scheme && word.starts_with(scheme.as_str()));
@@ -373,7 +410,8 @@ fn is_web_address(text: &str) -> bool {
     let host = &after[..host_end];
     if scheme.is_some() && host.starts_with('[') {
         return host.find(']').is_some_and(|end| {
-            host[1..end].contains(':') && host[1..end].chars().all(|character| character.is_ascii_hexdigit() || character == ':')
+            host[1..end].contains(':')
+                && host[1..end].chars().all(|character| character.is_ascii_hexdigit() || character == ':')
         });
     }
     let (host, port) = host.split_once(':').unwrap_or((host, "0"));
@@ -381,17 +419,22 @@ fn is_web_address(text: &str) -> bool {
         return false;
     }
     let mut labels: Vec<&str> = host.split('.').collect();
-    let numeric = |label: &&str| !label.is_empty() && label.len() <= 3 && label.bytes().all(|byte| byte.is_ascii_digit());
+    let numeric = |label: &&str| {
+        !label.is_empty() && label.len() <= 3 && label.bytes().all(|byte| byte.is_ascii_digit())
+    };
     if scheme.is_some() && labels.len() == 4 && labels.iter().all(numeric) {
         return true;
     }
     let Some(top) = labels.pop() else { return false };
     let label = |label: &&str| {
-        !label.is_empty() && label.chars().all(|character| is_word(character) || matches!(character, '%' | '-'))
+        !label.is_empty()
+            && label.chars().all(|character| is_word(character) || matches!(character, '%' | '-'))
     };
     let known = ["com", "net", "int", "edu", "gov", "org", "info", "mil"];
     if bare {
-        return !labels.is_empty() && labels.iter().all(|part| label(part) && part.len() >= 2) && known.contains(&top);
+        return !labels.is_empty()
+            && labels.iter().all(|part| label(part) && part.len() >= 2)
+            && known.contains(&top);
     }
     let plain_top = (2..=63).contains(&top.len()) && top.bytes().all(|byte| byte.is_ascii_lowercase());
     let other_top = top.strip_prefix("xn--").is_some_and(|rest| (2..=59).contains(&rest.len()));
@@ -400,5 +443,8 @@ fn is_web_address(text: &str) -> bool {
 
 /// Refuses a width of nothing.
 pub(super) fn positive(width: i64) -> Result<usize, Error> {
-    usize::try_from(width).ok().filter(|width| *width > 0).ok_or_else(|| invalid("a width must be larger than 0"))
+    usize::try_from(width)
+        .ok()
+        .filter(|width| *width > 0)
+        .ok_or_else(|| invalid("a width must be larger than 0"))
 }
