@@ -16,6 +16,7 @@ mod methods;
 mod operators;
 mod ordering;
 mod printing;
+mod rewrite;
 mod text;
 
 #[cfg(test)]
@@ -26,17 +27,13 @@ mod unit;
 use minijinja::{AutoEscape, Environment};
 
 pub(crate) use limits::{ValueLimits, cap};
-#[cfg_attr(
-    not(test),
-    expect(unused_imports, reason = "the engine recognises limits by it and prints through these")
-)]
 pub(crate) use {
     limits::ValueTooLarge,
     printing::{format_value, format_value_within},
+    rewrite::{Edit, operator_edits, too_long_chain},
 };
 
 /// Makes an environment behave as Jinja2's SandboxedEnvironment does, and bounds how large a value may grow.
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine calls it"))]
 pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
     env.set_auto_escape_callback(|_| AutoEscape::None);
     minijinja_contrib::add_to_environment(env);

@@ -92,7 +92,7 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     });
 }
 
-fn autoescapes(state: &State<'_, '_>) -> bool {
+pub(super) fn autoescapes(state: &State<'_, '_>) -> bool {
     !matches!(state.auto_escape(), AutoEscape::None)
 }
 

@@ -38,7 +38,22 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_function("lipsum", |_: Rest<ValueOrKwargs>| -> Result<Value, Error> {
         Err(invalid("`lipsum` is not available: a render gives the same text every time"))
     });
+    // A block of the template is called as `self.name()`, which the engine sees to; everything else of it is empty.
+    env.add_global("self", Value::from_object(Template));
     register_tests(env, limits);
+}
+
+#[derive(Debug)]
+struct Template;
+
+impl Object for Template {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn render(self: &Arc<Self>, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("<TemplateReference>")
+    }
 }
 
 /// The numbers from one to another. It prints as it was asked for and holds no numbers.

@@ -10,7 +10,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use super::call::{
     as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of, type_name,
 };
-use super::filters::whole;
+use super::filters::{autoescapes, whole};
 use super::formatting::{Operands, percent};
 use super::globals::contains;
 use super::limits::{Text, ValueLimits};
@@ -37,6 +37,10 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_filter("__cue_in", |state: &mut State<'_, '_>, value: Value, container: Value| {
         contains(state, &value, &container)
     });
+    env.add_filter("__cue_iter", |value: Value| {
+        // The engine iterates over nothing where Python has an error to tell.
+        if value.is_none() { Err(invalid("`None` cannot be iterated over")) } else { Ok(value) }
+    });
     env.add_filter("__cue_lt", |left: Value, right: Value| {
         compare(&left, &right).map(std::cmp::Ordering::is_lt)
     });
@@ -60,7 +64,7 @@ fn unsupported(operator: &str, left: &Value, right: &Value) -> Error {
 
 /// `a ~ b`.
 fn concat(state: &mut State<'_, '_>, limits: ValueLimits, parts: &[Value]) -> Result<Value, Error> {
-    let safe = parts.iter().any(Value::is_safe);
+    let safe = autoescapes(state) && parts.iter().any(Value::is_safe);
     let mut out = Text::new(limits);
     for part in parts {
         let text = text_of(state, limits, part)?;

@@ -9,7 +9,6 @@ use super::globals::{DictView, Range};
 use super::limits::{Text, ValueLimits, check_depth};
 
 /// Writes a value into the output as Jinja2 does, within the default limits.
-#[cfg_attr(not(test), expect(dead_code, reason = "the engine calls it from its own formatter"))]
 pub(crate) fn format_value(
     out: &mut Output<'_>,
     state: &mut State<'_, '_>,

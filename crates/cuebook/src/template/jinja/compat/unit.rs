@@ -3,9 +3,10 @@
 use std::error::Error as _;
 use std::time::{Duration, Instant};
 
+use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
 
-use super::{ValueLimits, ValueTooLarge, cap, configure, format_value};
+use super::{ValueLimits, ValueTooLarge, cap, configure, format_value, too_long_chain};
 
 fn environment(limits: ValueLimits) -> Environment<'static> {
     let mut env = Environment::new();
@@ -231,7 +232,7 @@ fn every_filter_test_and_global_of_jinja2_is_there() {
     let env = environment(ValueLimits::default());
     let mut globals: Vec<&str> = env.globals().map(|(name, _)| name).collect();
     globals.sort_unstable();
-    assert_eq!(globals, ["cycler", "dict", "joiner", "lipsum", "namespace", "range"]);
+    assert_eq!(globals, ["cycler", "dict", "joiner", "lipsum", "namespace", "range", "self"]);
 }
 
 #[test]
@@ -281,7 +282,8 @@ fn a_formatter_of_the_engine_can_print_through_ours() {
 fn operators_as_filters_give_what_python_gives() {
     for (template, wanted) in [
         ("{{ 'x'|__cue_concat(1e20, [1e-7], none) }}", "x1e+20[1e-07]None"),
-        ("{{ ('<'|e)|__cue_concat('<') }}", "&lt;&lt;"),
+        ("{{ ('<'|e)|__cue_concat('<') }}", "&lt;<"),
+        ("{% autoescape true %}{{ ('<'|e)|__cue_concat('<') }}{% endautoescape %}", "&lt;&lt;"),
         ("{{ ('<'|e)|__cue_add('<') }}", "&lt;&lt;"),
         (
             "{{ 1|__cue_add(2) }} {{ 'a'|__cue_add('b') }} {{ [1]|__cue_add([2]) }} {{ (1,)|__cue_add((2,)) }}",
@@ -350,4 +352,66 @@ fn hostile_arguments_are_errors_and_never_panics() {
         // Only that it comes back matters.
         let _ = render(template);
     }
+}
+
+#[test]
+fn operators_are_rewritten_where_they_stand_and_nothing_else_is() {
+    for (source, wanted) in [
+        ("a ~ b {{ a ~ b }}", "a ~ b {{ ((a )|__cue_concat( b)) }}"),
+        ("{{ (a)+b|f(1) }}", "{{ (((a))|__cue_add(b|f(1))) }}"),
+        ("{{ n + 1 }}{{ 7 % n }}{{ a == b }}", "{{ n + 1 }}{{ 7 % n }}{{ a == b }}"),
+        ("{{ a ~ b + c }}", "{{ ((a )|__cue_concat( b) |__cue_add( c)) }}"),
+        ("{{ (a ~ b) ~ c }}", "{{ (((((a )|__cue_concat( b))) )|__cue_concat( c)) }}"),
+        ("{{ a not in b }}", "{{ (not (a )|__cue_in( b)) }}"),
+        ("{{ x.y[1:][::2] }}", "{{ ((x.y|__cue_slice(1, none))|__cue_slice(none, none, 2)) }}"),
+        (
+            "{% for x in (xs) if x < 3 %}{% endfor %}",
+            "{% for x in ((xs))|__cue_iter if ((x )|__cue_lt( 3)) %}{% endfor %}",
+        ),
+        (
+            "{{ 'a ~ b' }}{# c ~ d #}{% raw %}{{ e ~ f }}{% endraw %}",
+            "{{ 'a ~ b' }}{# c ~ d #}{% raw %}{{ e ~ f }}{% endraw %}",
+        ),
+        ("{{ broken ~ ", "{{ broken ~ "),
+    ] {
+        assert_eq!(super::differential::rewritten(source), wanted);
+    }
+}
+
+#[test]
+fn chains_that_would_use_up_the_stack_are_found_before_they_are_compiled() {
+    let long = [
+        format!("{{{{ a{} }}}}", " ~ a".repeat(5000)),
+        format!("{{{{ a{} }}}}", "|f(1, 2)".repeat(5000)),
+        format!("{{{{ a{} }}}}", ".b".repeat(5000)),
+        format!("{{{{ a{} }}}}", "[0]".repeat(5000)),
+        format!("{{{{ a{} }}}}", "()".repeat(5000)),
+        format!("{{{{ {}a }}}}", "not ".repeat(5000)),
+        format!("{{{{ {}a }}}}", "-".repeat(5000)),
+        format!("{{{{ a{} }}}}", " if a else a".repeat(5000)),
+        format!("x {{% if a %}}{}{{% endif %}}", "{% elif a %}".repeat(5000)),
+        format!("{{{{ {}a{} }}}}", "a|g|g|g|g|g|g(".repeat(100), ")".repeat(100)),
+    ];
+    for source in &long {
+        assert!(too_long_chain(source, SyntaxConfig::default()).is_some(), "{}", &source[..40]);
+    }
+    let wide = [
+        format!("{{{{ [{}] }}}}", "[1, 'a'|f, b.c], ".repeat(5000)),
+        format!("{{{{ {{{}}} }}}}", "'k': [1, 2], ".repeat(5000)),
+        "{{ a ~ b }}".repeat(5000),
+        "{% if a %}{% elif b %}{% endif %}".repeat(5000),
+        format!("{{{{ a{} }}}}", " ~ a".repeat(250)),
+        "| ~ . ".repeat(5000),
+    ];
+    for source in &wide {
+        assert_eq!(too_long_chain(source, SyntaxConfig::default()), None, "{}", &source[..20]);
+    }
+}
+
+#[test]
+fn a_long_chain_of_operators_still_compiles_when_it_is_rewritten() {
+    let env = environment(ValueLimits::default());
+    let source = format!("{{{{ a{} ~ (a ~ a) }}}}", " ~ a".repeat(280));
+    let text = env.render_str(&super::differential::rewritten(&source), context! { a => "x" }).unwrap();
+    assert_eq!(text, "x".repeat(283));
 }
