@@ -39,7 +39,8 @@ pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
     minijinja_contrib::add_to_environment(env);
     env.set_formatter(move |out, state, value| format_value_within(limits, out, state, value));
     env.set_unknown_method_callback(move |state, value, method, args| {
-        methods::call(limits, state, value, method, args)
+        let made = methods::call(limits, state, value, method, args)?;
+        limits::charged(state, limits, made)
     });
     env.add_filter("__cue_cap", move |value: minijinja::Value| cap(value, limits));
     filters::register(env, limits);

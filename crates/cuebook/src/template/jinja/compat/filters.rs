@@ -13,7 +13,7 @@ use super::call::{
     type_name,
 };
 use super::formatting::{Operands, percent};
-use super::limits::{Text, ValueLimits, check_depth};
+use super::limits::{Text, ValueLimits, charged, check_depth};
 use super::operators::add;
 use super::ordering::{compare, fold, path, sort};
 use super::printing::{self, escape_html, float, float_repr, to_repr, to_str};
@@ -76,7 +76,7 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
 /// `zip` make sequences whose size nothing bounds.
 const FOREIGN: &[&str] = &["bool", "chain", "lines", "pluralize", "split", "zip"];
 
-/// Registers the filters. `select`, `reject` and their kin are the engine's own: they never give more than they take.
+/// Registers the filters.
 pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     for name in FOREIGN {
         env.remove_filter(name);
@@ -84,11 +84,26 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     for (name, parameters, filter) in FILTERS {
         env.add_filter(*name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
             let given = given.into_values();
-            filter(&mut Call::bind(state, limits, name, parameters, &given)?)
+            let value = filter(&mut Call::bind(state, limits, name, parameters, &given)?)?;
+            charged(state, limits, value)
+        });
+    }
+    env.add_filter("map", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+        map(state, limits, &given.into_values())
+    });
+    for (name, by_attribute, kept) in [
+        ("select", false, true),
+        ("reject", false, false),
+        ("selectattr", true, true),
+        ("rejectattr", true, false),
+    ] {
+        env.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+            select(state, limits, &given.into_values(), by_attribute, kept)
         });
     }
     env.add_filter("format", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
-        format(state, limits, &given.into_values())
+        let value = format(state, limits, &given.into_values())?;
+        charged(state, limits, value)
     });
 }
 
@@ -1011,6 +1026,97 @@ fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let text = out.into_string();
     let text = if call.flag(1, true) { text } else { text.strip_prefix(' ').unwrap_or(&text).to_owned() };
     Ok(if autoescapes(call.state) { Value::from_safe_string(text) } else { Value::from(text) })
+}
+
+/// `|map`, by an attribute or by a filter. What a filter makes of all items together counts as one string, because it
+/// is made in one step.
+fn map(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    let (positional, named) = call::split(given);
+    let (value, positional) = positional
+        .split_first()
+        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`map` needs a sequence"))?;
+    let items = items_of(state, limits, value)?;
+    let argument = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let mut mapped = Vec::with_capacity(items.len());
+    if let Some(attribute) = argument("attribute").filter(|_| positional.is_empty()) {
+        if let Some((other, _)) = named.iter().find(|(name, _)| name != "attribute" && name != "default") {
+            return Err(invalid(format!("`map` has no parameter `{other}`")));
+        }
+        for item in items {
+            let found = match (path(&item, attribute), argument("default")) {
+                (Ok(found), Some(default)) if found.is_undefined() => default.clone(),
+                (Err(_), Some(default)) => default.clone(),
+                (found, _) => found?,
+            };
+            mapped.push(found);
+        }
+    } else {
+        let (filter, arguments) = positional
+            .split_first()
+            .ok_or_else(|| invalid("`map` needs an attribute or the name of a filter"))?;
+        let filter = string_of(filter).ok_or_else(|| invalid("`map` takes the name of a filter"))?.to_owned();
+        let mut arguments: Vec<Value> =
+            std::iter::once(Value::UNDEFINED).chain(arguments.iter().cloned()).collect();
+        arguments.extend(given.last().filter(|last| last.is_kwargs()).cloned());
+        let mut bytes = 0usize;
+        for item in items {
+            arguments[0] = item;
+            let made = state.apply_filter(&filter, &arguments)?;
+            bytes = bytes.saturating_add(string_of(&made).map_or(0, str::len));
+            limits.check_bytes(bytes)?;
+            mapped.push(made);
+        }
+    }
+    charged(state, limits, Value::from(mapped))
+}
+
+/// `|select` and its kin: the items, or those whose attribute, pass or fail a test.
+fn select(
+    state: &mut State<'_, '_>,
+    limits: ValueLimits,
+    given: &[Value],
+    by_attribute: bool,
+    kept: bool,
+) -> Result<Value, Error> {
+    let (positional, _) = call::split(given);
+    let missing = || Error::new(ErrorKind::MissingArgument, "an argument is missing");
+    let (value, mut rest) = positional.split_first().ok_or_else(missing)?;
+    let mut attribute = None;
+    if by_attribute {
+        let (first, after) = rest.split_first().ok_or_else(missing)?;
+        attribute = Some(first);
+        rest = after;
+    }
+    let test = match rest.split_first() {
+        None => None,
+        Some((name, arguments)) => {
+            let name =
+                string_of(name).ok_or_else(|| invalid("the name of a test must be a string"))?.to_owned();
+            let mut arguments: Vec<Value> =
+                std::iter::once(Value::UNDEFINED).chain(arguments.iter().cloned()).collect();
+            arguments.extend(given.last().filter(|last| last.is_kwargs()).cloned());
+            Some((name, arguments))
+        }
+    };
+    let mut test = test;
+    let mut selected = Vec::new();
+    for item in items_of(state, limits, value)? {
+        let tested = match attribute {
+            Some(attribute) => path(&item, attribute)?,
+            None => item.clone(),
+        };
+        let passed = match &mut test {
+            Some((name, arguments)) => {
+                arguments[0] = tested;
+                state.perform_test(name, arguments)?
+            }
+            None => tested.is_true(),
+        };
+        if passed == kept {
+            selected.push(item);
+        }
+    }
+    charged(state, limits, Value::from(selected))
 }
 
 fn format(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {

@@ -10,7 +10,7 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use super::call::{
     Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name,
 };
-use super::limits::ValueLimits;
+use super::limits::{ValueLimits, charged};
 use super::ordering::compare;
 
 /// How many numbers Jinja2's sandbox lets a range have.
@@ -21,7 +21,8 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.remove_global("debug");
     env.add_function("range", range);
     env.add_function("dict", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
-        dict(state, limits, &given.into_values())
+        let made = dict(state, limits, &given.into_values())?;
+        charged(state, limits, made)
     });
     env.add_function("namespace", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let attributes = dict(state, limits, &given.into_values())?;
@@ -165,6 +166,7 @@ fn dict(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Resu
         _ => return Err(Error::from(ErrorKind::TooManyArguments)),
     }
     pairs.extend(named.into_iter().map(|(name, value)| (Value::from(name), value)));
+    limits.check_items(pairs.len())?;
     Ok(Value::from_pairs(pairs))
 }
 

@@ -6,10 +6,17 @@
 use std::fmt;
 
 use minijinja::value::ValueKind;
-use minijinja::{Error, ErrorKind, Value};
+use minijinja::{Error, ErrorKind, State, Value};
 
 /// How deeply values may nest where they are walked: deeper ones would use up the stack before anything else.
 pub(super) const DEPTH: usize = 128;
+
+/// How many strings of the largest size one render may make in all. Without it, a loop could keep as many as it has
+/// turns.
+const LARGEST_STRINGS: usize = 32;
+
+/// Values smaller than this are not counted: what fuel pays for bounds them.
+const SMALL: usize = 256;
 
 /// How large one value may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +36,7 @@ impl Default for ValueLimits {
 /// The source of an error that says that a value would grow beyond its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ValueTooLarge {
-    /// What is limited: `bytes of a string`, `items of a sequence`, `levels of nesting`.
+    /// What is limited: bytes of a string, items of a sequence, levels of nesting, bytes of a render.
     pub what: &'static str,
     /// The limit that would be passed.
     pub limit: usize,
@@ -65,6 +72,37 @@ impl ValueLimits {
         }
         Ok(())
     }
+}
+
+/// The bytes that one render has made so far.
+#[derive(Default)]
+struct Made(usize);
+
+/// Counts a value that was made, or a text that was printed, against what one render may make in all.
+pub(super) fn charge(state: &mut State<'_, '_>, limits: ValueLimits, bytes: usize) -> Result<(), Error> {
+    if bytes < SMALL {
+        return Ok(());
+    }
+    let made = state.get_or_insert_extension_with(Made::default);
+    made.0 = made.0.saturating_add(bytes);
+    let limit = limits.string_bytes.saturating_mul(LARGEST_STRINGS);
+    if made.0 > limit {
+        return Err(ValueTooLarge { what: "bytes made in one render", limit }.error());
+    }
+    Ok(())
+}
+
+/// Counts what a filter, an operator or a method gave.
+pub(super) fn charged(state: &mut State<'_, '_>, limits: ValueLimits, value: Value) -> Result<Value, Error> {
+    let bytes = match value.kind() {
+        ValueKind::String | ValueKind::Bytes => value.as_bytes().map_or(0, <[u8]>::len),
+        ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
+            value.len().unwrap_or(0).saturating_mul(size_of::<Value>())
+        }
+        _ => 0,
+    };
+    charge(state, limits, bytes)?;
+    Ok(value)
 }
 
 /// Refuses to walk into a value that is nested too deeply.

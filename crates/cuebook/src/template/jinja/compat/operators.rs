@@ -13,26 +13,31 @@ use super::call::{
 use super::filters::{autoescapes, whole};
 use super::formatting::{Operands, percent};
 use super::globals::contains;
-use super::limits::{Text, ValueLimits};
+use super::limits::{Text, ValueLimits, charged};
 use super::ordering::compare;
 use super::printing::escape_html;
 
 /// Registers the operators under their names.
 pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_filter("__cue_concat", move |state: &mut State<'_, '_>, parts: Rest<Value>| {
-        concat(state, limits, &parts)
+        let made = concat(state, limits, &parts)?;
+        charged(state, limits, made)
     });
     env.add_filter("__cue_add", move |state: &mut State<'_, '_>, left: Value, right: Value| {
-        add(state, limits, &left, &right)
+        let made = add(state, limits, &left, &right)?;
+        charged(state, limits, made)
     });
     env.add_filter("__cue_mul", move |state: &mut State<'_, '_>, left: Value, right: Value| {
-        multiply(state, limits, &left, &right)
+        let made = multiply(state, limits, &left, &right)?;
+        charged(state, limits, made)
     });
     env.add_filter("__cue_mod", move |state: &mut State<'_, '_>, left: Value, right: Value| {
-        modulo(state, limits, &left, &right)
+        let made = modulo(state, limits, &left, &right)?;
+        charged(state, limits, made)
     });
     env.add_filter("__cue_slice", move |state: &mut State<'_, '_>, value: Value, bounds: Rest<Value>| {
-        slice(state, limits, &value, &bounds)
+        let made = slice(state, limits, &value, &bounds)?;
+        charged(state, limits, made)
     });
     env.add_filter("__cue_in", |state: &mut State<'_, '_>, value: Value, container: Value| {
         contains(state, &value, &container)

@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, escape_forma
 use super::call::string_of;
 use super::filters::GroupPair;
 use super::globals::{DictView, Range};
-use super::limits::{Text, ValueLimits, check_depth};
+use super::limits::{Text, ValueLimits, charge, check_depth};
 
 /// Writes a value into the output as Jinja2 does, within the default limits.
 pub(crate) fn format_value(
@@ -29,13 +29,22 @@ pub(crate) fn format_value_within(
         AutoEscape::Html => true,
         _ => return escape_formatter(out, state, value),
     };
+    // What is printed into a captured block is kept in memory, and the output's own limit does not see it.
     match string_of(value) {
-        Some(text) if !html || value.is_safe() => out.write_str(text)?,
-        Some(text) => out.write_str(&escape_html(text, limits)?)?,
+        Some(text) if !html || value.is_safe() => {
+            charge(state, limits, text.len())?;
+            out.write_str(text)?;
+        }
+        Some(text) => {
+            let text = escape_html(text, limits)?;
+            charge(state, limits, text.len())?;
+            out.write_str(&text)?;
+        }
         None => {
             let mut text = Text::new(limits);
             write_str(&mut text, value)?;
             let text = text.into_string();
+            charge(state, limits, text.len())?;
             if html { out.write_str(&escape_html(&text, limits)?)? } else { out.write_str(&text)? }
         }
     }

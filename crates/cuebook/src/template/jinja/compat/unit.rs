@@ -415,3 +415,20 @@ fn a_long_chain_of_operators_still_compiles_when_it_is_rewritten() {
     let text = env.render_str(&super::differential::rewritten(&source), context! { a => "x" }).unwrap();
     assert_eq!(text, "x".repeat(283));
 }
+
+#[test]
+fn many_large_values_together_are_refused_as_one_would_be() {
+    let begin = Instant::now();
+    for template in [
+        // One step that makes many strings.
+        "{{ range(1000)|map('center', 1000)|list|length }}",
+        // Many steps that each keep one.
+        "{% set ns = namespace(x=[]) %}{% for i in range(90) %}{% set ns.x = ns.x|__cue_add(['a'|center(1000)]) %}{% endfor %}",
+        // Much that is printed into a block and not into the output.
+        "{% set big = 'a'|center(1000) %}{% set x %}{% for i in range(1000) %}{{ big }}{% endfor %}{% endset %}",
+        "{% set big = 'a'|center(1000) %}{% macro m() %}{% for i in range(1000) %}{{ big }}{% endfor %}{% endmacro %}{% set x = m() %}",
+    ] {
+        assert_refused(template, render_small(template));
+    }
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
