@@ -15,7 +15,7 @@ use super::call::{
 use super::formatting::{Operands, percent};
 use super::limits::{Text, ValueLimits, charged, check_depth};
 use super::operators::add;
-use super::ordering::{compare, fold, path, sort};
+use super::ordering::{compare, equal, fold, path, sort};
 use super::printing::{self, escape_html, float, float_repr, to_repr, to_str};
 use super::text;
 
@@ -357,7 +357,7 @@ fn groupby(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         let (key, item) = (pair.get_item_by_index(0)?, pair.get_item_by_index(1)?);
         match groups.last_mut() {
             Some((last, items))
-                if fold(last.clone(), case_sensitive) == fold(key.clone(), case_sensitive) =>
+                if equal(&fold(last.clone(), case_sensitive), &fold(key.clone(), case_sensitive))? =>
             {
                 items.push(item);
             }
@@ -914,6 +914,8 @@ fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         {
             return Err(invalid(format!("`unique` cannot compare by {}", type_name(&key))));
         }
+        // Hashing walks the whole of a value; comparing it with itself shows whether that is bearable.
+        equal(&key, &key)?;
         if seen.insert(key) {
             kept.push(item);
         }

@@ -11,7 +11,7 @@ use super::call::{
     Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name,
 };
 use super::limits::{ValueLimits, charged};
-use super::ordering::compare;
+use super::ordering::{any_equal, compare, equal};
 
 /// How many numbers Jinja2's sandbox lets a range have.
 const RANGE_ITEMS: i128 = 100_000;
@@ -265,6 +265,12 @@ fn register_tests(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_test("upper", move |state: &mut State<'_, '_>, value: Value| {
         Ok::<_, Error>(super::methods::is_upper(&text_of(state, limits, &value)?))
     });
+    for name in ["eq", "equalto", "=="] {
+        env.add_test(name, |left: Value, right: Value| equal(&left, &right));
+    }
+    for name in ["ne", "!="] {
+        env.add_test(name, |left: Value, right: Value| equal(&left, &right).map(|equal| !equal));
+    }
     type Wanted = fn(std::cmp::Ordering) -> bool;
     let comparisons: [(&[&str], Wanted); 4] = [
         (&["lt", "lessthan", "<"], std::cmp::Ordering::is_lt),
@@ -300,6 +306,7 @@ fn is_sequence(value: &Value) -> bool {
 
 pub(super) fn contains(state: &State<'_, '_>, value: &Value, container: &Value) -> Result<bool, Error> {
     refuse_undefined(state, container)?;
+    refuse_undefined(state, value)?;
     match container.kind() {
         ValueKind::Undefined => Ok(false),
         ValueKind::String => match (string_of(container), string_of(value)) {
@@ -307,14 +314,7 @@ pub(super) fn contains(state: &State<'_, '_>, value: &Value, container: &Value) 
             _ => Err(invalid(format!("a string cannot contain {}", type_name(value)))),
         },
         ValueKind::Map => Ok(container.as_object().is_some_and(|object| object.get_value(value).is_some())),
-        ValueKind::Seq | ValueKind::Iterable => {
-            for item in container.try_iter()?.checked() {
-                if item? == *value {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        }
+        ValueKind::Seq | ValueKind::Iterable => any_equal(container.try_iter()?.checked(), value),
         _ => Err(invalid(format!("{} cannot contain anything", type_name(container)))),
     }
 }

@@ -43,7 +43,7 @@ pub(crate) struct ValueTooLarge {
 }
 
 impl ValueTooLarge {
-    fn error(self) -> Error {
+    pub(super) fn error(self) -> Error {
         Error::new(ErrorKind::InvalidOperation, self.to_string()).with_source(self)
     }
 }

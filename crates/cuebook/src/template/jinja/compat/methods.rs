@@ -7,6 +7,7 @@ use super::call::{self, Call, as_safe_as, integer, invalid, items_of, string_of,
 use super::formatting::Fields;
 use super::globals::DictView;
 use super::limits::{Text, ValueLimits};
+use super::ordering::equal;
 use super::printing::{escape_html, float, is_printable};
 use super::text;
 
@@ -116,14 +117,24 @@ fn list(
             let items = items_of(state, limits, value)?;
             let call = Call::bind(state, limits, method, &["value"], given)?;
             let wanted = call.value(0)?;
-            Ok(Value::from(items.iter().filter(|item| *item == wanted).count()))
+            let mut count = 0;
+            for item in &items {
+                count += usize::from(equal(item, wanted)?);
+            }
+            Ok(Value::from(count))
         }
         "index" => {
             let items = items_of(state, limits, value)?;
             let call = Call::bind(state, limits, method, &["value", "start", "stop"], given)?;
             let wanted = call.value(0)?;
             let (start, stop) = bounds(&call, 1, items.len())?;
-            let found = (start..stop).find(|index| items[*index] == *wanted);
+            let mut found = None;
+            for (index, item) in items.iter().enumerate().take(stop).skip(start) {
+                if equal(item, wanted)? {
+                    found = Some(index);
+                    break;
+                }
+            }
             found.map(Value::from).ok_or_else(|| invalid(format!("the value is not in {}", type_name(value))))
         }
         "copy" if !value.is_tuple() => {

@@ -14,7 +14,7 @@ use super::filters::{autoescapes, whole};
 use super::formatting::{Operands, percent};
 use super::globals::contains;
 use super::limits::{Text, ValueLimits, charged};
-use super::ordering::compare;
+use super::ordering::{compare, equal};
 use super::printing::escape_html;
 
 /// Registers the operators under their names.
@@ -45,6 +45,16 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_filter("__cue_iter", |value: Value| {
         // The engine iterates over nothing where Python has an error to tell.
         if value.is_none() { Err(invalid("`None` cannot be iterated over")) } else { Ok(value) }
+    });
+    env.add_filter("__cue_eq", |state: &mut State<'_, '_>, left: Value, right: Value| {
+        refuse_undefined(state, &left)?;
+        refuse_undefined(state, &right)?;
+        equal(&left, &right)
+    });
+    env.add_filter("__cue_ne", |state: &mut State<'_, '_>, left: Value, right: Value| {
+        refuse_undefined(state, &left)?;
+        refuse_undefined(state, &right)?;
+        equal(&left, &right).map(|equal| !equal)
     });
     env.add_filter("__cue_lt", |left: Value, right: Value| {
         compare(&left, &right).map(std::cmp::Ordering::is_lt)

@@ -6,7 +6,65 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
 
 use super::call::{integer, invalid, number, string_of, type_name};
-use super::limits::check_depth;
+use super::limits::{ValueTooLarge, check_depth};
+
+/// How many values one comparison may look at. Lists that hold each other several times are compared as often, so that
+/// forty small ones could keep a comparison busy for years.
+const COMPARED: usize = 100_000;
+
+/// Whether two values are equal.
+pub(super) fn equal(left: &Value, right: &Value) -> Result<bool, Error> {
+    equal_at(left, right, 0, &mut COMPARED.clone())
+}
+
+fn equal_at(left: &Value, right: &Value, depth: usize, left_over: &mut usize) -> Result<bool, Error> {
+    check_depth(depth)?;
+    *left_over = left_over
+        .checked_sub(1)
+        .ok_or_else(|| ValueTooLarge { what: "values in one comparison", limit: COMPARED }.error())?;
+    let listed = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
+    if listed(left) && listed(right) {
+        if left.is_tuple() != right.is_tuple() || left.len() != right.len() {
+            return Ok(false);
+        }
+        let (mut lefts, mut rights) = (left.try_iter()?.checked(), right.try_iter()?.checked());
+        loop {
+            match (lefts.next().transpose()?, rights.next().transpose()?) {
+                (None, None) => return Ok(true),
+                (Some(left), Some(right)) if equal_at(&left, &right, depth + 1, left_over)? => {}
+                _ => return Ok(false),
+            }
+        }
+    }
+    if let (ValueKind::Map, ValueKind::Map, Some(lefts), Some(rights)) =
+        (left.kind(), right.kind(), left.as_object(), right.as_object())
+    {
+        if left.len() != right.len() {
+            return Ok(false);
+        }
+        for (key, left) in lefts.try_iter_pairs().into_iter().flatten() {
+            match rights.get_value(&key) {
+                Some(right) if equal_at(&left, &right, depth + 1, left_over)? => {}
+                _ => return Ok(false),
+            }
+        }
+        return Ok(true);
+    }
+    Ok(left == right)
+}
+
+/// Whether one of the items equals a value.
+pub(super) fn any_equal(
+    items: impl IntoIterator<Item = Result<Value, Error>>,
+    wanted: &Value,
+) -> Result<bool, Error> {
+    for item in items {
+        if equal(&item?, wanted)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
 
 /// Compares two values.
 pub(super) fn compare(left: &Value, right: &Value) -> Result<Ordering, Error> {
@@ -32,7 +90,7 @@ fn compare_at(left: &Value, right: &Value, depth: usize) -> Result<Ordering, Err
                 (None, None) => return Ok(Ordering::Equal),
                 (None, Some(_)) => return Ok(Ordering::Less),
                 (Some(_), None) => return Ok(Ordering::Greater),
-                (Some(left), Some(right)) if left == right => {}
+                (Some(left), Some(right)) if equal(&left, &right)? => {}
                 (Some(left), Some(right)) => return compare_at(&left, &right, depth + 1),
             }
         }

@@ -1,7 +1,7 @@
 //! Which operators of a template must be written as filters so that they mean what Python means, and so that what they
 //! make stays within its limits.
 //!
-//! The engine evaluates `~`, `+`, `*`, `%`, `<`, `in` and slices itself, some of them while it compiles. None of that can
+//! The engine evaluates `~`, `+`, `*`, `%`, `==`, `<`, `in` and slices itself, some of them while it compiles. None of that can
 //! be replaced from outside, so [`operator_edits`] says where a source would have to read `((a)|__cue_concat(b))` instead
 //! of `a ~ b`. It changes nothing by itself: whoever compiles the source applies the edits and keeps account of offsets.
 
@@ -376,6 +376,8 @@ impl Editor {
 /// The filter that an operator is written as. A number literal in a sum or before `%` shows that nothing can grow.
 fn filter_for(operator: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<&'static str> {
     let is_number = |expr: &Expr<'_>| matches!(expr, Expr::Const(constant) if constant.value.is_number());
+    // Comparing with a literal takes no longer than the literal is long.
+    let is_literal = |expr: &Expr<'_>| matches!(expr, Expr::Const(_));
     Some(match operator {
         BinOpKind::Concat => "__cue_concat",
         BinOpKind::Add if is_number(left) || is_number(right) => return None,
@@ -383,6 +385,9 @@ fn filter_for(operator: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<
         BinOpKind::Mul => "__cue_mul",
         BinOpKind::Rem if is_number(left) => return None,
         BinOpKind::Rem => "__cue_mod",
+        BinOpKind::Eq | BinOpKind::Ne if is_literal(left) || is_literal(right) => return None,
+        BinOpKind::Eq => "__cue_eq",
+        BinOpKind::Ne => "__cue_ne",
         BinOpKind::Lt => "__cue_lt",
         BinOpKind::Lte => "__cue_le",
         BinOpKind::Gt => "__cue_gt",

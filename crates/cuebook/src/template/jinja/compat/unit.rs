@@ -359,7 +359,7 @@ fn operators_are_rewritten_where_they_stand_and_nothing_else_is() {
     for (source, wanted) in [
         ("a ~ b {{ a ~ b }}", "a ~ b {{ ((a )|__cue_concat( b)) }}"),
         ("{{ (a)+b|f(1) }}", "{{ (((a))|__cue_add(b|f(1))) }}"),
-        ("{{ n + 1 }}{{ 7 % n }}{{ a == b }}", "{{ n + 1 }}{{ 7 % n }}{{ a == b }}"),
+        ("{{ n + 1 }}{{ 7 % n }}{{ a == 1 }}", "{{ n + 1 }}{{ 7 % n }}{{ a == 1 }}"),
         ("{{ a ~ b + c }}", "{{ ((a )|__cue_concat( b) |__cue_add( c)) }}"),
         ("{{ (a ~ b) ~ c }}", "{{ (((((a )|__cue_concat( b))) )|__cue_concat( c)) }}"),
         ("{{ a not in b }}", "{{ (not (a )|__cue_in( b)) }}"),
@@ -431,4 +431,24 @@ fn many_large_values_together_are_refused_as_one_would_be() {
         assert_refused(template, render_small(template));
     }
     assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn comparing_lists_that_hold_themselves_twice_and_again_is_refused() {
+    let twins = "{% set ns = namespace(x=[1], y=[1]) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}\
+                 {% set ns.y = [ns.y, ns.y] %}{% endfor %}";
+    for compared in [
+        "{{ ns.x|__cue_eq(ns.y) }}",
+        "{{ ns.x is eq ns.y }}",
+        "{{ ns.x|__cue_in([ns.y]) }}",
+        "{{ [ns.x].index(ns.y) }}",
+        "{{ [ns.x].count(ns.y) }}",
+        "{{ [ns.x, ns.y]|sort }}",
+        "{{ ns.x|__cue_lt(ns.y) }}",
+    ] {
+        let template = format!("{twins}{compared}");
+        assert_refused(&template, render(&template));
+    }
+    let small = "{{ [1, [2]]|__cue_eq([1, [2]]) }} {{ {'a': 1}|__cue_ne({'a': 2}) }} {{ xs|__cue_eq(none) }}";
+    assert_eq!(render(small).unwrap(), "True True False");
 }
