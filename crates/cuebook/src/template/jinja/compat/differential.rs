@@ -108,7 +108,10 @@ fn templates_render_as_jinja2_renders_them() {
         Ok(python) => python,
         Err(why) => {
             assert!(std::env::var("CI").as_deref() != Ok("true"), "Jinja2 is needed where CI=true: {why}");
-            println!("skipped: {} cases were not compared with Jinja2 {VERSION}: {why}", cases.len());
+            say(format_args!(
+                "skipped: {} cases were not compared with Jinja2 {VERSION}: {why}",
+                cases.len()
+            ));
             return;
         }
     };
@@ -134,12 +137,17 @@ fn templates_render_as_jinja2_renders_them() {
             failures.push(format!("{name}: is listed as a difference and is no case"));
         }
     }
-    println!(
+    say(format_args!(
         "{} cases compared with Jinja2 {VERSION}, {} of them known differences",
         cases.len(),
         KNOWN_DIFFERENCES.len()
-    );
+    ));
     assert!(failures.is_empty(), "{} of {} cases:\n\n{}", failures.len(), cases.len(), failures.join("\n\n"));
+}
+
+/// Says something that is seen even when the test passes, which what is merely printed is not.
+fn say(what: std::fmt::Arguments<'_>) {
+    let _ = writeln!(std::io::stderr(), "{what}");
 }
 
 fn read_cases() -> Vec<Case> {

@@ -248,7 +248,10 @@ fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 fn last(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    Ok(call.items(0)?.pop().unwrap_or_default())
+    match string_of(call.value(0)?) {
+        Some(text) => Ok(text.chars().next_back().map(Value::from).unwrap_or_default()),
+        None => Ok(call.items(0)?.pop().unwrap_or_default()),
+    }
 }
 
 fn parse_float(text: &str) -> Option<f64> {
@@ -998,6 +1001,8 @@ fn wordwrap(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         if index > 0 {
             out.push_str(end)?;
         }
+        // Each word is held by itself while a line is broken.
+        call.limits.check_items(line.len())?;
         let wrapped = text::wrap(line, width, call.flag(2, true), call.flag(4, true));
         out.push_str(&text::join(wrapped.iter().map(String::as_str), end, call.limits)?)?;
     }

@@ -99,7 +99,8 @@ impl Object for Range {
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
         let index = key.as_usize().filter(|index| *index < self.length)?;
-        i64::try_from(index).ok().map(|index| Value::from(self.start + index * self.step))
+        let number = i128::from(self.start) + index as i128 * i128::from(self.step);
+        i64::try_from(number).ok().map(Value::from)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -102,7 +102,7 @@ pub(super) fn charged(state: &mut State<'_, '_>, limits: ValueLimits, value: Val
         _ => 0,
     };
     charge(state, limits, bytes)?;
-    Ok(value)
+    cap(value, limits)
 }
 
 /// Refuses to walk into a value that is nested too deeply.

@@ -360,7 +360,9 @@ fn string(
         }
         "split" | "rsplit" => split(&call, text, method == "rsplit"),
         "splitlines" => {
-            Ok(text::split_lines(text, call.flag(0, false)).into_iter().map(Value::from).collect())
+            let lines = text::split_lines(text, call.flag(0, false));
+            limits.check_items(lines.len())?;
+            Ok(lines.into_iter().map(Value::from).collect())
         }
         "format_map" => {
             let mapping = call.value(0)?;

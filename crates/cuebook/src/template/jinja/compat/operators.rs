@@ -207,9 +207,10 @@ fn slice(
     if !matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable) {
         return Err(invalid(format!("{} cannot be sliced", type_name(value))));
     }
-    let items =
-        items_of(state, ValueLimits { items: limits.items.max(limits.string_bytes), ..limits }, value)?;
-    let length = items.len() as i128;
+    // The characters of a long text are not made values of their own: that would take thirty times its room.
+    let characters: Vec<char> = string_of(value).map(|text| text.chars().collect()).unwrap_or_default();
+    let items = if string_of(value).is_some() { Vec::new() } else { items_of(state, limits, value)? };
+    let length = (items.len() + characters.len()) as i128;
     let place = |bound: Option<i128>, default: i128, least: i128, most: i128| match bound {
         None => default,
         Some(place) if place < 0 => (place + length).clamp(least, most),
@@ -220,19 +221,16 @@ fn slice(
     } else {
         (place(bound(0)?, length - 1, -1, length - 1), place(bound(1)?, -1, -1, length - 1))
     };
-    let mut taken = Vec::new();
+    let mut places = Vec::new();
     let mut at = start;
     while if step > 0 { at < stop } else { at > stop } {
-        // The place lies within the items by how both ends were clamped.
-        taken.extend(usize::try_from(at).ok().and_then(|at| items.get(at)).cloned());
+        places.extend(usize::try_from(at));
         at = at.saturating_add(step);
     }
-    Ok(match value.kind() {
-        ValueKind::String => {
-            let text: String = taken.iter().filter_map(|item| item.as_str()).collect();
-            as_safe_as(value, text)
-        }
-        _ if value.is_tuple() => Value::from(Tuple::from(taken)),
-        _ => Value::from(taken),
-    })
+    if string_of(value).is_some() {
+        let text: String = places.iter().filter_map(|at| characters.get(*at)).collect();
+        return Ok(as_safe_as(value, text));
+    }
+    let taken: Vec<Value> = places.iter().filter_map(|at| items.get(*at)).cloned().collect();
+    Ok(if value.is_tuple() { Value::from(Tuple::from(taken)) } else { Value::from(taken) })
 }

@@ -170,6 +170,13 @@ fn cap_lets_small_values_pass_and_says_what_was_too_large() {
 }
 
 #[test]
+fn long_texts_are_cut_and_looked_into_without_making_a_value_of_each_character() {
+    let template =
+        "{% set s = 'ab'|__cue_mul(1500000) %}{{ s|last }}{{ s|first }}{{ s|__cue_slice(-2) }}{{ s|length }}";
+    assert_eq!(render(template).unwrap(), "baab3000000");
+}
+
+#[test]
 fn small_uses_of_everything_that_is_limited_still_work() {
     assert_eq!(
         render_small("{{ '%5d'|format(1) }}{{ 'a'|center(3) }}{{ s|replace('a', 'b') }}").unwrap(),
@@ -333,6 +340,7 @@ fn hostile_arguments_are_errors_and_never_panics() {
         "{{ 'a'|center(-5) }}{{ 'a'.zfill(-5) }}{{ 'a'|truncate(3, true, '...') }}",
         "{{ '語'|truncate(0, true, '', 0) }}{{ '日本語'|wordwrap(1) }}",
         "{{ range(9223372036854775807, -9223372036854775807, -9223372036854775807)|list }}",
+        "{{ range(-9000000000000000000, 9000000000000000000, 6000000000000000000)|list }}",
         "{{ '{'.format() }}",
         "{{ '{0[}'.format(1) }}",
         "{{ '{:'.format(1) }}",
