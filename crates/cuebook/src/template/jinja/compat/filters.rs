@@ -235,7 +235,8 @@ fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             break;
         }
     }
-    Ok(Value::from(format!("{shown:.1} {prefix}{unit}")))
+    let shown = if shown.is_finite() { format!("{shown:.1}") } else { float_repr(shown) };
+    Ok(Value::from(format!("{shown} {prefix}{unit}")))
 }
 
 fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {

@@ -64,6 +64,14 @@ impl Spec {
             spec.precision = Some(precision.ok_or_else(|| invalid("a format has a point and no precision"))?);
         }
         spec.letter = characters.get(at).copied();
+        let grouped = match (spec.grouping, spec.letter) {
+            (None, _) | (Some(_), None | Some('d' | 'e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%')) => true,
+            (Some(separator), Some('b' | 'o' | 'x' | 'X')) => separator == '_',
+            _ => false,
+        };
+        if !grouped {
+            return Err(invalid(format!("`{text}` groups what has no groups")));
+        }
         if characters.len() > at + 1 {
             return Err(invalid(format!("`{text}` is not a format")));
         }
@@ -192,11 +200,14 @@ fn float_digits(number: f64, spec: &Spec) -> Result<String, Error> {
     let text = if number.is_finite() {
         let precision = spec.precision.unwrap_or(6);
         match letter.map(|letter| letter.to_ascii_lowercase()) {
+            // With `#` there is always a point.
+            Some('f') if spec.alternate && precision == 0 => format!("{}.", fixed(number, 0)),
             Some('f') => fixed(number, precision),
             Some('%') => format!("{}%", fixed(number * 100.0, precision)),
             Some('e') => {
                 let (mantissa, exponent) = exponential(number, precision);
-                format!("{mantissa}e{}", signed_exponent(&exponent.to_string()))
+                let point = if spec.alternate && precision == 0 { "." } else { "" };
+                format!("{mantissa}{point}e{}", signed_exponent(&exponent.to_string()))
             }
             Some('g' | 'n') => general(number, precision, spec.alternate),
             None => match spec.precision {
@@ -247,6 +258,9 @@ fn format_field(value: &Value, spec: &str, limits: ValueLimits) -> Result<String
     }
     if let Some(number) = integer(value) {
         if spec.letter == Some('c') {
+            if spec.precision.is_some() || spec.sign.is_some() {
+                return Err(invalid("the format of a character has neither sign nor precision"));
+            }
             return spec.pad(&character_of(number)?, '<', limits);
         }
         if !matches!(spec.letter, Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%')) {

@@ -56,6 +56,9 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
         refuse_undefined(state, &right)?;
         equal(&left, &right).map(|equal| !equal)
     });
+    env.add_filter("__cue_chain", |state: &mut State<'_, '_>, first: Value, rest: Rest<Value>| {
+        chain(state, first, &rest)
+    });
     env.add_filter("__cue_lt", |left: Value, right: Value| {
         compare(&left, &right).map(std::cmp::Ordering::is_lt)
     });
@@ -181,6 +184,33 @@ fn modulo(state: &State<'_, '_>, limits: ValueLimits, left: &Value, right: &Valu
         }
         _ => Err(unsupported("%", left, right)),
     }
+}
+
+/// `a < b <= c`: operators by name, each with what stands at its right. What comes behind a comparison that fails is not
+/// compared.
+fn chain(state: &State<'_, '_>, first: Value, rest: &[Value]) -> Result<bool, Error> {
+    let mut left = first;
+    for pair in rest.chunks(2) {
+        let [operator, right] = pair else { return Err(Error::from(ErrorKind::MissingArgument)) };
+        refuse_undefined(state, &left)?;
+        refuse_undefined(state, right)?;
+        let holds = match operator.as_str() {
+            Some("==") => equal(&left, right)?,
+            Some("!=") => !equal(&left, right)?,
+            Some("<") => compare(&left, right)?.is_lt(),
+            Some("<=") => compare(&left, right)?.is_le(),
+            Some(">") => compare(&left, right)?.is_gt(),
+            Some(">=") => compare(&left, right)?.is_ge(),
+            Some("in") => contains(state, &left, right)?,
+            Some("not in") => !contains(state, &left, right)?,
+            _ => return Err(invalid("there is no such comparison")),
+        };
+        if !holds {
+            return Ok(false);
+        }
+        left = right.clone();
+    }
+    Ok(true)
 }
 
 /// `a[start:stop:step]`.

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Expr, Stmt};
+use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Compare, CompareOpKind, Expr, Stmt};
 use minijinja::machinery::{Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
@@ -282,7 +282,10 @@ impl Editor {
                 }
                 self.expression(&binary.right);
             }
-            Expr::Compare(compare) => self.expressions(compare.ops.iter().map(|op| &op.expr)),
+            Expr::Compare(compare) => {
+                self.chained(compare, leftmost, compare.span().end_offset as usize);
+                self.expressions(compare.ops.iter().map(|op| &op.expr));
+            }
             Expr::IfExpr(choice) => {
                 self.expression(&choice.test_expr);
                 self.expressions(choice.false_expr.iter());
@@ -326,6 +329,37 @@ impl Editor {
         self.edit(operator, format!("{}|{name}(", if continues { "" } else { ")" }));
         self.edit(end..end, if continued { ")" } else { "))" });
         continues
+    }
+
+    /// Writes `a < b < c` as `((a)|__cue_chain('<', b, '<', c))`.
+    fn chained(&mut self, compare: &Compare<'_>, leftmost: usize, end: usize) {
+        let before = std::iter::once(&compare.expr).chain(compare.ops.iter().map(|op| &op.expr));
+        let mut edits = Vec::new();
+        for (place, (left, op)) in before.zip(&compare.ops).enumerate() {
+            let Some(index) = self.token_behind(left) else { return };
+            let mut operator = self.tokens[index].range.clone();
+            if place == 0 {
+                let begin = self.begin(leftmost, index);
+                edits.push(Edit { range: begin..begin, text: "((".to_owned() });
+            }
+            let name = match op.op {
+                CompareOpKind::Eq => "==",
+                CompareOpKind::Ne => "!=",
+                CompareOpKind::Lt => "<",
+                CompareOpKind::Lte => "<=",
+                CompareOpKind::Gt => ">",
+                CompareOpKind::Gte => ">=",
+                CompareOpKind::In => "in",
+                CompareOpKind::NotIn => {
+                    operator.end = self.tokens.get(index + 1).map_or(operator.end, |token| token.range.end);
+                    "not in"
+                }
+            };
+            let opens = if place == 0 { ")|__cue_chain(" } else { ", " };
+            edits.push(Edit { range: operator, text: format!("{opens}'{name}', ") });
+        }
+        self.edits.extend(edits);
+        self.edit(end..end, "))");
     }
 
     fn slice(&mut self, value: &Expr<'_>, leftmost: usize) {

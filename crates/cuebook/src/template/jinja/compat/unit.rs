@@ -370,6 +370,7 @@ fn operators_are_rewritten_where_they_stand_and_nothing_else_is() {
         ("{{ n + 1 }}{{ 7 % n }}{{ a == 1 }}", "{{ n + 1 }}{{ 7 % n }}{{ a == 1 }}"),
         ("{{ a ~ b + c }}", "{{ ((a )|__cue_concat( b) |__cue_add( c)) }}"),
         ("{{ (a ~ b) ~ c }}", "{{ (((((a )|__cue_concat( b))) )|__cue_concat( c)) }}"),
+        ("{{ a < b not in c }}", "{{ ((a )|__cue_chain('<',  b , 'not in',  c)) }}"),
         ("{{ a not in b }}", "{{ (not (a )|__cue_in( b)) }}"),
         ("{{ x.y[1:][::2] }}", "{{ ((x.y|__cue_slice(1, none))|__cue_slice(none, none, 2)) }}"),
         (
