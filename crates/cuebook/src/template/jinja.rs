@@ -6,6 +6,8 @@
 //! reach nothing but its scope and what its [`Loader`] gives it.
 
 pub(crate) mod compat;
+#[cfg(test)]
+mod differential;
 mod errors;
 mod instrument;
 pub mod names;
@@ -221,8 +223,10 @@ impl Program {
             if index.contains_key(source.name()) {
                 continue;
             }
+            refuse_long_chains(&source, syntax)?;
             let found = Names::of(source.text(), source.name(), syntax)
                 .map_err(|error| errors::syntax(&source, &error, None))?;
+            refuse_many_assignments(&source, &found)?;
             for reference in &found.references {
                 let Some(candidates) = &reference.names else { continue };
                 let mut hit = false;
@@ -254,6 +258,7 @@ impl Program {
         if let Some(error) = missing {
             return Err(error);
         }
+        environment.set_fuel(Some(bounded_fuel(settings.fuel, &names)));
         let program = Program {
             extents: Vec::new(),
             environment,
@@ -484,8 +489,8 @@ impl Program {
                     continue;
                 }
                 let similar = match callable.kind {
-                    CallableKind::Filter => nearest(name, compat::FILTERS.iter().copied()),
-                    CallableKind::Test => nearest(name, compat::TESTS.iter().copied()),
+                    CallableKind::Filter => nearest(name, compat::filter_names()),
+                    CallableKind::Test => nearest(name, compat::TEST_NAMES.iter().copied()),
                     CallableKind::Function => nearest(name, globals.iter().copied()),
                 };
                 found.push(
@@ -501,7 +506,9 @@ impl Program {
 
 /// Reads a template that stands alone, without what it names.
 pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
-    Names::of(source.text(), source.name(), &settings.syntax()?)
+    let syntax = settings.syntax()?;
+    refuse_long_chains(source, &syntax)?;
+    Names::of(source.text(), source.name(), &syntax)
         .map(|_| ())
         .map_err(|error| errors::syntax(source, &error, None))
 }
@@ -524,6 +531,49 @@ fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'stati
     let limits = compat::ValueLimits { string_bytes: settings.string_bytes, items: settings.items };
     compat::configure(&mut environment, limits);
     environment
+}
+
+/// The engine compiles a chain of operators, filters or branches by calling itself for each part: a long one would end the
+/// process.
+fn refuse_long_chains(source: &Arc<Source>, syntax: &SyntaxConfig) -> Result<()> {
+    let Some(range) = compat::too_long_chain(source.text(), syntax.clone()) else { return Ok(()) };
+    let diagnostic =
+        Diagnostic::new(Code::TooDeep, "too many operators, filters or branches depend on each other here")
+            .at(source.place(range))
+            .hint("break it up with `{% set %}`, or use a loop");
+    Err(Error::new(ErrorKind::Limit, diagnostic))
+}
+
+/// Values that are put into each other by assignment, one after the other, end the process when they are freed; see
+/// [`compat`] for the same inside loops.
+const MOST_ASSIGNMENTS: usize = 3_000;
+
+fn refuse_many_assignments(source: &Arc<Source>, names: &Names) -> Result<()> {
+    if names.assignments <= MOST_ASSIGNMENTS {
+        return Ok(());
+    }
+    let message = format!(
+        "the template has {} `set` statements, and {MOST_ASSIGNMENTS} are allowed",
+        names.assignments
+    );
+    let diagnostic =
+        Diagnostic::new(Code::TooDeep, message).file(source.name()).hint("use a loop, or pass the values in");
+    Err(Error::new(ErrorKind::Limit, diagnostic))
+}
+
+/// The least fuel that a template gets, however much text it captures.
+const LEAST_FUEL: u64 = 100_000;
+/// How many bytes of literal text a render may copy into captured values, about.
+const MOST_CAPTURED: u64 = 16 << 30;
+
+/// Literal text inside `{% set %}…{% endset %}`, macros and the like is copied by a single instruction however long it is,
+/// and no limit on values or output sees it. Where a template captures, the fuel is bounded by its longest literal.
+fn bounded_fuel(fuel: u64, names: &[Names]) -> u64 {
+    if names.iter().all(|names| !names.captures) {
+        return fuel;
+    }
+    let longest = names.iter().map(|names| names.longest_literal as u64).max().unwrap_or(0).max(1);
+    fuel.min((MOST_CAPTURED / longest).max(LEAST_FUEL))
 }
 
 fn unit(source: &Arc<Source>, names: &Names, syntax: &SyntaxConfig) -> Result<(Unit, String)> {

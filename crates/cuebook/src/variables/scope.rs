@@ -1,8 +1,9 @@
 //! All values for one render.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 use serde_json::Value as Json;
@@ -15,14 +16,14 @@ use crate::prompt::{Need, Prompt};
 /// The values that a prompt itself brings: its defaults and those of `defaults.json`. Made once per prompt.
 #[derive(Debug, Default)]
 pub(crate) struct Declared {
-    defaults: HashMap<String, (Layer, Value)>,
+    defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
 }
 
 impl Declared {
     pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables) -> Declared {
-        let mut defaults: HashMap<String, (Layer, Value)> = library_defaults
+        let mut defaults: HashMap<String, (Layer, Value), RandomState> = library_defaults
             .names()
             .filter_map(|name| {
                 Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone())))
@@ -49,7 +50,9 @@ pub struct Scope {
     caller: Variables,
     context: Arc<Context>,
     provided: Variables,
-    system: Arc<System>,
+    clock: Arc<dyn Clock>,
+    /// Made when somebody first asks for it: most renders do not.
+    system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
 }
 
@@ -61,8 +64,11 @@ impl Scope {
         provided: Variables,
         clock: Arc<dyn Clock>,
     ) -> Arc<Scope> {
-        let system = Arc::new(System::new(context.clone(), clock));
-        Arc::new(Scope { caller, context, provided, system, declared })
+        Arc::new(Scope { caller, context, provided, clock, system: OnceLock::new(), declared })
+    }
+
+    fn system(&self) -> &Arc<System> {
+        self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.clock.clone())))
     }
 
     /// The value of a name and the layer that supplies it.
@@ -77,10 +83,10 @@ impl Scope {
             return Some((Layer::Provider, value.clone()));
         }
         if name == "system" {
-            return Some((Layer::System, Value::from_dyn_object(self.system.clone())));
+            return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
-            && let Some(value) = self.system.get(name)
+            && let Some(value) = self.system().get(name)
         {
             return Some((Layer::System, value));
         }
@@ -122,7 +128,11 @@ impl Scope {
 
 impl Object for Scope {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.find(key.as_str()?).map(|(_, value)| value)
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.find(key).map(|(_, value)| value)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -23,7 +24,7 @@ use crate::source::Source;
 /// assert_eq!(variables.len(), 2);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Variables(Arc<IndexMap<String, Value>>);
+pub struct Variables(Arc<IndexMap<String, Value, RandomState>>);
 
 impl Variables {
     /// No values.

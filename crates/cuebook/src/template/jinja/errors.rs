@@ -193,8 +193,8 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
             let name = quoted_name(&detail);
             let similar = match (kind, &name) {
-                (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::FILTERS.iter().copied()),
-                (Jinja::UnknownTest, Some(name)) => nearest(name, compat::TESTS.iter().copied()),
+                (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::filter_names()),
+                (Jinja::UnknownTest, Some(name)) => nearest(name, compat::TEST_NAMES.iter().copied()),
                 _ => Vec::new(),
             };
             let diagnostic = Diagnostic::new(Code::UnknownFilter, detail).hint_opt(did_you_mean(&similar));

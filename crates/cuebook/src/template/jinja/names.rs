@@ -25,6 +25,12 @@ pub struct Names {
     pub callables: Vec<Callable>,
     /// For each place that emits a value, in order: the paths of the variables that can show there.
     pub emissions: Vec<Vec<String>>,
+    /// How many `set` statements it has.
+    pub assignments: usize,
+    /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks.
+    pub captures: bool,
+    /// The bytes of its longest run of literal text.
+    pub longest_literal: usize,
 }
 
 /// A read of a variable from outside the template.
@@ -184,7 +190,10 @@ impl Walk<'_> {
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
         match statement {
             Stmt::Template(template) => self.body(&template.children),
-            Stmt::EmitRaw(_) => Paths::new(),
+            Stmt::EmitRaw(raw) => {
+                self.names.longest_literal = self.names.longest_literal.max(raw.raw.len());
+                Paths::new()
+            }
             Stmt::EmitExpr(emit) => {
                 let paths = self.expression(&emit.expr);
                 self.emissions.push((emit.span().start_offset as usize, paths.clone()));
@@ -218,11 +227,13 @@ impl Walk<'_> {
                 walk.body(&with.body)
             }),
             Stmt::Set(set) => {
+                self.names.assignments += 1;
                 let paths = self.expression(&set.expr);
                 self.bind(&set.target, &paths);
                 Paths::new()
             }
             Stmt::SetBlock(set) => {
+                self.names.captures = true;
                 let mut paths = self.scoped(|walk| walk.body(&set.body));
                 if let Some(filter) = &set.filter {
                     paths.extend(self.expression(filter));
@@ -235,6 +246,7 @@ impl Walk<'_> {
                 self.body(&escape.body)
             }
             Stmt::FilterBlock(filter) => {
+                self.names.captures = true;
                 let mut paths = self.scoped(|walk| walk.body(&filter.body));
                 paths.extend(self.expression(&filter.filter));
                 self.emissions.push((filter.span().start_offset as usize, paths.clone()));
@@ -273,11 +285,13 @@ impl Walk<'_> {
                 Paths::new()
             }
             Stmt::Macro(declared) => {
+                self.names.captures = true;
                 let paths = self.declaration(declared);
                 self.bind_name(declared.name, paths);
                 Paths::new()
             }
             Stmt::CallBlock(call) => {
+                self.names.captures = true;
                 let mut paths = self.declaration(&call.macro_decl);
                 paths.extend(self.call(&call.call));
                 self.emissions.push((call.span().start_offset as usize, paths.clone()));
