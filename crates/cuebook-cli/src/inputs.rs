@@ -5,6 +5,7 @@ use std::path::Path;
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
+use cuebook::source::Source;
 use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
 use serde_json::Value as Json;
 
@@ -77,10 +78,12 @@ fn parse(argument: &str) -> Result<(String, Json)> {
     if !json {
         return Ok((name.to_owned(), Json::String(value.to_owned())));
     }
-    let value = serde_json::from_str(value).map_err(|error| {
+    // What does not even begin like JSON was meant as text; what does has a mistake, which is shown.
+    if serde_json::from_str::<Json>(value).is_err() && !value.trim_start().starts_with(['{', '[', '"']) {
         let hint = format!("text is passed with `=` alone: --var {name}={value}");
-        bad_input(format!("the value of --var {name} is not valid JSON: {error}"), hint)
-    })?;
+        return Err(bad_input(format!("the value of --var {name} is not valid JSON: {value}"), hint));
+    }
+    let value = Variables::read_value(&Source::new(format!("--var {name}"), value))?;
     Ok((name.to_owned(), value))
 }
 

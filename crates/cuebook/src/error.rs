@@ -174,8 +174,9 @@ pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Ve
         .filter_map(|name| {
             let lower = name.to_lowercase();
             let score = strsim::jaro_winkler(&wanted_lower, &lower);
-            let contained =
-                wanted.len() >= 3 && (lower.contains(&wanted_lower) || wanted_lower.contains(&lower));
+            // A name of one or two letters is part of nearly everything.
+            let part_of = |part: &str, whole: &str| part.len() >= 3 && whole.contains(part);
+            let contained = part_of(&wanted_lower, &lower) || part_of(&lower, &wanted_lower);
             (score >= 0.8 || contained).then_some((score, name))
         })
         .collect();
@@ -204,6 +205,7 @@ mod tests {
         assert_eq!(nearest("general_sytem", names), ["general_system"]);
         assert_eq!(nearest("system", names), ["coding_system", "general_system"]);
         assert!(nearest("zebra", names).is_empty());
+        assert_eq!(nearest("uper", ["e", "d", "upper"]), ["upper"]);
     }
 
     #[test]

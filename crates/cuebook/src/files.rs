@@ -177,6 +177,9 @@ pub fn write_error(name: &str, error: &io::Error) -> Error {
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
             Some("make the folder writable, or choose another project with --root".to_owned())
         }
+        io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
+            Some("a file stands where a folder is needed: move it away".to_owned())
+        }
         io::ErrorKind::StorageFull => {
             Some("make room on the disk and try again; nothing was changed".to_owned())
         }

@@ -60,6 +60,11 @@ impl Document {
         &self.value
     }
 
+    /// What the file holds, for whoever needs nothing else of it.
+    pub(crate) fn into_value(self) -> Value {
+        self.value
+    }
+
     /// What the file holds, if that is an object; every file of ours is one.
     pub(crate) fn object(&self) -> Result<&Map<String, Value>> {
         match &self.value {
@@ -193,12 +198,12 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
 }
 
 /// The place that an error of `serde_json` speaks of.
-pub(crate) fn error_place(source: &Arc<Source>, error: &serde_json::Error) -> Place {
+fn error_place(source: &Arc<Source>, error: &serde_json::Error) -> Place {
     source.place(range_of(source.text(), error.line(), error.column()))
 }
 
 /// What an error of `serde_json` says, without the line and column: those are the place's.
-pub(crate) fn error_message(error: &serde_json::Error) -> String {
+fn error_message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     message.strip_suffix(&position).unwrap_or(&message).to_owned()

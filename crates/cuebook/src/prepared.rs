@@ -48,7 +48,13 @@ impl Prepared {
         clock: Arc<dyn Clock>,
     ) -> Result<Prepared> {
         let defaults = library.defaults()?;
-        let read = dialect::template::read(&found.id, &found.candidate, &loader, &defaults)?;
+        let read = dialect::template::read(
+            &found.id,
+            &found.candidate,
+            &loader,
+            &defaults,
+            &config.prompt_limits(),
+        )?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
         let template =
@@ -289,7 +295,7 @@ fn inherit(
                     .hint("remove one of the `extends`");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
-        let read = dialect::template::read(&found.id, &found.candidate, loader, defaults)?;
+        let read = dialect::template::read(&found.id, &found.candidate, loader, defaults, &prompt.limits)?;
         // What is odd about a parent's files is reported where the parent is checked, not here.
         for variable in read.prompt.variables {
             if prompt.variable(&variable.name).is_none() {

@@ -15,8 +15,8 @@ pub struct Source {
     name: String,
     text: String,
     file: OffsetMap,
-    /// The line of the file on which the text begins; more than 1 for a text inside another file.
-    first_line: usize,
+    /// The source that the text is a part of, and where it begins there.
+    outer: Option<(Arc<Source>, usize)>,
     byte_order_mark: bool,
     carriage_returns: bool,
 }
@@ -30,19 +30,19 @@ impl Source {
         let carriage_returns = raw.contains('\r');
         let (text, file) =
             if byte_order_mark || carriage_returns { normalise(&raw) } else { (raw, OffsetMap::default()) };
-        Arc::new(Source { name: name.into(), text, file, first_line: 1, byte_order_mark, carriage_returns })
+        Arc::new(Source { name: name.into(), text, file, outer: None, byte_order_mark, carriage_returns })
     }
 
     /// A text that stands inside another source as it is, such as a template in a Python string: its places are places
-    /// of the outer file. Columns on its first line count from the beginning of the text.
-    pub fn inside(outer: &Source, range: Range<usize>) -> Arc<Source> {
+    /// of the outer source.
+    pub fn inside(outer: &Arc<Source>, range: Range<usize>) -> Arc<Source> {
         let mut file = OffsetMap::default();
         file.skip(0, outer.file_range(range.clone()).start);
         Arc::new(Source {
             name: outer.name.clone(),
             text: outer.text[range.clone()].to_owned(),
             file,
-            first_line: outer.line_column(range.start).0,
+            outer: Some((outer.clone(), range.start)),
             byte_order_mark: false,
             carriage_returns: false,
         })
@@ -75,20 +75,21 @@ impl Source {
 
     /// Line and column of an offset into the text, both from 1; the column counts characters.
     pub fn line_column(&self, offset: usize) -> (usize, usize) {
+        if let Some((outer, start)) = &self.outer {
+            return outer.line_column(start + offset.min(self.text.len()));
+        }
         let before = &self.text[..floor_char_boundary(&self.text, offset)];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + self.first_line, before[line_start..].chars().count() + 1)
-    }
-
-    /// The line of the file on which the text begins.
-    pub fn first_line(&self) -> usize {
-        self.first_line
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
     }
 
     /// A place in this source.
     pub fn place(self: &Arc<Self>, range: Range<usize>) -> Place {
         let start = floor_char_boundary(&self.text, range.start);
         let end = floor_char_boundary(&self.text, range.end).max(start);
+        if let Some((outer, offset)) = &self.outer {
+            return outer.place(offset + start..offset + end);
+        }
         Place { source: self.clone(), range: start..end }
     }
 }
@@ -154,20 +155,32 @@ impl OffsetMap {
         self.shifts.last().map_or(0, |(_, shift)| *shift)
     }
 
-    /// The original offset of a derived one.
+    /// The original offset of a derived one. What was inserted lies where it was inserted.
     pub fn offset(&self, derived: usize) -> usize {
-        let index = self.shifts.partition_point(|(at, _)| *at <= derived);
-        let shift = if index == 0 { 0 } else { self.shifts[index - 1].1 };
-        derived.saturating_add_signed(shift)
+        self.locate(derived).0
     }
 
-    /// The original range of a derived one: from its first byte to behind its last.
+    /// The original range of a derived one: from its first byte to behind its last. Inserted bytes take up no room.
     pub fn range(&self, derived: Range<usize>) -> Range<usize> {
-        let start = self.offset(derived.start);
+        let (start, _) = self.locate(derived.start);
         if derived.is_empty() {
             return start..start;
         }
-        start..self.offset(derived.end - 1) + 1
+        let (last, inserted) = self.locate(derived.end - 1);
+        start..if inserted { last } else { last + 1 }
+    }
+
+    /// The original offset of a derived one, and whether the byte there was inserted.
+    fn locate(&self, derived: usize) -> (usize, bool) {
+        let index = self.shifts.partition_point(|(at, _)| *at <= derived);
+        let shift = if index == 0 { 0 } else { self.shifts[index - 1].1 };
+        let offset = derived.saturating_add_signed(shift);
+        match self.shifts.get(index) {
+            Some((at, next)) if at.saturating_add_signed(*next) <= offset => {
+                (at.saturating_add_signed(*next), true)
+            }
+            _ => (offset, false),
+        }
     }
 }
 
@@ -229,6 +242,17 @@ mod tests {
     }
 
     #[test]
+    fn a_place_in_a_part_of_a_file_is_a_place_of_the_file() {
+        let file = Source::new("prompt.py", "A = 1\r\nTEMPLATE = \"Hi {{ x }}\"\r\n");
+        let start = file.text().find("Hi").unwrap();
+        let part = Source::inside(&file, start..start + 10);
+        let place = part.place(6..7);
+        assert_eq!((place.to_string().as_str(), place.text()), ("prompt.py:2:19", "x"));
+        assert_eq!(part.line_column(6), (2, 19));
+        assert_eq!(part.file_range(6..7), file.file_range(place.range()));
+    }
+
+    #[test]
     fn ranges_of_normalised_text_lead_back_to_the_bytes_of_the_file() {
         let raw = "\u{feff}a\r\nb\r\n\rc";
         let source = Source::new("t.md", raw);
@@ -244,7 +268,9 @@ mod tests {
         let mut map = OffsetMap::default();
         map.insert(5, 2);
         map.insert(9, 1);
-        assert_eq!((map.offset(4), map.offset(5), map.offset(9)), (4, 3, 6));
+        assert_eq!((map.offset(2), map.offset(5), map.offset(9)), (2, 3, 6));
+        assert_eq!((map.offset(3), map.offset(4)), (3, 3), "inserted bytes lie where they were inserted");
+        assert_eq!((map.range(1..5), map.range(3..5), map.range(4..6)), (1..3, 3..3, 3..4));
         assert_eq!(map.range(5..5), 3..3);
     }
 }

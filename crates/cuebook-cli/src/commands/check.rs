@@ -32,7 +32,8 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
     } else {
         // What was found is the data of this command.
         write!(anstream::stdout(), "{}", report(&checked.findings, true))?;
-        say(summary(&checked));
+        let gap = if checked.findings.is_empty() { "" } else { "\n" };
+        say(format_args!("{gap}{}", summary(&checked)));
     }
     Ok(if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

@@ -23,11 +23,17 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
     let existing: Vec<&str> =
         FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
     if !existing.is_empty() {
-        let diagnostic = Diagnostic::new(
-            Code::WriteFailed,
-            format!("there is a project already: {} would be overwritten", existing.join(", ")),
-        )
-        .hint("choose another folder, as in: cuebook init my-prompts");
+        let message = match existing.as_slice() {
+            [one] => format!("there is a project already: {one} would be overwritten"),
+            [first, rest @ ..] => format!(
+                "there is a project already: {first} and {} more file{} would be overwritten",
+                rest.len(),
+                if rest.len() == 1 { "" } else { "s" }
+            ),
+            [] => String::new(),
+        };
+        let diagnostic = Diagnostic::new(Code::WriteFailed, message)
+            .hint("choose another folder, as in: cuebook init my-prompts");
         return Err(Error::new(ErrorKind::Io, diagnostic).into());
     }
     fs::create_dir_all(&args.dir).map_err(|error| files::write_error(&args.dir.to_string_lossy(), &error))?;

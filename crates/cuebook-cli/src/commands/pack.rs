@@ -32,8 +32,12 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     let (files, bytes) = installation.size();
     if !options.json {
         print_findings(installation.findings());
+        if !installation.findings().is_empty() {
+            say("");
+        }
+        let plural = if files == 1 { "" } else { "s" };
         say(format_args!(
-            "{} {} ({}): {files} files, {bytes} bytes",
+            "{} {} ({}): {files} file{plural}, {bytes} bytes",
             manifest.name,
             manifest.version,
             manifest.kind.as_str()
@@ -42,7 +46,9 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
             say(format_args!("  left out {skipped}"));
         }
     }
-    let accepted = accept(&proposals, yes, options)?;
+    // Nobody is asked about a pack that will be refused because another one is in its place.
+    let refused = installation.installed_version().is_some() && !upgrade;
+    let accepted = if refused { Vec::new() } else { accept(&proposals, yes, options)? };
     installation.commit(upgrade, &accepted)?;
     let conflicts: Vec<&String> =
         manifest.prompts.iter().filter(|id| book.library().choose(id).is_err()).collect();

@@ -5,13 +5,14 @@
 
 mod definition;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use self::definition::{Definition, Reader};
 use super::python::Module;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
+use crate::prompt::{Dialect, Hook, Limits, Metadata, Permissions, Prompt};
 use crate::source::{Place, Source};
 
 /// The functions that take part in a render.
@@ -31,6 +32,7 @@ pub(crate) fn read(
     candidate: &Candidate,
     loader: &LibraryLoader,
     defaults: &Defaults,
+    standard: &Limits,
 ) -> Result<Read> {
     let mut notes = Vec::new();
     let python = read_python(candidate, loader)?;
@@ -56,7 +58,7 @@ pub(crate) fn read(
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
     let extends = definition.extends.clone();
-    let limits = definition.limits(defaults);
+    let limits = definition.limits(defaults, standard);
     let prompt = Prompt {
         id: id.to_owned(),
         dialect: Dialect::Template,
@@ -172,14 +174,28 @@ fn read_template(
     let message = format!("the template {} does not exist", candidate.root.file_name(&candidate.file(&file)));
     let diagnostic = Diagnostic::new(Code::MissingTemplate, message);
     let diagnostic = match place {
-        Some(place) => diagnostic
-            .at(place)
-            .hint("name a file that lies beside prompt.py, or write the template into TEMPLATE"),
+        Some(place) => {
+            let files = candidate.root.path(&candidate.entry).map(|folder| markdown_files(&folder));
+            let near = nearest(&file, files.iter().flatten().map(String::as_str));
+            let hint = did_you_mean(&near).unwrap_or_else(|| {
+                "name a file that lies beside prompt.py, or write the template into TEMPLATE".to_owned()
+            });
+            diagnostic.at(place).hint(hint)
+        }
         None => diagnostic
             .file(&candidate.source)
             .hint(format!("put the prompt's text into {}/{TEMPLATE_FILE}", candidate.source)),
     };
     Err(Error::new(ErrorKind::PromptRead, diagnostic))
+}
+
+fn markdown_files(folder: &Path) -> Vec<String> {
+    // This is for a hint: a folder that cannot be read offers none.
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| name.ends_with(".md"))
+        .collect()
 }
 
 /// The template inside `prompt.py`. Where the string stands in the file as it is, its places are places of the file.

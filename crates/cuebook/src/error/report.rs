@@ -148,7 +148,7 @@ impl<'d> Excerpt<'d> {
                 end = after.end;
             }
         }
-        let first_number = text[..start].matches('\n').count() + place.source().first_line();
+        let first_number = text[..start].matches('\n').count() + 1;
         let annotations = self.marks.iter().map(|(place, kind, label)| {
             let range = marked(place);
             kind.span(range.start - start..range.end - start).label(*label)

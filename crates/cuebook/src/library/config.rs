@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::prompt::Limits;
 use crate::source::Source;
 use crate::template::jinja;
 
@@ -66,7 +67,7 @@ impl Default for LimitsConfig {
             include_depth: engine.include_depth,
             string_bytes: engine.string_bytes,
             items: engine.items,
-            output: crate::prompt::Limits::default().max_output_size,
+            output: Limits::default().max_output_size,
         }
     }
 }
@@ -93,9 +94,11 @@ impl Config {
     /// Reads the settings.
     pub fn read(source: &Arc<Source>) -> Result<Config> {
         let config: Config = toml::from_str(source.text()).map_err(|error| {
-            let message = plain_words(error.message().lines().next().unwrap_or_default());
-            let hint = unknown_field(&message);
-            let mut diagnostic = Diagnostic::new(Code::BadConfig, message).hint_opt(hint);
+            let message = error.message().lines().next().unwrap_or_default();
+            let mut diagnostic = match unknown_field(message) {
+                Some((message, hint)) => Diagnostic::new(Code::BadConfig, message).hint(hint),
+                None => Diagnostic::new(Code::BadConfig, plain_words(message)),
+            };
             diagnostic = match error.span() {
                 Some(span) => diagnostic.at(source.place(span)),
                 None => diagnostic.file(source.name()),
@@ -145,6 +148,11 @@ impl Config {
         }
     }
 
+    /// The limits of prompts that set none, neither themselves nor in `defaults.json`.
+    pub(crate) fn prompt_limits(&self) -> Limits {
+        Limits { max_output_size: self.limits.output, ..Limits::default() }
+    }
+
     /// The root of the project that a folder belongs to: the nearest one above that has a `cuebook.toml` or `user_data`,
     /// or the folder itself.
     pub fn find_root(start: &Path) -> PathBuf {
@@ -188,12 +196,13 @@ fn plain_words(message: &str) -> String {
 }
 
 /// The toml crate lists what it expected; people want the nearest.
-fn unknown_field(message: &str) -> Option<String> {
+fn unknown_field(message: &str) -> Option<(String, String)> {
     let rest = message.strip_prefix("unknown field `")?;
     let (field, expected) = rest.split_once('`')?;
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
-    did_you_mean(&nearest(field, known.iter().copied()))
-        .or_else(|| Some(format!("known here: {}", known.join(", "))))
+    let near = did_you_mean(&nearest(field, known.iter().copied()));
+    let hint = near.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
+    Some((format!("`{field}` is not known here"), hint))
 }
 
 #[cfg(test)]

@@ -227,20 +227,43 @@ impl Loader for LibraryLoader {
     fn suggestions(&self, name: &str) -> Vec<String> {
         let Ok(roots) = self.library.roots() else { return Vec::new() };
         let mut known: Vec<String> = super::builtin::paths().map(str::to_owned).collect();
+        let (below, _) = split_path(name);
         for root in &roots {
             let Some(folder) = root.folder() else { continue };
-            // Only folders that the path itself names are looked into: a library can be large.
-            let below = name.rsplit_once('/').map_or("", |(below, _)| below);
-            let Ok(entries) = std::fs::read_dir(folder.join(below)) else { continue };
-            for entry in entries.flatten() {
-                let file = entry.file_name().to_string_lossy().into_owned();
-                if file.ends_with(".md") {
+            // Only the folder that the path itself names and the usual one are looked into: a library can be large.
+            for below in [below, "partials"] {
+                let Ok(entries) = std::fs::read_dir(folder.join(below)) else { continue };
+                for entry in entries.flatten() {
+                    let file = entry.file_name().to_string_lossy().into_owned();
                     known.push(if below.is_empty() { file } else { format!("{below}/{file}") });
                 }
             }
         }
-        nearest(name, known.iter().map(String::as_str).filter(|known| !known.ends_with(".ja.md")))
+        known.retain(|path| path.ends_with(".md") && !path.ends_with(".ja.md"));
+        nearest_paths(name, &known)
     }
+}
+
+fn split_path(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The paths that may have been meant: files of this very name in another folder, else files of a similar name in this one.
+fn nearest_paths(wanted: &str, known: &[String]) -> Vec<String> {
+    let (folder, file) = split_path(wanted);
+    let mut elsewhere: Vec<String> =
+        known.iter().filter(|path| split_path(path).1 == file).cloned().collect();
+    elsewhere.sort_unstable();
+    elsewhere.dedup();
+    elsewhere.truncate(3);
+    if !elsewhere.is_empty() {
+        return elsewhere;
+    }
+    // The common ending would make all names look alike.
+    let stem = |path| split_path(path).1.trim_end_matches(".md");
+    let beside = known.iter().filter(|path| split_path(path).0 == folder).map(|path| stem(path));
+    let whole = |stem: String| if folder.is_empty() { stem + ".md" } else { format!("{folder}/{stem}.md") };
+    nearest(stem(wanted), beside).into_iter().map(whole).collect()
 }
 
 #[cfg(test)]
@@ -253,6 +276,16 @@ mod tests {
         assert_eq!(variants("t.md", "ja"), ["t.ja.md", "t.md"]);
         assert_eq!(variants("t.md", "../x"), ["t.md"]);
         assert_eq!(variants("t.txt", "ja"), ["t.txt"]);
+    }
+
+    #[test]
+    fn suggested_paths_have_a_similar_name_here_or_the_same_name_elsewhere() {
+        let known =
+            ["partials/tone.md", "partials/output_format.md", "a/template.md", "top.md"].map(str::to_owned);
+        assert_eq!(nearest_paths("partials/tome.md", &known), ["partials/tone.md"]);
+        assert_eq!(nearest_paths("tone.md", &known), ["partials/tone.md"]);
+        assert_eq!(nearest_paths("../partials/tone.md", &known), ["partials/tone.md"]);
+        assert!(nearest_paths("partials/zebra.md", &known).is_empty());
     }
 
     #[test]

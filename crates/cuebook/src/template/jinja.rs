@@ -25,7 +25,7 @@ use self::names::{CallableKind, Names, ReferenceKind};
 use self::writer::{Attributing, Extent};
 use super::sink::{Piece, Sink};
 use super::unit::{Emission, Unit};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::source::Source;
 
 /// Where a template's includes and parents come from.
@@ -421,7 +421,7 @@ impl Program {
         found: &mut Vec<Diagnostic>,
     ) {
         if let Some(at) = path.iter().position(|seen| *seen == unit) {
-            found.push(self.circle(&path[at..], ReferenceKind::Include));
+            found.push(self.circle(&path[at..], ReferenceKind::Include).severity(Severity::Warning));
             return;
         }
         if !done.insert(unit) {

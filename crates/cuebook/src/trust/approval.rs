@@ -6,11 +6,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use serde_json::Value as Json;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Lock};
-use crate::json::{self, Document};
+use crate::json::Step::Key;
+use crate::json::{Document, Problems, quoted};
 
 /// A file of a pack and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,11 +145,37 @@ fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
         return Ok(Approvals::default());
     }
     let source = files::read_text(path, name, limit)?;
-    Document::parse(&source, Code::BadApprovals, ErrorKind::Config)?;
+    let document = Document::parse(&source, Code::BadApprovals, ErrorKind::Config)?;
+    let mut problems = Problems::new(&document);
+    let hint = "delete the file, and approve the packs again";
+    for (pack, record) in document.object()? {
+        let Json::Object(record) = record else {
+            let what = format!("the approval of {}", quoted(pack));
+            problems.wrong_type(&[Key(pack)], record, &what, "an object", hint);
+            continue;
+        };
+        for field in ["approved_at", "digest"] {
+            match record.get(field) {
+                Some(Json::String(_)) => {}
+                Some(other) => {
+                    problems.wrong_type(&[Key(pack), Key(field)], other, &quoted(field), "a string", hint);
+                }
+                None => problems.wrong_key(
+                    &[Key(pack)],
+                    format!("the approval of {} has no {}", quoted(pack), quoted(field)),
+                    hint,
+                ),
+            }
+        }
+        let files = record.get("files").and_then(Json::as_object);
+        if !files.is_some_and(|files| files.values().all(Json::is_string)) {
+            let message = format!("the approval of {} does not list its files", quoted(pack));
+            problems.wrong_key(&[Key(pack)], message, hint);
+        }
+    }
+    problems.or(())?;
     serde_json::from_str(source.text()).map_err(|error| {
-        let diagnostic = Diagnostic::new(Code::BadApprovals, json::error_message(&error))
-            .at(json::error_place(&source, &error))
-            .hint("delete the file and approve the packs again");
+        let diagnostic = Diagnostic::new(Code::BadApprovals, error.to_string()).file(name).hint(hint);
         Error::new(ErrorKind::Config, diagnostic)
     })
 }
@@ -287,7 +315,19 @@ mod tests {
         let path = pack.folder.path().join("approvals.json");
         fs::write(&path, "{\n  \"p\": {\"approved_at\": 7}\n}\n").unwrap();
         let error = status(&path, "approvals.json", 1 << 20, "p", &pack.content()).unwrap_err();
-        assert_eq!(error.code(), Code::BadApprovals);
-        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 2);
+        assert_eq!(
+            crate::json::shown(error.diagnostics()),
+            "\
+error approvals.json:2:24: `approved_at` must be a string [CB209]
+  at 7 -- this is a number
+  help: delete the file, and approve the packs again
+error approvals.json:2:3: the approval of `p` has no `digest` [CB209]
+  at \"p\" -- (no label)
+  help: delete the file, and approve the packs again
+error approvals.json:2:3: the approval of `p` does not list its files [CB209]
+  at \"p\" -- (no label)
+  help: delete the file, and approve the packs again
+"
+        );
     }
 }

@@ -43,6 +43,11 @@ impl Variables {
         Ok(Variables::from_json(document.object()?))
     }
 
+    /// Reads one value that is written as JSON.
+    pub fn read_value(source: &Arc<Source>) -> Result<Json> {
+        Ok(Document::parse(source, Code::BadInput, ErrorKind::PromptValidation)?.into_value())
+    }
+
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
         Arc::make_mut(&mut self.0).insert(name.into(), convert(&value.into()));

@@ -46,8 +46,8 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    pub(super) fn limits(&self, defaults: &Defaults) -> Limits {
-        let standard = Limits::default();
+    /// What the prompt says, or `defaults.json`, or the settings of the project.
+    pub(super) fn limits(&self, defaults: &Defaults, standard: &Limits) -> Limits {
         Limits {
             max_execution_time: self
                 .max_execution_time
@@ -114,7 +114,18 @@ impl<'m> Reader<'m> {
 
     fn mismatch(&mut self, what: &str, wanted: &str, literal: &Literal) {
         let message = format!("{what} must be {wanted}, not {}", python_type(literal));
-        self.problem(message, literal.range.clone(), None);
+        let hint = match (wanted, &literal.value) {
+            ("a string", LiteralValue::Int(_) | LiteralValue::Float(_) | LiteralValue::Bool(_)) => {
+                let text = &self.module.source().text()[literal.range.clone()];
+                Some(format!("put it in quotes: \"{text}\""))
+            }
+            ("a dict", _) => Some("write {\"key\": value, …}".to_owned()),
+            ("a list", _) => Some("write […], also around one".to_owned()),
+            ("True or False", LiteralValue::Str(_)) => Some("write it without quotes".to_owned()),
+            ("a positive number", _) => Some("write a number above zero".to_owned()),
+            _ => None,
+        };
+        self.problem(message, literal.range.clone(), hint);
     }
 
     fn unknown_key(&mut self, owner: &str, key: &str, range: Range<usize>, known: &[&str]) {

@@ -1,6 +1,7 @@
 //! The engine's errors in our form: with a code, the place in the author's file, and the way out.
 
 use std::error::Error as _;
+use std::ops::Range;
 use std::sync::Arc;
 
 use minijinja::{ErrorKind as Jinja, Value};
@@ -19,9 +20,56 @@ pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Optio
         None => source.place(range),
     };
     let message = error.detail().unwrap_or("the template cannot be read").to_owned();
+    if message.contains("unexpected end of input")
+        && let Some((word, tag)) = unclosed(source.text())
+    {
+        let diagnostic = Diagnostic::new(Code::TemplateSyntax, format!("`{{% {word} … %}}` is never closed"))
+            .at(source.place(tag))
+            .label("opened here")
+            .hint(format!("add `{{% end{word} %}}` where it is to end"));
+        return Error::new(ErrorKind::PromptRead, diagnostic);
+    }
     let hint = syntax_hint(&message, &place);
     let diagnostic = Diagnostic::new(Code::TemplateSyntax, message).at(place).hint_opt(hint);
     Error::new(ErrorKind::PromptRead, diagnostic)
+}
+
+/// The innermost block that is still open at the end of a template: its word and its tag.
+fn unclosed(text: &str) -> Option<(&str, Range<usize>)> {
+    const BLOCKS: [&str; 9] = ["if", "for", "block", "macro", "call", "filter", "with", "autoescape", "set"];
+    let mut open: Vec<(&str, Range<usize>)> = Vec::new();
+    let mut at = 0;
+    while let Some(start) = text[at..].find('{').map(|found| at + found) {
+        let closing = match text.as_bytes().get(start + 1) {
+            Some(b'%') => "%}",
+            Some(b'{') => "}}",
+            Some(b'#') => "#}",
+            _ => {
+                at = start + 1;
+                continue;
+            }
+        };
+        let inside = start + 2;
+        let end = text[inside..].find(closing).map(|found| inside + found)?;
+        at = end + 2;
+        if closing != "%}" {
+            continue;
+        }
+        let content =
+            text[inside..end].trim_matches(|edge: char| edge == '-' || edge == '+' || edge.is_whitespace());
+        let word = content.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default();
+        if word == "raw" {
+            let ending = text[at..].find("endraw").map(|found| at + found);
+            at = ending.and_then(|ending| Some(ending + text[ending..].find("%}")? + 2))?;
+        } else if let Some(closed) = word.strip_prefix("end") {
+            if open.last().is_some_and(|(word, _)| *word == closed) {
+                open.pop();
+            }
+        } else if BLOCKS.contains(&word) && !(word == "set" && content.contains('=')) {
+            open.push((word, start..at));
+        }
+    }
+    open.pop()
 }
 
 fn syntax_hint(message: &str, place: &Place) -> Option<String> {
@@ -133,12 +181,24 @@ fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> 
 fn place(program: &Program, error: &minijinja::Error) -> Option<Place> {
     let unit = &program.units[*program.index.get(error.name()?)?];
     match error.range() {
-        Some(range) => Some(unit.place(range)),
-        None => {
-            let line = error.line()?;
+        Some(range) => {
+            let range = unit.source_range(range);
             let text = unit.source().text();
-            let start = text.match_indices('\n').nth(line.checked_sub(2)?).map_or(0, |(at, _)| at + 1);
-            Some(unit.source().place(start..start))
+            let marked = text.get(range.clone()).unwrap_or_default().trim_end();
+            if !marked.is_empty() {
+                return Some(unit.source().place(range.start..range.start + marked.len()));
+            }
+            // Something failed that the engine was given behind what the author wrote: that is what it was about.
+            let before = text.get(..range.start)?.trim_end();
+            let start = before.rfind(char::is_whitespace).map_or(0, |space| space + 1);
+            Some(unit.source().place(start..before.len()))
+        }
+        None => {
+            let line = error.line()?.checked_sub(1)?;
+            let text = unit.source().text();
+            let start = text.split_inclusive('\n').take(line).map(str::len).sum();
+            let length = text[start..].lines().next().map_or(0, str::len);
+            Some(unit.source().place(start..start + length))
         }
     }
 }
@@ -200,7 +260,11 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
             let diagnostic = Diagnostic::new(Code::UnknownFilter, detail).hint_opt(did_you_mean(&similar));
             (ErrorKind::PromptRender, diagnostic)
         }
-        _ => (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, detail)),
+        _ => {
+            let hint = "look at the types of the values that meet here; a type that VARIABLES declares is checked \
+                        before the render";
+            (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, detail).hint(hint))
+        }
     }
 }
 
@@ -209,4 +273,19 @@ fn quoted_name(detail: &str) -> Option<String> {
     let mut words = detail.split_whitespace();
     words.next()?;
     words.next().map(|word| word.trim_matches('`').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_innermost_open_block_is_found() {
+        let open = |text: &'static str| unclosed(text).map(|(word, tag)| (word, &text[tag]));
+        assert_eq!(open("{% if a %}{% for b in c %}{% endfor %}x"), Some(("if", "{% if a %}")));
+        assert_eq!(open("{%- block a -%}{% set x = 1 %}"), Some(("block", "{%- block a -%}")));
+        assert_eq!(open("{% set x %}"), Some(("set", "{% set x %}")));
+        assert_eq!(open("{# {% if a %} #}{{ '{% if a %}' }}{% raw %}{% if a %}{% endraw %}"), None);
+        assert_eq!(open("{% if a %}{% endif %} { %"), None);
+    }
 }
