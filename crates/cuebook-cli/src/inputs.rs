@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
@@ -29,7 +30,7 @@ pub struct Given {
 pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given> {
     let mut context = Context { strict: inputs.strict, without_hooks: inputs.no_hooks, ..Context::default() };
     if let Some(path) = &inputs.agent {
-        context.agent = Agent::read(&files::read_text(path, &path.to_string_lossy(), MOST_BYTES)?)?;
+        context.agent = Agent::read(&read_text(path)?)?;
     }
     for argument in &inputs.context {
         set_context(&mut context, argument)?;
@@ -87,15 +88,30 @@ fn parse(argument: &str) -> Result<(String, Json)> {
     Ok((name.to_owned(), value))
 }
 
+/// Reads a file that was named on the command line. Its limit is ours, and no setting changes it.
+fn read_text(path: &Path) -> Result<Arc<Source>> {
+    files::read_text(path, &path.to_string_lossy(), MOST_BYTES).map_err(|error| match error.code() {
+        Code::FileTooLarge => {
+            let hint = "pass less: variables are values, and a prompt is not a database";
+            Error::new(error.kind(), error.diagnostic().clone().hint(hint))
+        }
+        _ => error,
+    })
+}
+
 fn read_file(path: &Path) -> Result<Variables> {
     if path != Path::new("-") {
-        return Variables::read(&files::read_text(path, &path.to_string_lossy(), MOST_BYTES)?);
+        return Variables::read(&read_text(path)?);
     }
     let mut bytes = Vec::new();
     std::io::stdin()
-        .take(MOST_BYTES)
+        .take(MOST_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| files::io_error("stdin", &error))?;
+    if bytes.len() as u64 > MOST_BYTES {
+        let message = format!("stdin has more than {MOST_BYTES} bytes");
+        return Err(bad_input(message, "pass less: variables are values, and a prompt is not a database"));
+    }
     Variables::read(&files::source_from_bytes(bytes, "stdin")?)
 }
 

@@ -3,6 +3,8 @@
 mod support;
 
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cuebook::Code;
 use support::transcript;
@@ -13,6 +15,10 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
     "a pack must change between the moment its code is shown and the moment it is approved, and only hooks ask otherwise",
 )];
 
+fn is_excused(code: Code) -> bool {
+    WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str())
+}
+
 fn page(code: Code) -> PathBuf {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuebook/src/error/pages");
     PathBuf::from(folder).join(format!("{code}.md"))
@@ -20,21 +26,29 @@ fn page(code: Code) -> PathBuf {
 
 #[test]
 fn every_page_shows_its_code_in_a_session_that_is_true() {
-    let mut wrong = Vec::new();
-    for code in Code::ALL {
-        let printed = std::panic::catch_unwind(|| transcript::run_file(&page(*code)));
-        let excused = WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str());
-        match printed {
-            Err(_) => wrong.push(format!("{code}: see above")),
-            Ok(printed) if !excused && !printed.contains(&format!("[{code}]")) => {
-                wrong.push(format!("{code}: its session does not bring it about"));
-            }
-            Ok(printed) if excused && printed.contains(&format!("[{code}]")) => {
-                wrong.push(format!("{code}: has an example, so it needs no excuse"));
-            }
-            Ok(_) => {}
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    let look = || {
+        while let Some(code) = Code::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+            // A page that is wrong panics with its difference; the others are looked at all the same.
+            let problem = match std::panic::catch_unwind(|| transcript::run_file(&page(*code))) {
+                Err(_) => "see above",
+                Ok(printed) => match (printed.contains(&format!("[{code}]")), is_excused(*code)) {
+                    (false, false) => "its session does not bring it about",
+                    (true, true) => "has an example, so it needs no excuse",
+                    _ => continue,
+                },
+            };
+            wrong.lock().unwrap().push(format!("{code}: {problem}"));
         }
-    }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(look);
+        }
+    });
+    let mut wrong = wrong.into_inner().unwrap();
+    wrong.sort();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 

@@ -289,6 +289,9 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
     if message == "key must be a string" && rest.starts_with(|first: char| first.is_alphanumeric()) {
         return Some("put the key in double quotes");
     }
+    if message == "expected `:`" {
+        return Some("put a colon between the key and its value");
+    }
     if message == "trailing characters" {
         return Some("a file holds one value: remove what follows it");
     }

@@ -202,6 +202,11 @@ impl Place {
         self.range.clone()
     }
 
+    /// Whether it is the same place as another.
+    pub fn is_same(&self, other: &Place) -> bool {
+        Arc::ptr_eq(&self.source, &other.source) && self.range == other.range
+    }
+
     /// The source's name.
     pub fn file(&self) -> &str {
         self.source.name()

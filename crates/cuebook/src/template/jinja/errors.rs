@@ -19,20 +19,95 @@ pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Optio
         Some(unit) => unit.place(range),
         None => source.place(range),
     };
-    let message = error.detail().unwrap_or("the template cannot be read").to_owned();
-    if message.contains("unexpected end of input")
-        && let Some((word, tag)) = unclosed(source.text())
-    {
-        let diagnostic = Diagnostic::new(Code::TemplateSyntax, format!("`{{% {word} … %}}` is never closed"))
-            .at(source.place(tag))
-            .label("opened here")
-            .hint(format!("add `{{% end{word} %}}` where it is to end"));
-        return Error::new(ErrorKind::PromptRead, diagnostic);
-    }
-    let hint = syntax_hint(&message, &place);
-    let diagnostic = Diagnostic::new(Code::TemplateSyntax, message).at(place).hint_opt(hint);
+    let detail = error.detail().unwrap_or("the template cannot be read");
+    let problem = Problem::of(detail, source.text(), &place);
+    let mut diagnostic = Diagnostic::new(Code::TemplateSyntax, problem.message).hint_opt(problem.hint);
+    diagnostic = match problem.open {
+        Some(tag) if problem.never_closed => diagnostic.at(source.place(tag)).label("opened here"),
+        Some(tag) => diagnostic.at(place).related(source.place(tag), "this is open"),
+        None => diagnostic.at(place),
+    };
     Error::new(ErrorKind::PromptRead, diagnostic)
 }
+
+/// What is wrong with a template, in words for its author.
+struct Problem {
+    message: String,
+    hint: Option<String>,
+    /// The tag of the block that is open there, if it matters.
+    open: Option<Range<usize>>,
+    /// Whether that block is what is wrong.
+    never_closed: bool,
+}
+
+impl Problem {
+    fn of(detail: &str, text: &str, place: &Place) -> Problem {
+        if let Some(word) = detail.strip_prefix("unknown statement ") {
+            return Problem::statement(word, text, place);
+        }
+        // The end of the text is where every unclosed block is noticed, and not where anybody would look for it.
+        if detail == "unexpected end of input, expected end of block"
+            && let Some((word, tag)) = unclosed(text)
+        {
+            return Problem {
+                message: format!("`{{% {word} … %}}` is never closed"),
+                hint: Some(format!("add `{{% end{word} %}}` where it is to end")),
+                open: Some(tag),
+                never_closed: true,
+            };
+        }
+        if let Some(name) =
+            detail.strip_prefix("block '").and_then(|rest| rest.strip_suffix("' defined twice"))
+        {
+            let hint =
+                format!("rename one of the two; to print the first again, write `{{{{ self.{name}() }}}}`");
+            return Problem::plain(format!("the block `{name}` is defined twice"), Some(hint));
+        }
+        let hint = HINTS.iter().find(|(part, _)| detail.contains(part)).map(|(_, hint)| (*hint).to_owned());
+        Problem::plain(detail.to_owned(), hint)
+    }
+
+    fn plain(message: String, hint: Option<String>) -> Problem {
+        Problem { message, hint, open: None, never_closed: false }
+    }
+
+    /// A tag that begins with a word which means nothing, or nothing here.
+    fn statement(word: &str, text: &str, place: &Place) -> Problem {
+        let closes = word.starts_with("end") && STATEMENTS.contains(&word);
+        if !closes && word != "else" && word != "elif" {
+            let similar = nearest(word, STATEMENTS.iter().copied());
+            return Problem::plain(format!("there is no statement `{word}`"), did_you_mean(&similar));
+        }
+        let message = format!("`{{% {word} %}}` does not belong here");
+        let before = text.get(..place.range().start).unwrap_or_default();
+        match unclosed(before.rsplit_once("{%").map_or(before, |(before, _)| before)) {
+            Some((open, tag)) => {
+                let hint = Some(format!("close `{{% {open} … %}}` first: add `{{% end{open} %}}` before"));
+                Problem { message, hint, open: Some(tag), never_closed: false }
+            }
+            None if closes => Problem::plain(message, Some("no block is open here: remove it".to_owned())),
+            None => {
+                Problem::plain(message, Some("it stands between an `if` or `for` and its end".to_owned()))
+            }
+        }
+    }
+}
+
+/// Ways out of the mistakes that the engine describes in these words; the first that fits counts.
+const HINTS: [(&str, &str); 9] = [
+    (
+        ", expected end of variable block",
+        "an expression ends with `}}`; between two values stands an operator or `|`",
+    ),
+    (", expected end of block", "a statement ends with `%}`"),
+    ("unexpected end of raw block", "add `{% endraw %}`"),
+    ("unexpected end of comment", "close the comment with `#}`"),
+    ("unexpected end of string", "close the string with the quote that it began with"),
+    ("expected in", "a loop is written `{% for item in items %}`"),
+    ("unexpected end of variable block", "something is missing before `}}`"),
+    ("unexpected end of block", "something is missing before `%}`"),
+    ("unexpected end of input", "a tag is still open at the end: close it"),
+];
 
 /// The innermost block that is still open at the end of a template: its word and its tag.
 fn unclosed(text: &str) -> Option<(&str, Range<usize>)> {
@@ -72,25 +147,6 @@ fn unclosed(text: &str) -> Option<(&str, Range<usize>)> {
     open.pop()
 }
 
-fn syntax_hint(message: &str, place: &Place) -> Option<String> {
-    let hint = if message.contains("unexpected end of input") || message.contains("end of template") {
-        "a block is still open at the end: add its `{% end… %}`"
-    } else if message.contains("unknown statement") {
-        let word: String = place.text().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
-        if word.starts_with("end") {
-            return Some(format!("`{word}` closes a block that is not open here"));
-        }
-        return did_you_mean(&nearest(&word, STATEMENTS.iter().copied()));
-    } else if message.contains("unexpected end of raw block") {
-        "add `{% endraw %}`"
-    } else if message.contains("unexpected end of comment") {
-        "close the comment with `#}`"
-    } else {
-        return None;
-    };
-    Some(hint.to_owned())
-}
-
 const STATEMENTS: &[&str] = &[
     "if",
     "elif",
@@ -123,6 +179,9 @@ const STATEMENTS: &[&str] = &[
     "continue",
 ];
 
+/// Places that a report shows on the way to the one that failed, nearest first.
+const MOST_CALLERS: usize = 8;
+
 /// A render that failed.
 pub(super) fn explain(
     program: &Program,
@@ -138,7 +197,7 @@ pub(super) fn explain(
             format!("the rendered text is longer than {limit} characters"),
         )
         .file(main.name())
-        .hint("shorten the values, or raise LIMITS[\"max_output_size\"] in prompt.py");
+        .hint("shorten the values, or raise LIMITS[\"max_output_size\"] in prompt.py or `limits.output` in cuebook.toml");
         return Error::new(ErrorKind::Limit, diagnostic).with("limit", limit);
     }
     // Without debugging the engine does not say which name was undefined. It costs time, so only a failed render has it.
@@ -160,9 +219,15 @@ pub(super) fn explain(
     } else {
         diagnostic = diagnostic.file(main.name());
     }
+    // A recursion passes the same places again and again.
+    let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
     for frame in frames[..frames.len() - 1].iter().rev() {
-        if let Some(place) = place(program, frame) {
-            diagnostic = diagnostic.related(place, "used from here");
+        if let Some(place) = place(program, frame)
+            && shown.len() <= MOST_CALLERS
+            && !shown.iter().any(|known| known.is_same(&place))
+        {
+            diagnostic = diagnostic.related(place.clone(), "used from here");
+            shown.push(place);
         }
     }
     Error::new(kind, diagnostic)
@@ -184,9 +249,10 @@ fn place(program: &Program, error: &minijinja::Error) -> Option<Place> {
         Some(range) => {
             let range = unit.source_range(range);
             let text = unit.source().text();
-            let marked = text.get(range.clone()).unwrap_or_default().trim_end();
-            if !marked.is_empty() {
-                return Some(unit.source().place(range.start..range.start + marked.len()));
+            let marked = text.get(range.clone()).unwrap_or_default();
+            if !marked.trim().is_empty() {
+                let start = range.start + marked.len() - marked.trim_start().len();
+                return Some(unit.source().place(start..start + marked.trim().len()));
             }
             // Something failed that the engine was given behind what the author wrote: that is what it was about.
             let before = text.get(..range.start)?.trim_end();
@@ -287,5 +353,57 @@ mod tests {
         assert_eq!(open("{% set x %}"), Some(("set", "{% set x %}")));
         assert_eq!(open("{# {% if a %} #}{{ '{% if a %}' }}{% raw %}{% if a %}{% endraw %}"), None);
         assert_eq!(open("{% if a %}{% endif %} { %"), None);
+    }
+
+    fn syntax_error(text: &str) -> String {
+        let source = Source::new("t.md", text);
+        let error = super::super::check_syntax(&source, &Settings::default()).unwrap_err();
+        crate::json::shown(error.diagnostics())
+    }
+
+    #[test]
+    fn a_block_that_is_never_closed_is_shown_where_it_was_opened() {
+        assert_eq!(
+            syntax_error("a\n{% if b %}\nc\n"),
+            "\
+error t.md:2:1: `{% if … %}` is never closed [CB304]
+  at {% if b %} -- opened here
+  help: add `{% endif %}` where it is to end
+"
+        );
+    }
+
+    #[test]
+    fn an_end_that_does_not_belong_here_is_shown_with_what_is_open() {
+        assert_eq!(
+            syntax_error("{% if a %}{% endfor %}"),
+            "\
+error t.md:1:14: `{% endfor %}` does not belong here [CB304]
+  at endfor -- (no label)
+  and t.md:1:1 {% if a %} -- this is open
+  help: close `{% if … %}` first: add `{% endif %}` before
+"
+        );
+        assert!(syntax_error("{% endif %}").contains("help: no block is open here: remove it"));
+        assert!(syntax_error("{% else %}").contains("help: it stands between an `if` or `for` and its end"));
+    }
+
+    #[test]
+    fn the_usual_slips_get_a_hint() {
+        for (text, hint) in [
+            ("{{ name }", "an expression ends with `}}`"),
+            ("{{ name", "an expression ends with `}}`"),
+            ("{{ a b }}", "between two values stands an operator"),
+            ("{% inclde 'x' %}", "did you mean `include`?"),
+            ("{% for a of b %}{% endfor %}", "a loop is written"),
+            ("{{ a | }}", "something is missing before `}}`"),
+            ("{% include %}", "something is missing before `%}`"),
+            ("{{ 'a }}", "close the string"),
+            ("{# a", "close the comment"),
+            ("{% raw %}a", "add `{% endraw %}`"),
+        ] {
+            let shown = syntax_error(text);
+            assert!(shown.contains(hint), "{text}\n{shown}");
+        }
     }
 }
