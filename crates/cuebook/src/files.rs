@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
@@ -97,6 +97,31 @@ pub fn source_from_bytes(bytes: Vec<u8>, name: &str) -> Result<Arc<Source>> {
             Err(Error::new(ErrorKind::PromptRead, diagnostic))
         }
     }
+}
+
+/// The error for a path that somebody gave and that leads to nothing, with what lies beside it and is spelt alike.
+pub fn not_there(path: &Path, name: &str) -> Error {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let wanted = path.file_name().unwrap_or_default().to_string_lossy();
+    // This is for a hint: a folder that cannot be read offers none.
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let beside: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    let hint = if !folder.is_dir() {
+        format!(
+            "there is no folder {} either; paths are relative to the folder that you are in",
+            folder.display()
+        )
+    } else {
+        let near = nearest(&wanted, beside.iter().map(String::as_str));
+        let near: Vec<String> =
+            near.iter().map(|file| path.with_file_name(file).display().to_string()).collect();
+        did_you_mean(&near).unwrap_or_else(|| "paths are relative to the folder that you are in".to_owned())
+    };
+    let diagnostic = Diagnostic::new(Code::Unreadable, "there is no such file or folder");
+    Error::new(ErrorKind::Io, diagnostic.file(name).hint(hint))
 }
 
 /// What tells one state of a file from another without reading it.
@@ -255,6 +280,19 @@ mod tests {
         let error = read_bytes(&path, "large.md", 1 << 20).unwrap_err();
         assert_eq!(error.code(), Code::FileTooLarge);
         assert_eq!(error.kind(), ErrorKind::Limit);
+    }
+
+    #[test]
+    fn a_path_that_leads_to_nothing_comes_with_what_lies_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("inputs.json"), "{}").unwrap();
+        let hint = |path: &str| {
+            let error = not_there(&folder.path().join(path), path);
+            error.diagnostic().hint.clone().unwrap().replace(&*folder.path().to_string_lossy(), "")
+        };
+        assert_eq!(hint("input.json"), "did you mean `/inputs.json`?");
+        assert_eq!(hint("zebra"), "paths are relative to the folder that you are in");
+        assert!(hint("none/x").starts_with("there is no folder /none either"));
     }
 
     #[cfg(unix)]

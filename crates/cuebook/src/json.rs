@@ -206,7 +206,10 @@ fn error_place(source: &Arc<Source>, error: &serde_json::Error) -> Place {
 fn error_message(error: &serde_json::Error) -> String {
     let message = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
-    message.strip_suffix(&position).unwrap_or(&message).to_owned()
+    match message.strip_suffix(&position).unwrap_or(&message) {
+        "expected ident" => "expected true, false or null".to_owned(),
+        message => message.to_owned(),
+    }
 }
 
 /// A name in quotes for a message, with what a terminal could trip over escaped and cut to a length that can be read.
@@ -292,6 +295,9 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
     if message == "expected `:`" {
         return Some("put a colon between the key and its value");
     }
+    if message == "invalid number" && rest.starts_with(|digit: char| digit.is_ascii_digit()) {
+        return Some("a number has no zeros in front");
+    }
     if message == "trailing characters" {
         return Some("a file holds one value: remove what follows it");
     }
@@ -299,6 +305,9 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
         '\'' => Some("strings stand in double quotes"),
         '/' | '#' => Some("JSON has no comments: remove it"),
         'T' | 'F' | 'N' => Some("JSON writes true, false and null in lower case"),
+        letter if message == "expected value" && letter.is_alphabetic() => {
+            Some("text stands in double quotes")
+        }
         _ => None,
     }
 }
@@ -604,6 +613,9 @@ error t.json:2:10: not valid JSON: the text ends where a value should stand [CB2
         assert_eq!(hint("{\"a\": \"x\ny\"}"), "write a line break inside a string as \\n");
         assert_eq!(hint("{\"a\": 1e999}"), "write the number in quotes if its digits matter");
         assert_eq!(hint("{\"a\": 1 \"b\": 2}"), "put a comma between the two");
+        assert_eq!(hint("{\"a\" 1}"), "put a colon between the key and its value");
+        assert_eq!(hint("{\"a\": 01}"), "a number has no zeros in front");
+        assert_eq!(hint("{\"a\": word}"), "text stands in double quotes");
         assert_eq!(hint("{a: 1}"), "put the key in double quotes");
         assert_eq!(hint("{} {}"), "a file holds one value: remove what follows it");
         assert_eq!(hint("{\"a\": 1"), "close it with `}`");

@@ -392,7 +392,11 @@ impl Library {
             std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
         let absolute = normalize_path(&absolute);
         let name = self.name(&absolute);
-        let metadata = std::fs::metadata(&absolute).map_err(|error| files::io_error(&name, &error))?;
+        let metadata = std::fs::metadata(&absolute).map_err(|error| match error.kind() {
+            // What a link was to lead to is another matter than a path that nobody has.
+            std::io::ErrorKind::NotFound if absolute.symlink_metadata().is_err() => self.no_path(path, &name),
+            _ => files::io_error(&name, &error),
+        })?;
         let (folder, file) = if metadata.is_dir() {
             (absolute.clone(), None)
         } else {
@@ -427,6 +431,19 @@ impl Library {
             None => self.candidate_below(&root, &entry).ok_or_else(|| empty_folder(&name))?,
         };
         Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// The error for a path that leads to nothing. Its first part may be an id, which needs no path.
+    fn no_path(&self, path: &Path, name: &str) -> Error {
+        let id = path.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        let error = files::not_there(path, name);
+        match id.filter(|id| self.search(id).is_ok_and(|candidates| !candidates.is_empty())) {
+            Some(id) => {
+                let hint = format!("`{id}` is the id of a prompt, and is given without a path");
+                Error::new(error.kind(), error.diagnostic().clone().hint(hint))
+            }
+            None => error,
+        }
     }
 
     /// Records the choice between the candidates of an id.

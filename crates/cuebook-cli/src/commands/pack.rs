@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::files;
 use cuebook::library::{InstalledPack, Proposal};
 use cuebook::trust::Approval;
 use cuebook::{Book, Diagnostic, Result};
@@ -26,6 +27,9 @@ pub fn run(command: &PackCommand, options: &Options) -> Outcome {
 }
 
 fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options) -> Outcome {
+    if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Err(files::not_there(path, &path.to_string_lossy()).into());
+    }
     let installation = book.library().stage_pack(path)?;
     let manifest = installation.manifest().clone();
     let proposals = installation.proposals();

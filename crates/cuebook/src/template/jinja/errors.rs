@@ -314,31 +314,43 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
                 "give the variable a value or a default, or guard the place with `{% if … is defined %}`";
             (ErrorKind::PromptRender, Diagnostic::new(Code::UndefinedValue, detail).hint(hint))
         }
-        Jinja::TemplateNotFound => (ErrorKind::PromptRender, Diagnostic::new(Code::MissingInclude, detail)),
+        Jinja::TemplateNotFound => {
+            // The engine names it in quotes: `tried to include non-existing template "x.md"`.
+            let name = detail.rsplit_once("template ").map(|(_, name)| name.trim_matches(['\'', '"', '`']));
+            let message = name.map_or(detail.clone(), |name| format!("no template `{name}` exists"));
+            let hint = "the name was computed: paths are relative to the folder that holds the prompts, as in \
+                        `partials/safety_rules.md`";
+            (ErrorKind::PromptRender, Diagnostic::new(Code::MissingInclude, message).hint(hint))
+        }
         kind
         @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
-            let name = quoted_name(&detail);
+            let name = unknown_name(&detail);
+            let message = match (kind, &name) {
+                (Jinja::UnknownFilter, Some(name)) => format!("there is no filter `{name}`"),
+                (Jinja::UnknownTest, Some(name)) => format!("there is no test `{name}`"),
+                (Jinja::UnknownFunction, Some(name)) => format!("there is no function `{name}`"),
+                _ => detail,
+            };
             let similar = match (kind, &name) {
                 (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::filter_names()),
                 (Jinja::UnknownTest, Some(name)) => nearest(name, compat::TEST_NAMES.iter().copied()),
                 _ => Vec::new(),
             };
-            let diagnostic = Diagnostic::new(Code::UnknownFilter, detail).hint_opt(did_you_mean(&similar));
+            let diagnostic = Diagnostic::new(Code::UnknownFilter, message).hint_opt(did_you_mean(&similar));
             (ErrorKind::PromptRender, diagnostic)
         }
         _ => {
-            let hint = "look at the types of the values that meet here; a type that VARIABLES declares is checked \
+            let hint = "look at the values that meet here; a type that VARIABLES declares is checked \
                         before the render";
             (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, detail).hint(hint))
         }
     }
 }
 
-/// `filter foo is unknown`: the engine names it without quotes.
-fn quoted_name(detail: &str) -> Option<String> {
-    let mut words = detail.split_whitespace();
-    words.next()?;
-    words.next().map(|word| word.trim_matches('`').to_owned())
+/// `filter foo is unknown` and `foo is unknown`: the engine names it without quotes.
+fn unknown_name(detail: &str) -> Option<String> {
+    let name = detail.strip_suffix(" is unknown")?.split_whitespace().next_back()?;
+    Some(name.trim_matches('`').to_owned())
 }
 
 #[cfg(test)]
