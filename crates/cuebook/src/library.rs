@@ -343,7 +343,8 @@ impl Library {
     }
 
     fn choose_among(&self, id: String, mut candidates: Vec<Candidate>) -> Result<Found> {
-        let recorded = self.resolutions()?.get(&id);
+        let resolutions = self.resolutions()?;
+        let recorded = resolutions.get(&id);
         let chosen = match &recorded {
             None if candidates.len() == 1 => Ok((candidates.swap_remove(0), Reason::Only)),
             None => {
@@ -381,7 +382,13 @@ impl Library {
         };
         match chosen {
             Ok((candidate, reason)) => Ok(Found { id, candidate, reason }),
-            Err((code, message)) => Err(conflict(&id, code, message, candidates, recorded.as_ref())),
+            Err((code, message)) => {
+                let diagnostic = match resolutions.place(&id) {
+                    Some(place) => Diagnostic::new(code, message).at(place).label("the recorded choice"),
+                    None => Diagnostic::new(code, message),
+                };
+                Err(conflict(&id, diagnostic, candidates, recorded.as_ref()))
+            }
         }
     }
 
@@ -532,8 +539,7 @@ fn empty_folder(name: &str) -> Error {
 
 fn conflict(
     id: &str,
-    code: Code,
-    message: String,
+    diagnostic: Diagnostic,
     candidates: Vec<Candidate>,
     recorded: Option<&Resolution>,
 ) -> Error {
@@ -544,7 +550,7 @@ fn conflict(
     } else {
         format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
     };
-    let error = Error::new(ErrorKind::PromptConflict, Diagnostic::new(code, message).hint(hint))
+    let error = Error::new(ErrorKind::PromptConflict, diagnostic.hint(hint))
         .with("prompt_id", id)
         .with("candidates", candidates.iter().map(Candidate::to_json).collect::<Vec<_>>());
     match recorded {

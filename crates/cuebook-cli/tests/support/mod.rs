@@ -1,6 +1,7 @@
 //! Tests that drive the real binary: [`Test`] for one command, [`transcript`] for a page that tells a story.
 
 #![allow(dead_code, reason = "every test binary compiles this module and uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
 
 pub mod transcript;
 

@@ -21,11 +21,12 @@ pub(super) fn check(book: &Book) -> Result<Vec<Diagnostic>> {
             match error.code() {
                 Code::PromptNotFound => {
                     let message = format!("a choice is recorded for `{id}`, and no place offers it any more");
-                    findings.push(
-                        Diagnostic::new(Code::StaleResolution, message)
-                            .file("user_data/shared/prompts/resolution.json")
-                            .hint(format!("remove the entry `{id}`")),
-                    );
+                    let diagnostic = Diagnostic::new(Code::StaleResolution, message)
+                        .hint(format!("remove the entry `{id}`"));
+                    findings.push(match resolutions.place(&id) {
+                        Some(place) => diagnostic.at(place),
+                        None => diagnostic,
+                    });
                 }
                 _ => findings.extend(error.into_diagnostics()),
             }

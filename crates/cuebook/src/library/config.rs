@@ -220,6 +220,22 @@ mod tests {
     }
 
     #[test]
+    fn the_page_of_the_code_lists_every_setting_with_its_default() {
+        let page = Code::BadConfig.page();
+        let (_, rest) = page.split_once("```toml\n").unwrap();
+        let listed = read(rest.split("```").next().unwrap()).unwrap();
+        let library = LibraryConfig {
+            vocab: Some("user_data/shared/vocab.json".into()),
+            language: Some("en".into()),
+            ..LibraryConfig::default()
+        };
+        assert_eq!(listed, Config { library, ..Config::default() });
+        for key in ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items", "output"] {
+            assert!(rest.contains(&format!("\n{key} = ")), "{key}");
+        }
+    }
+
+    #[test]
     fn every_setting_is_read() {
         let config = read(
             "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nfile_size = 9\n\

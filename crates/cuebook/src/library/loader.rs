@@ -239,7 +239,7 @@ impl Loader for LibraryLoader {
                 }
             }
         }
-        known.retain(|path| path.ends_with(".md") && !path.ends_with(".ja.md"));
+        known.retain(|path| path.ends_with(".md") && !path.ends_with(".ja.md") && stays_inside(path));
         nearest_paths(name, &known)
     }
 }

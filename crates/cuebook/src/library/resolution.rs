@@ -13,7 +13,7 @@ use crate::error::{Code, ErrorKind, Result};
 use crate::files::{self, Lock};
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, Problems, quoted};
-use crate::source::Source;
+use crate::source::{Place, Source};
 
 /// One recorded choice.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub struct Resolution {
 #[derive(Debug, Clone, Default)]
 pub struct Resolutions {
     entries: IndexMap<String, Json>,
+    /// The file, to point into.
+    document: Option<Arc<Document>>,
 }
 
 impl Resolutions {
@@ -74,7 +76,8 @@ impl Resolutions {
             }
         }
         let entries = document.object()?.iter().map(|(id, entry)| (id.clone(), entry.clone())).collect();
-        problems.or(Resolutions { entries })
+        problems.or(())?;
+        Ok(Resolutions { entries, document: Some(Arc::new(document)) })
     }
 
     /// The recorded choice for an id.
@@ -90,6 +93,12 @@ impl Resolutions {
                 .map(|list| list.iter().filter_map(Json::as_str).map(str::to_owned).collect()),
             replaced_by: text("replaced_by"),
         })
+    }
+
+    /// Where the entry of an id stands in the file.
+    pub(crate) fn place(&self, id: &str) -> Option<Place> {
+        self.entries.get(id)?;
+        Some(self.document.as_ref()?.key_place(&[Key(id)]))
     }
 
     /// The ids that have an entry.
