@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuebook::Code;
-use support::transcript;
+use cuebook::error::report;
+use cuebook::{Book, Code};
+use support::{Project, transcript};
 
 /// Codes whose situation cannot be brought about in a test that runs everywhere, and why.
 const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
@@ -50,6 +51,19 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
     let mut wrong = wrong.into_inner().unwrap();
     wrong.sort();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_code_of_a_pack_that_changes_while_it_is_looked_at_is_not_approved() {
+    let project = Project::new();
+    project.write("user_data/packs/polite/pack.json", r#"{"pack_id": "polite", "prompts": ["greeting"]}"#);
+    project.write("user_data/packs/polite/prompts/greeting/prompt.py", "TEMPLATE = 'Good day.'\n");
+    let book = Book::open(project.path());
+    let (_, shown) = book.library().pack_code("polite").unwrap();
+    project.write("user_data/packs/polite/prompts/greeting/prompt.py", "TEMPLATE = 'Go away.'\n");
+    let error = book.library().approve_pack("polite", &shown).unwrap_err();
+    let page = std::fs::read_to_string(page(Code::ApprovalRequired)).unwrap();
+    assert!(page.contains(&report(error.diagnostics(), false)), "the page of CB207 shows another message");
 }
 
 #[test]

@@ -154,7 +154,11 @@ fn parse(source: &Arc<Source>) -> Result<Parsed<ModModule>> {
     };
     if let Some(error) = parsed.errors().first() {
         // Behind a bracket that is never closed, every further complaint is about a line that is right.
-        let lexed = !parsed.tokens().iter().any(|token| token.kind() == TokenKind::Unknown);
+        // What is not understood at the very end is only that the text ends there.
+        let end = source.text().len();
+        let unknown =
+            |token: &Token| token.kind() == TokenKind::Unknown && token.range().to_std_range().start < end;
+        let lexed = !parsed.tokens().iter().any(unknown);
         if let Some(bracket) = unmatched_bracket(parsed.tokens()).filter(|_| lexed) {
             let range = bracket.range().to_std_range();
             let text = &source.text()[range.clone()];

@@ -394,6 +394,8 @@ fn a_syntax_error_has_its_place_and_the_reason() {
         ("X = 1 +\n", "1:8: not valid Python: expected an expression"),
         ("X = 'a\n", "1:5: not valid Python: missing closing quote in string literal"),
         ("X = {'a': 1\ndef f():\n  pass\n", "1:5: not valid Python: `{` is never closed"),
+        ("X = {'a': 1\nY = 2\n", "1:5: not valid Python: `{` is never closed"),
+        ("X = [1,\n", "1:5: not valid Python: `[` is never closed"),
         ("X = [1, (2, 3]\n", "1:9: not valid Python: `(` is never closed"),
         ("X = 1)\n", "1:6: not valid Python: `)` closes nothing"),
         ("if a:\nX = 1\n", "2:1: not valid Python: expected an indented block after `if` statement"),

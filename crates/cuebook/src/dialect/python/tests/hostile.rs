@@ -69,7 +69,7 @@ fn blocks_without_end_are_refused_and_do_not_overflow_the_stack() {
     assert_eq!(read(nested("", "if a:")), blocks);
     assert_eq!(read(nested("", "with a as b, c as d:")), blocks);
     // Behind an open bracket the lexer sees no blocks, and the parser, which takes the bracket for a slip, does.
-    assert_eq!(read(nested("(a\n", "for a in b, c:")), "not valid Python: expected `)`, found `,`");
+    assert_eq!(read(nested("(a\n", "for a in b, c:")), "not valid Python: `(` is never closed");
     assert_eq!(read(nested("X = [1,\n", "with a as b, c as d:")), "not valid Python: `[` is never closed");
 }
 
