@@ -122,7 +122,7 @@ pub(super) fn explain(
 
 /// Runs the same render once more with debugging on.
 fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> Option<minijinja::Error> {
-    let mut environment = program.environment.clone();
+    let mut environment = program.environment().clone();
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
