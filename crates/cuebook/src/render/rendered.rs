@@ -7,7 +7,7 @@ use serde_json::{Value as Json, json};
 
 use super::{Origin, Segment, Shown};
 use crate::template::jinja::Output;
-use crate::template::sink::{Pieces, Writer};
+use crate::template::sink::{Piece, Writer};
 use crate::template::unit::Unit;
 use crate::variables::Scope;
 
@@ -18,7 +18,7 @@ use crate::variables::Scope;
 #[derive(Debug)]
 pub struct Rendered {
     text: String,
-    pieces: Pieces,
+    pieces: Vec<Piece>,
     units: Arc<Vec<Unit>>,
     scope: Arc<Scope>,
 }

@@ -15,7 +15,7 @@ mod writer;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use minijinja::syntax::SyntaxConfig;
@@ -23,7 +23,7 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 
 use self::names::{CallableKind, Names, ReferenceKind};
 use self::writer::{Attributing, Extent};
-use super::sink::{Pieces, Sink};
+use super::sink::{Piece, Sink};
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
@@ -98,8 +98,11 @@ pub struct Template {
     loader: Arc<dyn Loader>,
     settings: Settings,
     syntax: SyntaxConfig,
-    /// Grows when a render includes a template whose name it computed.
-    program: RwLock<Arc<Program>>,
+    program: Arc<Program>,
+    /// The program with templates whose names a render computed. Nearly no prompt has one, so that looking for it must cost
+    /// no more than a load.
+    larger: RwLock<Option<Arc<Program>>>,
+    is_larger: AtomicBool,
     expected: (AtomicUsize, AtomicUsize),
 }
 
@@ -135,7 +138,7 @@ pub struct Output {
     /// The text.
     pub text: String,
     /// Who wrote which part.
-    pub pieces: Pieces,
+    pub pieces: Vec<Piece>,
     /// What the pieces' units are.
     pub units: Arc<Vec<Unit>>,
 }
@@ -153,24 +156,34 @@ impl Template {
             loader,
             settings: settings.clone(),
             syntax,
-            program: RwLock::new(Arc::new(program)),
+            program: Arc::new(program),
+            larger: RwLock::default(),
+            is_larger: AtomicBool::new(false),
             expected: Default::default(),
         })
     }
 
     /// The prompt's own template and everything that it is known to use.
     pub fn program(&self) -> Arc<Program> {
-        self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.larger().unwrap_or_else(|| self.program.clone())
     }
 
-    /// Renders with the given scope, at most `limit` characters.
-    pub fn render(&self, scope: Value, limit: usize) -> Result<Output> {
+    fn larger(&self) -> Option<Arc<Program>> {
+        if !self.is_larger.load(Ordering::Acquire) {
+            return None;
+        }
+        self.larger.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Renders with the given scope, at most `limit` characters. A render may have to begin again, with the same scope.
+    pub fn render(&self, scope: impl Fn() -> Value, limit: usize) -> Result<Output> {
         let mut computed = 0;
         loop {
-            let program = self.program();
+            let larger = self.larger();
+            let program = larger.as_ref().unwrap_or(&self.program);
             let (bytes, pieces) = &self.expected;
             let mut sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
-            let outcome = program.run(scope.clone(), &mut sink);
+            let outcome = program.run(scope(), &mut sink);
             let wanted = match &outcome {
                 Ok(()) => Vec::new(),
                 Err(_) => std::mem::take(&mut *program.wanted.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -185,10 +198,10 @@ impl Template {
                 }
                 Err(_) if !wanted.is_empty() && computed < MAX_COMPUTED => {
                     computed += wanted.len();
-                    self.add(&program, wanted)?;
+                    self.add(program, wanted)?;
                 }
                 Err(error) => {
-                    return Err(errors::explain(&program, &self.main, &scope, error, limit, &self.settings));
+                    return Err(errors::explain(program, &self.main, &scope(), error, limit, &self.settings));
                 }
             }
         }
@@ -200,7 +213,8 @@ impl Template {
         // The main template comes first in the list of units and stays there.
         sources.extend(wanted);
         let larger = Program::build(&sources, &self.loader, &self.settings, &self.syntax)?;
-        *self.program.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(larger);
+        *self.larger.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(larger));
+        self.is_larger.store(true, Ordering::Release);
         Ok(())
     }
 }

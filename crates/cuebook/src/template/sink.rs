@@ -5,9 +5,6 @@
 //! knows nothing of variables or files: [`crate::render::Rendered`] joins a piece to those when somebody asks.
 
 use std::fmt;
-
-use smallvec::SmallVec;
-
 /// Who wrote a piece of text, in numbers that only the engine's tables give a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
@@ -41,9 +38,6 @@ pub struct Piece {
     pub writer: Writer,
 }
 
-/// The pieces of a text. Those of a short prompt need no memory of their own.
-pub type Pieces = SmallVec<[Piece; 16]>;
-
 /// The text came to more characters than the sink takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Full;
@@ -60,7 +54,7 @@ impl std::error::Error for Full {}
 #[derive(Debug)]
 pub struct Sink {
     text: Vec<u8>,
-    pieces: Pieces,
+    pieces: Vec<Piece>,
     /// The emission that writes next, and whether it has written nothing yet.
     emission: (u32, u32),
     fresh: bool,
@@ -75,7 +69,7 @@ impl Sink {
     pub fn new(limit: usize, expected_bytes: usize, expected_pieces: usize) -> Sink {
         Sink {
             text: Vec::with_capacity(expected_bytes),
-            pieces: Pieces::with_capacity(expected_pieces),
+            pieces: Vec::with_capacity(expected_pieces),
             emission: (0, 0),
             fresh: true,
             limit: limit.min(u32::MAX as usize / 4),
@@ -142,7 +136,7 @@ impl Sink {
     }
 
     /// The text and its pieces.
-    pub fn finish(self) -> (String, Pieces) {
+    pub fn finish(self) -> (String, Vec<Piece>) {
         let text = String::from_utf8(self.text)
             // Engines write whole strings; should one ever not, the text stays text.
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
