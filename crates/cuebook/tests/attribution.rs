@@ -1,5 +1,7 @@
 //! Attributed text: every byte knows who wrote it, and a value is never taken for an author's word.
 
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
 mod support;
 
 use cuebook::{Context, Origin, Rendered};

@@ -1,5 +1,7 @@
 //! The prompts that ship inside the binary.
 
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
 mod support;
 
 use std::path::Path;

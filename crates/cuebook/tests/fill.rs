@@ -1,5 +1,7 @@
 //! Reading definitions and filling variables: layers, types, inheritance, system values, hooks, limits.
 
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
 mod support;
 
 use cuebook::source::Source;

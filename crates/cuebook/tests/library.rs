@@ -1,5 +1,7 @@
 //! Finding prompts: ids, places, conflicts, recorded choices, includes, packs.
 
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
 mod support;
 
 use cuebook::library::normalize_id;
