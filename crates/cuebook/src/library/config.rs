@@ -52,8 +52,6 @@ pub struct LimitsConfig {
     pub string_bytes: usize,
     /// Items of one list that a template builds.
     pub items: usize,
-    /// Characters of a rendered text, where the prompt itself says nothing.
-    pub output: usize,
 }
 
 impl Default for LimitsConfig {
@@ -66,7 +64,6 @@ impl Default for LimitsConfig {
             include_depth: engine.include_depth,
             string_bytes: engine.string_bytes,
             items: engine.items,
-            output: crate::prompt::Limits::default().max_output_size,
         }
     }
 }
@@ -177,7 +174,7 @@ mod tests {
     fn every_setting_is_read() {
         let config = read(
             "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nfile_size = 9\n\
-             recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\noutput = 6\n[template]\ntrim_blocks = true\n\
+             recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\n[template]\ntrim_blocks = true\n\
              lstrip_blocks = true\nkeep_trailing_newline = true\n",
         )
         .unwrap();
@@ -196,7 +193,7 @@ mod tests {
                 keep_trailing_newline: true,
             }
         );
-        assert_eq!((config.limits.file_size, config.limits.output), (9, 6));
+        assert_eq!(config.limits.file_size, 9);
     }
 
     #[test]
