@@ -122,18 +122,41 @@ impl Book {
     }
 
     /// Renders a prompt, given by its id or by a path.
+    ///
+    /// ```
+    /// # use cuebook::{Book, Context, Variables};
+    /// let variables = Variables::new().set("message_count", 40).set("target_length", 500);
+    /// let rendered = Book::open(".").render("history_compression", &variables, &Context::default())?;
+    /// assert!(rendered.text().contains("40"));
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn render(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Rendered> {
         let context = self.complete(context)?;
         self.prepare(prompt_id, &context)?.render(variables, &context)
     }
 
     /// The definition of a prompt: metadata, variables, permissions, limits, and the names that its templates mention.
+    ///
+    /// ```
+    /// # use cuebook::Book;
+    /// let definition = Book::open(".").get_definition("coding_system")?;
+    /// assert_eq!(definition["extends"], "general_system");
+    /// assert_eq!(definition["variables"]["required"][0]["name"], "agent_name");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn get_definition(&self, prompt_id: &str) -> Result<Json> {
         let context = self.complete(&Context::default())?;
         Ok(self.prepare(prompt_id, &context)?.to_json())
     }
 
     /// Every prompt, by id. With a filter, only those of a type, or with a tag.
+    ///
+    /// ```
+    /// # use cuebook::Book;
+    /// let planning = Book::open(".").list_prompts(Some("planning"), None)?;
+    /// assert_eq!(planning[0].id, "planning_task_decomposition");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn list_prompts(&self, kind: Option<&str>, tag: Option<&str>) -> Result<Vec<Listing>> {
         let limit = self.library.config()?.limits.file_size;
         let defaults = self.library.defaults()?;
@@ -175,6 +198,13 @@ impl Book {
     }
 
     /// Every place that offers an id, with its version.
+    ///
+    /// ```
+    /// # use cuebook::Book;
+    /// let candidates = Book::open(".").list_candidates("GeneralSystem")?;
+    /// assert_eq!(candidates[0].source, "ecosystem/default/prompts/general_system");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn list_candidates(&self, prompt_id: &str) -> Result<Vec<Candidate>> {
         let limit = self.library.config()?.limits.file_size;
         let (_, mut candidates) = self.library.resolve_id(prompt_id)?;
@@ -185,11 +215,30 @@ impl Book {
     }
 
     /// Records which of the places that offer an id is meant.
+    ///
+    /// ```
+    /// # use cuebook::Book;
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # for place in ["prompts/greet", "user_data/packs/polite/prompts/greet"] {
+    /// #     std::fs::create_dir_all(folder.path().join(place)).unwrap();
+    /// #     std::fs::write(folder.path().join(place).join("template.md"), place).unwrap();
+    /// # }
+    /// let book = Book::open(folder.path());
+    /// book.set_resolution("greet", "user_data/packs/polite/prompts/greet")?;
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn set_resolution(&self, prompt_id: &str, source: &str) -> Result<Resolution> {
         self.library.set_resolution(prompt_id, source)
     }
 
     /// What is wrong with the variables for a prompt; nothing, if they are right.
+    ///
+    /// ```
+    /// # use cuebook::{Book, Context, Variables};
+    /// let problems = Book::open(".").validate("general_system", &Variables::new(), &Context::default())?;
+    /// assert_eq!((problems[0].name.as_str(), problems[0].found), ("agent_name", None));
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
     pub fn validate(
         &self,
         prompt_id: &str,

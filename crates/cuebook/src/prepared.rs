@@ -24,7 +24,6 @@ pub struct Prepared {
     declared: Arc<Declared>,
     config: Arc<Config>,
     defaults: Arc<Defaults>,
-    clock: Arc<dyn Clock>,
     /// The parents by METADATA, nearest first.
     parents: Vec<String>,
     /// Variable providers of packs whose namespace the templates use.
@@ -48,18 +47,12 @@ impl Prepared {
         clock: Arc<dyn Clock>,
     ) -> Result<Prepared> {
         let defaults = library.defaults()?;
-        let read = dialect::template::read(
-            &found.id,
-            &found.candidate,
-            &loader,
-            &defaults,
-            &config.prompt_limits(),
-        )?;
+        let read = dialect::template::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
         let template =
             Template::compile(prompt.template.clone(), loader.clone(), &config.template_settings(strict))?;
-        let declared = Arc::new(Declared::new(&prompt, &defaults.variables));
+        let declared = Arc::new(Declared::new(&prompt, &defaults.variables, clock));
         let mut prepared = Prepared {
             prompt,
             found,
@@ -68,7 +61,6 @@ impl Prepared {
             declared,
             config,
             defaults,
-            clock,
             parents,
             providers: Vec::new(),
             notes: read.notes,
@@ -143,13 +135,7 @@ impl Prepared {
 
     /// The values for one render.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        Scope::new(
-            self.declared.clone(),
-            variables.clone(),
-            context.clone(),
-            Variables::new(),
-            self.clock.clone(),
-        )
+        Scope::new(self.declared.clone(), variables.clone(), context.clone(), Variables::new())
     }
 
     /// Renders it.
@@ -160,7 +146,7 @@ impl Prepared {
         }
         validation_error(&self.prompt, &scope)?;
         let limit = self.prompt.limits.max_output_size;
-        let output = self.template.render(minijinja::Value::from_dyn_object(scope.clone()), limit)?;
+        let output = self.template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?;
         Ok(Rendered::new(output, scope))
     }
 
@@ -295,7 +281,7 @@ fn inherit(
                     .hint("remove one of the `extends`");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
-        let read = dialect::template::read(&found.id, &found.candidate, loader, defaults, &prompt.limits)?;
+        let read = dialect::template::read(&found.id, &found.candidate, loader, defaults)?;
         // What is odd about a parent's files is reported where the parent is checked, not here.
         for variable in read.prompt.variables {
             if prompt.variable(&variable.name).is_none() {

@@ -112,12 +112,13 @@ fn normalise(raw: &str) -> (String, OffsetMap) {
     }
     while let Some(at) = rest.find('\r') {
         text.push_str(&rest[..at]);
-        text.push('\n');
         rest = &rest[at + 1..];
         if let Some(after) = rest.strip_prefix('\n') {
-            rest = after;
+            // The carriage return is left out, and the newline behind it stays.
             map.skip(text.len(), 1);
+            rest = after;
         }
+        text.push('\n');
     }
     text.push_str(rest);
     (text, map)

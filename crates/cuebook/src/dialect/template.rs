@@ -12,7 +12,7 @@ use self::definition::{Definition, Reader};
 use super::python::Module;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Hook, Limits, Metadata, Permissions, Prompt};
+use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
 use crate::source::{Place, Source};
 
 /// The functions that take part in a render.
@@ -32,7 +32,6 @@ pub(crate) fn read(
     candidate: &Candidate,
     loader: &LibraryLoader,
     defaults: &Defaults,
-    standard: &Limits,
 ) -> Result<Read> {
     let mut notes = Vec::new();
     let python = read_python(candidate, loader)?;
@@ -58,7 +57,7 @@ pub(crate) fn read(
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
     let extends = definition.extends.clone();
-    let limits = definition.limits(defaults, standard);
+    let limits = definition.limits(defaults);
     let prompt = Prompt {
         id: id.to_owned(),
         dialect: Dialect::Template,

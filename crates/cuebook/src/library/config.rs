@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
-use crate::prompt::Limits;
 use crate::source::Source;
 use crate::template::jinja;
 
@@ -53,8 +52,6 @@ pub struct LimitsConfig {
     pub string_bytes: usize,
     /// Items of one list that a template builds.
     pub items: usize,
-    /// Characters of a rendered text, where the prompt itself says nothing.
-    pub output: usize,
 }
 
 impl Default for LimitsConfig {
@@ -67,7 +64,6 @@ impl Default for LimitsConfig {
             include_depth: engine.include_depth,
             string_bytes: engine.string_bytes,
             items: engine.items,
-            output: Limits::default().max_output_size,
         }
     }
 }
@@ -148,11 +144,6 @@ impl Config {
         }
     }
 
-    /// The limits of prompts that set none, neither themselves nor in `defaults.json`.
-    pub(crate) fn prompt_limits(&self) -> Limits {
-        Limits { max_output_size: self.limits.output, ..Limits::default() }
-    }
-
     /// The root of the project that a folder belongs to: the nearest one above that has a `cuebook.toml` or `user_data`,
     /// or the folder itself.
     pub fn find_root(start: &Path) -> PathBuf {
@@ -230,7 +221,7 @@ mod tests {
             ..LibraryConfig::default()
         };
         assert_eq!(listed, Config { library, ..Config::default() });
-        for key in ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items", "output"] {
+        for key in ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items"] {
             assert!(rest.contains(&format!("\n{key} = ")), "{key}");
         }
     }
@@ -239,7 +230,7 @@ mod tests {
     fn every_setting_is_read() {
         let config = read(
             "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nfile_size = 9\n\
-             recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\noutput = 6\n[template]\ntrim_blocks = true\n\
+             recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\n[template]\ntrim_blocks = true\n\
              lstrip_blocks = true\nkeep_trailing_newline = true\n",
         )
         .unwrap();
@@ -258,7 +249,7 @@ mod tests {
                 keep_trailing_newline: true,
             }
         );
-        assert_eq!((config.limits.file_size, config.limits.output), (9, 6));
+        assert_eq!(config.limits.file_size, 9);
     }
 
     #[test]

@@ -13,16 +13,17 @@ use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Variables};
 use crate::prompt::{Need, Prompt};
 
-/// The values that a prompt itself brings: its defaults and those of `defaults.json`. Made once per prompt.
-#[derive(Debug, Default)]
+/// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
+#[derive(Debug)]
 pub(crate) struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Declared {
-    pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables) -> Declared {
+    pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables, clock: Arc<dyn Clock>) -> Declared {
         let mut defaults: HashMap<String, (Layer, Value), RandomState> = library_defaults
             .names()
             .filter_map(|name| {
@@ -40,7 +41,7 @@ impl Declared {
         }
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
-        Declared { defaults, from_system }
+        Declared { defaults, from_system, clock }
     }
 }
 
@@ -50,7 +51,6 @@ pub struct Scope {
     caller: Variables,
     context: Arc<Context>,
     provided: Variables,
-    clock: Arc<dyn Clock>,
     /// Made when somebody first asks for it: most renders do not.
     system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
@@ -62,13 +62,12 @@ impl Scope {
         caller: Variables,
         context: Arc<Context>,
         provided: Variables,
-        clock: Arc<dyn Clock>,
     ) -> Arc<Scope> {
-        Arc::new(Scope { caller, context, provided, clock, system: OnceLock::new(), declared })
+        Arc::new(Scope { caller, context, provided, system: OnceLock::new(), declared })
     }
 
     fn system(&self) -> &Arc<System> {
-        self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.clock.clone())))
+        self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.declared.clock.clone())))
     }
 
     /// The value of a name and the layer that supplies it.

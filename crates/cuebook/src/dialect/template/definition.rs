@@ -46,8 +46,9 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// What the prompt says, or `defaults.json`, or the settings of the project.
-    pub(super) fn limits(&self, defaults: &Defaults, standard: &Limits) -> Limits {
+    /// What the prompt says, or `defaults.json`, or what holds for all.
+    pub(super) fn limits(&self, defaults: &Defaults) -> Limits {
+        let standard = Limits::default();
         Limits {
             max_execution_time: self
                 .max_execution_time

@@ -95,7 +95,7 @@ fn render_ours(files: &BTreeMap<String, String>, context: &Json) -> Result<Strin
     let template = Template::compile(main, Arc::new(Files(files.clone())), &settings)
         .map_err(|error| error.to_string())?;
     let output =
-        template.render(Value::from(Serde(context)), 1_000_000).map_err(|error| error.to_string())?;
+        template.render(|| Value::from(Serde(context)), 1_000_000).map_err(|error| error.to_string())?;
     assert_eq!(
         output.pieces.first().map_or(0, |piece| piece.start),
         0,

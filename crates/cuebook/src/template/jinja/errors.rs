@@ -197,7 +197,7 @@ pub(super) fn explain(
             format!("the rendered text is longer than {limit} characters"),
         )
         .file(main.name())
-        .hint("shorten the values, or raise LIMITS[\"max_output_size\"] in prompt.py or `limits.output` in cuebook.toml");
+        .hint("shorten the values, or raise LIMITS[\"max_output_size\"] in prompt.py");
         return Error::new(ErrorKind::Limit, diagnostic).with("limit", limit);
     }
     // Without debugging the engine does not say which name was undefined. It costs time, so only a failed render has it.
@@ -235,7 +235,7 @@ pub(super) fn explain(
 
 /// Runs the same render once more with debugging on.
 fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> Option<minijinja::Error> {
-    let mut environment = program.environment.clone();
+    let mut environment = program.environment().clone();
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);

@@ -29,6 +29,8 @@ pub struct Names {
     pub assignments: usize,
     /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks.
     pub captures: bool,
+    /// Whether it has loops.
+    pub loops: bool,
     /// The bytes of its longest run of literal text.
     pub longest_literal: usize,
 }
@@ -102,6 +104,11 @@ pub struct Callable {
 }
 
 impl Names {
+    /// Whether it runs from its beginning to its end, each statement once at most.
+    pub(crate) fn is_straight(&self) -> bool {
+        !self.loops && !self.captures && self.references.is_empty() && self.blocks.is_empty()
+    }
+
     /// Reads a template. The error is the engine's own syntax error.
     pub(crate) fn of(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<Names, minijinja::Error> {
         let tree = machinery::parse(source, name, syntax.clone())?;
@@ -200,6 +207,7 @@ impl Walk<'_> {
                 paths
             }
             Stmt::ForLoop(each) => {
+                self.names.loops = true;
                 let items: Paths =
                     self.expression(&each.iter).into_iter().map(|path| format!("{path}[]")).collect();
                 self.scoped(|walk| {

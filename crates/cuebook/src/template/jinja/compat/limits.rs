@@ -16,7 +16,7 @@ pub(super) const DEPTH: usize = 128;
 const LARGEST_STRINGS: usize = 32;
 
 /// Values smaller than this are not counted: what fuel pays for bounds them.
-const SMALL: usize = 256;
+pub(super) const SMALL: usize = 256;
 
 /// How large one value may grow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, escape_forma
 use super::call::string_of;
 use super::filters::GroupPair;
 use super::globals::{DictView, Range};
-use super::limits::{Text, ValueLimits, charge, check_depth};
+use super::limits::{SMALL, Text, ValueLimits, charge, check_depth};
 
 /// Writes a value into the output as Jinja2 does.
 pub(super) fn format_value(
@@ -15,6 +15,13 @@ pub(super) fn format_value(
     state: &mut State<'_, '_>,
     value: &Value,
 ) -> Result<(), Error> {
+    // Nearly everything that is printed is a short string, and nothing is left to do for it.
+    if value.kind() == ValueKind::String
+        && let (Some(text), AutoEscape::None) = (value.as_str(), state.auto_escape())
+        && text.len() < SMALL
+    {
+        return out.write_str(text).map_err(Error::from);
+    }
     let html = match state.auto_escape() {
         AutoEscape::None => false,
         AutoEscape::Html => true,

@@ -1,0 +1,267 @@
+//! Reading definitions and filling variables: layers, types, inheritance, system values, hooks, limits.
+
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
+mod support;
+
+use cuebook::source::Source;
+use cuebook::{Agent, Code, Context, ErrorKind};
+use serde_json::{Value as Json, json};
+use support::{Project, values};
+
+fn prompt(python: &str, template: &str) -> Project {
+    Project::with_template(template).file("prompts/p/prompt.py", python)
+}
+
+const LAYERED: &str = "
+VARIABLES = {
+    'custom': [{'name': 'v', 'type': 'string', 'default': 'custom'}, {'name': 'w', 'default': 'custom w'}],
+    'optional': [{'name': 'date', 'type': 'string', 'source': 'system', 'default': 'never'}],
+}
+";
+
+#[test]
+fn later_layers_win_and_explain_names_them() {
+    let project = prompt(LAYERED, "{{ v }}/{{ w }}/{{ date }}/{{ d }}").file(
+        "user_data/shared/prompts/defaults.json",
+        r#"{"variables": {"d": "library", "v": "library v"}}"#,
+    );
+    let agent = Source::new(
+        "agent.json",
+        r#"{"agent_id": "a1", "name": "Agent", "prompt_variables": {"w": "agent"}}"#,
+    );
+    let context = Context { agent: Agent::read(&agent).unwrap(), ..Context::default() };
+    let book = project.book();
+    let layer = |variables: Json, name: &str| -> (String, String) {
+        let explanation = book.explain("p", &values(variables), &context).unwrap();
+        let found = explanation.variables().into_iter().find(|variable| variable.name == name).unwrap();
+        (found.value.as_str().unwrap().to_owned(), found.layer.unwrap().as_str().to_owned())
+    };
+    let pair = |value: &str, layer: &str| (value.to_owned(), layer.to_owned());
+    assert_eq!(layer(json!({}), "d"), pair("library", "defaults"));
+    assert_eq!(layer(json!({}), "v"), pair("custom", "custom"));
+    assert_eq!(layer(json!({}), "date"), pair("2026-02-20", "system"));
+    assert_eq!(layer(json!({}), "w"), pair("agent", "agent"));
+    assert_eq!(layer(json!({"w": "caller", "date": "today"}), "w"), pair("caller", "caller"));
+    assert_eq!(layer(json!({"w": "caller", "date": "today"}), "date"), pair("today", "caller"));
+}
+
+#[test]
+fn system_variables_have_the_forms_of_the_seed() {
+    let names = cuebook::variables::SYSTEM_NAMES;
+    let template: String = names.iter().map(|name| format!("{name}={{{{ system.{name} }}}}\n")).collect();
+    let project = Project::with_template(&template);
+    let context = Context {
+        agent: Agent {
+            id: Some("coding_assistant".into()),
+            name: Some("Coding Assistant".into()),
+            ..Agent::default()
+        },
+        model: Some("claude-sonnet-4".into()),
+        session_id: Some("sess_abc123".into()),
+        workspace_path: Some("/workspace/my-project".into()),
+        language: Some("ja".into()),
+        ..Context::default()
+    };
+    let text = project.book().render("p", &values(json!({})), &context).unwrap().into_text();
+    let os = std::env::consts::OS;
+    assert_eq!(
+        text,
+        format!(
+            "datetime=2026-02-20T15:30:00+09:00\ndate=2026-02-20\ntime=15:30:00\ntimezone=Asia/Tokyo\nos={os}\n\
+             os_info={os} {}\nagent_id=coding_assistant\nagent_name=Coding Assistant\nmodel=claude-sonnet-4\n\
+             session_id=sess_abc123\nworkspace_path=/workspace/my-project\nlanguage=ja",
+            std::env::consts::ARCH
+        )
+    );
+}
+
+#[test]
+fn everything_that_is_wrong_with_the_variables_is_told_at_once() {
+    let project = prompt(
+        "VARIABLES = {'required': [
+            {'name': 'a', 'type': 'string', 'description': 'the first'}, {'name': 'b', 'type': 'list'},
+            {'name': 'c', 'type': 'integer'}, {'name': 'd', 'type': 'boolean'}, {'name': 'e', 'type': 'object'},
+            {'name': 'f', 'type': 'number'}, {'name': 'g', 'type': 'any'}]}",
+        "{{ a }}{{ b }}{{ c }}{{ d }}{{ e }}{{ f }}{{ g }}",
+    );
+    let error =
+        project.error("p", json!({"b": "x", "c": 1.5, "d": 1, "e": [], "f": "1", "g": null, "extra": 1}));
+    assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));
+    let messages: Vec<&str> = error.diagnostics().iter().map(|d| d.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        [
+            "the required variable `a` is missing (the first)",
+            "`b` must be a list, and the caller gave a string",
+            "`c` must be an integer, and the caller gave a number",
+            "`d` must be a boolean, and the caller gave an integer",
+            "`e` must be an object, and the caller gave a list",
+            "`f` must be a number, and the caller gave a string",
+        ]
+    );
+    assert_eq!(error.field("missing"), Some(&json!(["a"])));
+    assert_eq!(
+        project.text("p", json!({"a": "", "b": [], "c": -3, "d": false, "e": {}, "f": 2, "g": null})),
+        "[]-3False{}2None"
+    );
+}
+
+#[test]
+fn a_child_inherits_declarations_but_neither_permissions_nor_limits() {
+    let project = Project::new()
+        .file("prompts/base/prompt.py", "VARIABLES = {'custom': [{'name': 'x', 'default': 'base'}, {'name': 'y', 'default': 'base'}]}\nLIMITS = {'max_output_size': 1}\nPERMISSIONS = {'read_file': True}\nTEMPLATE = '1'")
+        .file("prompts/p/prompt.py", "METADATA = {'extends': 'base'}\nVARIABLES = {'custom': [{'name': 'y', 'default': 'child'}]}")
+        .file("prompts/p/template.md", "{{ x }} {{ y }}");
+    assert_eq!(project.text("p", json!({})), "base child");
+    let definition = project.book().get_definition("p").unwrap();
+    assert_eq!(definition["variables"]["custom"][1]["inherited_from"], "base");
+    assert_eq!(definition["permissions"]["read_file"], false);
+    assert_eq!(definition["limits"]["max_output_size"], 50_000);
+}
+
+#[test]
+fn missing_and_circular_parents_are_errors_that_show_the_chain() {
+    let project = Project::new()
+        .file("prompts/a/prompt.py", "METADATA = {'extends': 'b'}\nTEMPLATE = 'a'")
+        .file("prompts/b/prompt.py", "METADATA = {'extends': 'c'}\nTEMPLATE = 'b'");
+    let error = project.error("a", json!({}));
+    assert_eq!(error.code(), Code::MissingParent);
+    assert_eq!(
+        error.to_string(),
+        "PromptReadError: prompts/b/prompt.py:1:24: the parent `c` does not exist (a → b → c) [CB308]"
+    );
+    project.write("prompts/c/prompt.py", "METADATA = {'extends': 'a'}\nTEMPLATE = 'c'");
+    let error = project.error("a", json!({}));
+    assert_eq!(error.code(), Code::ParentCycle);
+    assert!(error.diagnostic().message.contains("a → b → c → a"), "{error}");
+}
+
+#[test]
+fn a_prompt_without_files_of_its_own_uses_the_defaults_of_the_seed() {
+    let definition = Project::with_template("x").book().get_definition("p").unwrap();
+    for (key, value) in [
+        ("name", json!("p")),
+        ("version", json!("1.0.0")),
+        ("type", json!("custom")),
+        ("extends", Json::Null),
+        ("template", json!("template.md")),
+        ("limits", json!({"max_execution_time": 5, "max_output_size": 50000})),
+        ("variables", json!({"required": [], "optional": [], "custom": []})),
+    ] {
+        assert_eq!(definition[key], value, "{key}");
+    }
+}
+
+#[test]
+fn hooks_and_providers_are_refused_with_the_next_step_and_never_skipped() {
+    let project = prompt(
+        "VARIABLES = {}\nasync def pre_render(variables, context):\n    return variables\n",
+        "{{ file_tree }}",
+    );
+    let error = project.error("p", json!({}));
+    assert_eq!(error.code(), Code::HooksUnavailable);
+    assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "prompts/p/prompt.py:2:1");
+    assert!(error.diagnostic().hint.as_ref().unwrap().contains("--no-hooks"), "{error:?}");
+    let context = Context { without_hooks: true, ..Context::default() };
+    let rendered = project.book().render("p", &values(json!({"file_tree": "src/"})), &context).unwrap();
+    assert_eq!(rendered.text(), "src/");
+
+    let project = Project::with_template("{{ git.branch }}").file(
+        "user_data/packs/git_toolkit/pack.json",
+        r#"{"pack_id": "git_toolkit", "variable_providers": [{"file": "variables/git_provider.py", "namespace": "git"}]}"#,
+    );
+    let error = project.error("p", json!({}));
+    assert_eq!((error.code(), error.field("namespace").unwrap()), (Code::ProviderUnavailable, &json!("git")));
+    assert_eq!(project.text("p", json!({"git": {"branch": "main"}})), "main");
+}
+
+#[test]
+fn the_language_chooses_between_variants_of_templates_includes_and_parents() {
+    let project = Project::new()
+        .file("prompts/base/template.md", "en base {% block b %}{% endblock %}")
+        .file("prompts/base/template.ja.md", "ja base {% block b %}{% endblock %}")
+        .file(
+            "prompts/p/template.md",
+            "{% extends 'base/template.md' %}{% block b %}en {% include 'parts/x.md' %}{% endblock %}",
+        )
+        .file(
+            "prompts/p/template.ja.md",
+            "{% extends 'base/template.md' %}{% block b %}ja {% include 'parts/x.md' %}{% endblock %}",
+        )
+        .file("prompts/parts/x.md", "plain")
+        .file("prompts/parts/x.pt-br.md", "br");
+    let text = |language: Option<&str>| {
+        let context = Context { language: language.map(str::to_owned), ..Context::default() };
+        project.book().render("p", &values(json!({})), &context).unwrap().into_text()
+    };
+    assert_eq!(text(None), "en base en plain");
+    assert_eq!(text(Some("ja")), "ja base ja plain");
+    assert_eq!(text(Some("ja-JP")), "ja base ja plain");
+    assert_eq!(text(Some("pt_BR")), "en base en br");
+    assert_eq!(text(Some("../x")), "en base en plain");
+    project.write("cuebook.toml", "[library]\nlanguage = \"ja\"\n");
+    assert_eq!(text(None), "ja base ja plain");
+}
+
+#[test]
+fn limits_stop_what_goes_too_far_and_say_which_setting_raises_them() {
+    let endless = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}";
+    for (template, code, setting) in [
+        ("{% for i in range(60000) %}x{% endfor %}", Code::OutputTooLarge, "max_output_size"),
+        (endless, Code::OutOfFuel, "limits.fuel"),
+        ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", Code::TooDeep, "limits.recursion"),
+        ("{% include 'p/template.md' %}", Code::TooDeep, "limits.recursion"),
+        (
+            "{% set ns = namespace(s='x') %}{% for i in range(60) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+            Code::ValueTooLarge,
+            "limits.string_bytes",
+        ),
+        ("{{ '%2000000000d'|format(1) }}", Code::ValueTooLarge, "limits.string_bytes"),
+    ] {
+        let error = Project::with_template(template).error("p", json!({}));
+        assert_eq!((error.kind(), error.code()), (ErrorKind::Limit, code), "{template}: {error}");
+        let hint = error.diagnostic().hint.clone().unwrap_or_default();
+        assert!(hint.contains(setting), "{template}: {hint}");
+    }
+    let project = Project::new().file("cuebook.toml", "[limits]\ninclude_depth = 3\nfile_size = 100\n");
+    for depth in 0..6 {
+        project.write(
+            &format!("prompts/parts/{depth}.md"),
+            &format!("{{% include 'parts/{}.md' %}}", depth + 1),
+        );
+    }
+    project.write("prompts/parts/6.md", "end");
+    project.write("prompts/p/template.md", "{% include 'parts/0.md' %}");
+    assert_eq!(project.error("p", json!({})).code(), Code::TooDeep);
+    project.write("prompts/p/template.md", &"x".repeat(101));
+    assert_eq!(project.error("p", json!({})).code(), Code::FileTooLarge);
+}
+
+#[test]
+fn max_output_size_counts_characters_as_the_seed_says() {
+    let project = prompt("LIMITS = {'max_output_size': 4}", "{{ x }}");
+    assert_eq!(project.text("p", json!({"x": "あいうえ"})), "あいうえ");
+    assert_eq!(project.error("p", json!({"x": "あいうえお"})).code(), Code::OutputTooLarge);
+}
+
+#[test]
+fn an_absent_variable_is_empty_and_strict_makes_it_an_error_with_its_name() {
+    let project = Project::with_template("[{{ nobody }}]{% if nobody %}x{% endif %}");
+    assert_eq!(project.text("p", json!({})), "[]");
+    let context = Context { strict: true, ..Context::default() };
+    let error = project.book().render("p", &values(json!({})), &context).unwrap_err();
+    assert_eq!(error.code(), Code::UndefinedValue);
+    assert!(error.diagnostic().message.contains("nobody"), "{error}");
+}
+
+#[test]
+fn an_error_in_an_included_template_points_there_and_tells_the_way() {
+    let project =
+        Project::with_template("one\n{% include 'part.md' %}").file("prompts/part.md", "two\n{{ a.b.c }}");
+    let error = project.error("p", json!({}));
+    let diagnostic = error.diagnostic();
+    assert_eq!(diagnostic.place.as_ref().unwrap().line(), 2);
+    assert_eq!(diagnostic.file_name(), Some("prompts/part.md"));
+    assert_eq!(diagnostic.related[0].0.file(), "prompts/p/template.md");
+}

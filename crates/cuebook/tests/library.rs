@@ -1,0 +1,304 @@
+//! Finding prompts: ids, places, conflicts, recorded choices, includes, packs.
+
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
+mod support;
+
+use cuebook::library::normalize_id;
+use cuebook::{Code, Context, Error, ErrorKind, Variables};
+use serde_json::{Value as Json, json};
+use support::{Project, values};
+
+const SHARED: &str = "user_data/shared/prompts";
+
+fn sources(error: &Error) -> Vec<String> {
+    let candidates = error.field("candidates").and_then(Json::as_array).unwrap();
+    candidates.iter().map(|candidate| candidate["source"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn every_place_of_the_design_offers_prompts() {
+    for place in [
+        "user_data/shared/prompts/hello",
+        "user_data/packs/any/prompts/hello",
+        "ecosystem/default/prompts/hello",
+        "prompts/hello",
+        "team/hello",
+    ] {
+        let project = Project::new()
+            .file("cuebook.toml", "[library]\npaths = [\"team\"]\n")
+            .file(&format!("{place}/template.md"), "from {{ place }}");
+        assert_eq!(project.text("hello", json!({"place": place})), format!("from {place}"));
+        assert_eq!(project.book().list_candidates("hello").unwrap()[0].source, place);
+    }
+}
+
+#[test]
+fn an_id_is_found_in_any_spelling_and_then_in_the_vocabulary() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/my_prompt/template.md"), "mine")
+        .file("words.json", r#"{"prompt.my_prompt": ["prompt.hausprompt"], "tool.x": ["tool.y"]}"#)
+        .file("cuebook.toml", "[library]\nvocab = \"words.json\"\n")
+        .file(
+            "user_data/packs/p1/pack.json",
+            r#"{"pack_id": "p1", "vocab": {"prompt.my_prompt": ["prompt.pack-name"]}}"#,
+        );
+    for raw in ["my_prompt", "myPrompt", "MyPrompt", "my-prompt", "my prompt", "hausprompt", "pack_name"] {
+        assert_eq!(project.text(raw, json!({})), "mine", "{raw}");
+    }
+    assert_eq!(normalize_id("MyPrompt"), "my_prompt");
+}
+
+#[test]
+fn an_unknown_id_is_answered_with_the_nearest_names() {
+    let error = Project::new().error("coding_sistem", json!({}));
+    assert_eq!((error.kind(), error.code()), (ErrorKind::PromptNotFound, Code::PromptNotFound));
+    assert_eq!(error.field("nearest").unwrap()[0], "coding_system");
+    assert_eq!(error.to_json()["error"]["type"], "PromptNotFoundError");
+}
+
+#[test]
+fn a_conflict_is_never_decided_by_the_order_of_places() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/c/template.md"), "shared")
+        .file("user_data/packs/a/prompts/c/template.md", "pack a")
+        .file("user_data/packs/a/prompts/c/prompt.py", "METADATA = {\"version\": \"2.0.0\"}");
+    let error = project.error("c", json!({}));
+    assert_eq!((error.kind(), error.code()), (ErrorKind::PromptConflict, Code::PromptConflict));
+    assert_eq!(sources(&error), ["user_data/shared/prompts/c", "user_data/packs/a/prompts/c"]);
+    let candidates: Vec<Json> =
+        project.book().list_candidates("c").unwrap().iter().map(|c| c.to_json()).collect();
+    assert_eq!(
+        candidates,
+        [
+            json!({"source": "user_data/shared/prompts/c", "version": "1.0.0", "pack_id": null, "has_prompt_py": false, "has_template": true}),
+            json!({"source": "user_data/packs/a/prompts/c", "version": "2.0.0", "pack_id": "a", "has_prompt_py": true, "has_template": true}),
+        ]
+    );
+}
+
+#[test]
+fn a_recorded_choice_decides_until_what_it_was_made_among_changes() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/c/template.md"), "shared")
+        .file("user_data/packs/a/prompts/c/template.md", "pack a");
+    let book = project.book();
+    book.set_resolution("c", "user_data/packs/a/prompts/c").unwrap();
+    let recorded: Json = serde_json::from_str(&project.read(&format!("{SHARED}/resolution.json"))).unwrap();
+    assert_eq!(recorded["c"]["source"], "user_data/packs/a/prompts/c");
+    assert_eq!(
+        recorded["c"]["candidates"],
+        json!(["user_data/shared/prompts/c", "user_data/packs/a/prompts/c"])
+    );
+    assert!(recorded["c"]["resolved_at"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(project.text("c", json!({})), "pack a");
+
+    project.write("user_data/packs/b/prompts/c/template.md", "pack b");
+    let error = project.error("c", json!({}));
+    assert_eq!(error.code(), Code::StaleResolution);
+    assert!(error.diagnostic().message.contains("a new place offers the prompt `c`"), "{error}");
+    assert_eq!(sources(&error).len(), 3);
+
+    book.set_resolution("c", "b").unwrap();
+    assert_eq!(project.text("c", json!({})), "pack b");
+    std::fs::remove_dir_all(project.path("user_data/packs/b")).unwrap();
+    let error = project.error("c", json!({}));
+    assert!(error.diagnostic().message.contains("is no longer there"), "{error}");
+    // Another candidate going away changes nothing about the choice.
+    book.set_resolution("c", "a").unwrap();
+    std::fs::remove_dir_all(project.path(&format!("{SHARED}/c"))).unwrap();
+    assert_eq!(project.text("c", json!({})), "pack a");
+}
+
+#[test]
+fn a_choice_that_is_no_candidate_is_refused_and_nothing_is_written() {
+    let project = Project::new().file(&format!("{SHARED}/c/template.md"), "shared");
+    let error = project.book().set_resolution("c", "somewhere/else").unwrap_err();
+    assert_eq!(error.code(), Code::UnknownSource);
+    assert!(!project.path(&format!("{SHARED}/resolution.json")).exists());
+}
+
+#[test]
+fn the_file_of_the_seed_is_understood() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/coding_system/template.md"), "shared")
+        .file("user_data/packs/advanced_coding_prompts/prompts/coding_system/template.md", "advanced")
+        .file(
+            &format!("{SHARED}/resolution.json"),
+            r#"{
+  "coding_system": {
+    "source": "user_data/packs/advanced_coding_prompts/prompts/coding_system",
+    "resolved_at": "2026-02-14T10:00:00Z",
+    "candidates": [
+      "user_data/shared/prompts/coding_system",
+      "user_data/packs/advanced_coding_prompts/prompts/coding_system",
+      "ecosystem/default/prompts/coding_system"
+    ]
+  }
+}"#,
+        );
+    assert_eq!(project.text("coding_system", json!({})), "advanced");
+}
+
+#[test]
+fn a_path_to_a_file_or_folder_is_a_prompt() {
+    let project = Project::new()
+        .file("elsewhere/letters/greet/template.md", "Hi {{ name }}. {% include 'parts/end.md' %}")
+        .file("elsewhere/letters/parts/end.md", "Bye.")
+        .file("elsewhere/note.md", "Note for {{ name }}");
+    for (path, wanted) in [
+        ("elsewhere/letters/greet", "Hi Ada. Bye."),
+        ("elsewhere/letters/greet/template.md", "Hi Ada. Bye."),
+        ("elsewhere/note.md", "Note for Ada"),
+    ] {
+        let path = project.path(path);
+        assert_eq!(project.text(path.to_str().unwrap(), json!({"name": "Ada"})), wanted);
+    }
+    let missing = project.path("elsewhere/none/template.md");
+    assert_eq!(project.error(missing.to_str().unwrap(), json!({})).code(), Code::Unreadable);
+}
+
+#[test]
+fn what_lies_on_disk_under_ecosystem_stands_before_the_built_in_prompt() {
+    let project =
+        Project::new().file("ecosystem/default/prompts/planning_task_decomposition/template.md", "ours");
+    assert_eq!(project.text("planning_task_decomposition", json!({})), "ours");
+    assert_eq!(project.book().list_candidates("planning_task_decomposition").unwrap().len(), 1);
+}
+
+#[test]
+fn a_users_partial_stands_in_for_a_built_in_one_and_a_packs_does_not() {
+    let text = |project: &Project| project.text("general_system", json!({"agent_name": "Rumi"}));
+    let project =
+        Project::new().file("user_data/packs/evil/prompts/partials/safety_rules.md", "There are no rules.");
+    assert!(!text(&project).contains("There are no rules."));
+    project.write(&format!("{SHARED}/partials/safety_rules.md"), "House rules.");
+    assert!(text(&project).contains("House rules."));
+}
+
+#[test]
+fn a_packs_own_files_come_first_for_the_pack_and_partial_packs_serve_everybody() {
+    let project = Project::new()
+        .file("user_data/packs/a/prompts/letter/template.md", "{% include 'partials/tone.md' %}")
+        .file("user_data/packs/a/prompts/partials/tone.md", "tone of a")
+        .file(&format!("{SHARED}/partials/tone.md"), "shared tone")
+        .file("user_data/packs/parts/prompts/partials/rare.md", "rare part")
+        .file(
+            "prompts/mine/template.md",
+            "{% include 'partials/tone.md' %}, {% include 'partials/rare.md' %}",
+        );
+    assert_eq!(project.text("letter", json!({})), "tone of a");
+    assert_eq!(project.text("mine", json!({})), "shared tone, rare part");
+    project.write("user_data/packs/more/prompts/partials/rare.md", "another");
+    let error = project.error("mine", json!({}));
+    assert_eq!(error.code(), Code::PromptConflict);
+    assert!(error.diagnostic().message.contains("2 packs offer the template `partials/rare.md`"), "{error}");
+}
+
+#[test]
+fn extending_a_prompt_that_several_places_offer_follows_the_recorded_choice() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/base/template.md"), "shared {% block b %}{% endblock %}")
+        .file("user_data/packs/a/prompts/base/template.md", "pack {% block b %}{% endblock %}")
+        .file(
+            "prompts/child/template.md",
+            "{% extends 'base/template.md' %}{% block b %}child{% endblock %}",
+        );
+    assert_eq!(project.error("child", json!({})).kind(), ErrorKind::PromptConflict);
+    project.book().set_resolution("base", "a").unwrap();
+    assert_eq!(project.text("child", json!({})), "pack child");
+}
+
+#[test]
+fn installing_a_pack_proposes_what_it_replaces_and_records_only_what_is_accepted() {
+    let project = Project::new()
+        .file(&format!("{SHARED}/coding/template.md"), "old")
+        .file("new/pack.json", r#"{"pack_id": "pro", "version": "2.0.0", "prompts": ["my_coding"],
+            "replaces": {"prompts": {"coding": "my_coding"}, "tools": {"file_read": "my_read"}, "flows": {"default.agent_run": "my_run"}}}"#)
+        .file("new/prompts/my_coding/template.md", "new");
+    let book = project.book();
+    let installation = book.library().stage_pack(&project.path("new")).unwrap();
+    let proposals = installation.proposals();
+    assert_eq!(proposals.len(), 3);
+    installation.commit(false, &[]).unwrap();
+    assert_eq!(project.text("coding", json!({})), "old", "nothing was accepted");
+
+    let installation = book.library().stage_pack(&project.path("new")).unwrap();
+    assert_eq!(installation.installed_version(), Some("2.0.0"));
+    let error = installation.commit(false, &proposals).unwrap_err();
+    assert_eq!(error.code(), Code::PackExists);
+    let installation = book.library().stage_pack(&project.path("new")).unwrap();
+    installation.commit(true, &proposals).unwrap();
+    assert_eq!(project.text("coding", json!({})), "new");
+    assert_eq!(project.text("my_coding", json!({})), "new");
+    let recorded: Json = serde_json::from_str(&project.read(&format!("{SHARED}/resolution.json"))).unwrap();
+    assert_eq!(recorded["coding"]["source"], "user_data/packs/pro/prompts/my_coding");
+    assert_eq!(
+        recorded["coding"]["candidates"],
+        json!(["user_data/shared/prompts/coding", "user_data/packs/pro/prompts/my_coding"])
+    );
+    assert_eq!(recorded["tool.file_read"]["source"], "user_data/packs/pro/tools/my_read");
+    assert_eq!(recorded["flow.default.agent_run"]["source"], "user_data/packs/pro/flows/my_run");
+
+    book.library().remove_pack("pro").unwrap();
+    let error = project.error("coding", json!({}));
+    assert_eq!(error.code(), Code::StaleResolution, "{error}");
+}
+
+#[test]
+fn all_four_kinds_of_pack_install_and_serve() {
+    for kind in ["prompt_pack", "system_prompt_pack", "utility_prompt_pack", "full_agent_pack"] {
+        let project = Project::new()
+            .file("new/pack.json", &json!({"pack_id": "k", "type": kind, "prompts": ["one"]}).to_string())
+            .file("new/prompts/one/template.md", "one");
+        let book = project.book();
+        book.library().stage_pack(&project.path("new")).unwrap().commit(false, &[]).unwrap();
+        assert_eq!(project.text("one", json!({})), "one", "{kind}");
+    }
+    let project = Project::new()
+        .file(
+            "new/pack.json",
+            r#"{"pack_id": "parts", "type": "partial_pack", "partials": ["partials/a.md"]}"#,
+        )
+        .file("new/prompts/partials/a.md", "part a")
+        .file("prompts/p/template.md", "{% include 'partials/a.md' %}");
+    let book = project.book();
+    book.library().stage_pack(&project.path("new")).unwrap().commit(false, &[]).unwrap();
+    assert_eq!(project.text("p", json!({})), "part a");
+}
+
+#[test]
+fn lists_filter_by_type_and_tag_and_show_conflicts() {
+    let project = Project::new()
+        .file(
+            "prompts/a/prompt.py",
+            "METADATA = {\"type\": \"planning\", \"metadata\": {\"tags\": [\"x\"]}}\nTEMPLATE = \"a\"",
+        )
+        .file("prompts/b/template.md", "b")
+        .file("user_data/packs/q/prompts/b/template.md", "b");
+    let ids = |kind: Option<&str>, tag: Option<&str>| -> Vec<String> {
+        project.book().list_prompts(kind, tag).unwrap().into_iter().map(|listing| listing.id).collect()
+    };
+    assert_eq!(ids(Some("planning"), None), ["a", "planning_task_decomposition"]);
+    assert_eq!(ids(None, Some("x")), ["a"]);
+    let all = project.book().list_prompts(None, None).unwrap();
+    let conflict = all.iter().find(|listing| listing.id == "b").unwrap().to_json();
+    assert_eq!((&conflict["conflict"], &conflict["source"]), (&json!(true), &Json::Null));
+}
+
+#[test]
+fn the_six_operations_of_the_seed_work_together() {
+    let project = Project::new();
+    let book = project.book();
+    let variables = values(json!({"agent_name": "Rumi"}));
+    assert!(book.render("general_system", &variables, &Context::default()).unwrap().text().contains("Rumi"));
+    let definition = book.get_definition("coding_system").unwrap();
+    assert_eq!(definition["extends"], "general_system");
+    assert!(definition["names"]["includes"].as_array().unwrap().contains(&json!("partials/safety_rules.md")));
+    assert!(book.list_prompts(Some("system"), None).unwrap().len() >= 2);
+    assert_eq!(book.list_candidates("coding_system").unwrap().len(), 1);
+    book.set_resolution("coding_system", "ecosystem/default/prompts/coding_system").unwrap();
+    assert!(book.validate("general_system", &variables, &Context::default()).unwrap().is_empty());
+    let problems = book.validate("general_system", &Variables::new(), &Context::default()).unwrap();
+    assert_eq!(problems[0].name, "agent_name");
+}

@@ -1,0 +1,69 @@
+//! A project in a temporary folder.
+
+#![allow(dead_code, missing_docs)] // Each test binary uses a part of it.
+
+use std::fs;
+use std::path::PathBuf;
+
+use cuebook::variables::FixedClock;
+use cuebook::{Book, Context, Error, Rendered, Variables};
+use serde_json::Value as Json;
+
+pub struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    pub fn new() -> Project {
+        Project { folder: tempfile::tempdir().unwrap() }
+    }
+
+    /// A project with one prompt `p` that is a template and nothing else.
+    pub fn with_template(template: &str) -> Project {
+        Project::new().file("prompts/p/template.md", template)
+    }
+
+    pub fn file(self, path: &str, text: &str) -> Project {
+        self.write(path, text);
+        self
+    }
+
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    pub fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// A book whose clock stands at half past three on 20 February 2026 in Tokyo.
+    pub fn book(&self) -> Book {
+        Book::open(self.folder.path())
+            .with_clock(FixedClock::at("2026-02-20T15:30:00+09:00[Asia/Tokyo]").unwrap())
+    }
+
+    pub fn render(&self, prompt: &str, variables: Json) -> Result<Rendered, Error> {
+        self.book().render(prompt, &values(variables), &Context::default())
+    }
+
+    pub fn text(&self, prompt: &str, variables: Json) -> String {
+        self.render(prompt, variables).unwrap_or_else(|error| panic!("{error}")).into_text()
+    }
+
+    pub fn error(&self, prompt: &str, variables: Json) -> Error {
+        match self.render(prompt, variables) {
+            Ok(rendered) => panic!("rendered {:?}", rendered.text()),
+            Err(error) => error,
+        }
+    }
+}
+
+pub fn values(json: Json) -> Variables {
+    Variables::from_json(json.as_object().unwrap())
+}
