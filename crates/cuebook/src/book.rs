@@ -13,7 +13,7 @@ use crate::dialect;
 use crate::error::{Error, Result};
 use crate::explain::Explanation;
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution};
-use crate::prepared::Prepared;
+use crate::prepared::{Mode, Prepared};
 use crate::render::Rendered;
 use crate::variables::{Clock, Context, Problem, Scope, SystemClock, Variables, validate};
 
@@ -272,7 +272,8 @@ impl Book {
             return Ok(prepared);
         }
         let found = self.library.find(prompt_id)?;
-        let prepared = Arc::new(self.prepare_found(found, language, context.strict, &config)?);
+        let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
+        let prepared = Arc::new(self.prepare_found(found, language, mode, &config)?);
         let mut cache = self.lock();
         if cache.len() >= MOST_PREPARED {
             cache.shift_remove_index(0);
@@ -294,12 +295,12 @@ impl Book {
         &self,
         found: Found,
         language: &str,
-        strict: bool,
+        mode: Mode,
         config: &Arc<Config>,
     ) -> Result<Prepared> {
         let root = found.candidate.root.clone();
         let loader = LibraryLoader::new(self.library.clone(), root, language, config.limits.file_size);
-        Prepared::new(&self.library, found, Arc::new(loader), config.clone(), strict, self.clock.clone())
+        Prepared::new(&self.library, found, Arc::new(loader), config.clone(), mode, self.clock.clone())
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, IndexMap<Key, Arc<Prepared>>> {

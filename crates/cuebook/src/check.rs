@@ -21,14 +21,16 @@ use std::sync::Arc;
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
 use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind};
-use crate::prepared::Prepared;
+use crate::prepared::{Mode, Prepared};
 
 /// A rule that looks at one prompt.
 type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
 
 /// In the order in which their findings are made; they are sorted by place afterwards.
-const PROMPT_RULES: &[PromptRule] =
-    &[undeclared::check, unused::check, block::check, cycle::check, callable::check, text::check];
+const PROMPT_RULES: &[PromptRule] = &[undeclared::check, cycle::check, callable::check, text::check];
+
+/// Rules that make sense only if every template is there: a missing one might use the variable or have the block.
+const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
 
 /// A rule that looks at the library as a whole.
 type LibraryRule = fn(&Book) -> Result<Vec<Diagnostic>>;
@@ -165,14 +167,17 @@ impl Checker<'_> {
     fn prompt(&mut self, found: Found) {
         self.report.prompts += 1;
         for language in languages(&found) {
-            match self.book.prepare_found(found.clone(), &language, false, &self.config) {
+            match self.prepare(&found, &language, Mode::Lenient) {
                 Ok(prepared) => {
-                    self.report.findings.extend(prepared.notes().iter().cloned());
-                    for rule in PROMPT_RULES {
-                        self.report.findings.extend(rule(&prepared, &self.namespaces));
-                    }
+                    self.apply(PROMPT_RULES, &prepared);
+                    self.apply(WHOLE_PROMPT_RULES, &prepared);
                 }
                 Err(error) => {
+                    if error.code() == Code::MissingInclude
+                        && let Ok(prepared) = self.prepare(&found, &language, Mode::DespiteMissing)
+                    {
+                        self.apply(PROMPT_RULES, &prepared);
+                    }
                     // A conflict that the prompt runs into is reported once, where the library is looked at.
                     let conflict = matches!(error.code(), Code::PromptConflict | Code::StaleResolution);
                     if !(conflict && error.field("prompt_id").is_some()) {
@@ -180,6 +185,19 @@ impl Checker<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Prepares a prompt and notes what is odd about its files.
+    fn prepare(&mut self, found: &Found, language: &str, mode: Mode) -> Result<Prepared> {
+        let prepared = self.book.prepare_found(found.clone(), language, mode, &self.config)?;
+        self.report.findings.extend(prepared.notes().iter().cloned());
+        Ok(prepared)
+    }
+
+    fn apply(&mut self, rules: &[PromptRule], prepared: &Prepared) {
+        for rule in rules {
+            self.report.findings.extend(rule(prepared, &self.namespaces));
         }
     }
 
@@ -215,4 +233,44 @@ fn languages(found: &Found) -> Vec<String> {
     }
     // A language that nobody has a variant for gives the plain template.
     std::iter::once("zxx".to_owned()).chain(languages).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn codes(files: &[(&str, &str)]) -> Vec<&'static str> {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let report = Book::open(folder.path()).check(&[], |_| {}).unwrap();
+        report.findings.iter().map(|finding| finding.code.as_str()).collect()
+    }
+
+    #[test]
+    fn a_missing_template_hides_nothing_else_and_proves_nothing() {
+        let python = "VARIABLES = {'optional': [{'name': 'a'}]}\n";
+        let template =
+            "{% extends 'gone.md' %}{% block b %}{{ x|uper }}{% include 'lost.md' %}{% endblock %}\n";
+        assert_eq!(
+            codes(&[("prompts/p/prompt.py", python), ("prompts/p/template.md", template)]),
+            ["CB306", "CB402", "CB316", "CB306"]
+        );
+    }
+
+    #[test]
+    fn a_template_that_includes_itself_is_a_warning_and_one_that_extends_itself_an_error() {
+        let includes = "{% if x %}{% include 'p/template.md' %}{% endif %}\n";
+        assert_eq!(codes(&[("prompts/p/template.md", includes)]), ["CB307"]);
+        let report = |text: &str| {
+            let folder = tempfile::tempdir().unwrap();
+            std::fs::create_dir_all(folder.path().join("prompts/p")).unwrap();
+            std::fs::write(folder.path().join("prompts/p/template.md"), text).unwrap();
+            Book::open(folder.path()).check(&[], |_| {}).unwrap().errors()
+        };
+        assert_eq!((report(includes), report("{% extends 'p/template.md' %}\n")), (0, 1));
+    }
 }

@@ -10,9 +10,9 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::library::{Config, Defaults, Found, Library, LibraryLoader, VariableProvider};
 use crate::prompt::{Prompt, Variable};
 use crate::render::Rendered;
-use crate::source::Place;
-use crate::template::jinja::Template;
+use crate::source::{Place, Source};
 use crate::template::jinja::names::{Read, ReferenceKind};
+use crate::template::jinja::{Loader, Template};
 use crate::variables::{Clock, Context, Declared, Scope, Variables, validation_error};
 
 /// A prompt that has been found, read and compiled.
@@ -31,6 +31,26 @@ pub struct Prepared {
     notes: Vec<Diagnostic>,
 }
 
+/// How a prompt is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// What is absent prints as nothing.
+    Lenient,
+    /// Printing something that is absent is an error.
+    Strict,
+    /// A template that is missing counts as an empty one, so that what is wrong with the others can be told as well.
+    DespiteMissing,
+}
+
+/// A loader that has every template: those that are missing are empty.
+struct WithEmpty(Arc<LibraryLoader>);
+
+impl Loader for WithEmpty {
+    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        Ok(self.0.load(name, parent)?.or_else(|| Some(Source::new(name, ""))))
+    }
+}
+
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared").field("prompt", &self.prompt.id).finish_non_exhaustive()
@@ -43,15 +63,19 @@ impl Prepared {
         found: Found,
         loader: Arc<LibraryLoader>,
         config: Arc<Config>,
-        strict: bool,
+        mode: Mode,
         clock: Arc<dyn Clock>,
     ) -> Result<Prepared> {
         let defaults = library.defaults()?;
         let read = dialect::template::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
-        let template =
-            Template::compile(prompt.template.clone(), loader.clone(), &config.template_settings(strict))?;
+        let templates: Arc<dyn Loader> = match mode {
+            Mode::DespiteMissing => Arc::new(WithEmpty(loader.clone())),
+            Mode::Lenient | Mode::Strict => loader.clone(),
+        };
+        let settings = config.template_settings(mode == Mode::Strict);
+        let template = Template::compile(prompt.template.clone(), templates, &settings)?;
         let declared = Arc::new(Declared::new(&prompt, &defaults.variables, clock));
         let mut prepared = Prepared {
             prompt,
