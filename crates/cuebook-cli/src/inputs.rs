@@ -81,8 +81,9 @@ fn parse(argument: &str) -> Result<(String, Json)> {
     }
     // What does not even begin like JSON was meant as text; what does has a mistake, which is shown.
     if serde_json::from_str::<Json>(value).is_err() && !value.trim_start().starts_with(['{', '[', '"']) {
-        let hint = format!("text is passed with `=` alone: --var {name}={value}");
-        return Err(bad_input(format!("the value of --var {name} is not valid JSON: {value}"), hint));
+        let shown = if value.chars().count() > 60 { "…" } else { value };
+        let hint = format!("text is passed with `=` alone: --var {name}={shown}");
+        return Err(bad_input(format!("the value of --var {name} is not valid JSON: {shown}"), hint));
     }
     let value = Variables::read_value(&Source::new(format!("--var {name}"), value))?;
     Ok((name.to_owned(), value))
