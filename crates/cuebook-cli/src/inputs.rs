@@ -29,7 +29,7 @@ pub struct Given {
 pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given> {
     let mut context = Context { strict: inputs.strict, without_hooks: inputs.no_hooks, ..Context::default() };
     if let Some(path) = &inputs.agent {
-        context.agent = Agent::read(&files::read_text(path, &path.to_string_lossy(), MOST_BYTES)?)?;
+        context.agent = Agent::read(&files::read_input(path, &path.to_string_lossy(), MOST_BYTES)?)?;
     }
     for argument in &inputs.context {
         set_context(&mut context, argument)?;
@@ -95,7 +95,7 @@ fn read_file(path: &Path) -> Result<Map<String, Json>> {
         ("stdin".to_owned(), files::source_from_bytes(bytes, "stdin")?)
     } else {
         let name = path.to_string_lossy().into_owned();
-        let source = files::read_text(path, &name, MOST_BYTES)?;
+        let source = files::read_input(path, &name, MOST_BYTES)?;
         (name, source)
     };
     let form = "write {\"name\": value, …}";

@@ -150,8 +150,7 @@ impl Library {
             }
         }
         for pack in self.pack_ids()? {
-            let name = format!("{PACKS}/{pack}/prompts");
-            roots.push(on_disk(RootKind::Pack(pack), &name));
+            roots.push(Arc::new(Root::of_pack(&pack, &self.root.join(PACKS), PACKS, Some("prompts"))));
         }
         roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
         roots.push(Arc::new(Root::builtin()));

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library};
+use super::{Defaults, Found, Library};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::files::Stamp;
+use crate::files::{self, Stamp};
 use crate::source::Source;
 use crate::template::jinja::Loader;
 
@@ -21,15 +21,16 @@ use crate::template::jinja::Loader;
 #[derive(Debug)]
 pub(crate) struct Dependency {
     path: PathBuf,
+    limit: u64,
     state: Mutex<(Option<Stamp>, Option<[u8; 32]>)>,
 }
 
 impl Dependency {
     /// Stamps the file before it is read, so that a change in between is noticed.
-    fn new(path: PathBuf) -> Dependency {
+    fn new(path: PathBuf, limit: u64) -> Dependency {
         let stamp = Stamp::of(&path);
-        let digest = stamp.as_ref().and_then(|_| digest(&path));
-        Dependency { path, state: Mutex::new((stamp, digest)) }
+        let digest = stamp.as_ref().and_then(|_| digest(&path, limit));
+        Dependency { path, limit, state: Mutex::new((stamp, digest)) }
     }
 
     /// Whether the file is as it was. A stamp that proves nothing is followed by a look at the content.
@@ -39,7 +40,7 @@ impl Dependency {
         if Stamp::proves_unchanged(&now, &state.0) {
             return true;
         }
-        let content = now.as_ref().and_then(|_| digest(&self.path));
+        let content = now.as_ref().and_then(|_| digest(&self.path, self.limit));
         if now.is_some() != state.0.is_some() || content.is_none() || content != state.1 {
             return false;
         }
@@ -48,8 +49,17 @@ impl Dependency {
     }
 }
 
-fn digest(path: &std::path::Path) -> Option<[u8; 32]> {
-    Some(Sha256::digest(std::fs::read(path).ok()?).into())
+/// What cannot be read has no digest, and then nothing is certain about it.
+fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
+    Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
+}
+
+/// A template that was looked for on behalf of another, and where it was found.
+#[derive(Debug)]
+struct Load {
+    name: String,
+    home: Arc<Root>,
+    found: Option<(Arc<Root>, String)>,
 }
 
 /// Loads templates for one prompt in one language, and remembers what it looked at.
@@ -64,6 +74,11 @@ pub(crate) struct LibraryLoader {
     dependencies: Mutex<Vec<Dependency>>,
     /// Prompts that were found by their id on the way, and the source that was chosen.
     choices: Mutex<Vec<(String, String)>>,
+    /// Templates that were found by their name. Where one is found depends on files that are not there, in every place
+    /// and in packs yet to come, so it is looked for again rather than derived from what changed.
+    loads: Mutex<Vec<Load>>,
+    /// The packs that there were, if anything depends on it.
+    packs: Mutex<Option<Vec<String>>>,
 }
 
 impl LibraryLoader {
@@ -76,6 +91,8 @@ impl LibraryLoader {
             places: Mutex::default(),
             dependencies: Mutex::default(),
             choices: Mutex::default(),
+            loads: Mutex::default(),
+            packs: Mutex::default(),
         }
     }
 
@@ -87,36 +104,88 @@ impl LibraryLoader {
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
             })
+            && lock(&self.packs)
+                .as_ref()
+                .is_none_or(|packs| self.library.pack_ids().is_ok_and(|now| now == *packs))
+            && self.finds_the_same()
+    }
+
+    /// Whether every template is found where it was found before.
+    fn finds_the_same(&self) -> bool {
+        let loads = lock(&self.loads);
+        if loads.is_empty() {
+            return true;
+        }
+        let Ok(roots) = self.library.roots() else { return false };
+        loads.iter().all(|load| {
+            let found = self.locate(&load.name, &load.home, &roots, &mut |_| {}, &mut |_| {});
+            found.is_ok_and(|found| found == load.found)
+        })
+    }
+
+    /// Notes which packs there are.
+    pub(crate) fn depend_on_packs(&self) -> Result<()> {
+        *lock(&self.packs) = Some(self.library.pack_ids()?);
+        Ok(())
     }
 
     /// Notes a file that the prompt's definition was read from.
     pub(crate) fn depend_on(&self, path: PathBuf) {
         let mut dependencies = lock(&self.dependencies);
         if dependencies.iter().all(|known| known.path != path) {
-            dependencies.push(Dependency::new(path));
+            dependencies.push(Dependency::new(path, self.limit));
         }
     }
 
     /// Finds a prompt by its id and notes the choice.
     pub(crate) fn choose(&self, id: &str) -> Result<Found> {
         let found = self.library.choose(id)?;
-        lock(&self.choices).push((found.id.clone(), found.candidate.source.clone()));
+        self.note_choice(&found);
         Ok(found)
+    }
+
+    fn note_choice(&self, found: &Found) {
+        let choice = (found.id.clone(), found.candidate.source.clone());
+        let mut choices = lock(&self.choices);
+        if !choices.contains(&choice) {
+            choices.push(choice);
+        }
     }
 
     /// Reads a file below a root in the variant for the language, if there is one.
     pub(crate) fn read_variant(&self, root: &Arc<Root>, relative: &str) -> Result<Option<Arc<Source>>> {
+        match self.find_variant(root, relative, &mut |path| self.depend_on(path))? {
+            Some(name) => self.read(root, &name).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    fn read(&self, root: &Arc<Root>, name: &str) -> Result<Arc<Source>> {
+        let source = root.read(name, self.limit)?;
+        let mut places = lock(&self.places);
+        // A computed name is asked for at every render; it is noted once.
+        if places.iter().all(|(known, _)| known != source.name()) {
+            places.push((source.name().to_owned(), root.clone()));
+        }
+        Ok(source)
+    }
+
+    /// The variant for the language of a file below a root, if there is one. `seen` is told of every path that was tried.
+    fn find_variant(
+        &self,
+        root: &Root,
+        relative: &str,
+        seen: &mut dyn FnMut(PathBuf),
+    ) -> Result<Option<String>> {
         for name in variants(relative, &self.language) {
             if let Some(path) = root.path(&name) {
-                self.depend_on(path);
+                seen(path);
             }
             if root.has_file(&name) {
-                let source = root.read(&name, self.limit)?;
-                lock(&self.places).push((source.name().to_owned(), root.clone()));
-                return Ok(Some(source));
+                return Ok(Some(name));
             }
             if let Some(error) = root.trouble(&name) {
-                return Err(crate::files::io_error(&root.file_name(&name), &error));
+                return Err(files::io_error(&root.file_name(&name), &error));
             }
         }
         Ok(None)
@@ -131,7 +200,7 @@ impl LibraryLoader {
     }
 
     /// The prompt that the first part of a path names, if several places have one of that name.
-    fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
+    fn contested<'n>(&self, name: &'n str, roots: &[Arc<Root>]) -> Result<Option<(Found, &'n str)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
         let offers =
             roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
@@ -139,8 +208,63 @@ impl LibraryLoader {
         if offers < 2 && !recorded {
             return Ok(None);
         }
-        let found = self.choose(id)?;
-        Ok(Some((found.candidate, rest.to_owned())))
+        Ok(Some((self.library.choose(id)?, rest)))
+    }
+
+    /// Finds the file that a template of `home` means by a name: its place, and its path there in the language's variant.
+    /// `seen` is told of every path that was tried, and `chosen` of a prompt that had to be chosen.
+    fn locate(
+        &self,
+        name: &str,
+        home: &Arc<Root>,
+        roots: &[Arc<Root>],
+        seen: &mut dyn FnMut(PathBuf),
+        chosen: &mut dyn FnMut(&Found),
+    ) -> Result<Option<(Arc<Root>, String)>> {
+        let mut variant = |root: &Arc<Root>, relative: &str| {
+            Ok(self.find_variant(root, relative, seen)?.map(|file| (root.clone(), file)))
+        };
+        if let RootKind::Pack(pack) = &home.kind {
+            if let Some(found) = variant(home, name)? {
+                return Ok(Some(found));
+            }
+            // Partials may lie beside `prompts` as well.
+            let packs = self.library.root().join(super::PACKS);
+            let top = Arc::new(Root::of_pack(pack, &packs, super::PACKS, None));
+            if let Some(found) = variant(&top, name)? {
+                return Ok(Some(found));
+            }
+        }
+        if let Some((found, rest)) = self.contested(name, roots)? {
+            chosen(&found);
+            return variant(&found.candidate.root, &found.candidate.file(rest));
+        }
+        let (packs, others): (Vec<&Arc<Root>>, Vec<&Arc<Root>>) =
+            roots.iter().partition(|root| root.pack_id().is_some());
+        let given = (home.kind == RootKind::Given).then_some(home);
+        for root in given.into_iter().chain(others) {
+            if let Some(found) = variant(root, name)? {
+                return Ok(Some(found));
+            }
+        }
+        let recorded = self.library.resolutions()?.get(name);
+        let offering: Vec<&Arc<Root>> = packs.into_iter().filter(|root| root.has_file(name)).collect();
+        match (offering.as_slice(), recorded) {
+            ([], _) => Ok(None),
+            ([root], _) => variant(root, name),
+            (several, Some(choice)) if several.iter().any(|root| root.file_name(name) == choice.source) => {
+                let chosen = several.iter().find(|root| root.file_name(name) == choice.source);
+                chosen.map_or(Ok(None), |root| variant(root, name))
+            }
+            (several, _) => {
+                let sources: Vec<String> = several.iter().map(|root| root.file_name(name)).collect();
+                let message = format!("{} packs offer the template `{name}`", sources.len());
+                let hint =
+                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
+                let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
+                Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
+            }
+        }
     }
 }
 
@@ -181,47 +305,19 @@ impl Loader for LibraryLoader {
             return Ok(None);
         }
         let home = self.place_of(parent);
-        if let RootKind::Pack(pack) = &home.kind {
-            if let Some(source) = self.read_variant(&home, name)? {
-                return Ok(Some(source));
-            }
-            // Partials may lie beside `prompts` as well.
-            let folder = self.library.root().join(super::PACKS).join(pack);
-            let top = Arc::new(Root::on_disk(home.kind.clone(), format!("{}/{pack}", super::PACKS), folder));
-            if let Some(source) = self.read_variant(&top, name)? {
-                return Ok(Some(source));
-            }
-        }
         let roots = self.library.roots()?;
-        if let Some((candidate, rest)) = self.contested(name, &roots)? {
-            return self.read_variant(&candidate.root, &candidate.file(&rest));
+        let found = self.locate(name, &home, &roots, &mut |path| self.depend_on(path), &mut |found| {
+            self.note_choice(found);
+        })?;
+        let source = match &found {
+            Some((root, file)) => Some(self.read(root, file)?),
+            None => None,
+        };
+        let mut loads = lock(&self.loads);
+        if !loads.iter().any(|known| known.name == name && known.home == home) {
+            loads.push(Load { name: name.to_owned(), home, found });
         }
-        let (packs, others): (Vec<&Arc<Root>>, Vec<&Arc<Root>>) =
-            roots.iter().partition(|root| root.pack_id().is_some());
-        let given = (home.kind == RootKind::Given).then_some(&home);
-        for root in given.into_iter().chain(others) {
-            if let Some(source) = self.read_variant(root, name)? {
-                return Ok(Some(source));
-            }
-        }
-        let recorded = self.library.resolutions()?.get(name);
-        let offering: Vec<&Arc<Root>> = packs.into_iter().filter(|root| root.has_file(name)).collect();
-        match (offering.as_slice(), recorded) {
-            ([], _) => Ok(None),
-            ([root], _) => self.read_variant(root, name),
-            (several, Some(choice)) if several.iter().any(|root| root.file_name(name) == choice.source) => {
-                let chosen = several.iter().find(|root| root.file_name(name) == choice.source);
-                chosen.map_or(Ok(None), |root| self.read_variant(root, name))
-            }
-            (several, _) => {
-                let sources: Vec<String> = several.iter().map(|root| root.file_name(name)).collect();
-                let message = format!("{} packs offer the template `{name}`", sources.len());
-                let hint =
-                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
-                let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
-                Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
-            }
-        }
+        Ok(source)
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {

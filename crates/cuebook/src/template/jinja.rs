@@ -272,6 +272,7 @@ impl Program {
         let wanted = self.wanted.clone();
         let refused = wanted.clone();
         let links = self.links.clone();
+        let compiled: HashSet<String> = self.index.keys().cloned().collect();
         self.environment.set_path_join_callback(move |name, parent| {
             if let Some(target) = links.get(parent).and_then(|known| known.get(name)) {
                 return Cow::Owned(target.clone());
@@ -279,6 +280,9 @@ impl Program {
             match loader.load(name, parent) {
                 Ok(Some(source)) => {
                     let target = source.name().to_owned();
+                    if compiled.contains(&target) {
+                        return Cow::Owned(target);
+                    }
                     wanted.lock().unwrap_or_else(PoisonError::into_inner).push(source);
                     Cow::Owned(target)
                 }
