@@ -79,7 +79,8 @@ fn parse(argument: &str) -> Result<(String, Json)> {
         return Ok((name.to_owned(), Json::String(value.to_owned())));
     }
     let value = serde_json::from_str(value).map_err(|error| {
-        let hint = format!("text is passed with `=` alone: --var {name}={value}");
+        let shown = if value.chars().count() > 60 { "…" } else { value };
+        let hint = format!("text is passed with `=` alone: --var {name}={shown}");
         bad_input(format!("the value of --var {name} is not valid JSON: {error}"), hint)
     })?;
     Ok((name.to_owned(), value))
@@ -100,12 +101,53 @@ fn read_file(path: &Path) -> Result<Map<String, Json>> {
     };
     let form = "write {\"name\": value, …}";
     match serde_json::from_str(text.text()) {
-        Ok(Json::Object(values)) => Ok(values),
+        Ok(Json::Object(values)) => match serde_json::from_str(text.text()) {
+            Ok(Once) => Ok(values),
+            Err(error) => {
+                let hint = "keep one of the two: nobody can tell which one is meant";
+                let message = error.to_string();
+                let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+                Err(at(&text, error.line(), error.column(), message, hint))
+            }
+        },
         Ok(_) => Err(at(&text, 1, 1, "variables are given as a JSON object".into(), form)),
         Err(error) => {
             let message = format!("{name} is not valid JSON: {error}");
             Err(at(&text, error.line(), error.column(), message, form))
         }
+    }
+}
+
+/// A JSON object in which every name is given once. The parser itself would silently take the last.
+struct Once;
+
+impl<'de> serde::Deserialize<'de> for Once {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Once, D::Error> {
+        struct Names;
+
+        impl<'de> serde::de::Visitor<'de> for Names {
+            type Value = Once;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(self, mut map: A) -> Result<Once, A::Error> {
+                let mut names = std::collections::HashSet::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if names.contains(&name) {
+                        return Err(serde::de::Error::custom(format!(
+                            "the variable `{name}` is given twice"
+                        )));
+                    }
+                    names.insert(name);
+                    map.next_value::<serde::de::IgnoredAny>()?;
+                }
+                Ok(Once)
+            }
+        }
+
+        deserializer.deserialize_map(Names)
     }
 }
 

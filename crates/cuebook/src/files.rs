@@ -31,6 +31,9 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         return Error::new(ErrorKind::Io, diagnostic.hint(hint));
     }
     let (message, hint) = match error.kind() {
+        io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
+            (error.to_string(), Some("replace the link with what was meant".to_owned()))
+        }
         io::ErrorKind::NotFound => ("the file does not exist".to_owned(), None),
         io::ErrorKind::PermissionDenied => (
             "the file may not be read".to_owned(),
@@ -44,6 +47,31 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         _ => (error.to_string(), None),
     };
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint))
+}
+
+/// A link without a target.
+#[derive(Debug)]
+struct LeadsNowhere;
+
+impl std::fmt::Display for LeadsNowhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a symbolic link leads nowhere")
+    }
+}
+
+impl std::error::Error for LeadsNowhere {}
+
+/// Looks at what a path leads to; `None` if there is nothing. A link that leads nowhere is there, and is not what it seems.
+pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.symlink_metadata() {
+            Ok(_) => Err(io::Error::new(io::ErrorKind::NotFound, LeadsNowhere)),
+            Err(_) => Ok(None),
+        },
+        Err(error) => Err(error),
+    }
 }
 
 /// Something that is neither a file nor a folder.

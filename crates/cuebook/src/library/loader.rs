@@ -321,6 +321,9 @@ impl Loader for LibraryLoader {
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {
+        if !stays_inside(name) {
+            return Vec::new();
+        }
         let Ok(roots) = self.library.roots() else { return Vec::new() };
         let mut known: Vec<String> = super::builtin::paths().map(str::to_owned).collect();
         for root in &roots {

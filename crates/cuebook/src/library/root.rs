@@ -92,23 +92,23 @@ impl Root {
     /// nothing.
     pub(crate) fn trouble(&self, relative: &str) -> Option<io::Error> {
         let path = self.path(relative)?;
-        match fs::metadata(&path) {
+        match files::look(&path) {
+            Err(error) => Some(error),
+            Ok(None) => None,
             // A folder is no file of that name, unless its name is one that only files have.
-            Ok(metadata)
-                if metadata.is_dir() && ![".md", ".py"].iter().any(|end| relative.ends_with(end)) =>
-            {
-                None
+            Ok(Some(metadata)) if metadata.is_dir() => {
+                let for_files = [".md", ".py"].iter().any(|end| relative.ends_with(end));
+                for_files.then(|| io::ErrorKind::IsADirectory.into())
             }
-            Ok(metadata) => files::not_a_file(&metadata),
-            Err(error)
-                if error.kind() != io::ErrorKind::NotFound
-                    && error.kind() != io::ErrorKind::NotADirectory =>
-            {
-                Some(error)
-            }
-            // A link that leads nowhere is there, and is not what it seems.
-            Err(error) if path.symlink_metadata().is_ok() => Some(error),
-            _ => None,
+            Ok(Some(metadata)) => files::not_a_file(&metadata),
+        }
+    }
+
+    /// Whether there is a folder of this name below, or something that cannot be looked at.
+    pub(crate) fn may_have_folder(&self, relative: &str) -> bool {
+        match self.path(relative) {
+            Some(path) => files::look(&path).map_or(true, |found| found.is_some_and(|found| found.is_dir())),
+            None => builtin::has_folder(relative),
         }
     }
 

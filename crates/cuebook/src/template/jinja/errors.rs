@@ -75,6 +75,9 @@ const STATEMENTS: &[&str] = &[
     "continue",
 ];
 
+/// Places of one error, at most.
+const MOST_FRAMES: usize = 12;
+
 /// A render that failed.
 pub(super) fn explain(
     program: &Program,
@@ -112,8 +115,14 @@ pub(super) fn explain(
     } else {
         diagnostic = diagnostic.file(main.name());
     }
+    // A template that includes itself comes by the same place hundreds of times; once says it all.
+    let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
     for frame in frames[..frames.len() - 1].iter().rev() {
-        if let Some(place) = place(program, frame) {
+        if let Some(place) = place(program, frame)
+            && shown.len() < MOST_FRAMES
+            && shown.iter().all(|known| known.to_string() != place.to_string())
+        {
+            shown.push(place.clone());
             diagnostic = diagnostic.related(place, "used from here");
         }
     }
