@@ -455,16 +455,36 @@ fn hostile(template: impl AsRef<[u8]>) -> String {
 }
 
 #[test]
-fn brackets_without_end_are_a_syntax_error() {
+fn nesting_without_end_is_refused_before_it_uses_up_the_stack() {
     for (open, close) in [("(", ")"), ("[", "]"), ("{1:", "}")] {
         let nested = format!("{{{{ {}1{} }}}}", open.repeat(100_000), close.repeat(100_000));
-        assert_eq!(hostile(nested), "CB304");
+        assert_eq!(hostile(nested), "CB505");
     }
-    assert_eq!(hostile("{{".repeat(5_000_000)), "CB304");
-    assert_eq!(
-        hostile(format!("{}{}", "{% if a %}".repeat(100_000), "{% endif %}".repeat(100_000))),
-        "CB304"
-    );
+    assert_eq!(hostile("{{".repeat(5_000_000)), "CB505");
+    let nested = format!("{}{}", "{% if a %}".repeat(100_000), "{% endif %}".repeat(100_000));
+    assert_eq!(hostile(nested), "CB304");
+}
+
+#[test]
+fn chains_without_end_are_refused_before_they_use_up_the_stack() {
+    let many = |part: &str| part.repeat(100_000);
+    for chain in [
+        format!("{{{{ 1{} }}}}", many("+1")),
+        format!("{{{{ x{} }}}}", many("~x")),
+        format!("{{{{ x{} }}}}", many("|upper")),
+        format!("{{{{ x{} }}}}", many(".a")),
+        format!("{{{{ x{} }}}}", many("[0]")),
+        format!("{{{{ x{} }}}}", many("()")),
+        format!("{{{{ {}x }}}}", many("not ")),
+        format!("{{{{ {}1 }}}}", many("-")),
+        format!("{{{{ x{} }}}}", many(" and x")),
+        format!("{{{{ x{} }}}}", many(" if y else x")),
+        format!("{{{{ x{} }}}}", many(" < x")),
+        format!("{{{{ x{} }}}}", many(" is defined")),
+        format!("{{% if a %}}{}{{% endif %}}", many("{% elif b %}")),
+    ] {
+        assert_eq!(hostile(&chain), "CB505", "{chain:.40}");
+    }
 }
 
 #[test]
@@ -511,14 +531,53 @@ fn output_without_end_is_stopped() {
 }
 
 #[test]
-fn operators_cannot_double_a_string_for_ever() {
-    for grow in ["ns.s ~ ns.s", "ns.s + ns.s", "ns.s * 2"] {
+fn nothing_can_double_a_value_for_ever() {
+    for grow in [
+        "{% set ns.s = ns.s ~ ns.s %}",
+        "{% set ns.s = ns.s + ns.s %}",
+        "{% set ns.s = ns.s * 2 %}",
+        "{% set ns.s = [ns.s, ns.s]|join %}",
+        "{% set ns.s = ns.s|replace('x', 'xx') %}",
+        "{% set ns.s = '%s%s'|format(ns.s, ns.s) %}",
+        "{% set ns.s = '{0}{0}'.format(ns.s) %}",
+        "{% set ns.s = ns.s.join(['', '', '']) %}",
+        "{% set s %}{{ ns.s }}{{ ns.s }}{% endset %}{% set ns.s = s %}",
+        "{% set ns.s = twice(ns.s) %}",
+        "{% set ns.s = [ns.s, ns.s]|string %}",
+        "{% set ns.s = [ns.s, ns.s]|tojson %}",
+    ] {
         let template = format!(
-            "{{% set ns = namespace(s='x') %}}{{% for i in range(100) %}}{{% set ns.s = {grow} %}}{{% endfor %}}"
+            "{{% macro twice(s) %}}{{{{ s }}}}{{{{ s }}}}{{% endmacro %}}{{% set ns = namespace(s='x') %}}\
+             {{% for i in range(100) %}}{grow}{{% endfor %}}"
         );
-        let code = hostile(template);
-        assert!(["CB501", "CB506"].contains(&&*code), "{grow}: {code}");
+        assert_eq!(hostile(template), "CB506", "{grow}");
     }
+}
+
+#[test]
+fn one_step_cannot_make_a_value_without_bounds() {
+    for (expression, code) in [
+        ("'%2000000000d'|format(1)", "CB506"),
+        ("'%.2000000000f'|format(1)", "CB506"),
+        ("'{:2000000000}'.format(1)", "CB506"),
+        ("'x' * 2000000000", "CB506"),
+        ("[0] * 2000000000", "CB506"),
+        ("'x'.ljust(2000000000)", "CB506"),
+        ("'x'|center(2000000000)", "CB506"),
+        ("'x'|indent(2000000000, true)", "CB506"),
+        ("range(2000000000)|list", "CB501"),
+        ("[1]|batch(2000000000, 0)|list", "CB506"),
+        ("[1]|slice(2000000000)|list", "CB506"),
+    ] {
+        assert_eq!(hostile(format!("{{% set x = {expression} %}}")), code, "{expression}");
+    }
+}
+
+#[test]
+fn many_large_values_cannot_be_kept_at_once() {
+    let keep = "{% set big = 'x' * 8000000 %}{% set ns = namespace(l=[]) %}\
+                {% for i in range(1000) %}{% set ns.l = ns.l + [big ~ i] %}{% endfor %}";
+    assert_eq!(hostile(keep), "CB506");
 }
 
 #[test]

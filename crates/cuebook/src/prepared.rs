@@ -24,7 +24,6 @@ pub struct Prepared {
     declared: Arc<Declared>,
     config: Arc<Config>,
     defaults: Arc<Defaults>,
-    clock: Arc<dyn Clock>,
     /// The parents by METADATA, nearest first.
     parents: Vec<String>,
     /// Variable providers of packs whose namespace the templates use.
@@ -53,7 +52,7 @@ impl Prepared {
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
         let template =
             Template::compile(prompt.template.clone(), loader.clone(), &config.template_settings(strict))?;
-        let declared = Arc::new(Declared::new(&prompt, &defaults.variables));
+        let declared = Arc::new(Declared::new(&prompt, &defaults.variables, clock));
         let mut prepared = Prepared {
             prompt,
             found,
@@ -62,7 +61,6 @@ impl Prepared {
             declared,
             config,
             defaults,
-            clock,
             parents,
             providers: Vec::new(),
             notes: read.notes,
@@ -137,13 +135,7 @@ impl Prepared {
 
     /// The values for one render.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        Scope::new(
-            self.declared.clone(),
-            variables.clone(),
-            context.clone(),
-            Variables::new(),
-            self.clock.clone(),
-        )
+        Scope::new(self.declared.clone(), variables.clone(), context.clone(), Variables::new())
     }
 
     /// Renders it.
@@ -154,7 +146,7 @@ impl Prepared {
         }
         validation_error(&self.prompt, &scope)?;
         let limit = self.prompt.limits.max_output_size;
-        let output = self.template.render(minijinja::Value::from_dyn_object(scope.clone()), limit)?;
+        let output = self.template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?;
         Ok(Rendered::new(output, scope))
     }
 

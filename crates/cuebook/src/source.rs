@@ -141,7 +141,12 @@ impl OffsetMap {
 
     /// Notes that `count` bytes which the original does not have were inserted before the derived offset `at`.
     pub fn insert(&mut self, at: usize, count: usize) {
-        let shift = self.last_shift() - count as isize;
+        self.replace(at, 0, count);
+    }
+
+    /// Notes that `old` bytes of the original stand as `new` other bytes before the derived offset `at`.
+    pub fn replace(&mut self, at: usize, old: usize, new: usize) {
+        let shift = self.last_shift() + old as isize - new as isize;
         self.shifts.push((at, shift));
     }
 

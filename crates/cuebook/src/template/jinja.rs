@@ -6,6 +6,8 @@
 //! reach nothing but its scope and what its [`Loader`] gives it.
 
 pub(crate) mod compat;
+#[cfg(test)]
+mod differential;
 mod errors;
 mod instrument;
 pub mod names;
@@ -13,7 +15,7 @@ mod writer;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use minijinja::syntax::SyntaxConfig;
@@ -96,14 +98,17 @@ pub struct Template {
     loader: Arc<dyn Loader>,
     settings: Settings,
     syntax: SyntaxConfig,
-    /// Grows when a render includes a template whose name it computed.
-    program: RwLock<Arc<Program>>,
+    program: Arc<Program>,
+    /// The program with templates whose names a render computed. Nearly no prompt has one, so that looking for it must cost
+    /// no more than a load.
+    larger: RwLock<Option<Arc<Program>>>,
+    is_larger: AtomicBool,
     expected: (AtomicUsize, AtomicUsize),
 }
 
 /// What one render runs.
 pub struct Program {
-    environment: Environment<'static>,
+    compiled: Compiled,
     units: Arc<Vec<Unit>>,
     names: Vec<Names>,
     extents: Vec<Extent>,
@@ -113,6 +118,17 @@ pub struct Program {
     /// Computed names that a render asked for and that are not compiled yet.
     wanted: Arc<Mutex<Vec<Arc<Source>>>>,
 }
+
+type MainTemplate<'e> = minijinja::Template<'e, 'e>;
+
+self_cell::self_cell!(
+    /// The environment, with its main template already looked up in it.
+    struct Compiled {
+        owner: Environment<'static>,
+        #[covariant]
+        dependent: MainTemplate,
+    }
+);
 
 /// Which template a parent means by a name: parent, then name, then the source's name.
 type Links = BTreeMap<String, BTreeMap<String, String>>;
@@ -134,32 +150,40 @@ impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
     pub fn compile(main: Arc<Source>, loader: Arc<dyn Loader>, settings: &Settings) -> Result<Template> {
         let syntax = settings.syntax()?;
-        let program = Program::build(&[main.clone()], &*loader, settings, &syntax)?;
-        let template = Template {
+        let program = Program::build(&[main.clone()], &loader, settings, &syntax)?;
+        Ok(Template {
             main,
             loader,
             settings: settings.clone(),
             syntax,
-            program: RwLock::new(Arc::new(program)),
+            program: Arc::new(program),
+            larger: RwLock::default(),
+            is_larger: AtomicBool::new(false),
             expected: Default::default(),
-        };
-        template.link_at_run_time();
-        Ok(template)
+        })
     }
 
     /// The prompt's own template and everything that it is known to use.
     pub fn program(&self) -> Arc<Program> {
-        self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.larger().unwrap_or_else(|| self.program.clone())
     }
 
-    /// Renders with the given scope, at most `limit` characters.
-    pub fn render(&self, scope: Value, limit: usize) -> Result<Output> {
+    fn larger(&self) -> Option<Arc<Program>> {
+        if !self.is_larger.load(Ordering::Acquire) {
+            return None;
+        }
+        self.larger.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Renders with the given scope, at most `limit` characters. A render may have to begin again, with the same scope.
+    pub fn render(&self, scope: impl Fn() -> Value, limit: usize) -> Result<Output> {
         let mut computed = 0;
         loop {
-            let program = self.program();
+            let larger = self.larger();
+            let program = larger.as_ref().unwrap_or(&self.program);
             let (bytes, pieces) = &self.expected;
             let mut sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
-            let outcome = program.run(self.main.name(), scope.clone(), &mut sink);
+            let outcome = program.run(scope(), &mut sink);
             let wanted = match &outcome {
                 Ok(()) => Vec::new(),
                 Err(_) => std::mem::take(&mut *program.wanted.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -174,10 +198,10 @@ impl Template {
                 }
                 Err(_) if !wanted.is_empty() && computed < MAX_COMPUTED => {
                     computed += wanted.len();
-                    self.add(&program, wanted)?;
+                    self.add(program, wanted)?;
                 }
                 Err(error) => {
-                    return Err(errors::explain(&program, &self.main, &scope, error, limit, &self.settings));
+                    return Err(errors::explain(program, &self.main, &scope(), error, limit, &self.settings));
                 }
             }
         }
@@ -188,30 +212,22 @@ impl Template {
         let mut sources: Vec<Arc<Source>> = program.units.iter().map(|unit| unit.source().clone()).collect();
         // The main template comes first in the list of units and stays there.
         sources.extend(wanted);
-        let larger = Program::build(&sources, &*self.loader, &self.settings, &self.syntax)?;
-        *self.program.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(larger);
-        self.link_at_run_time();
+        let larger = Program::build(&sources, &self.loader, &self.settings, &self.syntax)?;
+        *self.larger.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(larger));
+        self.is_larger.store(true, Ordering::Release);
         Ok(())
-    }
-
-    /// Lets a running template find others by computed names.
-    fn link_at_run_time(&self) {
-        let mut guard = self.program.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(program) = Arc::get_mut(&mut guard) {
-            program.link(self.loader.clone());
-        }
     }
 }
 
 impl Program {
     fn build(
         roots: &[Arc<Source>],
-        loader: &dyn Loader,
+        loader: &Arc<dyn Loader>,
         settings: &Settings,
         syntax: &SyntaxConfig,
     ) -> Result<Program> {
         let mut environment = environment(settings, syntax);
-        let mut units = Vec::new();
+        let mut sources = Vec::new();
         let mut names = Vec::new();
         let mut index = HashMap::new();
         let mut links = Links::new();
@@ -221,8 +237,10 @@ impl Program {
             if index.contains_key(source.name()) {
                 continue;
             }
+            refuse_long_chains(&source, syntax)?;
             let found = Names::of(source.text(), source.name(), syntax)
                 .map_err(|error| errors::syntax(&source, &error, None))?;
+            refuse_many_assignments(&source, &found)?;
             for reference in &found.references {
                 let Some(candidates) = &reference.names else { continue };
                 let mut hit = false;
@@ -236,86 +254,51 @@ impl Program {
                     }
                 }
                 if !hit && !reference.optional {
-                    let diagnostic = missing_template(&source, reference, loader);
+                    let diagnostic = missing_template(&source, reference, &**loader);
                     missing = Some(match missing {
                         None => Error::new(ErrorKind::PromptRead, diagnostic),
                         Some(error) => error.and(diagnostic),
                     });
                 }
             }
-            let (unit, text) = unit(&source, &found, syntax)?;
-            environment
-                .add_template_owned(source.name().to_owned(), text)
-                .map_err(|error| errors::syntax(&source, &error, Some(&unit)))?;
-            index.insert(source.name().to_owned(), units.len());
-            units.push(unit);
+            index.insert(source.name().to_owned(), sources.len());
+            sources.push(source);
             names.push(found);
         }
         if let Some(error) = missing {
             return Err(error);
         }
-        let program = Program {
-            extents: Vec::new(),
-            environment,
-            units: Arc::new(units),
-            names,
-            index,
-            links,
-            wanted: Arc::default(),
-        };
+        // A template that captures text captures that of the templates which it includes as well.
+        let captured = names.iter().any(|names| names.captures);
+        let mut units = Vec::with_capacity(sources.len());
+        for (source, found) in sources.iter().zip(&names) {
+            let (unit, text) = unit(source, found, syntax, captured)?;
+            environment
+                .add_template_owned(source.name().to_owned(), text)
+                .map_err(|error| errors::syntax(source, &error, Some(&unit)))?;
+            units.push(unit);
+        }
+        environment.set_fuel(needed_fuel(settings.fuel, &roots[0], &names));
+        let wanted = Arc::default();
+        link(&mut environment, &index, &links, loader, &wanted);
+        let main = roots[0].name();
+        let compiled = Compiled::try_new(environment, |environment| environment.get_template(main))
+            .map_err(|error| errors::syntax(&roots[0], &error, None))?;
+        // Taken last: from here on the environment's texts stay where they are.
+        let extents = units.iter().map(|unit: &Unit| extent(compiled.borrow_owner(), unit)).collect();
+        let program = Program { compiled, units: Arc::new(units), names, extents, index, links, wanted };
         program.check_parents()?;
         program.check_depth(settings.include_depth)?;
         Ok(program)
     }
 
-    fn link(&mut self, loader: Arc<dyn Loader>) {
-        let wanted = self.wanted.clone();
-        let refused = wanted.clone();
-        let links = self.links.clone();
-        let compiled: HashSet<String> = self.index.keys().cloned().collect();
-        self.environment.set_path_join_callback(move |name, parent| {
-            if let Some(target) = links.get(parent).and_then(|known| known.get(name)) {
-                return Cow::Owned(target.clone());
-            }
-            match loader.load(name, parent) {
-                Ok(Some(source)) => {
-                    let target = source.name().to_owned();
-                    if compiled.contains(&target) {
-                        return Cow::Owned(target);
-                    }
-                    wanted.lock().unwrap_or_else(PoisonError::into_inner).push(source);
-                    Cow::Owned(target)
-                }
-                // The engine asks for it under this name, finds nothing, and says so with the place.
-                Ok(None) | Err(_) => Cow::Owned(name.to_owned()),
-            }
-        });
-        self.environment.set_loader(move |name| {
-            let waiting = refused.lock().unwrap_or_else(PoisonError::into_inner);
-            if waiting.iter().any(|source| source.name() == name) {
-                // Not "not found", which `ignore missing` would swallow: the render starts again once it is compiled.
-                return Err(minijinja::Error::new(
-                    minijinja::ErrorKind::InvalidOperation,
-                    "not compiled yet",
-                ));
-            }
-            Ok(None::<String>)
-        });
-        // Taken last: from here on the environment's texts stay where they are.
-        self.extents = self
-            .units
-            .iter()
-            .map(|unit| match self.environment.get_template(unit.source().name()) {
-                Ok(template) => Extent::of(template.source()),
-                Err(_) => Extent::of(""),
-            })
-            .collect();
+    fn environment(&self) -> &Environment<'static> {
+        self.compiled.borrow_owner()
     }
 
-    fn run(&self, main: &str, scope: Value, sink: &mut Sink) -> Result<(), minijinja::Error> {
-        let template = self.environment.get_template(main)?;
+    fn run(&self, scope: Value, sink: &mut Sink) -> Result<(), minijinja::Error> {
         let mut writer = Attributing { sink, extents: &self.extents, last: 0 };
-        template.render_captured_to(scope, &mut writer)?;
+        self.compiled.borrow_dependent().render_captured_to(scope, &mut writer)?;
         Ok(())
     }
 
@@ -465,8 +448,8 @@ impl Program {
 
     /// Filters, tests and functions that do not exist, for `check`.
     pub fn unknown_callables(&self, known_variables: &HashSet<&str>) -> Vec<Diagnostic> {
-        let mut state = self.environment.empty_state();
-        let globals: Vec<&str> = self.environment.globals().map(|(name, _)| name).collect();
+        let mut state = self.environment().empty_state();
+        let globals: Vec<&str> = self.environment().globals().map(|(name, _)| name).collect();
         let mut found = Vec::new();
         for (unit, names) in self.units.iter().zip(&self.names) {
             for callable in &names.callables {
@@ -488,8 +471,8 @@ impl Program {
                     continue;
                 }
                 let similar = match callable.kind {
-                    CallableKind::Filter => nearest(name, compat::FILTERS.iter().copied()),
-                    CallableKind::Test => nearest(name, compat::TESTS.iter().copied()),
+                    CallableKind::Filter => nearest(name, compat::filter_names()),
+                    CallableKind::Test => nearest(name, compat::TEST_NAMES.iter().copied()),
                     CallableKind::Function => nearest(name, globals.iter().copied()),
                 };
                 found.push(
@@ -505,13 +488,62 @@ impl Program {
 
 /// Reads a template that stands alone, without what it names.
 pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
-    Names::of(source.text(), source.name(), &settings.syntax()?)
+    let syntax = settings.syntax()?;
+    refuse_long_chains(source, &syntax)?;
+    Names::of(source.text(), source.name(), &syntax)
         .map(|_| ())
         .map_err(|error| errors::syntax(source, &error, None))
 }
 
 fn is_kind<T>(answer: &Result<T, minijinja::Error>, kind: minijinja::ErrorKind) -> bool {
     matches!(answer, Err(error) if error.kind() == kind)
+}
+
+/// Lets a running template find others: the known ones by their links, those with computed names through the loader.
+fn link(
+    environment: &mut Environment<'static>,
+    index: &HashMap<String, usize>,
+    links: &Links,
+    loader: &Arc<dyn Loader>,
+    wanted: &Arc<Mutex<Vec<Arc<Source>>>>,
+) {
+    let (links, loader, waiting) = (links.clone(), loader.clone(), wanted.clone());
+    let compiled: HashSet<String> = index.keys().cloned().collect();
+    environment.set_path_join_callback(move |name, parent| {
+        if let Some(target) = links.get(parent).and_then(|known| known.get(name)) {
+            return Cow::Owned(target.clone());
+        }
+        match loader.load(name, parent) {
+            Ok(Some(source)) => {
+                let target = source.name().to_owned();
+                if compiled.contains(&target) {
+                    return Cow::Owned(target);
+                }
+                waiting.lock().unwrap_or_else(PoisonError::into_inner).push(source);
+                Cow::Owned(target)
+            }
+            // The engine asks for it under this name, finds nothing, and says so with the place.
+            Ok(None) | Err(_) => Cow::Owned(name.to_owned()),
+        }
+    });
+    let waiting = wanted.clone();
+    environment.set_loader(move |name| {
+        let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.iter().any(|source| source.name() == name) {
+            // Not "not found", which `ignore missing` would swallow: the render starts again once it is compiled.
+            return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "not compiled yet"));
+        }
+        Ok(None::<String>)
+    });
+}
+
+/// Where the text that the engine runs for a unit lies in memory.
+fn extent(environment: &Environment<'static>, unit: &Unit) -> Extent {
+    match environment.get_template(unit.source().name()) {
+        Ok(template) => Extent::of(template.source()),
+        // Every unit was added to the environment; one that was not could write nothing.
+        Err(_) => Extent::of(""),
+    }
 }
 
 fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'static> {
@@ -530,8 +562,48 @@ fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'stati
     environment
 }
 
-fn unit(source: &Arc<Source>, names: &Names, syntax: &SyntaxConfig) -> Result<(Unit, String)> {
-    let instrumented = instrument::instrument(source.text(), syntax)
+/// The engine compiles a chain of operators, filters or branches by calling itself for each part: a long one would end the
+/// process.
+fn refuse_long_chains(source: &Arc<Source>, syntax: &SyntaxConfig) -> Result<()> {
+    let Some(range) = compat::too_long_chain(source.text(), syntax.clone()) else { return Ok(()) };
+    let diagnostic =
+        Diagnostic::new(Code::TooDeep, "too many operators, filters or branches depend on each other here")
+            .at(source.place(range))
+            .hint("break it up with `{% set %}`, or use a loop");
+    Err(Error::new(ErrorKind::Limit, diagnostic))
+}
+
+/// Values that are put into each other by assignment, one after the other, end the process when they are freed; see
+/// [`compat`] for the same inside loops.
+const MOST_ASSIGNMENTS: usize = 3_000;
+
+fn refuse_many_assignments(source: &Arc<Source>, names: &Names) -> Result<()> {
+    if names.assignments <= MOST_ASSIGNMENTS {
+        return Ok(());
+    }
+    let message = format!(
+        "the template has {} `set` statements, and {MOST_ASSIGNMENTS} are allowed",
+        names.assignments
+    );
+    let diagnostic =
+        Diagnostic::new(Code::TooDeep, message).file(source.name()).hint("use a loop, or pass the values in");
+    Err(Error::new(ErrorKind::Limit, diagnostic))
+}
+
+/// A template that neither loops nor captures nor calls anything of its own takes at most as many steps as it has bytes: it
+/// needs no fuel, and counting it would cost a short prompt a tenth of its time.
+fn needed_fuel(fuel: u64, main: &Source, names: &[Names]) -> Option<u64> {
+    let straight = names.len() == 1 && names[0].is_straight() && main.text().len() as u64 <= fuel;
+    (!straight).then_some(fuel)
+}
+
+fn unit(
+    source: &Arc<Source>,
+    names: &Names,
+    syntax: &SyntaxConfig,
+    captured: bool,
+) -> Result<(Unit, String)> {
+    let instrumented = instrument::instrument(source.text(), syntax, captured)
         .map_err(|error| errors::syntax(source, &error, None))?;
     let emissions = instrumented
         .tags

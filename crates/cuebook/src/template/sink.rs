@@ -5,7 +5,6 @@
 //! knows nothing of variables or files: [`crate::render::Rendered`] joins a piece to those when somebody asks.
 
 use std::fmt;
-
 /// Who wrote a piece of text, in numbers that only the engine's tables give a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {

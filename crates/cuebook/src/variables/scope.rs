@@ -1,8 +1,9 @@
 //! All values for one render.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use foldhash::fast::RandomState;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 use serde_json::Value as Json;
@@ -12,17 +13,18 @@ use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Variables};
 use crate::prompt::{Need, Prompt};
 
-/// The values that a prompt itself brings: its defaults and those of `defaults.json`. Made once per prompt.
-#[derive(Debug, Default)]
+/// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
+#[derive(Debug)]
 pub(crate) struct Declared {
-    defaults: HashMap<String, (Layer, Value)>,
+    defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
+    clock: Arc<dyn Clock>,
 }
 
 impl Declared {
-    pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables) -> Declared {
-        let mut defaults: HashMap<String, (Layer, Value)> = library_defaults
+    pub(crate) fn new(prompt: &Prompt, library_defaults: &Variables, clock: Arc<dyn Clock>) -> Declared {
+        let mut defaults: HashMap<String, (Layer, Value), RandomState> = library_defaults
             .names()
             .filter_map(|name| {
                 Some((name.to_owned(), (Layer::Defaults, library_defaults.value(name)?.clone())))
@@ -39,7 +41,7 @@ impl Declared {
         }
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
-        Declared { defaults, from_system }
+        Declared { defaults, from_system, clock }
     }
 }
 
@@ -49,7 +51,8 @@ pub struct Scope {
     caller: Variables,
     context: Arc<Context>,
     provided: Variables,
-    system: Arc<System>,
+    /// Made when somebody first asks for it: most renders do not.
+    system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
 }
 
@@ -59,10 +62,12 @@ impl Scope {
         caller: Variables,
         context: Arc<Context>,
         provided: Variables,
-        clock: Arc<dyn Clock>,
     ) -> Arc<Scope> {
-        let system = Arc::new(System::new(context.clone(), clock));
-        Arc::new(Scope { caller, context, provided, system, declared })
+        Arc::new(Scope { caller, context, provided, system: OnceLock::new(), declared })
+    }
+
+    fn system(&self) -> &Arc<System> {
+        self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.declared.clock.clone())))
     }
 
     /// The value of a name and the layer that supplies it.
@@ -77,10 +82,10 @@ impl Scope {
             return Some((Layer::Provider, value.clone()));
         }
         if name == "system" {
-            return Some((Layer::System, Value::from_dyn_object(self.system.clone())));
+            return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
-            && let Some(value) = self.system.get(name)
+            && let Some(value) = self.system().get(name)
         {
             return Some((Layer::System, value));
         }
@@ -122,7 +127,11 @@ impl Scope {
 
 impl Object for Scope {
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.find(key.as_str()?).map(|(_, value)| value)
+        self.get_value_by_str(key.as_str()?)
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.find(key).map(|(_, value)| value)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -83,6 +83,10 @@ impl Object for System {
         self.get(key.as_str()?)
     }
 
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.get(key)
+    }
+
     fn enumerate(self: &Arc<Self>) -> Enumerator {
         Enumerator::Str(SYSTEM_NAMES)
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 use minijinja::Value;
 use minijinja::value::Serde;
@@ -19,7 +20,9 @@ use serde_json::{Map, Value as Json};
 /// assert_eq!(variables.len(), 2);
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Variables(Arc<IndexMap<String, Value>>);
+pub struct Variables(Option<Arc<Values>>);
+
+type Values = IndexMap<String, Value, RandomState>;
 
 impl Variables {
     /// No values.
@@ -34,7 +37,7 @@ impl Variables {
 
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(&mut self.0).insert(name.into(), convert(&value.into()));
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), convert(&value.into()));
         self
     }
 
@@ -44,28 +47,29 @@ impl Variables {
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
-        self.0.get(name)
+        self.0.as_ref()?.get(name)
     }
 
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        self.0.iter().flat_map(|values| values.keys()).map(String::as_str)
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.0.as_ref().map_or(0, |values| values.len())
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 }
 
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        Variables(Arc::new(values.into_iter().map(|(name, value)| (name, convert(&value))).collect()))
+        let values: Values = values.into_iter().map(|(name, value)| (name, convert(&value))).collect();
+        Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 }
 

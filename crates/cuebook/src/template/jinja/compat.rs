@@ -1,34 +1,88 @@
-//! Makes the engine behave like Jinja2.
-use minijinja::{Environment, Error, ErrorKind, Value};
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct ValueLimits {
-    pub string_bytes: usize,
-    pub items: usize,
+//! What makes the template engine behave as Jinja2's `SandboxedEnvironment` does: its filters, tests, globals and Python
+//! methods, and values that print as Python prints them.
+//!
+//! Templates of packs are not trusted, so everything here that can make a value larger than what it was made from asks
+//! [`ValueLimits`] first, and nothing here depends on time, chance or the process.
+//!
+//! This module only configures an environment. It must not load templates, know origins, or decide how undefined
+//! variables behave.
+
+mod call;
+mod filters;
+mod formatting;
+mod globals;
+mod limits;
+mod methods;
+mod operators;
+mod ordering;
+mod printing;
+mod rewrite;
+mod text;
+
+#[cfg(test)]
+mod unit;
+
+use minijinja::{AutoEscape, Environment};
+
+pub(crate) use limits::{ValueLimits, ValueTooLarge};
+pub(crate) use rewrite::{Edit, operator_edits, too_long_chain};
+
+/// The names of Jinja2's filters, for suggestions.
+pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {
+    filters::names()
 }
-#[derive(Debug)]
-pub(crate) struct ValueTooLarge {
-    pub what: &'static str,
-    pub limit: usize,
-}
-impl std::fmt::Display for ValueTooLarge {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a {} grew beyond {}", self.what, self.limit)
-    }
-}
-impl std::error::Error for ValueTooLarge {}
-pub(crate) const FILTERS: &[&str] = &["upper", "lower"];
-pub(crate) const TESTS: &[&str] = &["defined"];
+
+/// The names of Jinja2's tests, for suggestions.
+pub(crate) const TEST_NAMES: &[&str] = &[
+    "boolean",
+    "callable",
+    "defined",
+    "divisibleby",
+    "eq",
+    "equalto",
+    "escaped",
+    "even",
+    "false",
+    "filter",
+    "float",
+    "ge",
+    "greaterthan",
+    "gt",
+    "in",
+    "integer",
+    "iterable",
+    "le",
+    "lessthan",
+    "lower",
+    "lt",
+    "mapping",
+    "ne",
+    "none",
+    "number",
+    "odd",
+    "sameas",
+    "sequence",
+    "string",
+    "test",
+    "true",
+    "undefined",
+    "upper",
+];
+
+/// Makes an environment behave as Jinja2's SandboxedEnvironment does, and bounds how large a value may grow.
 pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
-    env.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
+    env.set_auto_escape_callback(|_| AutoEscape::None);
     minijinja_contrib::add_to_environment(env);
-    env.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    env.add_filter("__cue_cap", move |v: Value| -> Result<Value, Error> {
-        if v.as_str().is_some_and(|s| s.len() > limits.string_bytes)
-            || v.len().is_some_and(|n| n > limits.items)
-        {
-            return Err(Error::new(ErrorKind::InvalidOperation, "too large")
-                .with_source(ValueTooLarge { what: "string", limit: limits.string_bytes }));
-        }
-        Ok(v)
+    env.set_formatter(move |out, state, value| printing::format_value(limits, out, state, value));
+    env.set_unknown_method_callback(move |state, value, method, args| {
+        let made = methods::call(limits, state, value, method, args)?;
+        limits::charged(state, limits, made)
     });
+    // What the author wrote and a block, macro or filter captures; see `instrument`.
+    env.add_filter("__cue_literal", move |state: &mut minijinja::State<'_, '_>, bytes: usize| {
+        limits::charge(state, limits, bytes).map(|()| false)
+    });
+    filters::register(env, limits);
+    operators::register(env, limits);
+    globals::register(env, limits);
 }

@@ -131,7 +131,7 @@ pub(super) fn explain(
 
 /// Runs the same render once more with debugging on.
 fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> Option<minijinja::Error> {
-    let mut environment = program.environment.clone();
+    let mut environment = program.environment().clone();
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
@@ -202,8 +202,8 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
             let name = quoted_name(&detail);
             let similar = match (kind, &name) {
-                (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::FILTERS.iter().copied()),
-                (Jinja::UnknownTest, Some(name)) => nearest(name, compat::TESTS.iter().copied()),
+                (Jinja::UnknownFilter, Some(name)) => nearest(name, compat::filter_names()),
+                (Jinja::UnknownTest, Some(name)) => nearest(name, compat::TEST_NAMES.iter().copied()),
                 _ => Vec::new(),
             };
             let diagnostic = Diagnostic::new(Code::UnknownFilter, detail).hint_opt(did_you_mean(&similar));

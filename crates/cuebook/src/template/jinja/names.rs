@@ -25,6 +25,13 @@ pub struct Names {
     pub callables: Vec<Callable>,
     /// For each place that emits a value, in order: the paths of the variables that can show there.
     pub emissions: Vec<Vec<String>>,
+    /// How many `set` statements it has.
+    pub assignments: usize,
+    /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
+    /// loops that are called for their text.
+    pub captures: bool,
+    /// Whether it has loops.
+    pub loops: bool,
 }
 
 /// A read of a variable from outside the template.
@@ -96,6 +103,11 @@ pub struct Callable {
 }
 
 impl Names {
+    /// Whether it runs from its beginning to its end, each statement once at most.
+    pub(crate) fn is_straight(&self) -> bool {
+        !self.loops && !self.captures && self.references.is_empty() && self.blocks.is_empty()
+    }
+
     /// Reads a template. The error is the engine's own syntax error.
     pub(crate) fn of(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<Names, minijinja::Error> {
         let tree = machinery::parse(source, name, syntax.clone())?;
@@ -186,11 +198,17 @@ impl Walk<'_> {
             Stmt::Template(template) => self.body(&template.children),
             Stmt::EmitRaw(_) => Paths::new(),
             Stmt::EmitExpr(emit) => {
+                let captured = self.names.captures;
                 let paths = self.expression(&emit.expr);
+                // Printed at once, a block's text goes where all text goes and becomes no value.
+                if calls_block(&emit.expr) {
+                    self.names.captures = captured;
+                }
                 self.emissions.push((emit.span().start_offset as usize, paths.clone()));
                 paths
             }
             Stmt::ForLoop(each) => {
+                self.names.loops = true;
                 let items: Paths =
                     self.expression(&each.iter).into_iter().map(|path| format!("{path}[]")).collect();
                 self.scoped(|walk| {
@@ -218,11 +236,13 @@ impl Walk<'_> {
                 walk.body(&with.body)
             }),
             Stmt::Set(set) => {
+                self.names.assignments += 1;
                 let paths = self.expression(&set.expr);
                 self.bind(&set.target, &paths);
                 Paths::new()
             }
             Stmt::SetBlock(set) => {
+                self.names.captures = true;
                 let mut paths = self.scoped(|walk| walk.body(&set.body));
                 if let Some(filter) = &set.filter {
                     paths.extend(self.expression(filter));
@@ -235,6 +255,7 @@ impl Walk<'_> {
                 self.body(&escape.body)
             }
             Stmt::FilterBlock(filter) => {
+                self.names.captures = true;
                 let mut paths = self.scoped(|walk| walk.body(&filter.body));
                 paths.extend(self.expression(&filter.filter));
                 self.emissions.push((filter.span().start_offset as usize, paths.clone()));
@@ -273,11 +294,13 @@ impl Walk<'_> {
                 Paths::new()
             }
             Stmt::Macro(declared) => {
+                self.names.captures = true;
                 let paths = self.declaration(declared);
                 self.bind_name(declared.name, paths);
                 Paths::new()
             }
             Stmt::CallBlock(call) => {
+                self.names.captures = true;
                 let mut paths = self.declaration(&call.macro_decl);
                 paths.extend(self.call(&call.call));
                 self.emissions.push((call.span().start_offset as usize, paths.clone()));
@@ -383,6 +406,8 @@ impl Walk<'_> {
     }
 
     fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
+        let recurses = matches!(&call.expr, Expr::Var(var) if var.id == "loop");
+        self.names.captures |= recurses || names_block(&call.expr);
         let mut paths = match &call.expr {
             // A function of the environment, unless the template or the caller defines the name.
             Expr::Var(var) if self.local(var.id).is_none() => {
@@ -494,6 +519,20 @@ fn strings(items: &[Expr<'_>]) -> Option<Vec<String>> {
             _ => None,
         })
         .collect()
+}
+
+/// `super` or `self.block`, which give the text of a block when they are called.
+fn names_block(callee: &Expr<'_>) -> bool {
+    match callee {
+        Expr::Var(var) => var.id == "super",
+        Expr::GetAttr(attr) => matches!(&attr.expr, Expr::Var(var) if var.id == "self"),
+        _ => false,
+    }
+}
+
+/// `super()` or `self.block()` and nothing else.
+fn calls_block(expression: &Expr<'_>) -> bool {
+    matches!(expression, Expr::Call(call) if call.args.is_empty() && names_block(&call.expr))
 }
 
 #[cfg(test)]

@@ -1,0 +1,1153 @@
+//! Jinja2's filters, each with Jinja2's parameters and defaults.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, Tuple, ValueKind, ValueOrKwargs};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
+
+use super::call::{
+    self, Call, as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of,
+    type_name,
+};
+use super::formatting::{Operands, percent};
+use super::limits::{Text, ValueLimits, charged, check_depth};
+use super::operators::add;
+use super::ordering::{compare, equal, fold, path, sort};
+use super::printing::{self, escape_html, float, float_repr, to_repr, to_str};
+use super::text;
+
+type Filter = fn(&mut Call<'_, '_, '_>) -> Result<Value, Error>;
+
+/// The filters that take a fixed number of arguments, with the names of their parameters in Jinja2.
+const FILTERS: &[(&str, &[&str], Filter)] = &[
+    ("abs", &["value"], abs),
+    ("attr", &["value", "name"], attr),
+    ("batch", &["value", "linecount", "fill_with"], batch),
+    ("capitalize", &["s"], capitalize),
+    ("center", &["value", "width"], center),
+    ("count", &["value"], length),
+    ("d", &["value", "default_value", "boolean"], default),
+    ("default", &["value", "default_value", "boolean"], default),
+    ("dictsort", &["value", "case_sensitive", "by", "reverse"], dictsort),
+    ("e", &["value"], escape),
+    ("escape", &["value"], escape),
+    ("filesizeformat", &["value", "binary"], filesizeformat),
+    ("first", &["seq"], first),
+    ("float", &["value", "default"], float_filter),
+    ("forceescape", &["value"], forceescape),
+    ("groupby", &["value", "attribute", "default", "case_sensitive"], groupby),
+    ("indent", &["s", "width", "first", "blank"], indent),
+    ("int", &["value", "default", "base"], int),
+    ("items", &["value"], items),
+    ("join", &["value", "d", "attribute"], join),
+    ("last", &["seq"], last),
+    ("length", &["value"], length),
+    ("list", &["value"], list),
+    ("lower", &["s"], lower),
+    ("max", &["value", "case_sensitive", "attribute"], max),
+    ("min", &["value", "case_sensitive", "attribute"], min),
+    ("pprint", &["value"], pprint),
+    ("random", &["seq"], random),
+    ("replace", &["s", "old", "new", "count"], replace),
+    ("reverse", &["value"], reverse),
+    ("round", &["value", "precision", "method"], round),
+    ("slice", &["value", "slices", "fill_with"], slice),
+    ("sort", &["value", "reverse", "case_sensitive", "attribute"], sort_filter),
+    ("string", &["object"], string),
+    ("striptags", &["value"], striptags),
+    ("sum", &["iterable", "attribute", "start"], sum),
+    ("title", &["s"], title),
+    ("tojson", &["value", "indent"], tojson),
+    ("trim", &["value", "chars"], trim),
+    ("truncate", &["s", "length", "killwords", "end", "leeway"], truncate),
+    ("unique", &["value", "case_sensitive", "attribute"], unique),
+    ("upper", &["s"], upper),
+    ("urlencode", &["value"], urlencode),
+    ("urlize", &["value", "trim_url_limit", "nofollow", "target", "rel", "extra_schemes"], urlize),
+    ("wordcount", &["s"], wordcount),
+    ("wordwrap", &["s", "width", "break_long_words", "wrapstring", "break_on_hyphens"], wordwrap),
+    ("xmlattr", &["d", "autospace"], xmlattr),
+];
+
+/// Filters of the engine that Jinja2 does not have: a template that uses one would not run elsewhere, and `chain` and
+/// `zip` make sequences whose size nothing bounds.
+const FOREIGN: &[&str] = &["bool", "chain", "lines", "pluralize", "split", "zip"];
+
+/// The filters that are registered one by one, because they take any number of arguments, or that are the engine's own.
+const OTHERS: &[&str] = &["format", "map", "reject", "rejectattr", "safe", "select", "selectattr"];
+
+/// The names of all filters.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FILTERS.iter().map(|(name, _, _)| *name).chain(OTHERS.iter().copied())
+}
+
+/// Registers the filters.
+pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
+    for name in FOREIGN {
+        env.remove_filter(name);
+    }
+    for (name, parameters, filter) in FILTERS {
+        env.add_filter(*name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+            let given = given.into_values();
+            let value = filter(&mut Call::bind(state, limits, name, parameters, &given)?)?;
+            charged(state, limits, value)
+        });
+    }
+    env.add_filter("map", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+        map(state, limits, &given.into_values())
+    });
+    for (name, by_attribute, kept) in [
+        ("select", false, true),
+        ("reject", false, false),
+        ("selectattr", true, true),
+        ("rejectattr", true, false),
+    ] {
+        env.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+            select(state, limits, &given.into_values(), by_attribute, kept)
+        });
+    }
+    env.add_filter("format", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+        let value = format(state, limits, &given.into_values())?;
+        charged(state, limits, value)
+    });
+}
+
+pub(super) fn autoescapes(state: &State<'_, '_>) -> bool {
+    !matches!(state.auto_escape(), AutoEscape::None)
+}
+
+fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if let Some(number) = integer(value) {
+        return number.checked_abs().map(whole).ok_or_else(|| invalid("the number is too large"));
+    }
+    float(value)
+        .map(|number| Value::from(number.abs()))
+        .ok_or_else(|| invalid(format!("`abs` takes a number, not {}", type_name(value))))
+}
+
+/// An integer in the smallest form that holds it.
+pub(super) fn whole(number: i128) -> Value {
+    i64::try_from(number).map_or_else(|_| Value::from(number), Value::from)
+}
+
+fn attr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let (value, name) = (call.value(0)?, call.text(1)?);
+    // Keys of a dict are items, not attributes.
+    if value.kind() == ValueKind::Map && !printing::is_namespace(value) && is_plain_map(value) {
+        return Ok(Value::UNDEFINED);
+    }
+    value.get_attr(&name)
+}
+
+fn is_plain_map(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().contains("Map<"))
+}
+
+fn batch(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let items = call.items(0)?;
+    let count = usize::try_from(call.integer(1)?).ok().filter(|count| *count > 0);
+    let count = count.ok_or_else(|| invalid("`batch` needs a count larger than 0"))?;
+    let mut lines: Vec<Vec<Value>> = items.chunks(count).map(<[Value]>::to_vec).collect();
+    if let (Some(fill), Some(last)) = (call.some(2), lines.last_mut()) {
+        call.limits.check_items(items.len().saturating_add(count - last.len()))?;
+        last.resize(count, fill.clone());
+    }
+    Ok(lines.into_iter().map(Value::from).collect())
+}
+
+fn capitalize(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(as_safe_as(call.value(0)?, text::capitalize(&call.text(0)?)))
+}
+
+fn center(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let width = call.integer_or(1, 80)?;
+    Ok(as_safe_as(call.value(0)?, text::center(&call.text(0)?, width, ' ', call.limits)?))
+}
+
+fn length(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    refuse_undefined(call.state, value)?;
+    if value.is_undefined() {
+        return Ok(Value::from(0));
+    }
+    value.len().map(Value::from).ok_or_else(|| invalid(format!("{} has no length", type_name(value))))
+}
+
+fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    let absent = value.is_undefined() || (call.flag(2, false) && !value.is_true());
+    Ok(if absent { call.given(1).cloned().unwrap_or_else(|| Value::from("")) } else { value.clone() })
+}
+
+fn pairs(value: &Value) -> Result<Vec<(Value, Value)>, Error> {
+    let object = value.as_object().filter(|_| value.kind() == ValueKind::Map);
+    let pairs = object.and_then(|object| object.try_iter_pairs());
+    pairs
+        .map(Iterator::collect)
+        .ok_or_else(|| invalid(format!("a dict is needed here, not {}", type_name(value))))
+}
+
+fn pair((key, value): (Value, Value)) -> Value {
+    Value::from(Tuple::from([key, value]))
+}
+
+fn dictsort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let case_sensitive = call.flag(1, false);
+    let by_value = match call.string_or(2, "key")? {
+        "key" => false,
+        "value" => true,
+        _ => return Err(invalid("`dictsort` sorts by \"key\" or \"value\"")),
+    };
+    let keyed = pairs(call.value(0)?)?.into_iter().map(|(key, value)| {
+        let by = if by_value { value.clone() } else { key.clone() };
+        (fold(by, case_sensitive), pair((key, value)))
+    });
+    Ok(Value::from(sort(keyed.collect(), call.flag(3, false))?))
+}
+
+fn escape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if value.is_safe() {
+        return Ok(value.clone());
+    }
+    forceescape(call)
+}
+
+fn forceescape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(Value::from_safe_string(escape_html(&call.text(0)?, call.limits)?))
+}
+
+fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    let bytes = number(value).or_else(|| string_of(value).and_then(parse_float));
+    let bytes =
+        bytes.ok_or_else(|| invalid(format!("`filesizeformat` takes a number, not {}", type_name(value))))?;
+    let (base, unit) = if call.flag(1, false) { (1024.0_f64, "iB") } else { (1000.0_f64, "B") };
+    if bytes == 1.0 {
+        return Ok(Value::from("1 Byte"));
+    }
+    if bytes < base {
+        return Ok(Value::from(format!("{} Bytes", bytes.trunc())));
+    }
+    let prefixes = if unit == "B" { "kMGTPEZY" } else { "KMGTPEZY" };
+    let mut shown = bytes;
+    let mut prefix = ' ';
+    for (index, letter) in prefixes.chars().enumerate() {
+        let size = base.powi(index as i32 + 2);
+        (shown, prefix) = (base * bytes / size, letter);
+        if bytes < size {
+            break;
+        }
+    }
+    let shown = if shown.is_finite() { format!("{shown:.1}") } else { float_repr(shown) };
+    Ok(Value::from(format!("{shown} {prefix}{unit}")))
+}
+
+fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    refuse_undefined(call.state, value)?;
+    if value.is_none() {
+        return Err(invalid("`None` has no first item"));
+    }
+    value.try_iter()?.checked().next().transpose().map(Option::unwrap_or_default)
+}
+
+fn last(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    match string_of(call.value(0)?) {
+        Some(text) => Ok(text.chars().next_back().map(Value::from).unwrap_or_default()),
+        None => Ok(call.items(0)?.pop().unwrap_or_default()),
+    }
+}
+
+fn parse_float(text: &str) -> Option<f64> {
+    let text = text::ascii_digits(text.trim_matches(text::is_space));
+    if text.contains('_') {
+        return digits_without_underscores(&text)?.parse().ok();
+    }
+    text.parse().ok()
+}
+
+/// Python allows `_` between digits and nowhere else.
+fn digits_without_underscores(text: &str) -> Option<String> {
+    let bytes = text.as_bytes();
+    let between = |index: usize| {
+        index > 0
+            && bytes[index - 1].is_ascii_alphanumeric()
+            && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
+    };
+    let placed = bytes.iter().enumerate().all(|(index, byte)| *byte != b'_' || between(index));
+    placed.then(|| text.replace('_', ""))
+}
+
+fn float_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
+    }
+    let parsed = number(value).or_else(|| string_of(value).and_then(parse_float));
+    Ok(parsed.map(Value::from).or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(0.0)))
+}
+
+fn parse_int(text: &str, base: u32) -> Option<i128> {
+    let text = text::ascii_digits(text.trim_matches(text::is_space));
+    let (negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, &text[1..]),
+        b'+' => (false, &text[1..]),
+        _ => (false, text.as_ref()),
+    };
+    let lower = digits.to_ascii_lowercase();
+    let prefixed =
+        [(2, "0b"), (8, "0o"), (16, "0x")].into_iter().find(|(_, prefix)| lower.starts_with(prefix));
+    let (base, digits) = match (base, prefixed) {
+        (0, Some((base, _))) => (base, &lower[2..]),
+        (0, None) => (10, lower.as_str()),
+        (base, Some((prefix_base, _))) if base == prefix_base => (base, &lower[2..]),
+        (base, _) => (base, lower.as_str()),
+    };
+    if !(2..=36).contains(&base) || !digits.starts_with(|first: char| first.is_ascii_alphanumeric()) {
+        return None;
+    }
+    let number = i128::from_str_radix(&digits_without_underscores(digits)?, base).ok()?;
+    Some(if negative { -number } else { number })
+}
+
+fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if value.is_undefined() {
+        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
+    }
+    let base = u32::try_from(call.integer_or(2, 10)?).unwrap_or(1);
+    let truncated =
+        |number: f64| (number.is_finite() && number.abs() < 1e38).then_some(number.trunc() as i128);
+    let parsed = match string_of(value) {
+        Some(text) => parse_int(text, base).or_else(|| parse_float(text).and_then(truncated)),
+        None => integer(value).or_else(|| float(value).and_then(truncated)),
+    };
+    Ok(parsed.map(whole).or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(0)))
+}
+
+/// What `|groupby` gives for each group: a pair whose halves have names.
+#[derive(Debug)]
+pub(super) struct GroupPair {
+    grouper: Value,
+    list: Value,
+}
+
+impl Object for GroupPair {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Seq
+    }
+
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        match (key.as_usize(), key.as_str()) {
+            (Some(0), _) | (_, Some("grouper")) => Some(self.grouper.clone()),
+            (Some(1), _) | (_, Some("list")) => Some(self.list.clone()),
+            _ => None,
+        }
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Seq(2)
+    }
+}
+
+fn groupby(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let attribute = call.value(1)?;
+    let case_sensitive = call.flag(3, false);
+    let mut keyed = Vec::new();
+    for item in call.items(0)? {
+        let found = path(&item, attribute)?;
+        let key = if found.is_undefined() { call.given(2).cloned().unwrap_or_default() } else { found };
+        keyed.push((fold(key.clone(), case_sensitive), Value::from(Tuple::from([key, item]))));
+    }
+    let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
+    for pair in sort(keyed, false)? {
+        let (key, item) = (pair.get_item_by_index(0)?, pair.get_item_by_index(1)?);
+        match groups.last_mut() {
+            Some((last, items))
+                if equal(&fold(last.clone(), case_sensitive), &fold(key.clone(), case_sensitive))? =>
+            {
+                items.push(item);
+            }
+            _ => groups.push((key, vec![item])),
+        }
+    }
+    let pairs = groups.into_iter().map(|(grouper, list)| GroupPair { grouper, list: Value::from(list) });
+    Ok(pairs.map(Value::from_object).collect())
+}
+
+fn indent(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let given = call.given(1);
+    let with = match given.and_then(string_of) {
+        Some(with) => Cow::Borrowed(with),
+        None => {
+            let width = usize::try_from(call.integer_or(1, 4)?).unwrap_or(0);
+            call.limits.check_bytes(width)?;
+            Cow::Owned(" ".repeat(width))
+        }
+    };
+    let text = required_string(call, 0)?;
+    Ok(as_safe_as(
+        call.value(0)?,
+        text::indent(text, &with, call.flag(2, false), call.flag(3, false), call.limits)?,
+    ))
+}
+
+/// A string argument that Jinja2 uses without making it one; an undefined value counts as the empty text.
+fn required_string<'v>(call: &'v Call<'_, '_, '_>, index: usize) -> Result<&'v str, Error> {
+    refuse_undefined(call.state, call.value(index)?)?;
+    call.string(index)
+}
+
+fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    refuse_undefined(call.state, value)?;
+    if value.is_undefined() {
+        return Ok(Value::from(Vec::<Value>::new()));
+    }
+    Ok(pairs(value)?.into_iter().map(pair).collect())
+}
+
+fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut items = call.items(0)?;
+    if let Some(attribute) = call.some(2) {
+        items = items.iter().map(|item| path(item, attribute)).collect::<Result<_, _>>()?;
+    }
+    let none = Value::from("");
+    let separator = call.given(1).unwrap_or(&none);
+    let safe = autoescapes(call.state) && (separator.is_safe() || items.iter().any(Value::is_safe));
+    let write = |out: &mut Text, value: &Value| -> Result<(), Error> {
+        let text = text_of(call.state, call.limits, value)?;
+        if safe && !value.is_safe() {
+            out.push_str(&escape_html(&text, call.limits)?)
+        } else {
+            out.push_str(&text)
+        }
+    };
+    let mut out = Text::new(call.limits);
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            write(&mut out, separator)?;
+        }
+        write(&mut out, item)?;
+    }
+    let text = out.into_string();
+    Ok(if safe { Value::from_safe_string(text) } else { Value::from(text) })
+}
+
+fn list(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(Value::from(call.items(0)?))
+}
+
+fn lower(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(as_safe_as(call.value(0)?, call.text(0)?.to_lowercase()))
+}
+
+fn upper(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Ok(as_safe_as(call.value(0)?, call.text(0)?.to_uppercase()))
+}
+
+fn extreme(call: &Call<'_, '_, '_>, wanted: Ordering) -> Result<Value, Error> {
+    let mut best: Option<(Value, Value)> = None;
+    for item in call.items(0)? {
+        let key = match call.some(2) {
+            Some(attribute) => path(&item, attribute)?,
+            None => item.clone(),
+        };
+        let key = fold(key, call.flag(1, false));
+        let better = match &best {
+            Some((known, _)) => compare(&key, known)? == wanted,
+            None => true,
+        };
+        if better {
+            best = Some((key, item));
+        }
+    }
+    Ok(best.map(|(_, item)| item).unwrap_or_default())
+}
+
+fn max(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    extreme(call, Ordering::Greater)
+}
+
+fn min(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    extreme(call, Ordering::Less)
+}
+
+fn pprint(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut out = Text::new(call.limits);
+    Pretty { limits: call.limits }.write(&mut out, call.value(0)?, 0, 0, 0)?;
+    Ok(Value::from(out.into_string()))
+}
+
+/// Python's `pprint`: what fits into eighty columns stays on one line, and the keys of a dict are in order.
+struct Pretty {
+    limits: ValueLimits,
+}
+
+impl Pretty {
+    const WIDTH: usize = 80;
+
+    fn write(
+        &self,
+        out: &mut Text,
+        value: &Value,
+        column: usize,
+        behind: usize,
+        depth: usize,
+    ) -> Result<(), Error> {
+        check_depth(depth)?;
+        let line = self.line(value, depth)?;
+        let nested = matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable);
+        if !nested || column + line.chars().count() + behind <= Self::WIDTH {
+            return out.push_str(&line);
+        }
+        let (open, close) = if value.kind() == ValueKind::Map {
+            ("{", "}")
+        } else if value.is_tuple() {
+            ("(", ")")
+        } else {
+            ("[", "]")
+        };
+        out.push_str(open)?;
+        let parts = self.parts(value)?;
+        let count = parts.len();
+        for (index, (key, item)) in parts.into_iter().enumerate() {
+            if index > 0 {
+                out.push_str(",\n")?;
+                out.fill(' ', column + 1)?;
+            }
+            let mut at = column + 1;
+            if let Some(key) = key {
+                let key = format!("{}: ", self.line(&key, depth + 1)?);
+                out.push_str(&key)?;
+                at += key.chars().count();
+            }
+            let behind = if index + 1 == count { behind + 1 } else { 1 };
+            self.write(out, &item, at, behind, depth + 1)?;
+        }
+        out.push_str(close)
+    }
+
+    fn parts(&self, value: &Value) -> Result<Vec<(Option<Value>, Value)>, Error> {
+        if value.kind() != ValueKind::Map {
+            return value.try_iter()?.checked().map(|item| item.map(|item| (None, item))).collect();
+        }
+        let mut parts = pairs(value)?;
+        // Keys of unlike types stay as they are, as Python leaves their order to their types' names.
+        if parts.iter().all(|(key, _)| string_of(key).is_some()) {
+            parts.sort_by(|left, right| left.0.as_str().cmp(&right.0.as_str()));
+        }
+        Ok(parts.into_iter().map(|(key, item)| (Some(key), item)).collect())
+    }
+
+    fn line(&self, value: &Value, depth: usize) -> Result<String, Error> {
+        check_depth(depth)?;
+        match value.kind() {
+            ValueKind::Undefined => Ok("Undefined".to_owned()),
+            ValueKind::Map if is_plain_map(value) => {
+                let mut out = Text::new(self.limits);
+                out.push('{')?;
+                for (index, (key, item)) in self.parts(value)?.into_iter().enumerate() {
+                    if index > 0 {
+                        out.push_str(", ")?;
+                    }
+                    out.push_str(&self.line(&key.unwrap_or_default(), depth + 1)?)?;
+                    out.push_str(": ")?;
+                    out.push_str(&self.line(&item, depth + 1)?)?;
+                }
+                out.push('}')?;
+                Ok(out.into_string())
+            }
+            _ => to_repr(value, self.limits),
+        }
+    }
+}
+
+fn random(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    Err(invalid(
+        "`random` is not available: a render gives the same text every time. Choose outside the template and pass the choice as a variable",
+    ))
+}
+
+fn replace(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let (value, old, new) = (call.value(0)?, call.value(1)?, call.value(2)?);
+    let count = if call.some(3).is_some() { call.integer(3)? } else { -1 };
+    let (text, old_text, new_text) = (call.text(0)?, call.text(1)?, call.text(2)?);
+    if !autoescapes(call.state) {
+        return Ok(Value::from(text::replace(&text, &old_text, &new_text, count, call.limits)?));
+    }
+    let safe = value.is_safe() || old.is_safe() || new.is_safe();
+    if !safe {
+        return Ok(Value::from(text::replace(&text, &old_text, &new_text, count, call.limits)?));
+    }
+    let escaped = |value: &Value, text: &str| {
+        if value.is_safe() { Ok(text.to_owned()) } else { escape_html(text, call.limits) }
+    };
+    let (text, new_text) = (escaped(value, &text)?, escaped(new, &new_text)?);
+    Ok(Value::from_safe_string(text::replace(&text, &old_text, &new_text, count, call.limits)?))
+}
+
+fn reverse(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if let Some(text) = string_of(value) {
+        return Ok(as_safe_as(value, text.chars().rev().collect()));
+    }
+    let mut items = call.items(0)?;
+    items.reverse();
+    Ok(Value::from(items))
+}
+
+fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    let precision = i32::try_from(call.integer_or(1, 0)?.clamp(-400, 400)).unwrap_or(0);
+    let number =
+        number(value).ok_or_else(|| invalid(format!("`round` takes a number, not {}", type_name(value))))?;
+    match call.string_or(2, "common")? {
+        "common" => Ok(match integer(value) {
+            Some(integer) if precision >= 0 => whole(integer),
+            Some(integer) => whole(round_integer(integer, precision.unsigned_abs())),
+            None => Value::from(round_float(number, precision)),
+        }),
+        method @ ("ceil" | "floor") => {
+            let scale = 10f64.powi(precision);
+            let scaled = number * scale;
+            if !scaled.is_finite() {
+                return Err(invalid("the number is too large to be rounded"));
+            }
+            let rounded = if method == "ceil" { scaled.ceil() } else { scaled.floor() };
+            Ok(Value::from((rounded + 0.0) / scale))
+        }
+        _ => Err(invalid("`round` knows the methods \"common\", \"ceil\" and \"floor\"")),
+    }
+}
+
+/// Rounds to the nearest number with so many zeros at its end; of two equally near, to the even one.
+fn round_integer(number: i128, zeros: u32) -> i128 {
+    let Some(unit) = 10i128.checked_pow(zeros) else { return 0 };
+    let (quotient, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
+    let up = rest * 2 > unit || (rest * 2 == unit && quotient.rem_euclid(2) == 1);
+    (quotient + i128::from(up)).saturating_mul(unit)
+}
+
+fn round_float(number: f64, precision: i32) -> f64 {
+    if !number.is_finite() {
+        return number;
+    }
+    if precision >= 0 {
+        // Writing the digits rounds as Python does: exactly, of two equally near to the even one.
+        let places = precision as usize;
+        return format!("{number:.places$}").parse().unwrap_or(number);
+    }
+    if number.abs() >= 1e38 {
+        return number;
+    }
+    let zeros = precision.unsigned_abs();
+    let Some(unit) = 10i128.checked_pow(zeros) else { return 0.0 * number };
+    let integer = number.trunc() as i128;
+    let rounded = round_integer(integer, zeros);
+    // A tie of the whole part is none when there is something behind the point.
+    let tie = (integer.rem_euclid(unit)) * 2 == unit && number.fract() != 0.0;
+    let rounded = if tie { (integer.div_euclid(unit) + i128::from(number > 0.0)) * unit } else { rounded };
+    (rounded as f64).copysign(number)
+}
+
+fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let items = call.items(0)?;
+    let count = usize::try_from(call.integer(1)?).ok().filter(|count| *count > 0);
+    let count = count.ok_or_else(|| invalid("`slice` needs a count larger than 0"))?;
+    call.limits.check_items(items.len().saturating_add(count))?;
+    let (each, with_extra) = (items.len() / count, items.len() % count);
+    let mut rest = items.as_slice();
+    let mut slices = Vec::with_capacity(count);
+    for index in 0..count {
+        let (taken, after) = rest.split_at(each + usize::from(index < with_extra));
+        rest = after;
+        let mut taken = taken.to_vec();
+        if index >= with_extra {
+            taken.extend(call.some(2).cloned());
+        }
+        slices.push(Value::from(taken));
+    }
+    Ok(Value::from(slices))
+}
+
+fn sort_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let (reverse, case_sensitive) = (call.flag(1, false), call.flag(2, false));
+    let mut keyed = Vec::new();
+    for item in call.items(0)? {
+        let key = match call.some(3) {
+            None => fold(item.clone(), case_sensitive),
+            Some(attribute) => match string_of(attribute).filter(|attribute| attribute.contains(',')) {
+                None => fold(path(&item, attribute)?, case_sensitive),
+                Some(several) => {
+                    let parts = several
+                        .split(',')
+                        .map(|one| Ok(fold(path(&item, &Value::from(one.trim()))?, case_sensitive)));
+                    Value::from(parts.collect::<Result<Vec<Value>, Error>>()?)
+                }
+            },
+        };
+        keyed.push((key, item));
+    }
+    Ok(Value::from(sort(keyed, reverse)?))
+}
+
+fn string(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    if string_of(value).is_some() {
+        return Ok(value.clone());
+    }
+    Ok(Value::from(call.text(0)?.into_owned()))
+}
+
+fn striptags(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let stripped = text::strip_tags(&call.text(0)?);
+    if !stripped.contains('&') {
+        return Ok(Value::from(stripped));
+    }
+    // What is left of `<` and `>` is text; hidden as entities, it comes through the unescaping unharmed.
+    let hidden = stripped.replace('<', "&lt;").replace('>', "&gt;");
+    Ok(Value::from(minijinja_contrib::filters::striptags(hidden)))
+}
+
+fn sum(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut total = call.given(2).cloned().unwrap_or_else(|| Value::from(0));
+    for item in call.items(0)? {
+        let item = match call.some(1) {
+            Some(attribute) => path(&item, attribute)?,
+            None => item,
+        };
+        if string_of(&total).is_some() {
+            return Err(invalid("`sum` does not join strings: use `join`"));
+        }
+        total = add(call.state, call.limits, &total, &item)?;
+    }
+    Ok(total)
+}
+
+fn title(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut out = String::new();
+    let mut begins = true;
+    for character in call.text(0)?.chars() {
+        if text::is_space(character) || matches!(character, '-' | '(' | '{' | '[' | '<') {
+            out.push(character);
+            begins = true;
+        } else if begins {
+            out.extend(character.to_uppercase());
+            begins = false;
+        } else {
+            out.extend(character.to_lowercase());
+        }
+    }
+    Ok(Value::from(out))
+}
+
+fn tojson(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let indent = match call.some(1) {
+        None => None,
+        Some(value) => Some(match string_of(value) {
+            Some(with) => with.to_owned(),
+            None => {
+                let width = usize::try_from(call.integer(1)?).unwrap_or(0);
+                call.limits.check_bytes(width)?;
+                " ".repeat(width)
+            }
+        }),
+    };
+    let mut json = Json { out: Text::new(call.limits), indent };
+    json.write(call.value(0)?, 0)?;
+    Ok(Value::from_safe_string(json.out.into_string()))
+}
+
+/// JSON as Python's `json.dumps` writes it with sorted keys, and with nothing in it that HTML would understand.
+struct Json {
+    out: Text,
+    indent: Option<String>,
+}
+
+impl Json {
+    fn write(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
+        check_depth(depth)?;
+        match value.kind() {
+            ValueKind::None => self.out.push_str("null"),
+            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
+            ValueKind::Number => self.out.push_str(&json_number(value)),
+            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
+            ValueKind::Map if !printing::is_namespace(value) => {
+                let mut members: Vec<(Value, Value)> =
+                    pairs(value)?.into_iter().map(|(key, item)| (key.clone(), pair((key, item)))).collect();
+                members = sort(std::mem::take(&mut members), false)?
+                    .into_iter()
+                    .map(|pair| Ok((pair.get_item_by_index(0)?, pair.get_item_by_index(1)?)))
+                    .collect::<Result<_, Error>>()?;
+                self.container('{', '}', depth, members, |json, (key, item)| {
+                    json.string(&json_key(key)?)?;
+                    json.out.push_str(": ")?;
+                    json.write(item, depth + 1)
+                })
+            }
+            ValueKind::Seq | ValueKind::Iterable => {
+                let items = value.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
+                self.container('[', ']', depth, items, |json, item| json.write(item, depth + 1))
+            }
+            _ => Err(invalid(format!("{} cannot be written as JSON", type_name(value)))),
+        }
+    }
+
+    fn container<T>(
+        &mut self,
+        open: char,
+        close: char,
+        depth: usize,
+        parts: Vec<T>,
+        write: impl Fn(&mut Json, &T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.out.push(open)?;
+        for (index, part) in parts.iter().enumerate() {
+            match (index, &self.indent) {
+                (0, None) => {}
+                (_, None) => self.out.push_str(", ")?,
+                (0, Some(_)) => {}
+                (_, Some(_)) => self.out.push(',')?,
+            }
+            self.line(depth + 1)?;
+            write(self, part)?;
+        }
+        if !parts.is_empty() {
+            self.line(depth)?;
+        }
+        self.out.push(close)
+    }
+
+    fn line(&mut self, depth: usize) -> Result<(), Error> {
+        let Some(indent) = &self.indent else { return Ok(()) };
+        self.out.push('\n')?;
+        for _ in 0..depth {
+            self.out.push_str(indent)?;
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, text: &str) -> Result<(), Error> {
+        self.out.push('"')?;
+        for character in text.chars() {
+            match character {
+                '"' => self.out.push_str("\\\"")?,
+                '\\' => self.out.push_str("\\\\")?,
+                '\n' => self.out.push_str("\\n")?,
+                '\r' => self.out.push_str("\\r")?,
+                '\t' => self.out.push_str("\\t")?,
+                '\x08' => self.out.push_str("\\b")?,
+                '\x0c' => self.out.push_str("\\f")?,
+                ' '..='~' if !matches!(character, '<' | '>' | '&' | '\'') => self.out.push(character)?,
+                _ => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        self.out.push_str(&format!("\\u{unit:04x}"))?;
+                    }
+                }
+            }
+        }
+        self.out.push('"')
+    }
+}
+
+fn json_number(value: &Value) -> String {
+    match float(value) {
+        Some(number) if number.is_nan() => "NaN".to_owned(),
+        Some(f64::INFINITY) => "Infinity".to_owned(),
+        Some(f64::NEG_INFINITY) => "-Infinity".to_owned(),
+        Some(number) => float_repr(number),
+        None => value.to_string(),
+    }
+}
+
+fn json_key(key: &Value) -> Result<String, Error> {
+    match key.kind() {
+        ValueKind::String => Ok(key.as_str().unwrap_or_default().to_owned()),
+        ValueKind::None => Ok("null".to_owned()),
+        ValueKind::Bool => Ok(if key.is_true() { "true" } else { "false" }.to_owned()),
+        ValueKind::Number => Ok(json_number(key)),
+        _ => Err(invalid(format!("{} cannot be a key in JSON", type_name(key)))),
+    }
+}
+
+fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let text = call.text(0)?;
+    let trimmed = match call.some(1) {
+        Some(_) => {
+            let characters: Vec<char> = call.string(1)?.chars().collect();
+            text.trim_matches(characters.as_slice())
+        }
+        None => text.trim_matches(text::is_space),
+    };
+    Ok(as_safe_as(call.value(0)?, trimmed.to_owned()))
+}
+
+fn truncate(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let (length, end) = (call.integer_or(1, 255)?, call.string_or(3, "...")?);
+    let leeway = if call.some(4).is_some() { call.integer(4)? } else { 5 };
+    let kept = length - end.chars().count() as i64;
+    if kept < 0 || leeway < 0 {
+        return Err(invalid("`truncate` needs a length that has room for the end"));
+    }
+    let value = call.value(0)?;
+    refuse_undefined(call.state, value)?;
+    if value.is_undefined() {
+        return Ok(value.clone());
+    }
+    let text = call.string(0)?;
+    if text.chars().count() as i64 <= length.saturating_add(leeway) {
+        return Ok(value.clone());
+    }
+    let mut cut = text::take(text, usize::try_from(kept).unwrap_or(0));
+    if !call.flag(2, false) {
+        cut = cut.rsplit_once(' ').map_or(cut, |(before, _)| before);
+    }
+    call.limits.check_bytes(cut.len().saturating_add(end.len()))?;
+    Ok(as_safe_as(value, format!("{cut}{end}")))
+}
+
+fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut seen = HashSet::new();
+    let mut kept = Vec::new();
+    for item in call.items(0)? {
+        let key = match call.some(2) {
+            Some(attribute) => path(&item, attribute)?,
+            None => item.clone(),
+        };
+        let key = fold(key, call.flag(1, false));
+        if matches!(key.kind(), ValueKind::Map | ValueKind::Iterable)
+            || (key.kind() == ValueKind::Seq && !key.is_tuple())
+        {
+            return Err(invalid(format!("`unique` cannot compare by {}", type_name(&key))));
+        }
+        // Hashing walks the whole of a value; comparing it with itself shows whether that is bearable.
+        equal(&key, &key)?;
+        if seen.insert(key) {
+            kept.push(item);
+        }
+    }
+    Ok(Value::from(kept))
+}
+
+fn urlencode(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    refuse_undefined(call.state, value)?;
+    let pairs = match value.kind() {
+        ValueKind::Map => pairs(value)?,
+        ValueKind::Seq | ValueKind::Iterable => {
+            let mut pairs = Vec::new();
+            for item in call.items(0)? {
+                let [key, value] = <[Value; 2]>::try_from(items_of(call.state, call.limits, &item)?)
+                    .map_err(|_| invalid("`urlencode` takes a text, a dict or pairs"))?;
+                pairs.push((key, value));
+            }
+            pairs
+        }
+        _ => return Ok(Value::from(text::quote_url(&call.text(0)?, false, call.limits)?)),
+    };
+    let mut out = Text::new(call.limits);
+    for (index, (key, value)) in pairs.iter().enumerate() {
+        if index > 0 {
+            out.push('&')?;
+        }
+        out.push_str(&text::quote_url(&to_str(key, call.limits)?, true, call.limits)?)?;
+        out.push('=')?;
+        out.push_str(&text::quote_url(&to_str(value, call.limits)?, true, call.limits)?)?;
+    }
+    Ok(Value::from(out.into_string()))
+}
+
+fn urlize(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let value = call.value(0)?;
+    let escaped =
+        if value.is_safe() { call.text(0)?.into_owned() } else { escape_html(&call.text(0)?, call.limits)? };
+    let shown = match call.some(1) {
+        Some(_) => usize::try_from(call.integer(1)?).ok(),
+        None => None,
+    };
+    let mut relations: Vec<String> = match call.some(4) {
+        Some(_) => call.string(4)?.split_whitespace().map(str::to_owned).collect(),
+        None => Vec::new(),
+    };
+    if call.flag(2, false) {
+        relations.push("nofollow".to_owned());
+    }
+    relations.push("noopener".to_owned());
+    relations.sort();
+    relations.dedup();
+    let mut attributes = format!(" rel=\"{}\"", escape_html(&relations.join(" "), call.limits)?);
+    if call.some(3).is_some() {
+        attributes.push_str(&format!(" target=\"{}\"", escape_html(call.string(3)?, call.limits)?));
+    }
+    let schemes = match call.some(5) {
+        Some(_) => {
+            call.items(5)?.iter().map(|scheme| to_str(scheme, call.limits)).collect::<Result<Vec<_>, _>>()?
+        }
+        None => Vec::new(),
+    };
+    let links = text::Links { shown, attributes, schemes: &schemes };
+    let text = links.make(&escaped, call.limits)?;
+    Ok(if autoescapes(call.state) { Value::from_safe_string(text) } else { Value::from(text) })
+}
+
+fn wordcount(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let text = call.text(0)?;
+    let words = text.split(|character: char| !character.is_alphanumeric() && character != '_');
+    Ok(Value::from(words.filter(|word| !word.is_empty()).count()))
+}
+
+fn wordwrap(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let width = text::positive(call.integer_or(1, 79)?)?;
+    let end = if call.some(3).is_some() { call.string(3)? } else { "\n" };
+    let mut out = Text::new(call.limits);
+    for (index, line) in text::split_lines(required_string(call, 0)?, false).into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(end)?;
+        }
+        // Each word is held by itself while a line is broken.
+        call.limits.check_items(line.len())?;
+        let wrapped = text::wrap(line, width, call.flag(2, true), call.flag(4, true));
+        out.push_str(&text::join(wrapped.iter().map(String::as_str), end, call.limits)?)?;
+    }
+    Ok(Value::from(out.into_string()))
+}
+
+fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    let mut out = Text::new(call.limits);
+    for (key, value) in pairs(call.value(0)?)? {
+        if value.is_none() || value.is_undefined() {
+            continue;
+        }
+        let key = to_str(&key, call.limits)?;
+        if key.contains(|character: char| character.is_whitespace() || matches!(character, '/' | '>' | '=')) {
+            return Err(invalid(format!("`{key}` cannot be the name of an attribute")));
+        }
+        out.push(' ')?;
+        out.push_str(&escape_html(&key, call.limits)?)?;
+        out.push_str("=\"")?;
+        let text = to_str(&value, call.limits)?;
+        if value.is_safe() {
+            out.push_str(&text)?
+        } else {
+            out.push_str(&escape_html(&text, call.limits)?)?
+        }
+        out.push('"')?;
+    }
+    let text = out.into_string();
+    let text = if call.flag(1, true) { text } else { text.strip_prefix(' ').unwrap_or(&text).to_owned() };
+    Ok(if autoescapes(call.state) { Value::from_safe_string(text) } else { Value::from(text) })
+}
+
+/// `|map`, by an attribute or by a filter. What a filter makes of all items together counts as one string, because it
+/// is made in one step.
+fn map(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    let (positional, named) = call::split(given);
+    let (value, positional) = positional
+        .split_first()
+        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`map` needs a sequence"))?;
+    let items = items_of(state, limits, value)?;
+    let argument = |wanted: &str| named.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
+    let mut mapped = Vec::with_capacity(items.len());
+    if let Some(attribute) = argument("attribute").filter(|_| positional.is_empty()) {
+        if let Some((other, _)) = named.iter().find(|(name, _)| name != "attribute" && name != "default") {
+            return Err(invalid(format!("`map` has no parameter `{other}`")));
+        }
+        for item in items {
+            let found = match (path(&item, attribute), argument("default")) {
+                (Ok(found), Some(default)) if found.is_undefined() => default.clone(),
+                (Err(_), Some(default)) => default.clone(),
+                (found, _) => found?,
+            };
+            mapped.push(found);
+        }
+    } else {
+        let (filter, arguments) = positional
+            .split_first()
+            .ok_or_else(|| invalid("`map` needs an attribute or the name of a filter"))?;
+        let filter = string_of(filter).ok_or_else(|| invalid("`map` takes the name of a filter"))?.to_owned();
+        let mut arguments: Vec<Value> =
+            std::iter::once(Value::UNDEFINED).chain(arguments.iter().cloned()).collect();
+        arguments.extend(given.last().filter(|last| last.is_kwargs()).cloned());
+        let mut bytes = 0usize;
+        for item in items {
+            arguments[0] = item;
+            let made = state.apply_filter(&filter, &arguments)?;
+            bytes = bytes.saturating_add(string_of(&made).map_or(0, str::len));
+            limits.check_bytes(bytes)?;
+            mapped.push(made);
+        }
+    }
+    charged(state, limits, Value::from(mapped))
+}
+
+/// `|select` and its kin: the items, or those whose attribute, pass or fail a test.
+fn select(
+    state: &mut State<'_, '_>,
+    limits: ValueLimits,
+    given: &[Value],
+    by_attribute: bool,
+    kept: bool,
+) -> Result<Value, Error> {
+    let (positional, _) = call::split(given);
+    let missing = || Error::new(ErrorKind::MissingArgument, "an argument is missing");
+    let (value, mut rest) = positional.split_first().ok_or_else(missing)?;
+    let mut attribute = None;
+    if by_attribute {
+        let (first, after) = rest.split_first().ok_or_else(missing)?;
+        attribute = Some(first);
+        rest = after;
+    }
+    let test = match rest.split_first() {
+        None => None,
+        Some((name, arguments)) => {
+            let name =
+                string_of(name).ok_or_else(|| invalid("the name of a test must be a string"))?.to_owned();
+            let mut arguments: Vec<Value> =
+                std::iter::once(Value::UNDEFINED).chain(arguments.iter().cloned()).collect();
+            arguments.extend(given.last().filter(|last| last.is_kwargs()).cloned());
+            Some((name, arguments))
+        }
+    };
+    let mut test = test;
+    let mut selected = Vec::new();
+    for item in items_of(state, limits, value)? {
+        let tested = match attribute {
+            Some(attribute) => path(&item, attribute)?,
+            None => item.clone(),
+        };
+        let passed = match &mut test {
+            Some((name, arguments)) => {
+                arguments[0] = tested;
+                state.perform_test(name, arguments)?
+            }
+            None => tested.is_true(),
+        };
+        if passed == kept {
+            selected.push(item);
+        }
+    }
+    charged(state, limits, Value::from(selected))
+}
+
+fn format(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    let (positional, named) = call::split(given);
+    let (template, values) = positional
+        .split_first()
+        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`format` needs a text"))?;
+    if !named.is_empty() && !values.is_empty() {
+        return Err(invalid("`format` takes arguments by place or by name, not both"));
+    }
+    for value in values {
+        refuse_undefined(state, value)?;
+    }
+    let text = text_of(state, limits, template)?;
+    let mapping = Value::from_pairs(named.iter().map(|(name, value)| (name.as_str(), value.clone())));
+    let operands = if named.is_empty() { Operands::Tuple(values) } else { Operands::Mapping(&mapping) };
+    Ok(as_safe_as(template, percent(&text, &operands, template.is_safe(), limits)?))
+}
