@@ -1,6 +1,7 @@
 //! Every write is atomic and locked: processes resolve, install, approve and remove at once, one of them is killed in the
 //! middle, a thousand times, and no file is ever torn or lost.
 #![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
 mod robust_support;
 
@@ -158,11 +159,11 @@ impl World {
             packs: [None; 3],
             approved: BTreeSet::new(),
         };
-        for pack in 0..PACKS.len() {
+        for (pack, id) in PACKS.iter().enumerate() {
             let digests = [0, 1].map(|version| {
                 world.must(Task::Install(pack, version, true));
                 world.must(Task::Approve(pack));
-                json(&world.project.path(APPROVALS))[PACKS[pack]]["digest"].as_str().unwrap().to_owned()
+                json(&world.project.path(APPROVALS))[*id]["digest"].as_str().unwrap().to_owned()
             });
             world.digests.push(digests);
             world.packs[pack] = Some(1);

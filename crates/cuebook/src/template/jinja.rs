@@ -150,7 +150,7 @@ impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
     pub fn compile(main: Arc<Source>, loader: Arc<dyn Loader>, settings: &Settings) -> Result<Template> {
         let syntax = settings.syntax()?;
-        let program = Program::build(&[main.clone()], &loader, settings, &syntax)?;
+        let program = Program::build(std::slice::from_ref(&main), &loader, settings, &syntax)?;
         Ok(Template {
             main,
             loader,
