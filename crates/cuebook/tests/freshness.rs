@@ -220,6 +220,13 @@ fn a_second_pack_with_the_partial_in_use_makes_a_conflict() {
     assert_eq!(warm.render(), "first");
     warm.put("user_data/packs/second/prompts/partials/a.md", "second");
     warm.fails_with(Code::PromptConflict);
+    // A choice between the two ends it, and another choice is seen as well.
+    for pack in ["second", "first"] {
+        let source = format!("user_data/packs/{pack}/prompts/partials/a.md");
+        let choice = format!(r#"{{"partials/a.md": {{"source": "{source}"}}}}"#);
+        warm.put(&format!("{SHARED}/resolution.json"), &choice);
+        assert_eq!(warm.render(), pack);
+    }
 }
 
 #[test]

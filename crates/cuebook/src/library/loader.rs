@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Defaults, Found, Library};
+use super::{Candidate, Defaults, Found, Library};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::source::Source;
@@ -54,14 +54,6 @@ fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
     Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
 }
 
-/// A template that was looked for on behalf of another, and where it was found.
-#[derive(Debug)]
-struct Load {
-    name: String,
-    home: Arc<Root>,
-    found: Option<(Arc<Root>, String)>,
-}
-
 /// Loads templates for one prompt in one language, and remembers what it looked at.
 pub(crate) struct LibraryLoader {
     library: Arc<Library>,
@@ -74,9 +66,11 @@ pub(crate) struct LibraryLoader {
     dependencies: Mutex<Vec<Dependency>>,
     /// Prompts that were found by their id on the way, and the source that was chosen.
     choices: Mutex<Vec<(String, String)>>,
-    /// Templates that were found by their name. Where one is found depends on files that are not there, in every place
-    /// and in packs yet to come, so it is looked for again rather than derived from what changed.
-    loads: Mutex<Vec<Load>>,
+    /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
+    /// is asked again rather than derived from files that changed.
+    contests: Mutex<Vec<(String, bool)>>,
+    /// Names that were looked for in all packs, with the sources that were found and the one that was chosen, if any.
+    offers: Mutex<Vec<(String, Vec<String>, Option<String>)>>,
     /// The packs that there were, if anything depends on it.
     packs: Mutex<Option<Vec<String>>>,
 }
@@ -91,7 +85,8 @@ impl LibraryLoader {
             places: Mutex::default(),
             dependencies: Mutex::default(),
             choices: Mutex::default(),
-            loads: Mutex::default(),
+            contests: Mutex::default(),
+            offers: Mutex::default(),
             packs: Mutex::default(),
         }
     }
@@ -104,23 +99,23 @@ impl LibraryLoader {
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
             })
-            && lock(&self.packs)
-                .as_ref()
-                .is_none_or(|packs| self.library.pack_ids().is_ok_and(|now| now == *packs))
             && self.finds_the_same()
     }
 
-    /// Whether every template is found where it was found before.
+    /// Whether the places offer what they offered.
     fn finds_the_same(&self) -> bool {
-        let loads = lock(&self.loads);
-        if loads.is_empty() {
+        let (contests, offers, packs) = (lock(&self.contests), lock(&self.offers), lock(&self.packs));
+        if contests.is_empty() && offers.is_empty() && packs.is_none() {
             return true;
         }
         let Ok(roots) = self.library.roots() else { return false };
-        loads.iter().all(|load| {
-            let found = self.locate(&load.name, &load.home, &roots, &mut |_| {}, &mut |_| {});
-            found.is_ok_and(|found| found == load.found)
-        })
+        let packs_now = || roots.iter().filter_map(|root| root.pack_id());
+        packs.as_ref().is_none_or(|packs| packs_now().eq(packs.iter().map(String::as_str)))
+            && contests.iter().all(|(id, was)| self.is_contested(id, &roots).is_ok_and(|is| is == *was))
+            && offers.iter().all(|(name, sources, chosen)| {
+                offering(name, &roots).map(|root| root.file_name(name)).eq(sources.iter().cloned())
+                    && self.chosen(name).is_ok_and(|now| now == *chosen)
+            })
     }
 
     /// Notes which packs there are.
@@ -154,35 +149,18 @@ impl LibraryLoader {
 
     /// Reads a file below a root in the variant for the language, if there is one.
     pub(crate) fn read_variant(&self, root: &Arc<Root>, relative: &str) -> Result<Option<Arc<Source>>> {
-        match self.find_variant(root, relative, &mut |path| self.depend_on(path))? {
-            Some(name) => self.read(root, &name).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    fn read(&self, root: &Arc<Root>, name: &str) -> Result<Arc<Source>> {
-        let source = root.read(name, self.limit)?;
-        let mut places = lock(&self.places);
-        // A computed name is asked for at every render; it is noted once.
-        if places.iter().all(|(known, _)| known != source.name()) {
-            places.push((source.name().to_owned(), root.clone()));
-        }
-        Ok(source)
-    }
-
-    /// The variant for the language of a file below a root, if there is one. `seen` is told of every path that was tried.
-    fn find_variant(
-        &self,
-        root: &Root,
-        relative: &str,
-        seen: &mut dyn FnMut(PathBuf),
-    ) -> Result<Option<String>> {
         for name in variants(relative, &self.language) {
             if let Some(path) = root.path(&name) {
-                seen(path);
+                self.depend_on(path);
             }
             if root.has_file(&name) {
-                return Ok(Some(name));
+                let source = root.read(&name, self.limit)?;
+                let mut places = lock(&self.places);
+                // A computed name is asked for at every render; it is noted once.
+                if places.iter().all(|(known, _)| known != source.name()) {
+                    places.push((source.name().to_owned(), root.clone()));
+                }
+                return Ok(Some(source));
             }
             if let Some(error) = root.trouble(&name) {
                 return Err(files::io_error(&root.file_name(&name), &error));
@@ -200,72 +178,36 @@ impl LibraryLoader {
     }
 
     /// The prompt that the first part of a path names, if several places have one of that name.
-    fn contested<'n>(&self, name: &'n str, roots: &[Arc<Root>]) -> Result<Option<(Found, &'n str)>> {
+    fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
-        let offers =
-            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
-        let recorded = self.library.resolutions()?.get(id).is_some();
-        if offers < 2 && !recorded {
+        let contested = self.is_contested(id, roots)?;
+        let mut contests = lock(&self.contests);
+        if contests.iter().all(|(known, _)| known != id) {
+            contests.push((id.to_owned(), contested));
+        }
+        drop(contests);
+        if !contested {
             return Ok(None);
         }
-        Ok(Some((self.library.choose(id)?, rest)))
+        let found = self.choose(id)?;
+        Ok(Some((found.candidate, rest.to_owned())))
     }
 
-    /// Finds the file that a template of `home` means by a name: its place, and its path there in the language's variant.
-    /// `seen` is told of every path that was tried, and `chosen` of a prompt that had to be chosen.
-    fn locate(
-        &self,
-        name: &str,
-        home: &Arc<Root>,
-        roots: &[Arc<Root>],
-        seen: &mut dyn FnMut(PathBuf),
-        chosen: &mut dyn FnMut(&Found),
-    ) -> Result<Option<(Arc<Root>, String)>> {
-        let mut variant = |root: &Arc<Root>, relative: &str| {
-            Ok(self.find_variant(root, relative, seen)?.map(|file| (root.clone(), file)))
-        };
-        if let RootKind::Pack(pack) = &home.kind {
-            if let Some(found) = variant(home, name)? {
-                return Ok(Some(found));
-            }
-            // Partials may lie beside `prompts` as well.
-            let packs = self.library.root().join(super::PACKS);
-            let top = Arc::new(Root::of_pack(pack, &packs, super::PACKS, None));
-            if let Some(found) = variant(&top, name)? {
-                return Ok(Some(found));
-            }
-        }
-        if let Some((found, rest)) = self.contested(name, roots)? {
-            chosen(&found);
-            return variant(&found.candidate.root, &found.candidate.file(rest));
-        }
-        let (packs, others): (Vec<&Arc<Root>>, Vec<&Arc<Root>>) =
-            roots.iter().partition(|root| root.pack_id().is_some());
-        let given = (home.kind == RootKind::Given).then_some(home);
-        for root in given.into_iter().chain(others) {
-            if let Some(found) = variant(root, name)? {
-                return Ok(Some(found));
-            }
-        }
-        let recorded = self.library.resolutions()?.get(name);
-        let offering: Vec<&Arc<Root>> = packs.into_iter().filter(|root| root.has_file(name)).collect();
-        match (offering.as_slice(), recorded) {
-            ([], _) => Ok(None),
-            ([root], _) => variant(root, name),
-            (several, Some(choice)) if several.iter().any(|root| root.file_name(name) == choice.source) => {
-                let chosen = several.iter().find(|root| root.file_name(name) == choice.source);
-                chosen.map_or(Ok(None), |root| variant(root, name))
-            }
-            (several, _) => {
-                let sources: Vec<String> = several.iter().map(|root| root.file_name(name)).collect();
-                let message = format!("{} packs offer the template `{name}`", sources.len());
-                let hint =
-                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
-                let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
-                Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
-            }
-        }
+    /// The source that was chosen for a name, among those of several packs.
+    fn chosen(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.library.resolutions()?.get(name).map(|choice| choice.source))
     }
+
+    fn is_contested(&self, id: &str, roots: &[Arc<Root>]) -> Result<bool> {
+        let offers =
+            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
+        Ok(offers == 2 || self.library.resolutions()?.get(id).is_some())
+    }
+}
+
+/// The packs that have a file of this name.
+fn offering<'r>(name: &'r str, roots: &'r [Arc<Root>]) -> impl Iterator<Item = &'r Arc<Root>> {
+    roots.iter().filter(move |root| root.pack_id().is_some() && root.has_file(name))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -305,19 +247,48 @@ impl Loader for LibraryLoader {
             return Ok(None);
         }
         let home = self.place_of(parent);
-        let roots = self.library.roots()?;
-        let found = self.locate(name, &home, &roots, &mut |path| self.depend_on(path), &mut |found| {
-            self.note_choice(found);
-        })?;
-        let source = match &found {
-            Some((root, file)) => Some(self.read(root, file)?),
-            None => None,
-        };
-        let mut loads = lock(&self.loads);
-        if !loads.iter().any(|known| known.name == name && known.home == home) {
-            loads.push(Load { name: name.to_owned(), home, found });
+        if let RootKind::Pack(pack) = &home.kind {
+            if let Some(source) = self.read_variant(&home, name)? {
+                return Ok(Some(source));
+            }
+            // Partials may lie beside `prompts` as well.
+            let packs = self.library.root().join(super::PACKS);
+            let top = Arc::new(Root::of_pack(pack, &packs, super::PACKS, None));
+            if let Some(source) = self.read_variant(&top, name)? {
+                return Ok(Some(source));
+            }
         }
-        Ok(source)
+        let roots = self.library.roots()?;
+        if let Some((candidate, rest)) = self.contested(name, &roots)? {
+            return self.read_variant(&candidate.root, &candidate.file(&rest));
+        }
+        let given = (home.kind == RootKind::Given).then_some(&home);
+        for root in given.into_iter().chain(roots.iter().filter(|root| root.pack_id().is_none())) {
+            if let Some(source) = self.read_variant(root, name)? {
+                return Ok(Some(source));
+            }
+        }
+        let offering: Vec<&Arc<Root>> = offering(name, &roots).collect();
+        let sources: Vec<String> = offering.iter().map(|root| root.file_name(name)).collect();
+        let chosen = self.chosen(name)?;
+        let chosen_root = sources.iter().position(|source| Some(source) == chosen.as_ref());
+        let mut offers = lock(&self.offers);
+        if offers.iter().all(|(known, ..)| known != name) {
+            offers.push((name.to_owned(), sources.clone(), chosen));
+        }
+        drop(offers);
+        match (offering.as_slice(), chosen_root) {
+            ([], _) => Ok(None),
+            ([root], _) => self.read_variant(root, name),
+            (several, Some(index)) => self.read_variant(several[index], name),
+            (_, None) => {
+                let message = format!("{} packs offer the template `{name}`", sources.len());
+                let hint =
+                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
+                let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
+                Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
+            }
+        }
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {
