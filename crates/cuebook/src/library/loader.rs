@@ -54,6 +54,13 @@ fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
     Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
 }
 
+/// A name that was looked for in all packs, the sources that have it, and the one that was chosen, if any.
+struct Offer {
+    name: String,
+    sources: Vec<String>,
+    chosen: Option<String>,
+}
+
 /// Loads templates for one prompt in one language, and remembers what it looked at.
 pub(crate) struct LibraryLoader {
     library: Arc<Library>,
@@ -69,8 +76,8 @@ pub(crate) struct LibraryLoader {
     /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
     /// is asked again rather than derived from files that changed.
     contests: Mutex<Vec<(String, bool)>>,
-    /// Names that were looked for in all packs, with the sources that were found and the one that was chosen, if any.
-    offers: Mutex<Vec<(String, Vec<String>, Option<String>)>>,
+    /// Names that were looked for in all packs.
+    offers: Mutex<Vec<Offer>>,
     /// The packs that there were, if anything depends on it.
     packs: Mutex<Option<Vec<String>>>,
 }
@@ -112,7 +119,7 @@ impl LibraryLoader {
         let packs_now = || roots.iter().filter_map(|root| root.pack_id());
         packs.as_ref().is_none_or(|packs| packs_now().eq(packs.iter().map(String::as_str)))
             && contests.iter().all(|(id, was)| self.is_contested(id, &roots).is_ok_and(|is| is == *was))
-            && offers.iter().all(|(name, sources, chosen)| {
+            && offers.iter().all(|Offer { name, sources, chosen }| {
                 offering(name, &roots).map(|root| root.file_name(name)).eq(sources.iter().cloned())
                     && self.chosen(name).is_ok_and(|now| now == *chosen)
             })
@@ -273,8 +280,8 @@ impl Loader for LibraryLoader {
         let chosen = self.chosen(name)?;
         let chosen_root = sources.iter().position(|source| Some(source) == chosen.as_ref());
         let mut offers = lock(&self.offers);
-        if offers.iter().all(|(known, ..)| known != name) {
-            offers.push((name.to_owned(), sources.clone(), chosen));
+        if offers.iter().all(|known| known.name != name) {
+            offers.push(Offer { name: name.to_owned(), sources: sources.clone(), chosen });
         }
         drop(offers);
         match (offering.as_slice(), chosen_root) {
