@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use cuebook::Book;
 use cuebook::library::Config;
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 
 /// Finds, fills and renders prompts, and can say of every byte where it came from.
 #[derive(Debug, Parser)]
@@ -44,13 +44,23 @@ pub struct Options {
 }
 
 impl Options {
-    /// The book of the project.
-    pub fn book(&self) -> Book {
+    /// The book of the project. A folder that was named and is not there is a slip, and not an empty project.
+    pub fn book(&self) -> Result<Book> {
         match &self.root {
-            Some(root) => Book::open(root),
+            Some(root) if !root.is_dir() => {
+                let message = match root.symlink_metadata() {
+                    Ok(_) => "the project must be a folder, and this is none",
+                    Err(_) => "the project's folder does not exist",
+                };
+                let diagnostic = Diagnostic::new(Code::Unreadable, message)
+                    .file(root.to_string_lossy())
+                    .hint("name another folder with --root, or make this one: cuebook init DIR");
+                Err(Error::new(ErrorKind::Io, diagnostic))
+            }
+            Some(root) => Ok(Book::open(root)),
             None => {
                 let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-                Book::open(Config::find_root(&here))
+                Ok(Book::open(Config::find_root(&here)))
             }
         }
     }

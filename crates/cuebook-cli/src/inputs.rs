@@ -94,7 +94,7 @@ fn read_text(path: &Path) -> Result<Arc<Source>> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Err(files::not_there(path, &path.to_string_lossy()));
     }
-    files::read_text(path, &path.to_string_lossy(), MOST_BYTES).map_err(|error| match error.code() {
+    files::read_input(path, &path.to_string_lossy(), MOST_BYTES).map_err(|error| match error.code() {
         Code::FileTooLarge => {
             let hint = "pass less: variables are values, and a prompt is not a database";
             Error::new(error.kind(), error.diagnostic().clone().hint(hint))

@@ -1,8 +1,9 @@
 //! The engine's way to the file system: bounded reads, atomic writes, locks, and stamps that tell whether a file changed.
 //!
-//! Everything that Cuebook writes goes through [`write_atomic`] under a [`Lock`], so that a reader sees the old file or
-//! the new one and two writers lose nothing. Everything that it reads goes through [`read_text`] or [`read_bytes`], so
-//! that no file is read without a limit. Names in errors are relative to the project's root where they can be.
+//! A file that several processes change is written through its [`Lock`], and a new one by [`write_atomic`], so that a
+//! reader sees the old file or the new one and two writers lose nothing. Everything that Cuebook reads goes through
+//! [`read_text`] and its kin, so that no file is read without a limit and nothing that is no file (a pipe, a device) keeps
+//! a command waiting. Names in errors are relative to the project's root where they can be.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -30,24 +31,137 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         return Error::new(ErrorKind::Io, diagnostic.hint(hint));
     }
     let (message, hint) = match error.kind() {
+        io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
+            (error.to_string(), Some("replace the link with what was meant".to_owned()))
+        }
         io::ErrorKind::NotFound => ("the file does not exist".to_owned(), None),
         io::ErrorKind::PermissionDenied => (
             "the file may not be read".to_owned(),
             Some(format!("give yourself the right to read it: chmod u+r {name}")),
         ),
         io::ErrorKind::IsADirectory => ("a file was expected, and this is a folder".to_owned(), None),
+        io::ErrorKind::NotADirectory => ("a folder was expected, and this is a file".to_owned(), None),
+        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => {
+            (error.to_string(), Some("put a plain file in its place".to_owned()))
+        }
         _ => (error.to_string(), None),
     };
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint))
 }
 
+/// A link without a target.
+#[derive(Debug)]
+struct LeadsNowhere;
+
+impl std::fmt::Display for LeadsNowhere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a symbolic link leads nowhere")
+    }
+}
+
+impl std::error::Error for LeadsNowhere {}
+
+/// Looks at what a path leads to; `None` if there is nothing. A link that leads nowhere is there, and is not what it seems.
+pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    match fs::metadata(path) {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.symlink_metadata() {
+            Ok(_) => Err(io::Error::new(io::ErrorKind::NotFound, LeadsNowhere)),
+            Err(_) => Ok(None),
+        },
+        Err(error) => Err(error),
+    }
+}
+
+/// Something that is neither a file nor a folder.
+#[derive(Debug)]
+struct Special(&'static str);
+
+impl std::fmt::Display for Special {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a file was expected, and this is {}", self.0)
+    }
+}
+
+impl std::error::Error for Special {}
+
+/// Why what lies at a path is no plain file; `None` if it is one.
+pub fn not_a_file(metadata: &fs::Metadata) -> Option<io::Error> {
+    if metadata.is_file() {
+        return None;
+    }
+    if metadata.is_dir() {
+        return Some(io::ErrorKind::IsADirectory.into());
+    }
+    #[cfg(unix)]
+    let what = {
+        use std::os::unix::fs::FileTypeExt;
+        let kind = metadata.file_type();
+        if kind.is_fifo() {
+            "a pipe"
+        } else if kind.is_socket() {
+            "a socket"
+        } else {
+            "a device"
+        }
+    };
+    #[cfg(not(unix))]
+    let what = "something else";
+    Some(io::Error::new(io::ErrorKind::InvalidInput, Special(what)))
+}
+
+/// Opens a plain file and nothing else. The open itself does not wait: that of a pipe without a writer would, for ever.
+fn open_plain(path: &Path) -> io::Result<(File, fs::Metadata)> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+        options.custom_flags(flags.bits().cast_signed());
+    }
+    let file = match options.open(path) {
+        Ok(file) => file,
+        // A socket cannot be opened at all; what it is says more than that.
+        Err(error) => return Err(fs::metadata(path).ok().and_then(|m| not_a_file(&m)).unwrap_or(error)),
+    };
+    let metadata = file.metadata()?;
+    match not_a_file(&metadata) {
+        Some(error) => Err(error),
+        None => Ok((file, metadata)),
+    }
+}
+
 /// Reads a file whole, unless it is larger than the limit.
 pub fn read_bytes(path: &Path, name: &str, limit: u64) -> Result<Vec<u8>> {
+    let (file, metadata) = open_plain(path).map_err(|error| io_error(name, &error))?;
+    read_open(file, &metadata, name, limit)
+}
+
+/// Reads what somebody hands over on the command line, which may be a pipe as well: `--vars <(make-variables)`.
+pub fn read_input(path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
     let file = File::open(path).map_err(|error| io_error(name, &error))?;
     let metadata = file.metadata().map_err(|error| io_error(name, &error))?;
     if metadata.is_dir() {
         return Err(io_error(name, &io::ErrorKind::IsADirectory.into()));
     }
+    source_from_bytes(read_open(file, &metadata, name, limit)?, name)
+}
+
+/// Reads a text file that has to lie below a folder, whatever links are on the way to it. The folder itself may be a link.
+pub fn read_text_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
+    let inside = fs::canonicalize(folder).map_err(|error| io_error(name, &error))?;
+    let target = fs::canonicalize(path).map_err(|error| io_error(name, &error))?;
+    if !target.starts_with(&inside) {
+        let diagnostic = Diagnostic::new(Code::Unreadable, "a link leads out of the pack").file(name);
+        let hint = "put the file itself in its place: a pack holds its own files";
+        return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
+    }
+    read_text(&target, name, limit)
+}
+
+fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Result<Vec<u8>> {
     if metadata.len() > limit {
         return Err(too_large(name, metadata.len(), limit));
     }
@@ -146,7 +260,17 @@ impl Stamp {
 
     fn from_metadata(metadata: &fs::Metadata) -> Stamp {
         let modified = metadata.modified().ok();
-        let age = modified.map(|modified| SystemTime::now().duration_since(modified).unwrap_or_default());
+        let now = SystemTime::now();
+        let is_old = |time: SystemTime| now.duration_since(time).unwrap_or_default() >= TICK;
+        let settled = modified.is_some_and(is_old);
+        // A modification time can be set to anything; the time of the last change of any kind cannot.
+        #[cfg(unix)]
+        let settled = settled && {
+            use std::os::unix::fs::MetadataExt;
+            let seconds = Duration::from_secs(u64::try_from(metadata.ctime()).unwrap_or_default());
+            let rest = Duration::from_nanos(u64::try_from(metadata.ctime_nsec()).unwrap_or_default());
+            is_old(SystemTime::UNIX_EPOCH + seconds + rest)
+        };
         Stamp {
             size: metadata.len(),
             modified,
@@ -155,7 +279,7 @@ impl Stamp {
                 use std::os::unix::fs::MetadataExt;
                 (metadata.dev(), metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
             },
-            racy: age.is_none_or(|age| age < TICK),
+            racy: !settled,
         }
     }
 
@@ -172,25 +296,25 @@ impl Stamp {
     }
 }
 
-/// Writes a file whole: beside its target, synced, then renamed over it. The parent folder is made if need be.
+/// Writes a file whole: beside its target, synced, then renamed over it. The parent folder is made if need be. A file that
+/// several processes change is written with [`Lock::write`] instead.
 pub fn write_atomic(path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    write_whole(path, bytes).map_err(|error| write_error(name, &error))
+    write_whole(path, &temporary_beside(path), bytes).map_err(|error| write_error(name, &error))
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_whole(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
     let parent = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(parent)?;
-    let temporary = temporary_beside(path);
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(&temporary)?;
+        let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
-        fs::rename(&temporary, path)
+        fs::rename(temporary, path)
     })();
     if written.is_err() {
         // The write has failed already; that the leftover cannot be removed either would hide the reason.
-        let _ = fs::remove_file(&temporary);
+        let _ = fs::remove_file(temporary);
     }
     written?;
     sync_folder(parent)
@@ -237,6 +361,7 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
+    guarded: PathBuf,
 }
 
 impl Lock {
@@ -251,7 +376,20 @@ impl Lock {
             file.lock()?;
             Ok(file)
         };
-        lock().map(|file| Lock { _file: file }).map_err(|error| write_error(name, &error))
+        let guarded = guarded.to_owned();
+        lock().map(|file| Lock { _file: file, guarded }).map_err(|error| write_error(name, &error))
+    }
+
+    /// Writes the guarded file whole. Nobody else writes it meanwhile, so the file beside it has one name for all: what a
+    /// process that died left there is written over by the next one, instead of staying for ever.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let file_name = self.guarded.file_name().unwrap_or_default().to_string_lossy();
+        let temporary = self.guarded.with_file_name(format!(".{file_name}.tmp"));
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write_error(name, &error)),
+            _ => {}
+        }
+        write_whole(&self.guarded, &temporary, bytes).map_err(|error| write_error(name, &error))
     }
 }
 
@@ -314,6 +452,50 @@ mod tests {
         write_atomic(&path, "file.json", b"two").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"two");
         assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_a_dead_process_left_beside_a_locked_file_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file.json");
+        fs::write(folder.path().join(".file.json.tmp"), "half of a longer te").unwrap();
+        Lock::acquire(&path, "file.json").unwrap().write("file.json", b"whole").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        let mut names: Vec<_> =
+            fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, [".file.json.lock", "file.json"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_a_socket_and_a_device_are_refused_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for (path, what) in [(&*pipe, "a pipe"), (&*socket, "a socket"), (Path::new("/dev/zero"), "a device")]
+        {
+            let error = read_bytes(path, "t.md", 10).unwrap_err();
+            let wanted = format!("IoError: t.md: a file was expected, and this is {what} [CB110]");
+            assert_eq!(error.to_string(), wanted);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_out_of_a_folder_is_refused_and_one_inside_is_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let pack = folder.path().join("pack");
+        fs::create_dir(&pack).unwrap();
+        fs::write(folder.path().join("secret"), "secret").unwrap();
+        fs::write(pack.join("own"), "own").unwrap();
+        std::os::unix::fs::symlink("../secret", pack.join("out")).unwrap();
+        std::os::unix::fs::symlink("own", pack.join("in")).unwrap();
+        assert_eq!(read_text_inside(&pack, &pack.join("in"), "in", 10).unwrap().text(), "own");
+        let error = read_text_inside(&pack, &pack.join("out"), "out", 10).unwrap_err();
+        assert_eq!(error.to_string(), "PackError: out: a link leads out of the pack [CB110]");
     }
 
     #[test]

@@ -149,8 +149,7 @@ impl Library {
             }
         }
         for pack in self.pack_ids()? {
-            let name = format!("{PACKS}/{pack}/prompts");
-            roots.push(on_disk(RootKind::Pack(pack), &name));
+            roots.push(Arc::new(Root::of_pack(&pack, &self.root.join(PACKS), PACKS, Some("prompts"))));
         }
         roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
         roots.push(Arc::new(Root::builtin()));
@@ -177,14 +176,15 @@ impl Library {
     }
 
     pub(crate) fn candidate_below(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
-        if !root.has_folder(entry) {
+        if !root.may_have_folder(entry) {
             return None;
         }
         let has_prompt_py = root.has_file(&format!("{entry}/{PROMPT_FILE}"));
         let has_template = root.has_file(&format!("{entry}/{TEMPLATE_FILE}"));
         // A file that is there and cannot be looked at makes a candidate too: better an error than another place's prompt.
         let hidden = || {
-            root.trouble(&format!("{entry}/{TEMPLATE_FILE}")).is_some()
+            root.trouble(entry).is_some()
+                || root.trouble(&format!("{entry}/{TEMPLATE_FILE}")).is_some()
                 || root.trouble(&format!("{entry}/{PROMPT_FILE}")).is_some()
         };
         (has_prompt_py || has_template || hidden()).then(|| Candidate {

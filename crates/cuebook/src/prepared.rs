@@ -224,6 +224,7 @@ impl Prepared {
         if unknown.is_empty() {
             return Ok(Vec::new());
         }
+        self.loader.depend_on_packs()?;
         let mut providers = Vec::new();
         for (pack, provider) in library.providers(|path| self.loader.depend_on(path))? {
             if let Some((_, place)) = unknown.iter().find(|(read, _)| read.root == provider.namespace) {

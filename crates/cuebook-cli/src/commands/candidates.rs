@@ -9,7 +9,7 @@ use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json, say};
 
 pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     let candidates = book.list_candidates(&args.prompt)?;
     if options.json {
         print_json(&candidates.iter().map(cuebook::library::Candidate::to_json).collect())?;

@@ -14,7 +14,7 @@ use crate::output::{Outcome, print_json, say};
 const PROGRESS_FROM: usize = 200;
 
 pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     let show_progress = stderr().is_terminal() && !options.json;
     let mut count = 0;
     let checked = book.check(&args.targets, |source| {

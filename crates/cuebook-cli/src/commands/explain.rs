@@ -13,7 +13,7 @@ use crate::inputs;
 use crate::output::{Outcome, print_json};
 
 pub fn run(args: &InputArgs, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     let explanation = with_choice(&book, options, || {
         let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
         book.explain(&given.prompt, &given.variables, &given.context)

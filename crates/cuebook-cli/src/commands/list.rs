@@ -9,7 +9,7 @@ use crate::args::{ListArgs, Options};
 use crate::output::{Outcome, print_json, say};
 
 pub fn run(args: &ListArgs, options: &Options) -> Outcome {
-    let prompts = options.book().list_prompts(args.kind.as_deref(), args.tag.as_deref())?;
+    let prompts = options.book()?.list_prompts(args.kind.as_deref(), args.tag.as_deref())?;
     if options.json {
         print_json(&prompts.iter().map(cuebook::Listing::to_json).collect())?;
         return Ok(ExitCode::SUCCESS);

@@ -16,7 +16,7 @@ use crate::output::{Outcome, print_findings, print_json, say};
 use crate::terminal;
 
 pub fn run(command: &PackCommand, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     match command {
         PackCommand::Install { path, yes, upgrade } => install(&book, path, *yes, *upgrade, options),
         PackCommand::List => list(&book, options),
@@ -53,11 +53,11 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     // Nobody is asked about a pack that will be refused because another one is in its place.
     let refused = installation.installed_version().is_some() && !upgrade;
     let accepted = if refused { Vec::new() } else { accept(&proposals, yes, options)? };
+    // Asked of what was unpacked: once the pack is in its place, another process may exchange or remove it.
+    let needs_approval = matches!(installation.approval()?, Approval::Missing | Approval::Changed { .. });
     installation.commit(upgrade, &accepted)?;
     let conflicts: Vec<&String> =
         manifest.prompts.iter().filter(|id| book.library().choose(id).is_err()).collect();
-    let needs_approval =
-        matches!(book.library().approval(&manifest.pack_id)?, Approval::Missing | Approval::Changed { .. });
     if options.json {
         let declined: Vec<Json> =
             proposals.iter().filter(|p| !accepted.contains(p)).map(Proposal::to_json).collect();
@@ -226,8 +226,8 @@ fn show(book: &Book, id: &str, options: &Options) -> Outcome {
 
 fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
     let library = book.library();
-    let approval = library.approval(id)?;
     let (code, content) = library.pack_code(id)?;
+    let approval = library.approval_of(id, &content)?;
     if !options.json {
         let bold = Style::new().bold();
         let quiet = Style::new().dimmed();
@@ -255,7 +255,7 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         .iter()
         .map(|file| json!({"path": file.path, "role": file.role, "permissions": file.permissions.granted()}))
         .collect();
-    let now = library.approval(id)?;
+    let now = library.approval_of(id, &content)?;
     if options.json {
         print_json(&json!({"pack_id": id, "approval": now.as_str(), "files": files}))?;
     } else {

@@ -10,7 +10,7 @@ use crate::output::{Outcome, print_json, say};
 use crate::terminal;
 
 pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     let Some(source) = &args.source else {
         if options.json || !terminal::is_interactive() {
             let sources: Vec<String> =

@@ -12,7 +12,7 @@ use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json};
 
 pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
-    let book = options.book();
+    let book = options.book()?;
     let prepared = with_choice(&book, options, || book.prepare(&args.prompt, &Context::default()))?;
     if options.json {
         print_json(&prepared.to_json())?;

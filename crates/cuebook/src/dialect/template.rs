@@ -11,6 +11,7 @@ use std::sync::Arc;
 use self::definition::{Definition, Reader};
 use super::python::Module;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
 use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
 use crate::source::{Place, Source};
@@ -34,6 +35,10 @@ pub(crate) fn read(
     defaults: &Defaults,
 ) -> Result<Read> {
     let mut notes = Vec::new();
+    // A link that leads nowhere instead of the folder: nothing below it would say so.
+    if let Some(error) = candidate.root.trouble(&candidate.entry) {
+        return Err(files::io_error(&candidate.source, &error));
+    }
     let python = read_python(candidate, loader)?;
     let (definition, module) = match &python {
         Some(source) => {

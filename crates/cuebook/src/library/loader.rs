@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use super::root::{Root, RootKind};
 use super::{Candidate, Defaults, Found, Library};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::files::Stamp;
+use crate::files::{self, Stamp};
 use crate::source::Source;
 use crate::template::jinja::Loader;
 
@@ -21,15 +21,16 @@ use crate::template::jinja::Loader;
 #[derive(Debug)]
 pub(crate) struct Dependency {
     path: PathBuf,
+    limit: u64,
     state: Mutex<(Option<Stamp>, Option<[u8; 32]>)>,
 }
 
 impl Dependency {
     /// Stamps the file before it is read, so that a change in between is noticed.
-    fn new(path: PathBuf) -> Dependency {
+    fn new(path: PathBuf, limit: u64) -> Dependency {
         let stamp = Stamp::of(&path);
-        let digest = stamp.as_ref().and_then(|_| digest(&path));
-        Dependency { path, state: Mutex::new((stamp, digest)) }
+        let digest = stamp.as_ref().and_then(|_| digest(&path, limit));
+        Dependency { path, limit, state: Mutex::new((stamp, digest)) }
     }
 
     /// Whether the file is as it was. A stamp that proves nothing is followed by a look at the content.
@@ -39,7 +40,7 @@ impl Dependency {
         if Stamp::proves_unchanged(&now, &state.0) {
             return true;
         }
-        let content = now.as_ref().and_then(|_| digest(&self.path));
+        let content = now.as_ref().and_then(|_| digest(&self.path, self.limit));
         if now.is_some() != state.0.is_some() || content.is_none() || content != state.1 {
             return false;
         }
@@ -48,8 +49,16 @@ impl Dependency {
     }
 }
 
-fn digest(path: &std::path::Path) -> Option<[u8; 32]> {
-    Some(Sha256::digest(std::fs::read(path).ok()?).into())
+/// What cannot be read has no digest, and then nothing is certain about it.
+fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
+    Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
+}
+
+/// A name that was looked for in all packs, the sources that have it, and the one that was chosen, if any.
+struct Offer {
+    name: String,
+    sources: Vec<String>,
+    chosen: Option<String>,
 }
 
 /// Loads templates for one prompt in one language, and remembers what it looked at.
@@ -64,6 +73,13 @@ pub(crate) struct LibraryLoader {
     dependencies: Mutex<Vec<Dependency>>,
     /// Prompts that were found by their id on the way, and the source that was chosen.
     choices: Mutex<Vec<(String, String)>>,
+    /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
+    /// is asked again rather than derived from files that changed.
+    contests: Mutex<Vec<(String, bool)>>,
+    /// Names that were looked for in all packs.
+    offers: Mutex<Vec<Offer>>,
+    /// The packs that there were, if anything depends on it.
+    packs: Mutex<Option<Vec<String>>>,
 }
 
 impl LibraryLoader {
@@ -76,6 +92,9 @@ impl LibraryLoader {
             places: Mutex::default(),
             dependencies: Mutex::default(),
             choices: Mutex::default(),
+            contests: Mutex::default(),
+            offers: Mutex::default(),
+            packs: Mutex::default(),
         }
     }
 
@@ -87,21 +106,52 @@ impl LibraryLoader {
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
             })
+            && self.finds_the_same()
+    }
+
+    /// Whether the places offer what they offered.
+    fn finds_the_same(&self) -> bool {
+        let (contests, offers, packs) = (lock(&self.contests), lock(&self.offers), lock(&self.packs));
+        if contests.is_empty() && offers.is_empty() && packs.is_none() {
+            return true;
+        }
+        let Ok(roots) = self.library.roots() else { return false };
+        let packs_now = || roots.iter().filter_map(|root| root.pack_id());
+        packs.as_ref().is_none_or(|packs| packs_now().eq(packs.iter().map(String::as_str)))
+            && contests.iter().all(|(id, was)| self.is_contested(id, &roots).is_ok_and(|is| is == *was))
+            && offers.iter().all(|Offer { name, sources, chosen }| {
+                offering(name, &roots).map(|root| root.file_name(name)).eq(sources.iter().cloned())
+                    && self.chosen(name).is_ok_and(|now| now == *chosen)
+            })
+    }
+
+    /// Notes which packs there are.
+    pub(crate) fn depend_on_packs(&self) -> Result<()> {
+        *lock(&self.packs) = Some(self.library.pack_ids()?);
+        Ok(())
     }
 
     /// Notes a file that the prompt's definition was read from.
     pub(crate) fn depend_on(&self, path: PathBuf) {
         let mut dependencies = lock(&self.dependencies);
         if dependencies.iter().all(|known| known.path != path) {
-            dependencies.push(Dependency::new(path));
+            dependencies.push(Dependency::new(path, self.limit));
         }
     }
 
     /// Finds a prompt by its id and notes the choice.
     pub(crate) fn choose(&self, id: &str) -> Result<Found> {
         let found = self.library.choose(id)?;
-        lock(&self.choices).push((found.id.clone(), found.candidate.source.clone()));
+        self.note_choice(&found);
         Ok(found)
+    }
+
+    fn note_choice(&self, found: &Found) {
+        let choice = (found.id.clone(), found.candidate.source.clone());
+        let mut choices = lock(&self.choices);
+        if !choices.contains(&choice) {
+            choices.push(choice);
+        }
     }
 
     /// Reads a file below a root in the variant for the language, if there is one.
@@ -112,11 +162,15 @@ impl LibraryLoader {
             }
             if root.has_file(&name) {
                 let source = root.read(&name, self.limit)?;
-                lock(&self.places).push((source.name().to_owned(), root.clone()));
+                let mut places = lock(&self.places);
+                // A computed name is asked for at every render; it is noted once.
+                if places.iter().all(|(known, _)| known != source.name()) {
+                    places.push((source.name().to_owned(), root.clone()));
+                }
                 return Ok(Some(source));
             }
             if let Some(error) = root.trouble(&name) {
-                return Err(crate::files::io_error(&root.file_name(&name), &error));
+                return Err(files::io_error(&root.file_name(&name), &error));
             }
         }
         Ok(None)
@@ -133,15 +187,34 @@ impl LibraryLoader {
     /// The prompt that the first part of a path names, if several places have one of that name.
     fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
-        let offers =
-            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
-        let recorded = self.library.resolutions()?.get(id).is_some();
-        if offers < 2 && !recorded {
+        let contested = self.is_contested(id, roots)?;
+        let mut contests = lock(&self.contests);
+        if contests.iter().all(|(known, _)| known != id) {
+            contests.push((id.to_owned(), contested));
+        }
+        drop(contests);
+        if !contested {
             return Ok(None);
         }
         let found = self.choose(id)?;
         Ok(Some((found.candidate, rest.to_owned())))
     }
+
+    /// The source that was chosen for a name, among those of several packs.
+    fn chosen(&self, name: &str) -> Result<Option<String>> {
+        Ok(self.library.resolutions()?.get(name).map(|choice| choice.source))
+    }
+
+    fn is_contested(&self, id: &str, roots: &[Arc<Root>]) -> Result<bool> {
+        let offers =
+            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
+        Ok(offers == 2 || self.library.resolutions()?.get(id).is_some())
+    }
+}
+
+/// The packs that have a file of this name.
+fn offering<'r>(name: &'r str, roots: &'r [Arc<Root>]) -> impl Iterator<Item = &'r Arc<Root>> {
+    roots.iter().filter(move |root| root.pack_id().is_some() && root.has_file(name))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -186,8 +259,8 @@ impl Loader for LibraryLoader {
                 return Ok(Some(source));
             }
             // Partials may lie beside `prompts` as well.
-            let folder = self.library.root().join(super::PACKS).join(pack);
-            let top = Arc::new(Root::on_disk(home.kind.clone(), format!("{}/{pack}", super::PACKS), folder));
+            let packs = self.library.root().join(super::PACKS);
+            let top = Arc::new(Root::of_pack(pack, &packs, super::PACKS, None));
             if let Some(source) = self.read_variant(&top, name)? {
                 return Ok(Some(source));
             }
@@ -196,25 +269,26 @@ impl Loader for LibraryLoader {
         if let Some((candidate, rest)) = self.contested(name, &roots)? {
             return self.read_variant(&candidate.root, &candidate.file(&rest));
         }
-        let (packs, others): (Vec<&Arc<Root>>, Vec<&Arc<Root>>) =
-            roots.iter().partition(|root| root.pack_id().is_some());
         let given = (home.kind == RootKind::Given).then_some(&home);
-        for root in given.into_iter().chain(others) {
+        for root in given.into_iter().chain(roots.iter().filter(|root| root.pack_id().is_none())) {
             if let Some(source) = self.read_variant(root, name)? {
                 return Ok(Some(source));
             }
         }
-        let recorded = self.library.resolutions()?.get(name);
-        let offering: Vec<&Arc<Root>> = packs.into_iter().filter(|root| root.has_file(name)).collect();
-        match (offering.as_slice(), recorded) {
+        let offering: Vec<&Arc<Root>> = offering(name, &roots).collect();
+        let sources: Vec<String> = offering.iter().map(|root| root.file_name(name)).collect();
+        let chosen = self.chosen(name)?;
+        let chosen_root = sources.iter().position(|source| Some(source) == chosen.as_ref());
+        let mut offers = lock(&self.offers);
+        if offers.iter().all(|known| known.name != name) {
+            offers.push(Offer { name: name.to_owned(), sources: sources.clone(), chosen });
+        }
+        drop(offers);
+        match (offering.as_slice(), chosen_root) {
             ([], _) => Ok(None),
             ([root], _) => self.read_variant(root, name),
-            (several, Some(choice)) if several.iter().any(|root| root.file_name(name) == choice.source) => {
-                let chosen = several.iter().find(|root| root.file_name(name) == choice.source);
-                chosen.map_or(Ok(None), |root| self.read_variant(root, name))
-            }
-            (several, _) => {
-                let sources: Vec<String> = several.iter().map(|root| root.file_name(name)).collect();
+            (several, Some(index)) => self.read_variant(several[index], name),
+            (_, None) => {
                 let message = format!("{} packs offer the template `{name}`", sources.len());
                 let hint =
                     format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
@@ -225,6 +299,9 @@ impl Loader for LibraryLoader {
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {
+        if !stays_inside(name) {
+            return Vec::new();
+        }
         let Ok(roots) = self.library.roots() else { return Vec::new() };
         let mut known: Vec<String> = super::builtin::paths().map(str::to_owned).collect();
         let (below, _) = split_path(name);

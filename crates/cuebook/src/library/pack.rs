@@ -24,6 +24,8 @@ use crate::trust::{Approval, ContentDigest, approval};
 
 const MANIFEST: &str = "pack.json";
 const STAGING: &str = ".staging-";
+/// Below a staging folder: the pack that makes room for its successor, where the two cannot be exchanged in one step.
+const ASIDE: &str = "aside";
 
 /// A pack that is installed.
 #[derive(Debug, Clone)]
@@ -91,7 +93,10 @@ struct Staging {
 }
 
 impl Staging {
-    fn new(packs: &Path, name: &str) -> Result<Staging> {
+    /// Makes the folder, and clears away those of processes that died. Both happen only under the packs' lock: whoever
+    /// holds it knows that a folder without a lock of its own is nobody's any more, and not one that is just being made.
+    fn new(_packs_lock: &Lock, packs: &Path, name: &str) -> Result<Staging> {
+        Staging::sweep(packs);
         let make = || -> io::Result<Staging> {
             fs::create_dir_all(packs)?;
             let unique = files::temporary_beside(&packs.join("pack"));
@@ -105,21 +110,36 @@ impl Staging {
         make().map_err(|error| files::write_error(name, &error))
     }
 
-    /// Removes what processes left behind that died.
+    /// Removes what processes left behind that died, and puts back a pack that one of them had set aside.
     fn sweep(packs: &Path) {
         let Ok(entries) = fs::read_dir(packs) else { return };
         for entry in entries.flatten() {
             if !entry.file_name().to_string_lossy().starts_with(STAGING) {
                 continue;
             }
-            // No lock file yet, or a lock that is held: its owner is alive.
-            let Ok(lock) = File::options().write(true).open(entry.path().join(".lock")) else { continue };
-            if lock.try_lock().is_ok() {
-                // What cannot be removed now is tried again next time.
-                let _ = fs::remove_dir_all(entry.path());
+            let folder = entry.path();
+            let is_dead = match File::options().write(true).open(folder.join(".lock")) {
+                Ok(lock) => lock.try_lock().is_ok(),
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            };
+            // What cannot be put back or removed now is tried again next time.
+            if is_dead && restore(&folder, packs).is_ok() {
+                let _ = fs::remove_dir_all(folder);
             }
         }
     }
+}
+
+/// Puts back the packs that are set aside in a staging folder and have no successor in their place.
+fn restore(staging: &Path, packs: &Path) -> io::Result<()> {
+    let Ok(entries) = fs::read_dir(staging.join(ASIDE)) else { return Ok(()) };
+    for entry in entries.flatten() {
+        let place = packs.join(entry.file_name());
+        if fs::symlink_metadata(&place).is_err() {
+            fs::rename(entry.path(), place)?;
+        }
+    }
+    Ok(())
 }
 
 impl Drop for Staging {
@@ -139,7 +159,7 @@ impl Library {
 
     fn read_manifest(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
         let path = folder.join(MANIFEST);
-        Manifest::read(&files::read_text(&path, &self.name(&path), self.file_limit()?)?)
+        Manifest::read(&files::read_text_inside(folder, &path, &self.name(&path), self.file_limit()?)?)
     }
 
     /// Every installed pack; a pack whose manifest is wrong is an error in its place.
@@ -183,12 +203,17 @@ impl Library {
         let folder = self.packs_folder().join(id);
         let path = folder.join("vocab.json");
         if path.is_file() {
-            return Vocab::read(&files::read_text(&path, &self.name(&path), self.file_limit()?)?).map(Some);
+            let source = files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?)?;
+            return Vocab::read(&source).map(Some);
         }
         if !folder.join(MANIFEST).is_file() {
             return Ok(None);
         }
-        let (manifest, _) = self.read_manifest(&folder)?;
+        let (manifest, _) = match self.read_manifest(&folder) {
+            // Removed since it was listed.
+            Err(_) if !folder.exists() => return Ok(None),
+            manifest => manifest?,
+        };
         Ok(Some(Vocab::from_entries(manifest.vocab)))
     }
 
@@ -202,7 +227,11 @@ impl Library {
             if !path.is_file() {
                 continue;
             }
-            let (manifest, _) = self.read_manifest(&folder)?;
+            let (manifest, _) = match self.read_manifest(&folder) {
+                // Removed since it was listed.
+                Err(_) if !folder.exists() => continue,
+                manifest => manifest?,
+            };
             providers.extend(manifest.variable_providers.into_iter().map(|provider| (id.clone(), provider)));
         }
         Ok(providers)
@@ -226,7 +255,9 @@ impl Library {
     /// Unpacks a folder or an archive beside the packs and checks it. [`Installation::commit`] moves it to its place.
     pub fn stage_pack(&self, from: &Path) -> Result<Installation<'_>> {
         let packs = self.packs_folder();
-        let staging = Staging::new(&packs, &self.name(&packs))?;
+        let lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
+        drop(lock);
         let into = staging.folder.join("pack");
         let name = from.to_string_lossy();
         fs::create_dir(&into).map_err(|error| files::write_error(&self.name(&into), &error))?;
@@ -266,15 +297,13 @@ impl Library {
     /// Removes an installed pack. Recorded choices that lead into it stay, and become conflicts that say why.
     pub fn remove_pack(&self, id: &str) -> Result<()> {
         let packs = self.packs_folder();
-        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
+        let lock = Lock::acquire(&packs, &self.name(&packs))?;
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
-        let staging = Staging::new(&packs, &name)?;
+        let staging = Staging::new(&lock, &packs, &name)?;
         fs::rename(&folder, staging.folder.join("pack"))
             .map_err(|error| files::write_error(&name, &error))?;
-        files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))?;
-        Staging::sweep(&packs);
-        Ok(())
+        files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))
     }
 
     fn content(&self, id: &str) -> Result<ContentDigest> {
@@ -285,20 +314,36 @@ impl Library {
 
     /// Whether a pack's code may run.
     pub fn approval(&self, id: &str) -> Result<Approval> {
+        self.approval_of(id, &self.content(id)?)
+    }
+
+    /// Whether the code of a pack with this content may run.
+    pub fn approval_of(&self, id: &str, content: &ContentDigest) -> Result<Approval> {
         let path = self.approvals_path();
-        approval::status(&path, &self.name(&path), self.file_limit()?, id, &self.content(id)?)
+        approval::status(&path, &self.name(&path), self.file_limit()?, id, content)
     }
 
     /// The Python files of a pack, for somebody who is asked to approve them, and the content that they are part of.
     pub fn pack_code(&self, id: &str) -> Result<(Vec<PackCode>, ContentDigest)> {
+        // Nobody may exchange the pack between the digest and the text that is shown for it.
+        let packs = self.packs_folder();
+        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
         let folder = self.pack_folder(id)?;
         let content = self.content(id)?;
+        if let Some(link) = content.links().next() {
+            let message =
+                "a pack with links cannot be approved: what they lead to can change without the pack";
+            let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
+                .file(format!("{}/{link}", self.name(&folder)))
+                .hint("put the file itself in its place");
+            return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
+        }
         let (manifest, _) = self.read_manifest(&folder)?;
         let limit = self.file_limit()?;
         let mut code = Vec::new();
         for file in content.files().filter(|file| file.path.ends_with(".py")) {
             let path = folder.join(&file.path);
-            let source = files::read_text(&path, &self.name(&path), limit)?;
+            let source = files::read_text_inside(&folder, &path, &self.name(&path), limit)?;
             let provider = manifest.variable_providers.iter().find(|provider| provider.file == file.path);
             let (role, permissions) = match provider {
                 Some(provider) => ("provider", provider.permissions),
@@ -314,6 +359,8 @@ impl Library {
 
     /// Approves the code of a pack, as long as its content is still what was shown.
     pub fn approve_pack(&self, id: &str, shown: &ContentDigest) -> Result<()> {
+        let packs = self.packs_folder();
+        let _lock = Lock::acquire(&packs, &self.name(&packs))?;
         if self.content(id)? != *shown {
             let message = format!("the pack `{id}` changed while it was being looked at");
             let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("look at it again");
@@ -350,6 +397,13 @@ impl Installation<'_> {
         self.replaces_version.as_deref()
     }
 
+    /// Whether its code may run once it is installed.
+    pub fn approval(&self) -> Result<Approval> {
+        let limit = ArchiveLimits::default().total_bytes;
+        let content = ContentDigest::of(&self.content, &self.manifest.pack_id, limit)?;
+        self.library.approval_of(&self.manifest.pack_id, &content)
+    }
+
     /// What the pack proposes to replace.
     pub fn proposals(&self) -> Vec<Proposal> {
         let replaces = &self.manifest.replaces;
@@ -375,11 +429,10 @@ impl Installation<'_> {
         let target = packs.join(id);
         let name = library.name(&target);
         let lock = Lock::acquire(&packs, &library.name(&packs))?;
-        Staging::sweep(&packs);
         let moved = if !target.exists() {
             fs::rename(&self.content, &target)
         } else if upgrade {
-            exchange(&self.content, &target)
+            exchange(&self.content, &target, &self.staging.folder)
         } else {
             let message = match &self.replaces_version {
                 Some(version) => format!("the pack `{id}` is installed already, in version {version}"),
@@ -425,7 +478,7 @@ impl Installation<'_> {
 }
 
 /// Swaps two folders in one step where the system can, so that there is never a moment without the pack.
-fn exchange(new: &Path, installed: &Path) -> io::Result<()> {
+fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {
         use rustix::fs::{CWD, RenameFlags, renameat_with};
@@ -436,13 +489,68 @@ fn exchange(new: &Path, installed: &Path) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    let aside = files::temporary_beside(new);
+    exchange_by_two_moves(new, installed, staging)
+}
+
+/// The old pack is set aside under its own name, so that, should we die before the new one is in its place, the next
+/// process can put it back.
+fn exchange_by_two_moves(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
+    let aside = staging.join(ASIDE).join(installed.file_name().unwrap_or_default());
+    fs::create_dir(staging.join(ASIDE))?;
     fs::rename(installed, &aside)?;
-    match fs::rename(new, installed) {
-        Ok(()) => fs::rename(&aside, new),
-        Err(error) => {
-            fs::rename(&aside, installed)?;
-            Err(error)
+    fs::rename(new, installed).inspect_err(|_| {
+        // The first error is the one that counts; what is still aside is put back by the next process.
+        let _ = fs::rename(&aside, installed);
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pack_set_aside_by_a_process_that_died_is_put_back_by_the_next_one() {
+        let root = tempfile::tempdir().unwrap();
+        let library = Library::open(root.path());
+        let packs = library.packs_folder();
+        let staging = packs.join(".staging-dead");
+        fs::create_dir_all(packs.join("mine")).unwrap();
+        fs::write(packs.join("mine/version"), "old").unwrap();
+        fs::create_dir_all(&staging).unwrap();
+        // The new folder is not there, which is as good as dying between the two moves.
+        fs::create_dir(staging.join(ASIDE)).unwrap();
+        fs::rename(packs.join("mine"), staging.join(ASIDE).join("mine")).unwrap();
+        let lock = Lock::acquire(&packs, "packs").unwrap();
+        drop(Staging::new(&lock, &packs, "packs").unwrap());
+        assert_eq!(fs::read(packs.join("mine/version")).unwrap(), b"old");
+        assert!(!staging.exists());
+    }
+
+    #[test]
+    fn two_moves_leave_the_new_pack_in_its_place_and_the_old_one_aside() {
+        let root = tempfile::tempdir().unwrap();
+        let (new, installed, staging) =
+            (root.path().join("new"), root.path().join("mine"), root.path().join("staging"));
+        for folder in [&new, &installed, &staging] {
+            fs::create_dir(folder).unwrap();
         }
+        fs::write(new.join("version"), "new").unwrap();
+        exchange_by_two_moves(&new, &installed, &staging).unwrap();
+        assert_eq!(fs::read(installed.join("version")).unwrap(), b"new");
+        // A successor is in its place, so nothing comes back.
+        restore(&staging, root.path()).unwrap();
+        assert_eq!(fs::read(installed.join("version")).unwrap(), b"new");
+    }
+
+    #[test]
+    fn a_staging_folder_without_a_lock_is_nobodys() {
+        let root = tempfile::tempdir().unwrap();
+        let packs = root.path().join("packs");
+        fs::create_dir_all(packs.join(".staging-unlocked/pack")).unwrap();
+        let lock = Lock::acquire(&packs, "packs").unwrap();
+        let living = Staging::new(&lock, &packs, "packs").unwrap();
+        let second = Staging::new(&lock, &packs, "packs").unwrap();
+        assert!(living.folder.is_dir() && second.folder.is_dir(), "those of the living stay");
+        assert!(!packs.join(".staging-unlocked").exists());
     }
 }

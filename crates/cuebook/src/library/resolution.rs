@@ -114,7 +114,7 @@ pub(crate) fn update(
     limit: u64,
     change: impl FnOnce(&mut IndexMap<String, Json>) -> Result<()>,
 ) -> Result<()> {
-    let _lock = Lock::acquire(path, name)?;
+    let lock = Lock::acquire(path, name)?;
     let mut entries = if path.exists() {
         Resolutions::read(&files::read_text(path, name, limit)?)?.entries
     } else {
@@ -122,7 +122,7 @@ pub(crate) fn update(
     };
     change(&mut entries)?;
     let object: Map<String, Json> = entries.into_iter().collect();
-    files::write_atomic(path, name, &pretty(&Json::Object(object)))
+    lock.write(name, &pretty(&Json::Object(object)))
 }
 
 /// JSON for a file that people read: indented, with a newline at its end.

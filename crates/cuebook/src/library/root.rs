@@ -37,15 +37,29 @@ pub struct Root {
     /// Its name in a candidate's source, as in `user_data/shared/prompts`.
     pub name: String,
     folder: PathBuf,
+    /// The folder that no file of this place may lie outside of, also not by way of links.
+    bounds: Option<PathBuf>,
 }
 
 impl Root {
     pub(crate) fn on_disk(kind: RootKind, name: impl Into<String>, folder: PathBuf) -> Root {
-        Root { kind, name: name.into(), folder }
+        Root { kind, name: name.into(), folder, bounds: None }
+    }
+
+    /// A folder of a pack. A link in the user's own folders is the user's choice; one in a pack is a stranger's, and could
+    /// show a file of the user's to whoever reads the prompt.
+    pub(crate) fn of_pack(id: &str, packs: &Path, packs_name: &str, below: Option<&str>) -> Root {
+        let pack = packs.join(id);
+        let (name, folder) = match below {
+            Some(below) => (format!("{packs_name}/{id}/{below}"), pack.join(below)),
+            None => (format!("{packs_name}/{id}"), pack.clone()),
+        };
+        Root { kind: RootKind::Pack(id.to_owned()), name, folder, bounds: Some(pack) }
     }
 
     pub(crate) fn builtin() -> Root {
-        Root { kind: RootKind::Builtin, name: "ecosystem/default/prompts".into(), folder: PathBuf::new() }
+        let name = "ecosystem/default/prompts".into();
+        Root { kind: RootKind::Builtin, name, folder: PathBuf::new(), bounds: None }
     }
 
     /// The pack that it belongs to.
@@ -74,19 +88,27 @@ impl Root {
         }
     }
 
-    /// Whether something is there that cannot be looked at (no right to, a circle of links), as opposed to nothing.
+    /// Whether something is there that cannot be read as a file (no right to, a circle of links, a pipe), as opposed to
+    /// nothing.
     pub(crate) fn trouble(&self, relative: &str) -> Option<io::Error> {
         let path = self.path(relative)?;
-        match fs::metadata(&path) {
-            Err(error)
-                if error.kind() != io::ErrorKind::NotFound
-                    && error.kind() != io::ErrorKind::NotADirectory =>
-            {
-                Some(error)
+        match files::look(&path) {
+            Err(error) => Some(error),
+            Ok(None) => None,
+            // A folder is no file of that name, unless its name is one that only files have.
+            Ok(Some(metadata)) if metadata.is_dir() => {
+                let for_files = [".md", ".py"].iter().any(|end| relative.ends_with(end));
+                for_files.then(|| io::ErrorKind::IsADirectory.into())
             }
-            // A link that leads nowhere is there, and is not what it seems.
-            Err(error) if path.symlink_metadata().is_ok() => Some(error),
-            _ => None,
+            Ok(Some(metadata)) => files::not_a_file(&metadata),
+        }
+    }
+
+    /// Whether there is a folder of this name below, or something that cannot be looked at.
+    pub(crate) fn may_have_folder(&self, relative: &str) -> bool {
+        match self.path(relative) {
+            Some(path) => files::look(&path).map_or(true, |found| found.is_some_and(|found| found.is_dir())),
+            None => builtin::has_folder(relative),
         }
     }
 
@@ -110,7 +132,10 @@ impl Root {
     pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Arc<Source>> {
         let name = self.file_name(relative);
         match self.path(relative) {
-            Some(path) => files::read_text(&path, &name, limit),
+            Some(path) => match &self.bounds {
+                Some(bounds) => files::read_text_inside(bounds, &path, &name, limit),
+                None => files::read_text(&path, &name, limit),
+            },
             None => match builtin::file(relative) {
                 Some(text) => Ok(Source::new(name, text)),
                 None => Err(files::io_error(&name, &io::ErrorKind::NotFound.into())),

@@ -227,7 +227,7 @@ impl Program {
         syntax: &SyntaxConfig,
     ) -> Result<Program> {
         let mut environment = environment(settings, syntax);
-        let mut units = Vec::new();
+        let mut sources = Vec::new();
         let mut names = Vec::new();
         let mut index = HashMap::new();
         let mut links = Links::new();
@@ -261,20 +261,26 @@ impl Program {
                     });
                 }
             }
-            let (unit, text) = unit(&source, &found, syntax)?;
-            environment
-                .add_template_owned(source.name().to_owned(), text)
-                .map_err(|error| errors::syntax(&source, &error, Some(&unit)))?;
-            index.insert(source.name().to_owned(), units.len());
-            units.push(unit);
+            index.insert(source.name().to_owned(), sources.len());
+            sources.push(source);
             names.push(found);
         }
         if let Some(error) = missing {
             return Err(error);
         }
-        environment.set_fuel(bounded_fuel(settings.fuel, &roots[0], &names));
+        // A template that captures text captures that of the templates which it includes as well.
+        let captured = names.iter().any(|names| names.captures);
+        let mut units = Vec::with_capacity(sources.len());
+        for (source, found) in sources.iter().zip(&names) {
+            let (unit, text) = unit(source, found, syntax, captured)?;
+            environment
+                .add_template_owned(source.name().to_owned(), text)
+                .map_err(|error| errors::syntax(source, &error, Some(&unit)))?;
+            units.push(unit);
+        }
+        environment.set_fuel(needed_fuel(settings.fuel, &roots[0], &names));
         let wanted = Arc::default();
-        link(&mut environment, &links, loader, &wanted);
+        link(&mut environment, &index, &links, loader, &wanted);
         let main = roots[0].name();
         let compiled = Compiled::try_new(environment, |environment| environment.get_template(main))
             .map_err(|error| errors::syntax(&roots[0], &error, None))?;
@@ -496,11 +502,13 @@ fn is_kind<T>(answer: &Result<T, minijinja::Error>, kind: minijinja::ErrorKind) 
 /// Lets a running template find others: the known ones by their links, those with computed names through the loader.
 fn link(
     environment: &mut Environment<'static>,
+    index: &HashMap<String, usize>,
     links: &Links,
     loader: &Arc<dyn Loader>,
     wanted: &Arc<Mutex<Vec<Arc<Source>>>>,
 ) {
     let (links, loader, waiting) = (links.clone(), loader.clone(), wanted.clone());
+    let compiled: HashSet<String> = index.keys().cloned().collect();
     environment.set_path_join_callback(move |name, parent| {
         if let Some(target) = links.get(parent).and_then(|known| known.get(name)) {
             return Cow::Owned(target.clone());
@@ -508,6 +516,9 @@ fn link(
         match loader.load(name, parent) {
             Ok(Some(source)) => {
                 let target = source.name().to_owned();
+                if compiled.contains(&target) {
+                    return Cow::Owned(target);
+                }
                 waiting.lock().unwrap_or_else(PoisonError::into_inner).push(source);
                 Cow::Owned(target)
             }
@@ -579,27 +590,20 @@ fn refuse_many_assignments(source: &Arc<Source>, names: &Names) -> Result<()> {
     Err(Error::new(ErrorKind::Limit, diagnostic))
 }
 
-/// The least fuel that a template gets, however much text it captures.
-const LEAST_FUEL: u64 = 100_000;
-/// How many bytes of literal text a render may copy into captured values, about.
-const MOST_CAPTURED: u64 = 16 << 30;
-
-/// Literal text inside `{% set %}…{% endset %}`, macros and the like is copied by a single instruction however long it is,
-/// and no limit on values or output sees it. Where a template captures, the fuel is bounded by its longest literal.
-///
 /// A template that neither loops nor captures nor calls anything of its own takes at most as many steps as it has bytes: it
 /// needs no fuel, and counting it would cost a short prompt a tenth of its time.
-fn bounded_fuel(fuel: u64, main: &Source, names: &[Names]) -> Option<u64> {
-    if names.iter().all(|names| !names.captures) {
-        let straight = names.len() == 1 && names[0].is_straight() && main.text().len() as u64 <= fuel;
-        return (!straight).then_some(fuel);
-    }
-    let longest = names.iter().map(|names| names.longest_literal as u64).max().unwrap_or(0).max(1);
-    Some(fuel.min((MOST_CAPTURED / longest).max(LEAST_FUEL)))
+fn needed_fuel(fuel: u64, main: &Source, names: &[Names]) -> Option<u64> {
+    let straight = names.len() == 1 && names[0].is_straight() && main.text().len() as u64 <= fuel;
+    (!straight).then_some(fuel)
 }
 
-fn unit(source: &Arc<Source>, names: &Names, syntax: &SyntaxConfig) -> Result<(Unit, String)> {
-    let instrumented = instrument::instrument(source.text(), syntax)
+fn unit(
+    source: &Arc<Source>,
+    names: &Names,
+    syntax: &SyntaxConfig,
+    captured: bool,
+) -> Result<(Unit, String)> {
+    let instrumented = instrument::instrument(source.text(), syntax, captured)
         .map_err(|error| errors::syntax(source, &error, None))?;
     let emissions = instrumented
         .tags

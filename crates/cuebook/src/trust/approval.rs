@@ -14,6 +14,9 @@ use crate::files::{self, Lock};
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
 
+/// Before the target of a link, in the place of a digest.
+const LINK: &str = "link:";
+
 /// A file of a pack and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackFile {
@@ -42,9 +45,14 @@ impl ContentDigest {
         self.files.iter().map(|(path, sha256)| PackFile { path: path.clone(), sha256: sha256.clone() })
     }
 
-    /// Whether there is anything that can run.
+    /// Whether there is anything that can run. A link may lead to anything.
     pub fn has_code(&self) -> bool {
-        self.files.keys().any(|path| path.ends_with(".py"))
+        self.files.keys().any(|path| path.ends_with(".py")) || self.links().next().is_some()
+    }
+
+    /// The paths that are links.
+    pub fn links(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter(|(_, digest)| digest.starts_with(LINK)).map(|(path, _)| path.as_str())
     }
 
     /// One digest over all names and contents.
@@ -82,7 +90,7 @@ fn collect(
             collect(&entry.path(), &path, name, limit, found)?;
         } else if kind.is_symlink() {
             let target = fs::read_link(entry.path()).map_err(|error| files::io_error(&full_name, &error))?;
-            found.insert(path, format!("link:{}", target.to_string_lossy()));
+            found.insert(path, format!("{LINK}{}", target.to_string_lossy()));
         } else {
             let bytes = files::read_bytes(&entry.path(), &full_name, limit)?;
             found.insert(path, hex(&Sha256::digest(&bytes)));
@@ -219,7 +227,7 @@ pub(crate) fn approve(
     content: &ContentDigest,
     now: Timestamp,
 ) -> Result<()> {
-    let _lock = Lock::acquire(path, name)?;
+    let lock = Lock::acquire(path, name)?;
     let mut approvals = read(path, name, limit)?;
     let record = Record {
         approved_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -229,7 +237,7 @@ pub(crate) fn approve(
     approvals.0.insert(pack.to_owned(), record);
     let mut text = serde_json::to_vec_pretty(&approvals).unwrap_or_default();
     text.push(b'\n');
-    files::write_atomic(path, name, &text)
+    lock.write(name, &text)
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! Prepares a template so that the engine can tell, at no cost in the template's own behaviour, which expression writes
 //! a value, and so that its operators mean what Python means.
 //!
-//! Two kinds of change, both inside or between tags, never in the author's text:
+//! Three kinds of change, all inside or between tags, never in the author's text:
 //!
 //! - A **beacon** `{% raw %}{% endraw %}` before every place that emits a value. It renders as an empty literal, whose
 //!   address in the template's memory tells the writer which emission comes next (see [`super::writer`]). Being empty, it
 //!   does not show in captured text (macros, `set` blocks) and no comparison can see it.
 //! - The **edits** of [`super::compat`]: operators as filters, which print as Python does and do not grow without bound.
+//! - Where text is captured, a **charge** `{% if 5000|__cue_literal %}{% endif %}` behind every long literal. The engine
+//!   copies a literal into a captured value with one instruction, however long it is, and neither fuel nor the limits on
+//!   values and output see it; the charge counts it among the bytes that a render makes, and prints nothing.
 //!
 //! This module works on tokens and knows no meaning. The result must render as the original does: the differential tests
 //! run every case through it.
@@ -31,13 +34,19 @@ pub(crate) struct Instrumented {
     pub(crate) tags: Vec<Range<usize>>,
 }
 
-/// Instruments a template that is known to parse.
-pub(crate) fn instrument(source: &str, syntax: &SyntaxConfig) -> Result<Instrumented, minijinja::Error> {
+/// Instruments a template that is known to parse. `captured` says that its text may end up in values.
+pub(crate) fn instrument(
+    source: &str,
+    syntax: &SyntaxConfig,
+    captured: bool,
+) -> Result<Instrumented, minijinja::Error> {
     let tags = emitting_tags(source, syntax)?;
+    let charges = if captured { charges(source, syntax)? } else { Vec::new() };
+    let charges = charges.into_iter().map(|edit| (edit, false));
     let beacons = tags.iter().map(|(tag, variable)| (beacon(source, tag.start, *variable), true));
     let edits = operator_edits(source, syntax.clone()).into_iter().map(|edit| (edit, false));
-    let mut changes: Vec<(Edit, bool)> = beacons.chain(edits).collect();
-    // Stable: what changes at one place keeps its order, and no beacon stands where an edit does.
+    let mut changes: Vec<(Edit, bool)> = charges.chain(beacons).chain(edits).collect();
+    // Stable: what changes at one place keeps its order, so that a beacon stays next to its tag.
     changes.sort_by_key(|(edit, _)| (edit.range.start, edit.range.end));
     Ok(apply(source, &changes, tags.into_iter().map(|(tag, _)| tag).collect()))
 }
@@ -64,15 +73,55 @@ fn emitting_tags(source: &str, syntax: &SyntaxConfig) -> Result<Vec<(Range<usize
     Ok(tags)
 }
 
-/// The beacon stands where the tag stood, so it takes over what the tag does to the white space before it.
-fn beacon(source: &str, at: usize, variable: bool) -> Edit {
-    let marker = match source.as_bytes().get(at + 2) {
+/// Literals of fewer bytes are not charged: what fuel pays for bounds them.
+const LONG: usize = 256;
+
+/// A charge for every long literal, in front of the tag that follows it. What follows the last tag is written once whenever
+/// the template is, so its charge stands at the very beginning.
+fn charges(source: &str, syntax: &SyntaxConfig) -> Result<Vec<Edit>, minijinja::Error> {
+    let mut tokenizer = Tokenizer::new(source, "", false, syntax.clone());
+    let mut charges = Vec::new();
+    let mut bytes = 0;
+    while let Some((token, span)) = tokenizer.next_token()? {
+        let variable = match token {
+            Token::TemplateData(text) => {
+                bytes += text.len();
+                continue;
+            }
+            Token::VariableStart => true,
+            Token::BlockStart => false,
+            _ => continue,
+        };
+        let at = span.start_offset as usize;
+        if bytes >= LONG {
+            let marker = marker(source, at, variable);
+            charges.push(Edit { range: at..at, text: charge(marker, bytes, "") });
+        }
+        bytes = 0;
+    }
+    if bytes >= LONG {
+        charges.insert(0, Edit { range: 0..0, text: charge("", bytes, "+") });
+    }
+    Ok(charges)
+}
+
+fn charge(before: &str, bytes: usize, after: &str) -> String {
+    format!("{{%{before} if {bytes}|__cue_literal %}}{{% endif {after}%}}")
+}
+
+/// What is put in front of a tag takes over what the tag does to the white space before it.
+fn marker(source: &str, at: usize, variable: bool) -> &'static str {
+    match source.as_bytes().get(at + 2) {
         Some(b'-') => "-",
         Some(b'+') => "+",
         // `lstrip_blocks` strips before a block tag, but not before a variable.
         _ if variable => "+",
         _ => "",
-    };
+    }
+}
+
+fn beacon(source: &str, at: usize, variable: bool) -> Edit {
+    let marker = marker(source, at, variable);
     Edit { range: at..at, text: format!("{{%{marker} raw %}}{END}") }
 }
 
@@ -102,7 +151,7 @@ mod tests {
     use super::*;
 
     fn instrumented(source: &str) -> String {
-        instrument(source, &SyntaxConfig::default()).unwrap().text
+        instrument(source, &SyntaxConfig::default(), false).unwrap().text
     }
 
     #[test]
@@ -120,9 +169,39 @@ mod tests {
     }
 
     #[test]
+    fn long_literals_are_charged_where_text_is_captured_and_keep_their_white_space() {
+        let long = "x".repeat(LONG);
+        let source = format!("{long}\n{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {{% endif %}}\n{long}");
+        let charge = |marker: &str, bytes: usize, after: &str| charge(marker, bytes, after);
+        let charged = instrument(&source, &SyntaxConfig::default(), true).unwrap().text;
+        let wanted = format!(
+            "{}{long}\n{}{{%- raw %}}{END}{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {}{{% endif %}}\n{long}",
+            charge("", LONG + 1, "+"),
+            charge("-", LONG, ""),
+            charge("", LONG + 4, ""),
+        );
+        assert_eq!(charged, wanted);
+        assert!(!instrumented(&source).contains("__cue_literal"));
+        for (trim, lstrip) in [(false, false), (true, false), (false, true), (true, true)] {
+            let syntax = SyntaxConfig::builder().trim_blocks(trim).lstrip_blocks(lstrip).build().unwrap();
+            let render = |text: &str| {
+                let mut environment = minijinja::Environment::new();
+                environment.set_syntax(syntax.clone());
+                environment.add_filter("__cue_literal", |_: usize| false);
+                environment.render_str(text, minijinja::context!(a => 1, b => true)).unwrap()
+            };
+            for source in [&source, &format!("\n{long}"), &format!("{{{{ a }}}}\n{long}\n")] {
+                let charged = instrument(source, &syntax, true).unwrap().text;
+                assert_ne!(charged, *source);
+                assert_eq!(render(&charged), render(source), "{trim} {lstrip} {source}");
+            }
+        }
+    }
+
+    #[test]
     fn offsets_lead_back_to_the_original() {
         let source = "ab {{ x ~ y }} cd {{ z }}";
-        let result = instrument(source, &SyntaxConfig::default()).unwrap();
+        let result = instrument(source, &SyntaxConfig::default(), false).unwrap();
         for word in ["ab", "cd", "z"] {
             let at = result.text.find(word).unwrap();
             assert_eq!(result.map.offset(at), source.find(word).unwrap(), "{word}");

@@ -27,12 +27,11 @@ pub struct Names {
     pub emissions: Vec<Vec<String>>,
     /// How many `set` statements it has.
     pub assignments: usize,
-    /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks.
+    /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
+    /// loops that are called for their text.
     pub captures: bool,
     /// Whether it has loops.
     pub loops: bool,
-    /// The bytes of its longest run of literal text.
-    pub longest_literal: usize,
 }
 
 /// A read of a variable from outside the template.
@@ -197,12 +196,14 @@ impl Walk<'_> {
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
         match statement {
             Stmt::Template(template) => self.body(&template.children),
-            Stmt::EmitRaw(raw) => {
-                self.names.longest_literal = self.names.longest_literal.max(raw.raw.len());
-                Paths::new()
-            }
+            Stmt::EmitRaw(_) => Paths::new(),
             Stmt::EmitExpr(emit) => {
+                let captured = self.names.captures;
                 let paths = self.expression(&emit.expr);
+                // Printed at once, a block's text goes where all text goes and becomes no value.
+                if calls_block(&emit.expr) {
+                    self.names.captures = captured;
+                }
                 self.emissions.push((emit.span().start_offset as usize, paths.clone()));
                 paths
             }
@@ -405,6 +406,8 @@ impl Walk<'_> {
     }
 
     fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
+        let recurses = matches!(&call.expr, Expr::Var(var) if var.id == "loop");
+        self.names.captures |= recurses || names_block(&call.expr);
         let mut paths = match &call.expr {
             // A function of the environment, unless the template or the caller defines the name.
             Expr::Var(var) if self.local(var.id).is_none() => {
@@ -516,6 +519,20 @@ fn strings(items: &[Expr<'_>]) -> Option<Vec<String>> {
             _ => None,
         })
         .collect()
+}
+
+/// `super` or `self.block`, which give the text of a block when they are called.
+fn names_block(callee: &Expr<'_>) -> bool {
+    match callee {
+        Expr::Var(var) => var.id == "super",
+        Expr::GetAttr(attr) => matches!(&attr.expr, Expr::Var(var) if var.id == "self"),
+        _ => false,
+    }
+}
+
+/// `super()` or `self.block()` and nothing else.
+fn calls_block(expression: &Expr<'_>) -> bool {
+    matches!(expression, Expr::Call(call) if call.args.is_empty() && names_block(&call.expr))
 }
 
 #[cfg(test)]
