@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::dialect;
 use crate::error::{Error, Result};
 use crate::explain::Explanation;
-use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution};
+use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared};
 use crate::render::Rendered;
 use crate::variables::{Clock, Context, Problem, Scope, SystemClock, Variables, validate};
@@ -161,22 +161,22 @@ impl Book {
         let limit = self.library.config()?.limits.file_size;
         let defaults = self.library.defaults()?;
         let mut list = Vec::new();
-        for id in self.library.ids()? {
-            let (id, candidates) = self.library.resolve_id(&id)?;
+        let survey = self.library.survey()?;
+        for (id, candidates) in survey.ids() {
             let mut listing = Listing {
-                id: id.clone(),
+                id: id.to_owned(),
                 name: None,
                 kind: None,
                 version: None,
                 tags: Vec::new(),
                 description: None,
                 source: None,
-                candidates,
+                candidates: candidates.to_vec(),
                 problem: None,
             };
-            let summary = self.library.choose(&id).and_then(|found| {
+            let summary = survey.choose(&self.library, id).and_then(|found| {
                 listing.source = Some(found.candidate.source.clone());
-                dialect::template::summary(&id, &found.candidate, limit, &defaults)
+                dialect::template::summary(id, &found.candidate, limit, &defaults)
             });
             match summary {
                 Ok(metadata) => {
@@ -273,7 +273,7 @@ impl Book {
         }
         let found = self.library.find(prompt_id)?;
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
-        let prepared = Arc::new(self.prepare_found(found, language, mode, &config)?);
+        let prepared = Arc::new(self.prepare_found(found, language, mode, &config, None)?);
         let mut cache = self.lock();
         if cache.len() >= MOST_PREPARED {
             cache.shift_remove_index(0);
@@ -297,9 +297,11 @@ impl Book {
         language: &str,
         mode: Mode,
         config: &Arc<Config>,
+        survey: Option<Arc<Survey>>,
     ) -> Result<Prepared> {
         let root = found.candidate.root.clone();
-        let loader = LibraryLoader::new(self.library.clone(), root, language, config.limits.file_size);
+        let limit = config.limits.file_size;
+        let loader = LibraryLoader::new(self.library.clone(), root, language, limit, survey);
         Prepared::new(&self.library, found, Arc::new(loader), config.clone(), mode, self.clock.clone())
     }
 

@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
-use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind};
+use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind, Survey};
 use crate::prepared::{Mode, Prepared};
 
 /// A rule that looks at one prompt.
@@ -33,7 +33,7 @@ const PROMPT_RULES: &[PromptRule] = &[undeclared::check, cycle::check, callable:
 const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
 
 /// A rule that looks at the library as a whole.
-type LibraryRule = fn(&Book) -> Result<Vec<Diagnostic>>;
+type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
 
 const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check];
 
@@ -57,19 +57,22 @@ impl Book {
     /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
     /// `progress` is told of every prompt before it is looked at.
     pub fn check(&self, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
+        let library = self.library();
         let mut checker = Checker {
             book: self,
-            config: self.library().config()?,
+            config: library.config()?,
             report: Report::default(),
+            // One prompt is found faster without.
+            survey: if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None },
             namespaces: Vec::new(),
         };
         checker.namespaces = checker.namespaces();
-        if targets.is_empty() {
-            for root in self.library().roots()? {
-                checker.root(&root, &mut progress);
+        if let Some(survey) = checker.survey.clone() {
+            for root in survey.roots() {
+                checker.root(root, &mut progress);
             }
             for rule in LIBRARY_RULES {
-                match rule(self) {
+                match rule(self, &survey) {
                     Ok(findings) => checker.report.findings.extend(findings),
                     Err(error) => checker.fail(error),
                 }
@@ -86,6 +89,8 @@ struct Checker<'b> {
     book: &'b Book,
     config: Arc<Config>,
     report: Report,
+    /// Everything that the library offers, if all of it is checked.
+    survey: Option<Arc<Survey>>,
     /// Namespaces that variable providers of packs fill.
     namespaces: Vec<String>,
 }
@@ -97,13 +102,11 @@ impl Checker<'_> {
 
     /// A pack whose manifest is wrong has its own finding and supplies no names.
     fn namespaces(&mut self) -> Vec<String> {
-        let packs = self.library().packs().unwrap_or_default();
-        packs
-            .into_iter()
-            .filter_map(|(_, pack)| pack.ok())
-            .flat_map(|pack| pack.manifest.variable_providers)
-            .map(|provider| provider.namespace)
-            .collect()
+        let providers = match &self.survey {
+            Some(survey) => survey.providers(self.library()).to_vec(),
+            None => self.library().providers(|_| {}).unwrap_or_default(),
+        };
+        providers.into_iter().map(|(_, provider)| provider.namespace).collect()
     }
 
     fn fail(&mut self, error: Error) {
@@ -148,8 +151,8 @@ impl Checker<'_> {
         let before = self.report.prompts;
         if folder.join("pack.json").is_file() {
             let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match self.library().pack(&id) {
-                Ok(pack) => self.report.findings.extend(pack.findings),
+            match self.library().inspect_pack(&id) {
+                Ok((_, findings)) => self.report.findings.extend(findings),
                 Err(error) => self.fail(error),
             }
         }
@@ -190,7 +193,8 @@ impl Checker<'_> {
 
     /// Prepares a prompt and notes what is odd about its files.
     fn prepare(&mut self, found: &Found, language: &str, mode: Mode) -> Result<Prepared> {
-        let prepared = self.book.prepare_found(found.clone(), language, mode, &self.config)?;
+        let prepared =
+            self.book.prepare_found(found.clone(), language, mode, &self.config, self.survey.clone())?;
         self.report.findings.extend(prepared.notes().iter().cloned());
         Ok(prepared)
     }

@@ -18,9 +18,9 @@ mod pack;
 mod portable;
 mod resolution;
 mod root;
+mod survey;
 mod vocab;
 
-use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,6 +35,7 @@ pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use pack::{Installation, InstalledPack, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
+pub(crate) use survey::Survey;
 pub use vocab::Vocab;
 
 use self::cached::Cached;
@@ -243,7 +244,10 @@ impl Library {
 
     /// The candidates of an id, with the replacement that was accepted for it.
     fn candidates_of(&self, id: &str) -> Result<Vec<Candidate>> {
-        let mut candidates = self.search(id)?;
+        self.with_replacement(id, self.search(id)?)
+    }
+
+    fn with_replacement(&self, id: &str, mut candidates: Vec<Candidate>) -> Result<Vec<Candidate>> {
         if let Some(recorded) = self.resolutions()?.get(id)
             && recorded.replaced_by.is_some()
             && candidates.iter().all(|candidate| candidate.source != recorded.source)
@@ -315,15 +319,7 @@ impl Library {
 
     /// Every id that some place offers, sorted. Reads no file.
     pub fn ids(&self) -> Result<Vec<String>> {
-        let mut ids = BTreeSet::new();
-        for root in self.roots()? {
-            for entry in root.folders()? {
-                if !ids.contains(&entry) && self.candidate_below(&root, &entry).is_some() {
-                    ids.insert(entry);
-                }
-            }
-        }
-        Ok(ids.into_iter().collect())
+        Ok(self.survey()?.ids().map(|(id, _)| id.to_owned()).collect())
     }
 
     /// Finds a prompt by its id or by a path to its file or folder.

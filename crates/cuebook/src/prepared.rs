@@ -89,7 +89,7 @@ impl Prepared {
             providers: Vec::new(),
             notes: read.notes,
         };
-        prepared.providers = prepared.find_providers(library)?;
+        prepared.providers = prepared.find_providers()?;
         Ok(prepared)
     }
 
@@ -215,7 +215,7 @@ impl Prepared {
     }
 
     /// Providers of packs whose namespace the templates use. Manifests are looked at only if a name is not otherwise known.
-    fn find_providers(&self, library: &Library) -> Result<Vec<(String, VariableProvider, Place)>> {
+    fn find_providers(&self) -> Result<Vec<(String, VariableProvider, Place)>> {
         let unknown: Vec<(Read, Place)> = self
             .reads()
             .into_iter()
@@ -224,9 +224,8 @@ impl Prepared {
         if unknown.is_empty() {
             return Ok(Vec::new());
         }
-        self.loader.depend_on_packs()?;
         let mut providers = Vec::new();
-        for (pack, provider) in library.providers(|path| self.loader.depend_on(path))? {
+        for (pack, provider) in self.loader.providers()? {
             if let Some((_, place)) = unknown.iter().find(|(read, _)| read.root == provider.namespace) {
                 providers.push((pack, provider, place.clone()));
             }

@@ -3,13 +3,14 @@
 
 use crate::book::Book;
 use crate::error::{Diagnostic, Result};
+use crate::library::Survey;
 
 /// Looks at every installed pack.
-pub(super) fn check(book: &Book) -> Result<Vec<Diagnostic>> {
+pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     let mut findings = Vec::new();
-    for (_, pack) in book.library().packs()? {
-        match pack {
-            Ok(pack) => findings.extend(pack.findings),
+    for pack in survey.roots().iter().filter_map(|root| root.pack_id()) {
+        match book.library().inspect_pack(pack) {
+            Ok((_, odd)) => findings.extend(odd),
             Err(error) => findings.extend(error.into_diagnostics()),
         }
     }

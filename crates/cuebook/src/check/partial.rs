@@ -3,16 +3,16 @@
 
 use crate::book::Book;
 use crate::error::{Diagnostic, Result};
-use crate::library::RootKind;
+use crate::library::{RootKind, Survey};
 use crate::template::jinja::check_syntax;
 
 /// Reads every Markdown file in a folder `partials`.
-pub(super) fn check(book: &Book) -> Result<Vec<Diagnostic>> {
+pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     let library = book.library();
     let config = library.config()?;
     let settings = config.template_settings(false);
     let mut findings = Vec::new();
-    for root in library.roots()? {
+    for root in survey.roots() {
         let Some(folder) = root.path("partials") else { continue };
         if root.kind == RootKind::Builtin || !folder.is_dir() {
             continue;

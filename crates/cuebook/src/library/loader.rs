@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library};
+use super::{Candidate, Defaults, Found, Library, Survey, VariableProvider};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::source::Source;
@@ -68,6 +68,8 @@ pub(crate) struct LibraryLoader {
     own: Arc<Root>,
     language: String,
     limit: u64,
+    /// What the places offer, if somebody has looked at all of them already.
+    survey: Option<Arc<Survey>>,
     /// The place of each loaded template, by its source's name.
     places: Mutex<Vec<(String, Arc<Root>)>>,
     dependencies: Mutex<Vec<Dependency>>,
@@ -83,8 +85,15 @@ pub(crate) struct LibraryLoader {
 }
 
 impl LibraryLoader {
-    pub(crate) fn new(library: Arc<Library>, own: Arc<Root>, language: &str, limit: u64) -> LibraryLoader {
+    pub(crate) fn new(
+        library: Arc<Library>,
+        own: Arc<Root>,
+        language: &str,
+        limit: u64,
+        survey: Option<Arc<Survey>>,
+    ) -> LibraryLoader {
         LibraryLoader {
+            survey,
             library,
             own,
             language: language.to_owned(),
@@ -125,12 +134,6 @@ impl LibraryLoader {
             })
     }
 
-    /// Notes which packs there are.
-    pub(crate) fn depend_on_packs(&self) -> Result<()> {
-        *lock(&self.packs) = Some(self.library.pack_ids()?);
-        Ok(())
-    }
-
     /// Notes a file that the prompt's definition was read from.
     pub(crate) fn depend_on(&self, path: PathBuf) {
         let mut dependencies = lock(&self.dependencies);
@@ -141,16 +144,32 @@ impl LibraryLoader {
 
     /// Finds a prompt by its id and notes the choice.
     pub(crate) fn choose(&self, id: &str) -> Result<Found> {
-        let found = self.library.choose(id)?;
-        self.note_choice(&found);
-        Ok(found)
-    }
-
-    fn note_choice(&self, found: &Found) {
+        let found = match &self.survey {
+            Some(survey) => survey.choose(&self.library, id)?,
+            None => self.library.choose(id)?,
+        };
         let choice = (found.id.clone(), found.candidate.source.clone());
         let mut choices = lock(&self.choices);
         if !choices.contains(&choice) {
             choices.push(choice);
+        }
+        drop(choices);
+        Ok(found)
+    }
+
+    /// The variable providers of all packs, and notes that the prompt depends on them.
+    pub(crate) fn providers(&self) -> Result<Vec<(String, VariableProvider)>> {
+        if let Some(survey) = &self.survey {
+            return Ok(survey.providers(&self.library).to_vec());
+        }
+        *lock(&self.packs) = Some(self.library.pack_ids()?);
+        self.library.providers(|path| self.depend_on(path))
+    }
+
+    fn roots(&self) -> Result<Vec<Arc<Root>>> {
+        match &self.survey {
+            Some(survey) => Ok(survey.roots().to_vec()),
+            None => self.library.roots(),
         }
     }
 
@@ -206,9 +225,13 @@ impl LibraryLoader {
     }
 
     fn is_contested(&self, id: &str, roots: &[Arc<Root>]) -> Result<bool> {
-        let offers =
-            roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count();
-        Ok(offers == 2 || self.library.resolutions()?.get(id).is_some())
+        let offers = match &self.survey {
+            Some(survey) => survey.offers(id),
+            None => {
+                roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count()
+            }
+        };
+        Ok(offers >= 2 || self.library.resolutions()?.get(id).is_some())
     }
 }
 
@@ -265,7 +288,7 @@ impl Loader for LibraryLoader {
                 return Ok(Some(source));
             }
         }
-        let roots = self.library.roots()?;
+        let roots = self.roots()?;
         if let Some((candidate, rest)) = self.contested(name, &roots)? {
             return self.read_variant(&candidate.root, &candidate.file(&rest));
         }

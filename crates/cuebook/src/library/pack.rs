@@ -169,6 +169,13 @@ impl Library {
 
     /// An installed pack.
     pub fn pack(&self, id: &str) -> Result<InstalledPack> {
+        let (manifest, findings) = self.inspect_pack(id)?;
+        let approval = self.approval(id)?;
+        Ok(InstalledPack { id: id.to_owned(), manifest, findings, approval })
+    }
+
+    /// The manifest of a pack, and what is odd about it or about the files that it speaks of.
+    pub(crate) fn inspect_pack(&self, id: &str) -> Result<(Manifest, Vec<Diagnostic>)> {
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
         let (manifest, mut findings) = self.read_manifest(&folder)?;
@@ -180,8 +187,7 @@ impl Library {
                 Diagnostic::new(Code::BadManifest, message).file(format!("{name}/{MANIFEST}")).hint(hint),
             );
         }
-        let approval = self.approval(id)?;
-        Ok(InstalledPack { id: id.to_owned(), manifest, findings, approval })
+        Ok((manifest, findings))
     }
 
     fn pack_folder(&self, id: &str) -> Result<PathBuf> {
@@ -221,20 +227,24 @@ impl Library {
     pub(crate) fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Vec<(String, VariableProvider)>> {
         let mut providers = Vec::new();
         for id in self.pack_ids()? {
-            let folder = self.packs_folder().join(&id);
-            let path = folder.join(MANIFEST);
-            seen(path.clone());
-            if !path.is_file() {
-                continue;
-            }
-            let (manifest, _) = match self.read_manifest(&folder) {
-                // Removed since it was listed.
-                Err(_) if !folder.exists() => continue,
-                manifest => manifest?,
-            };
-            providers.extend(manifest.variable_providers.into_iter().map(|provider| (id.clone(), provider)));
+            seen(self.packs_folder().join(&id).join(MANIFEST));
+            providers.extend(self.pack_providers(&id)?);
         }
         Ok(providers)
+    }
+
+    /// The variable providers of a pack, with its id.
+    pub(super) fn pack_providers(&self, id: &str) -> Result<Vec<(String, VariableProvider)>> {
+        let folder = self.packs_folder().join(id);
+        if !folder.join(MANIFEST).is_file() {
+            return Ok(Vec::new());
+        }
+        let (manifest, _) = match self.read_manifest(&folder) {
+            // Removed since it was listed.
+            Err(_) if !folder.exists() => return Ok(Vec::new()),
+            manifest => manifest?,
+        };
+        Ok(manifest.variable_providers.into_iter().map(|provider| (id.to_owned(), provider)).collect())
     }
 
     /// The packs that propose to replace a prompt: pack and source of the replacement.

@@ -1,0 +1,74 @@
+//! A survey: everything that the library's places offer, looked at once.
+//!
+//! Finding one prompt asks every place for one name. Work that looks at all prompts would ask every place for every name;
+//! it takes a survey instead, and what it finds is true of the moment at which the survey was taken.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::manifest::VariableProvider;
+use super::{Candidate, Found, Library, Root};
+use crate::error::Result;
+
+/// What the places of a library offered at one moment.
+#[derive(Debug)]
+pub(crate) struct Survey {
+    roots: Vec<Arc<Root>>,
+    /// The candidates of every id, in the order of the places.
+    candidates: BTreeMap<String, Vec<Candidate>>,
+    providers: OnceLock<Vec<(String, VariableProvider)>>,
+}
+
+impl Library {
+    /// Looks at all places. Reads no file.
+    pub(crate) fn survey(&self) -> Result<Survey> {
+        let roots = self.roots()?;
+        let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
+        for root in &roots {
+            for entry in root.folders()? {
+                let Some(candidate) = self.candidate_below(root, &entry) else { continue };
+                let known = candidates.entry(entry).or_default();
+                // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
+                if known.iter().all(|known| known.source != candidate.source) {
+                    known.push(candidate);
+                }
+            }
+        }
+        Ok(Survey { roots, candidates, providers: OnceLock::new() })
+    }
+}
+
+impl Survey {
+    pub(crate) fn roots(&self) -> &[Arc<Root>] {
+        &self.roots
+    }
+
+    /// Every id, sorted, with the places that offer it.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (&str, &[Candidate])> {
+        self.candidates.iter().map(|(id, candidates)| (id.as_str(), candidates.as_slice()))
+    }
+
+    /// How many places offer an id.
+    pub(crate) fn offers(&self, id: &str) -> usize {
+        self.candidates.get(id).map_or(0, Vec::len)
+    }
+
+    /// Chooses between the candidates of an id as [`Library::choose`] does. A name that is no id as it stands is looked up.
+    pub(crate) fn choose(&self, library: &Library, id: &str) -> Result<Found> {
+        match self.candidates.get(id) {
+            Some(candidates) => {
+                let candidates = library.with_replacement(id, candidates.clone())?;
+                library.choose_among(id.to_owned(), candidates)
+            }
+            None => library.choose(id),
+        }
+    }
+
+    /// The variable providers of all packs. A manifest that cannot be read has its own finding, and provides nothing.
+    pub(crate) fn providers(&self, library: &Library) -> &[(String, VariableProvider)] {
+        self.providers.get_or_init(|| {
+            let packs = self.roots.iter().filter_map(|root| root.pack_id());
+            packs.flat_map(|pack| library.pack_providers(pack).unwrap_or_default()).collect()
+        })
+    }
+}
