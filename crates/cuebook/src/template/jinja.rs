@@ -11,6 +11,7 @@ mod differential;
 mod errors;
 mod instrument;
 pub mod names;
+mod plain;
 mod writer;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use self::names::{CallableKind, Names, ReferenceKind};
+use self::plain::Plain;
 use self::writer::{Attributing, Extent};
 use super::sink::{Piece, Sink};
 use super::unit::{Emission, Unit};
@@ -109,6 +111,8 @@ pub struct Template {
 /// What one render runs.
 pub struct Program {
     compiled: Compiled,
+    /// The short way, if the template is plain.
+    plain: Option<Plain>,
     units: Arc<Vec<Unit>>,
     names: Vec<Names>,
     extents: Vec<Extent>,
@@ -181,21 +185,20 @@ impl Template {
         loop {
             let larger = self.larger();
             let program = larger.as_ref().unwrap_or(&self.program);
-            let (bytes, pieces) = &self.expected;
-            let mut sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
+            let mut sink = self.sink(limit);
+            if program.run_plain(&scope(), &mut sink).is_some() {
+                return Ok(self.finish(program, sink));
+            }
+            if program.plain.is_some() {
+                sink = self.sink(limit);
+            }
             let outcome = program.run(scope(), &mut sink);
             let wanted = match &outcome {
                 Ok(()) => Vec::new(),
                 Err(_) => std::mem::take(&mut *program.wanted.lock().unwrap_or_else(PoisonError::into_inner)),
             };
             match outcome {
-                Ok(()) => {
-                    let (text, pieces) = sink.finish();
-                    // A little room more: the next scope is rarely exactly as long.
-                    self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
-                    self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-                    return Ok(Output { text, pieces, units: program.units.clone() });
-                }
+                Ok(()) => return Ok(self.finish(program, sink)),
                 Err(_) if !wanted.is_empty() && computed < MAX_COMPUTED => {
                     computed += wanted.len();
                     self.add(program, wanted)?;
@@ -205,6 +208,20 @@ impl Template {
                 }
             }
         }
+    }
+
+    /// A sink with room for about as much as the last render needed.
+    fn sink(&self, limit: usize) -> Sink {
+        let (bytes, pieces) = &self.expected;
+        Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed))
+    }
+
+    fn finish(&self, program: &Program, sink: Sink) -> Output {
+        let (text, pieces) = sink.finish();
+        // A little room more: the next scope is rarely exactly as long.
+        self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
+        self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
+        Output { text, pieces, units: program.units.clone() }
     }
 
     /// Compiles templates whose names a render computed, beside those that are known.
@@ -286,7 +303,9 @@ impl Program {
             .map_err(|error| errors::syntax(&roots[0], &error, None))?;
         // Taken last: from here on the environment's texts stay where they are.
         let extents = units.iter().map(|unit: &Unit| extent(compiled.borrow_owner(), unit)).collect();
-        let program = Program { compiled, units: Arc::new(units), names, extents, index, links, wanted };
+        let plain = plain_steps(&compiled, units.len(), settings, syntax);
+        let units = Arc::new(units);
+        let program = Program { compiled, plain, units, names, extents, index, links, wanted };
         program.check_parents()?;
         program.check_depth(settings.include_depth)?;
         Ok(program)
@@ -294,6 +313,12 @@ impl Program {
 
     fn environment(&self) -> &Environment<'static> {
         self.compiled.borrow_owner()
+    }
+
+    /// Goes the short way; `None` if there is none or it came to its end.
+    fn run_plain(&self, scope: &Value, sink: &mut Sink) -> Option<()> {
+        let text = self.compiled.borrow_dependent().source();
+        self.plain.as_ref()?.run(self.environment(), text, scope, sink)
     }
 
     fn run(&self, scope: Value, sink: &mut Sink) -> Result<(), minijinja::Error> {
@@ -535,6 +560,21 @@ fn link(
         }
         Ok(None::<String>)
     });
+}
+
+/// The short way through a template that stands alone. Strictness is the engine's business.
+fn plain_steps(
+    compiled: &Compiled,
+    units: usize,
+    settings: &Settings,
+    syntax: &SyntaxConfig,
+) -> Option<Plain> {
+    if units != 1 || settings.strict {
+        return None;
+    }
+    let text = compiled.borrow_dependent().source();
+    let limits = compat::ValueLimits { string_bytes: settings.string_bytes, items: settings.items };
+    Plain::of(text, syntax, compiled.borrow_owner(), settings.fuel, limits)
 }
 
 /// Where the text that the engine runs for a unit lies in memory.

@@ -25,6 +25,7 @@ mod unit;
 use minijinja::{AutoEscape, Environment};
 
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
+pub(crate) use printing::to_str;
 pub(crate) use rewrite::{Edit, operator_edits, too_long_chain};
 
 /// The names of Jinja2's filters, for suggestions.

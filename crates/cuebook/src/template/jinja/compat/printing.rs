@@ -52,7 +52,7 @@ pub(super) fn format_value(
 }
 
 /// What Python's `str()` gives.
-pub(super) fn to_str(value: &Value, limits: ValueLimits) -> Result<String, Error> {
+pub(crate) fn to_str(value: &Value, limits: ValueLimits) -> Result<String, Error> {
     let mut text = Text::new(limits);
     write_str(&mut text, value)?;
     Ok(text.into_string())
