@@ -1,6 +1,6 @@
 //! What attribution costs: a render of ours, with validation, layers and the origin of every byte, against the bare
-//! template engine on the same template and the same values. The target is at most 1.25 times as long. The last template is
-//! no plain one (see `template::jinja::plain`), so that the engine itself renders it.
+//! template engine on the same template and the same values. The target is at most 1.25 times as long. The last two
+//! are no plain templates (see `template::jinja::plain`), so that the engine itself renders them.
 
 use std::fs;
 use std::sync::Arc;
@@ -15,6 +15,8 @@ use crate::measure::compare;
 struct Case {
     name: &'static str,
     template: String,
+    /// Templates that it extends and includes, by path.
+    others: &'static [(&'static str, &'static str)],
     values: Json,
 }
 
@@ -32,6 +34,7 @@ fn cases() -> Vec<Case> {
             template: "You are {{ agent_name }}.\nThe time is {{ datetime }}.\n\nAnswer politely.\n\
                        {% if project_memory %}\n## Project\n{{ project_memory }}\n{% endif %}\n"
                 .into(),
+            others: &[],
             values: json!({"agent_name": "Rumi", "datetime": "2026-02-20T15:30:00+09:00", "project_memory": "Uses Rust."}),
         },
         Case {
@@ -39,6 +42,7 @@ fn cases() -> Vec<Case> {
             template: "# Items\n{% for item in items %}- {{ item.name }}: {{ item.description }} ({{ loop.index }})\n\
                        {% endfor %}\nDone.\n"
                 .into(),
+            others: &[],
             values: json!({"items": items}),
         },
         Case {
@@ -48,6 +52,7 @@ fn cases() -> Vec<Case> {
                  ### {{{{ tool.name }}}}\n{{{{ tool.description }}}}\n{{% endfor %}}\n## Rules\n{prose}\n{prose}\n\
                  {{% if language != 'en' %}}Answer in {{{{ language }}}}.{{% endif %}}\n{{{{ memory|trim }}}}\n"
             ),
+            others: &[],
             values: json!({
                 "agent_name": "Rumi", "role": "an engineer", "tools": tools.clone(), "language": "ja",
                 "memory": "The user prefers short answers.\n".repeat(20),
@@ -60,7 +65,22 @@ fn cases() -> Vec<Case> {
                  {{% set rules %}}{prose}{{% endset %}}You are {{{{ agent_name }}}}.\n{{{{ rules }}}}\n## Tools\n\
                  {{% for tool in tools %}}{{{{ entry(tool) }}}}{{% endfor %}}\n{prose}{prose}\n"
             ),
-            values: json!({"agent_name": "Rumi", "tools": tools}),
+            others: &[],
+            values: json!({"agent_name": "Rumi", "tools": tools.clone()}),
+        },
+        Case {
+            name: "a child of a parent, with includes",
+            template: "{% extends 'base/template.md' %}{% block role %}Answer questions about {{ product }}.{% endblock %}".into(),
+            others: &[
+                (
+                    "base/template.md",
+                    "You are {{ agent_name }}.\n{% block role %}Be helpful.{% endblock %}\n{% include 'parts/tools.md' %}\n\
+                     {% include 'parts/rules.md' %}\n",
+                ),
+                ("parts/tools.md", "## Tools\n{% for tool in tools %}- {{ tool.name }}: {{ tool.description }}\n{% endfor %}"),
+                ("parts/rules.md", "## Rules\n- Say what you found.\n- Ask when something is missing.\n"),
+            ],
+            values: json!({"agent_name": "Rumi", "product": "teapots", "tools": tools}),
         },
     ]
 }
@@ -84,6 +104,11 @@ fn row(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
     let folder = project.path().join("prompts/case");
     fs::create_dir_all(&folder)?;
     fs::write(folder.join("template.md"), &case.template)?;
+    for (path, text) in case.others {
+        let path = project.path().join("prompts").join(path);
+        fs::create_dir_all(path.parent().unwrap_or(project.path()))?;
+        fs::write(path, text)?;
+    }
     let empty = Map::new();
     let variables = Variables::from_json(case.values.as_object().unwrap_or(&empty));
     let context = Arc::new(Context::default());
@@ -92,6 +117,9 @@ fn row(case: &Case) -> Result<(), Box<dyn std::error::Error>> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::None);
     environment.add_template("case", &case.template)?;
+    for (path, text) in case.others {
+        environment.add_template(path, text)?;
+    }
     let bare = environment.get_template("case")?;
     let values = Value::from(Serde(&case.values));
 
