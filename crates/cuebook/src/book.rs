@@ -206,11 +206,8 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn list_candidates(&self, prompt_id: &str) -> Result<Vec<Candidate>> {
-        let limit = self.library.config()?.limits.file_size;
         let (_, mut candidates) = self.library.resolve_id(prompt_id)?;
-        for candidate in &mut candidates {
-            candidate.version = dialect::template::version(candidate, limit)?;
-        }
+        self.library.read_versions(&mut candidates)?;
         Ok(candidates)
     }
 

@@ -39,6 +39,7 @@ pub(crate) use survey::Survey;
 pub use vocab::Vocab;
 
 use self::cached::Cached;
+use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 
@@ -190,7 +191,7 @@ impl Library {
         };
         (has_prompt_py || has_template || hidden()).then(|| Candidate {
             source: root.file_name(entry),
-            version: String::new(),
+            version: None,
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py,
             has_template,
@@ -383,9 +384,19 @@ impl Library {
                     Some(place) => Diagnostic::new(code, message).at(place).label("the recorded choice"),
                     None => Diagnostic::new(code, message),
                 };
+                self.read_versions(&mut candidates)?;
                 Err(conflict(&id, diagnostic, candidates, recorded.as_ref()))
             }
         }
+    }
+
+    /// Finds out the versions of candidates, for somebody who has to choose between them.
+    pub(crate) fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
+        let limit = self.file_limit()?;
+        for candidate in candidates {
+            candidate.version = dialect::template::version(candidate, limit).ok();
+        }
+        Ok(())
     }
 
     /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
@@ -423,7 +434,7 @@ impl Library {
         let candidate = match &file {
             Some(file) => Candidate {
                 source: root.file_name(&format!("{entry}/{file}")),
-                version: String::new(),
+                version: None,
                 pack_id: root.pack_id().map(str::to_owned),
                 has_prompt_py: false,
                 has_template: true,

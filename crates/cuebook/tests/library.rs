@@ -66,6 +66,7 @@ fn a_conflict_is_never_decided_by_the_order_of_places() {
     let error = project.error("c", json!({}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptConflict, Code::PromptConflict));
     assert_eq!(sources(&error), ["user_data/shared/prompts/c", "user_data/packs/a/prompts/c"]);
+    assert_eq!(error.field("candidates").unwrap()[1]["version"], "2.0.0");
     let candidates: Vec<Json> =
         project.book().list_candidates("c").unwrap().iter().map(|c| c.to_json()).collect();
     assert_eq!(

@@ -32,7 +32,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             out,
             "{mark} {}  {}  {quiet}{}{quiet:#}",
             candidate.source,
-            candidate.version,
+            candidate.version.as_deref().unwrap_or("?"),
             parts.join(" + ")
         )?;
     }

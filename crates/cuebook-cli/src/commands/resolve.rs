@@ -40,8 +40,10 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
 /// Lets a person choose a candidate and records it; `false` if they do not want to.
 pub fn ask(book: &Book, prompt: &str) -> Result<bool> {
     let candidates = book.list_candidates(prompt)?;
-    let lines =
-        candidates.iter().map(|candidate| format!("{}  {}", candidate.source, candidate.version)).collect();
+    let lines = candidates
+        .iter()
+        .map(|candidate| format!("{}  {}", candidate.source, candidate.version.as_deref().unwrap_or("?")))
+        .collect();
     let Some(index) = terminal::pick(&format!("Which `{prompt}` is meant?"), lines) else { return Ok(false) };
     let resolution = book.set_resolution(prompt, &candidates[index].source)?;
     say(format_args!("recorded: {prompt} means {}", resolution.source));

@@ -16,8 +16,8 @@ pub const PROMPT_FILE: &str = "prompt.py";
 pub struct Candidate {
     /// The place, as in `user_data/packs/coding_pro/prompts/coding_system`.
     pub source: String,
-    /// Its version.
-    pub version: String,
+    /// Its version, where somebody wants to see it; `None` also if its `prompt.py` cannot be read.
+    pub version: Option<String>,
     /// The pack that it comes from.
     pub pack_id: Option<String>,
     /// Whether it has a `prompt.py`.
