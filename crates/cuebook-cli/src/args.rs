@@ -281,9 +281,8 @@ pub enum PackCommand {
   cuebook init                in this folder
   cuebook init my-prompts     in a new one")]
 pub struct InitArgs {
-    /// The folder
-    #[arg(default_value = ".")]
-    pub dir: PathBuf,
+    /// The folder; without it, --root or the current one
+    pub dir: Option<PathBuf>,
 }
 
 /// `completions`

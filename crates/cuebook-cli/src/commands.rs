@@ -31,7 +31,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Pack(command) => pack::run(&command, options),
         Command::Init(args) => init::run(&args, options),
         Command::Completions(args) => completions::run(&args),
-        Command::Help(args) => help::run(&args),
+        Command::Help(args) => help::run(&args, options),
     }
 }
 

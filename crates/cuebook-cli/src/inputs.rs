@@ -60,7 +60,7 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
 }
 
 fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
-    Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadInput, message).hint(hint))
+    Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 
 /// `NAME=TEXT` or `NAME:=JSON`.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind as ClapKind;
 use cuebook::error::report;
-use cuebook::{Diagnostic, Error};
+use cuebook::{Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::args::Options;
@@ -76,7 +76,10 @@ pub fn failure(failure: &Failure, options: &Options) -> ExitCode {
         }
         Failure::Output(error) => say(format_args!("error: the output could not be written: {error}")),
     }
-    ExitCode::FAILURE
+    match failure {
+        Failure::Engine(error) if error.kind() == ErrorKind::Usage => ExitCode::from(2),
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Reports wrong usage, also as JSON where that was asked for. Help and version are no errors.

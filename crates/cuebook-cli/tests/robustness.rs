@@ -500,7 +500,7 @@ error[CB505]: templates or macros are nested more than 500 deep
 1 | {% include 'p/template.md' %}
   |    ^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: look for a macro or include that calls itself, or raise `limits.recursion` in cuebook.toml",
+  = help: templates include each other in a circle: prompts/p/template.md → prompts/p/template.md; if it is meant to end, raise `limits.recursion` in cuebook.toml",
     );
     assert_eq!(hostile("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), "CB505");
     assert_eq!(hostile("{% extends 'p/template.md' %}"), "CB307");

@@ -10,7 +10,7 @@ use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
 
 use crate::dialect;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explanation;
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared};
@@ -86,7 +86,7 @@ impl Listing {
             "description": self.description,
             "source": self.source,
             "pack_id": self.candidates.iter().find(|c| Some(&c.source) == self.source.as_ref()).and_then(|c| c.pack_id.clone()),
-            "conflict": self.source.is_none(),
+            "conflict": self.problem.as_ref().is_some_and(|problem| problem.kind() == ErrorKind::PromptConflict),
         });
         if self.source.is_none() {
             object["candidates"] = self.candidates.iter().map(|candidate| json!(candidate.source)).collect();
@@ -161,6 +161,8 @@ impl Book {
         let limit = self.library.config()?.limits.file_size;
         let defaults = self.library.defaults()?;
         let mut list = Vec::new();
+        // A file that is wrong is an error here, and not a problem of every prompt.
+        self.library.resolutions()?;
         let survey = self.library.survey()?;
         for (id, candidates) in survey.ids() {
             let mut listing = Listing {
@@ -206,9 +208,7 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn list_candidates(&self, prompt_id: &str) -> Result<Vec<Candidate>> {
-        let (_, mut candidates) = self.library.resolve_id(prompt_id)?;
-        self.library.read_versions(&mut candidates)?;
-        Ok(candidates)
+        self.library.candidates(prompt_id)
     }
 
     /// Records which of the places that offer an id is meant.

@@ -79,7 +79,9 @@ impl Book {
             }
         }
         for target in targets {
-            checker.target(target, &mut progress)?;
+            if let Err(error) = checker.target(target, &mut progress) {
+                checker.fail(error);
+            }
         }
         Ok(checker.finish())
     }
@@ -147,23 +149,40 @@ impl Checker<'_> {
         }
     }
 
+    /// Everything below a folder: a pack, places of the library, prompts that lie there.
     fn folder(&mut self, folder: &Path, error: Error, progress: &mut dyn FnMut(&str)) -> Result<()> {
-        let before = self.report.prompts;
+        let before = (self.report.prompts, self.report.findings.len());
         if folder.join("pack.json").is_file() {
-            let id = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            match self.library().inspect_pack(&id) {
+            let installed =
+                folder.file_name().filter(|_| folder.parent() == Some(&self.library().packs_folder()));
+            let inspected = match installed {
+                Some(id) => self.library().inspect_pack(&id.to_string_lossy()),
+                None => self.library().inspect_pack_at(folder),
+            };
+            match inspected {
                 Ok((_, findings)) => self.report.findings.extend(findings),
                 Err(error) => self.fail(error),
             }
         }
-        for below in [folder.to_owned(), folder.join("prompts")] {
-            let known =
-                self.library().roots()?.into_iter().find(|root| root.folder() == Some(below.as_path()));
-            let name = self.library().name(&below);
-            let root = known.unwrap_or_else(|| Arc::new(Root::on_disk(RootKind::Given, name, below)));
+        let mut below: Vec<Arc<Root>> = self
+            .library()
+            .roots()?
+            .into_iter()
+            .filter(|root| root.folder().is_some_and(|place| place.starts_with(folder)))
+            .collect();
+        for place in [folder.to_owned(), folder.join("prompts")] {
+            if below.iter().all(|root| root.folder() != Some(place.as_path())) {
+                let name = self.library().name(&place);
+                below.push(Arc::new(Root::on_disk(RootKind::Given, name, place)));
+            }
+        }
+        for root in below {
             self.root(&root, progress);
         }
-        if self.report.prompts == before && self.report.findings.is_empty() { Err(error) } else { Ok(()) }
+        match (self.report.prompts, self.report.findings.len()) == before {
+            true => Err(error),
+            false => Ok(()),
+        }
     }
 
     /// Checks one prompt in every language that it has a template for.

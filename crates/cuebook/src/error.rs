@@ -11,7 +11,8 @@
 //! ├── PackError                 a pack's manifest, archive or folder is not acceptable
 //! ├── ConfigError               one of Cuebook's own files (cuebook.toml, resolution.json, …) is wrong
 //! ├── LimitError                a limit was reached
-//! └── IoError                   the file system said no
+//! ├── IoError                   the file system said no
+//! └── UsageError                the request itself is not well formed
 //! ```
 //!
 //! Every error has one [`Diagnostic`] (more where several things are wrong at once) with a [`Code`], a place and a
@@ -56,6 +57,8 @@ pub enum ErrorKind {
     Limit,
     /// The file system said no.
     Io,
+    /// The request itself is not well formed.
+    Usage,
 }
 
 impl ErrorKind {
@@ -72,6 +75,7 @@ impl ErrorKind {
             ErrorKind::Config => "ConfigError",
             ErrorKind::Limit => "LimitError",
             ErrorKind::Io => "IoError",
+            ErrorKind::Usage => "UsageError",
         }
     }
 }

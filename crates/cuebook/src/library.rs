@@ -146,6 +146,9 @@ impl Library {
         for path in &self.config()?.library.paths {
             let folder = self.root.join(path);
             let name = self.name(&folder);
+            if !folder.is_dir() {
+                return Err(self.missing_folder(&name, path)?);
+            }
             if roots.iter().all(|root| root.name != name) {
                 roots.push(Arc::new(Root::on_disk(RootKind::Configured, name, folder)));
             }
@@ -156,6 +159,24 @@ impl Library {
         roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
         roots.push(Arc::new(Root::builtin()));
         Ok(roots)
+    }
+
+    /// A team's prompts that are not there must not simply be missing.
+    fn missing_folder(&self, name: &str, path: &Path) -> Result<Error> {
+        let source = files::read_text(&self.root.join(CONFIG_FILE), CONFIG_FILE, 1 << 20)?;
+        let written = path.to_string_lossy();
+        let diagnostic = Diagnostic::new(
+            Code::BadConfig,
+            format!("`library.paths` names the folder {name}, which does not exist"),
+        )
+        .hint("make the folder, or remove the entry");
+        Ok(Error::new(
+            ErrorKind::Config,
+            match source.text().find(&*written) {
+                Some(at) => diagnostic.at(source.place(at..at + written.len())),
+                None => diagnostic.file(CONFIG_FILE),
+            },
+        ))
     }
 
     /// The names of the folders under `user_data/packs`, sorted.
@@ -390,8 +411,18 @@ impl Library {
         }
     }
 
+    /// Every place that offers a prompt; a path offers itself.
+    pub(crate) fn candidates(&self, wanted: &str) -> Result<Vec<Candidate>> {
+        let mut candidates = match as_path(wanted) {
+            Some(path) => vec![self.at_path(&path)?.candidate],
+            None => self.resolve_id(wanted)?.1,
+        };
+        self.read_versions(&mut candidates)?;
+        Ok(candidates)
+    }
+
     /// Finds out the versions of candidates, for somebody who has to choose between them.
-    pub(crate) fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
+    fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
         let limit = self.file_limit()?;
         for candidate in candidates {
             candidate.version = dialect::template::version(candidate, limit).ok();
@@ -498,6 +529,15 @@ impl Library {
         };
         self.record(&[(id, resolution.clone())])?;
         Ok(resolution)
+    }
+
+    /// Removes recorded choices, all in one step.
+    pub(crate) fn forget(&self, ids: &[&str]) -> Result<()> {
+        let path = self.resolutions.path();
+        resolution::update(path, &self.name(path), self.file_limit()?, |entries| {
+            entries.retain(|id, _| !ids.contains(&id.as_str()));
+            Ok(())
+        })
     }
 
     /// Writes recorded choices, all in one step.

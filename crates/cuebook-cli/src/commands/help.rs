@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Value as Json, json};
 
-use crate::args::{Cli, HelpArgs};
-use crate::output::{Outcome, print_text};
+use crate::args::{Cli, HelpArgs, Options};
+use crate::output::{Outcome, print_json, print_text};
 
-pub fn run(args: &HelpArgs) -> Outcome {
+pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
     let mut command = Cli::command();
     // Without it the usage line of a subcommand would not name the program.
     command.build();
@@ -18,6 +19,10 @@ pub fn run(args: &HelpArgs) -> Outcome {
         write!(anstream::stdout(), "{}", command.render_long_help().ansi())?;
         return Ok(ExitCode::SUCCESS);
     };
+    if topic == "codes" && options.json {
+        print_json(&Code::ALL.iter().map(|code| document(*code)).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
     if topic == "codes" {
         let mut out = anstream::stdout().lock();
         for code in Code::ALL {
@@ -26,7 +31,11 @@ pub fn run(args: &HelpArgs) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if let Some(code) = Code::find(topic) {
-        print_text(code.page())?;
+        if options.json {
+            print_json(&document(code))?;
+        } else {
+            print_text(code.page())?;
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let mut found = command;
@@ -48,4 +57,15 @@ pub fn run(args: &HelpArgs) -> Outcome {
     }
     write!(anstream::stdout(), "{}", found.render_long_help().ansi())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What scripts get to know of a code.
+fn document(code: Code) -> Json {
+    json!({
+        "code": code.as_str(),
+        "rule": code.name(),
+        "severity": code.severity().as_str(),
+        "summary": code.summary(),
+        "page": code.page(),
+    })
 }

@@ -20,8 +20,9 @@ const FILES: [(&str, &str); 5] = [
 ];
 
 pub fn run(args: &InitArgs, options: &Options) -> Outcome {
+    let dir = args.dir.clone().or_else(|| options.root.clone()).unwrap_or_else(|| ".".into());
     let existing: Vec<&str> =
-        FILES.iter().map(|(path, _)| *path).filter(|path| args.dir.join(path).exists()).collect();
+        FILES.iter().map(|(path, _)| *path).filter(|path| dir.join(path).exists()).collect();
     if !existing.is_empty() {
         let message = match existing.as_slice() {
             [one] => format!("there is a project already: {one} would be overwritten"),
@@ -36,20 +37,19 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
             .hint("choose another folder, as in: cuebook init my-prompts");
         return Err(Error::new(ErrorKind::Io, diagnostic).into());
     }
-    fs::create_dir_all(&args.dir).map_err(|error| files::write_error(&args.dir.to_string_lossy(), &error))?;
+    fs::create_dir_all(&dir).map_err(|error| files::write_error(&dir.to_string_lossy(), &error))?;
     for (path, text) in FILES {
-        files::write_atomic(&args.dir.join(path), path, text.as_bytes())?;
+        files::write_atomic(&dir.join(path), path, text.as_bytes())?;
     }
     if options.json {
         let created: Vec<&str> = FILES.iter().map(|(path, _)| *path).collect();
-        print_json(&json!({"root": args.dir.to_string_lossy(), "created": created}))?;
+        print_json(&json!({"root": dir.to_string_lossy(), "created": created}))?;
         return Ok(ExitCode::SUCCESS);
     }
     for (path, _) in FILES {
         say(format_args!("created {path}"));
     }
-    let here =
-        if args.dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", args.dir.display()) };
+    let here = if dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", dir.display()) };
     say(format_args!("\nnow try:\n{here}  cuebook render greeting --var user_name=Ada\n  cuebook check"));
     Ok(ExitCode::SUCCESS)
 }

@@ -17,9 +17,9 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     })?;
     let rendered = explanation.rendered();
     match args.form {
-        _ if options.json && args.explain => print_json(&explanation.to_json())?,
-        _ if options.json => print_json(&rendered.to_json())?,
         Form::Segments => print_json(&json!(rendered.segments()))?,
+        Form::Text if options.json && args.explain => print_json(&explanation.to_json())?,
+        Form::Text if options.json => print_json(&rendered.to_json())?,
         Form::Text => print_text(rendered.text())?,
     }
     if args.explain && !options.json {

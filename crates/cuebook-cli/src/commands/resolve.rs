@@ -32,7 +32,8 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
             "candidates": resolution.candidates,
         }))?;
     } else {
-        say(format_args!("{} now means {}", args.prompt, resolution.source));
+        let (id, _) = book.library().resolve_id(&args.prompt)?;
+        say(format_args!("{id} now means {}", resolution.source));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -149,7 +149,7 @@ impl Drop for Staging {
 }
 
 impl Library {
-    fn packs_folder(&self) -> PathBuf {
+    pub(crate) fn packs_folder(&self) -> PathBuf {
         self.root.join(PACKS)
     }
 
@@ -178,8 +178,7 @@ impl Library {
     pub(crate) fn inspect_pack(&self, id: &str) -> Result<(Manifest, Vec<Diagnostic>)> {
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
-        let (manifest, mut findings) = self.read_manifest(&folder)?;
-        findings.extend(manifest.verify_contents(&folder, &name));
+        let (manifest, mut findings) = self.inspect_pack_at(&folder)?;
         if manifest.pack_id != id {
             let message = format!("pack.json says `{}`, but the folder is `{id}`", manifest.pack_id);
             let hint = format!("rename the folder to {PACKS}/{}, or mend `pack_id`", manifest.pack_id);
@@ -187,6 +186,13 @@ impl Library {
                 Diagnostic::new(Code::BadManifest, message).file(format!("{name}/{MANIFEST}")).hint(hint),
             );
         }
+        Ok((manifest, findings))
+    }
+
+    /// The same of a pack that lies anywhere, such as one that is still being written.
+    pub(crate) fn inspect_pack_at(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
+        let (manifest, mut findings) = self.read_manifest(folder)?;
+        findings.extend(manifest.verify_contents(folder, &self.name(folder)));
         Ok((manifest, findings))
     }
 
@@ -304,7 +310,8 @@ impl Library {
         })
     }
 
-    /// Removes an installed pack. Recorded choices that lead into it stay, and become conflicts that say why.
+    /// Removes an installed pack, and the replacements that were accepted from it: another pack of the same id must ask
+    /// anew. Choices between candidates stay, and become conflicts that say why.
     pub fn remove_pack(&self, id: &str) -> Result<()> {
         let packs = self.packs_folder();
         let lock = Lock::acquire(&packs, &self.name(&packs))?;
@@ -313,7 +320,12 @@ impl Library {
         let staging = Staging::new(&lock, &packs, &name)?;
         fs::rename(&folder, staging.folder.join("pack"))
             .map_err(|error| files::write_error(&name, &error))?;
-        files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))
+        files::sync_folder(&packs).map_err(|error| files::write_error(&name, &error))?;
+        let resolutions = self.resolutions()?;
+        let replaced =
+            |key: &str| resolutions.get(key).is_some_and(|choice| choice.replaced_by.as_deref() == Some(id));
+        let gone: Vec<&str> = resolutions.ids().filter(|key| replaced(key)).collect();
+        if gone.is_empty() { Ok(()) } else { self.forget(&gone) }
     }
 
     fn content(&self, id: &str) -> Result<ContentDigest> {

@@ -408,8 +408,8 @@ impl Program {
         diagnostic.hint("break the circle: move what both need into a third template")
     }
 
-    /// Every circle of includes, for `check`. One may be meant (a tree that is printed by a template that includes
-    /// itself), so it is no error before the recursion limit is reached.
+    /// Every circle of includes, for `check`. One with a condition in it may be meant (a tree that is printed by a template
+    /// which includes itself), so it is a warning; one without can never end.
     pub fn include_circles(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         let mut done = HashSet::new();
@@ -428,7 +428,16 @@ impl Program {
         found: &mut Vec<Diagnostic>,
     ) {
         if let Some(at) = path.iter().position(|seen| *seen == unit) {
-            found.push(self.circle(&path[at..], ReferenceKind::Include).severity(Severity::Warning));
+            let chain = &path[at..];
+            let ends = |(index, unit): (usize, &usize)| {
+                let next = chain.get(index + 1).unwrap_or(&chain[0]);
+                let mut leading =
+                    self.names[*unit].references.iter().filter(|r| self.resolve(*unit, r) == Some(*next));
+                leading.all(|reference| reference.conditional)
+            };
+            let may_end = chain.iter().enumerate().any(ends);
+            let severity = if may_end { Severity::Warning } else { Severity::Error };
+            found.push(self.circle(chain, ReferenceKind::Include).severity(severity));
             return;
         }
         if !done.insert(unit) {

@@ -37,8 +37,8 @@ impl Layer {
     pub fn describe(self) -> &'static str {
         match self {
             Layer::Defaults => "defaults.json",
-            Layer::Custom => "default of a custom variable",
-            Layer::Optional => "default of an optional variable",
+            Layer::Custom => "the default of a custom variable",
+            Layer::Optional => "the default of an optional variable",
             Layer::System => "the system",
             Layer::Provider => "a variable provider",
             Layer::Agent => "agent.json",

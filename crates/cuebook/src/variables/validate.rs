@@ -4,7 +4,7 @@ use minijinja::Value;
 use minijinja::value::ValueKind;
 use serde::Serialize;
 
-use super::Scope;
+use super::{Layer, Scope};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::prompt::{Need, Prompt, Type, Variable};
 
@@ -37,7 +37,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             }
             Some((layer, value)) if !admits(variable.kind, &value) => {
                 let found = type_name(&value);
-                let diagnostic = mistyped(variable, found, &value, layer.describe());
+                let diagnostic = mistyped(variable, found, &value, layer);
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
             }
             None | Some(_) => {}
@@ -79,14 +79,18 @@ fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
     declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
 }
 
-fn mistyped(variable: &Variable, found: &str, value: &Value, layer: &str) -> Diagnostic {
+fn mistyped(variable: &Variable, found: &str, value: &Value, layer: Layer) -> Diagnostic {
     let name = &variable.name;
     let wanted = variable.kind;
-    let message =
-        format!("`{name}` must be {} {}, and {layer} gave {found}", article(wanted), wanted.as_str());
+    let what = format!("{} {}", article(wanted), wanted.as_str());
+    let message = format!("`{name}` must be {what}, and {} gave {found}", layer.describe());
     let hint = match (wanted, value.as_str()) {
+        _ if layer < Layer::System => Some("change the default or the type".to_owned()),
+        _ if layer != Layer::Caller => None,
         (Type::Integer | Type::Number | Type::Boolean | Type::List | Type::Object, Some(text)) => {
-            Some(format!("JSON values are passed with `:=`, as in --var {name}:={text}"))
+            let meant = serde_json::from_str(text).is_ok_and(|json| wanted.admits(&json));
+            let shown = if meant { text.to_owned() } else { format!("JSON with {what}") };
+            Some(format!("what is no text is passed with `:=`, as in --var {name}:={shown}"))
         }
         _ if value.is_none() => Some(format!("leave `{name}` out if there is no value")),
         (Type::String, None) => Some(format!("text is passed with `=`, as in --var {name}=TEXT")),

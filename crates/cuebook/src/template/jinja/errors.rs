@@ -219,6 +219,12 @@ pub(super) fn explain(
     } else {
         diagnostic = diagnostic.file(main.name());
     }
+    if diagnostic.code == Code::TooDeep
+        && let Some(circle) = program.include_circles().into_iter().next()
+    {
+        let end = "if it is meant to end, raise `limits.recursion` in cuebook.toml";
+        diagnostic = diagnostic.hint(format!("{}; {end}", circle.message));
+    }
     // A recursion passes the same places again and again.
     let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
     for frame in frames[..frames.len() - 1].iter().rev() {

@@ -67,6 +67,8 @@ pub struct Reference {
     pub range: Range<usize>,
     /// Whether a missing template is no error.
     pub optional: bool,
+    /// Whether it stands inside a condition or a loop, so that a render may pass it by.
+    pub conditional: bool,
 }
 
 /// A block.
@@ -137,6 +139,8 @@ struct Walk<'s> {
     emissions: Vec<(usize, Paths)>,
     /// Blocks around the current statement.
     blocks: usize,
+    /// Conditions, loops and macros around it.
+    conditions: usize,
     source: &'s str,
 }
 
@@ -194,6 +198,14 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
+        let conditional = matches!(statement, Stmt::ForLoop(_) | Stmt::IfCond(_) | Stmt::Macro(_));
+        self.conditions += usize::from(conditional);
+        let shown = self.statement_itself(statement);
+        self.conditions -= usize::from(conditional);
+        shown
+    }
+
+    fn statement_itself(&mut self, statement: &Stmt<'_>) -> Paths {
         match statement {
             Stmt::Template(template) => self.body(&template.children),
             Stmt::EmitRaw(_) => Paths::new(),
@@ -338,7 +350,14 @@ impl Walk<'_> {
         if names.is_none() {
             self.expression(name);
         }
-        self.names.references.push(Reference { kind, names, range: range(name.span()), optional });
+        let conditional = self.conditions > 0;
+        self.names.references.push(Reference {
+            kind,
+            names,
+            range: range(name.span()),
+            optional,
+            conditional,
+        });
     }
 
     /// Walks an expression and returns the variables that can show in its value.
