@@ -174,6 +174,49 @@ fn a_value_names_its_variables_their_layers_and_the_place_that_emitted_it() {
     );
 }
 
+/// The paths and layers of the value that shows as `text`.
+fn origin_of(rendered: &Rendered, text: &str) -> Vec<(String, Option<&'static str>)> {
+    let at = rendered.text().find(text).unwrap();
+    match rendered.span_at(at).unwrap().origin {
+        Origin::Value { shown, .. } => {
+            shown.into_iter().map(|shown| (shown.path, shown.layer.map(|layer| layer.as_str()))).collect()
+        }
+        other => panic!("{text} is {}", other.kind()),
+    }
+}
+
+#[test]
+fn variables_are_followed_across_the_borders_of_templates() {
+    let project = Project::new()
+        .file("prompts/part.md", "[{{ x }}]")
+        .file(
+            "prompts/base/template.md",
+            "{{ t }}{% for x in items %}{% block b %}{% endblock %}{% endfor %}",
+        )
+        .file("prompts/macros.md", "{% macro m() %}<{{ secret }}>{% endmacro %}")
+        .file("prompts/loops/template.md", "{% for x in items %}{% include 'part.md' %}{% endfor %}")
+        .file("prompts/sets/template.md", "{% set x = secret %}{% include 'part.md' %}")
+        .file("prompts/filtered/template.md", "{% filter upper %}{% include 'part.md' %}{% endfilter %}")
+        .file("prompts/imports/template.md", "{% from 'macros.md' import m %}{{ m() }}")
+        .file(
+            "prompts/child/template.md",
+            "{% extends 'base/template.md' %}{% set t = secret %}{% block b %}{{ x }}{% endblock %}",
+        );
+    let render = |prompt: &str| {
+        project.render(prompt, json!({"items": ["i1"], "secret": "s", "x": "callerx"})).unwrap()
+    };
+    let has = |prompt: &str, text: &str, path: &str| {
+        let found = origin_of(&render(prompt), text);
+        assert!(found.contains(&(path.to_owned(), Some("caller"))), "{prompt}: {found:?}");
+    };
+    has("loops", "i1", "items[]");
+    has("sets", "s", "secret");
+    has("filtered", "[CALLERX]", "x");
+    has("imports", "<s>", "secret");
+    has("child", "s", "secret");
+    has("child", "i1", "items[]");
+}
+
 #[test]
 fn segments_join_literals_and_keep_values_apart() {
     let rendered = render(

@@ -17,6 +17,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
     for (read, place) in prepared.reads() {
         let root = read.root.as_str();
         let known = declared.contains(&root)
+            || read.maybe_local
             || root == "system"
             || namespaces.iter().any(|namespace| namespace == root)
             || computed_by_hook(prepared, root);

@@ -11,6 +11,7 @@ mod differential;
 mod errors;
 mod instrument;
 pub mod names;
+mod paths;
 mod plain;
 mod writer;
 
@@ -285,6 +286,7 @@ impl Program {
         if let Some(error) = missing {
             return Err(error);
         }
+        paths::join(&mut names);
         // A template that captures text captures that of the templates which it includes as well.
         let captured = names.iter().any(|names| names.captures);
         let mut units = Vec::with_capacity(sources.len());

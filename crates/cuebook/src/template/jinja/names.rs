@@ -5,12 +5,14 @@
 //! never narrower. The engine's syntax tree is used here and in [`super::instrument`] only, because it has no promise of
 //! stability.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::ops::Range;
 
 use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
+
+use super::paths::{OTHER, Paths, bounded, step};
 
 /// Everything that a template mentions.
 #[derive(Debug, Default)]
@@ -25,6 +27,8 @@ pub struct Names {
     pub callables: Vec<Callable>,
     /// For each place that emits a value, in order: the paths of the variables that can show there.
     pub emissions: Vec<Vec<String>>,
+    /// The names that the template defines, and the paths of the variables that can show in them.
+    pub(super) bound: HashMap<String, Paths>,
     /// How many `set` statements it has.
     pub assignments: usize,
     /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
@@ -43,6 +47,8 @@ pub struct Read {
     pub path: String,
     /// Where the template names it.
     pub range: Range<usize>,
+    /// Whether another template of the same render defines the name, so that it may mean that.
+    pub maybe_local: bool,
 }
 
 /// How a template uses another one.
@@ -115,9 +121,10 @@ impl Names {
         let tree = machinery::parse(source, name, syntax.clone())?;
         let mut walk = Walk { source, ..Walk::default() };
         walk.statement(&tree);
-        if !walk.fed.is_empty() {
-            // What one turn of a loop puts into a namespace, the next can read: walk again, knowing all of it.
-            walk = Walk { source, fed: walk.fed, ..Walk::default() };
+        if !walk.fed.is_empty() || walk.names.captures {
+            // What one turn of a loop puts into a namespace, the next can read, and a macro sees what is set before it is
+            // called: walk again, knowing all of it.
+            walk = Walk { source, fed: walk.fed, known: walk.names.bound, ..Walk::default() };
             walk.statement(&tree);
         }
         walk.emissions.sort_by_key(|(start, _)| *start);
@@ -127,13 +134,22 @@ impl Names {
     }
 }
 
-type Paths = BTreeSet<String>;
+/// A local name: the paths that can show in it, and whether it is certainly defined where it is seen.
+#[derive(Default)]
+struct Binding {
+    paths: Paths,
+    certain: bool,
+}
 
 #[derive(Default)]
 struct Walk<'s> {
     names: Names,
     /// Local names and the variables that feed them, innermost scope last.
-    scopes: Vec<HashMap<String, Paths>>,
+    scopes: Vec<HashMap<String, Binding>>,
+    /// What an earlier walk found to be bound anywhere in the template.
+    known: HashMap<String, Paths>,
+    /// Macros around the current statement.
+    macros: usize,
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
     fed: HashMap<String, Paths>,
     emissions: Vec<(usize, Paths)>,
@@ -173,12 +189,58 @@ impl Walk<'_> {
             self.scopes.push(HashMap::new());
         }
         if let Some(scope) = self.scopes.last_mut() {
-            scope.entry(name.to_owned()).or_default().extend(paths);
+            let binding = scope.entry(name.to_owned()).or_default();
+            binding.paths =
+                bounded(std::mem::take(&mut binding.paths).into_iter().chain(paths.clone()).collect());
+            binding.certain = true;
         }
+        let bound = self.names.bound.entry(name.to_owned()).or_default();
+        *bound = bounded(std::mem::take(bound).into_iter().chain(paths).collect());
     }
 
-    fn local(&self, name: &str) -> Option<&Paths> {
-        self.scopes.iter().rev().find_map(|scope| scope.get(name))
+    /// What a name means locally, and whether it can mean nothing else.
+    fn local(&self, name: &str) -> (Paths, bool) {
+        let mut paths = Paths::new();
+        let mut certain = false;
+        for binding in self.scopes.iter().rev().filter_map(|scope| scope.get(name)) {
+            paths.extend(binding.paths.iter().cloned());
+            if binding.certain {
+                certain = true;
+                break;
+            }
+        }
+        paths.extend(self.fed.get(name).into_iter().flatten().cloned());
+        if self.macros > 0
+            && let Some(known) = self.known.get(name)
+        {
+            paths.extend(known.iter().cloned());
+            certain = true;
+        }
+        (bounded(paths), certain)
+    }
+
+    /// Walks a body whose definitions may not happen, and returns them.
+    fn branch(&mut self, statements: &[Stmt<'_>]) -> (Paths, HashMap<String, Binding>) {
+        self.scopes.push(HashMap::new());
+        let shown = self.body(statements);
+        (shown, self.scopes.pop().unwrap_or_default())
+    }
+
+    /// What is defined in one branch only may still be what it was before.
+    fn merge(&mut self, then: HashMap<String, Binding>, mut otherwise: HashMap<String, Binding>) {
+        if self.scopes.is_empty() {
+            self.scopes.push(HashMap::new());
+        }
+        let Some(scope) = self.scopes.last_mut() else { return };
+        for (name, binding) in then {
+            let other = otherwise.remove(&name).unwrap_or_default();
+            let known = scope.entry(name).or_default();
+            known.certain |= binding.certain && other.certain;
+            known.paths.extend(binding.paths.into_iter().chain(other.paths));
+        }
+        for (name, binding) in otherwise {
+            scope.entry(name).or_default().paths.extend(binding.paths);
+        }
     }
 
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
@@ -221,24 +283,26 @@ impl Walk<'_> {
             }
             Stmt::ForLoop(each) => {
                 self.names.loops = true;
-                let items: Paths =
-                    self.expression(&each.iter).into_iter().map(|path| format!("{path}[]")).collect();
-                self.scoped(|walk| {
+                let items = step(self.expression(&each.iter), "[]");
+                let mut shown = self.scoped(|walk| {
                     walk.bind(&each.target, &items);
                     walk.bind_name("loop", Paths::new());
                     if let Some(filter) = &each.filter_expr {
                         walk.expression(filter);
                     }
-                    let mut shown = walk.body(&each.body);
-                    shown.extend(walk.scoped(|walk| walk.body(&each.else_body)));
-                    shown
-                })
+                    walk.body(&each.body)
+                });
+                // Without items there is no item either.
+                shown.extend(self.scoped(|walk| walk.body(&each.else_body)));
+                shown
             }
             Stmt::IfCond(cond) => {
                 self.expression(&cond.expr);
-                let mut shown = self.body(&cond.true_body);
-                shown.extend(self.body(&cond.false_body));
-                shown
+                let (mut shown, then) = self.branch(&cond.true_body);
+                let (other, otherwise) = self.branch(&cond.false_body);
+                self.merge(then, otherwise);
+                shown.extend(other);
+                bounded(shown)
             }
             Stmt::WithBlock(with) => self.scoped(|walk| {
                 for (target, value) in &with.assignments {
@@ -278,22 +342,19 @@ impl Walk<'_> {
                 let nested = self.blocks > 0;
                 self.names.blocks.push(Block { name: block.name.to_owned(), range, nested });
                 self.blocks += 1;
-                let shown = self.scoped(|walk| {
-                    walk.bind_name("super", Paths::new());
-                    walk.body(&block.body)
-                });
+                let shown = self.scoped(|walk| walk.body(&block.body));
                 self.blocks -= 1;
                 shown
             }
             Stmt::Import(import) => {
                 self.reference(ReferenceKind::Import, &import.expr, false);
-                self.bind(&import.name, &Paths::new());
+                self.bind(&import.name, &Paths::from([OTHER.to_owned()]));
                 Paths::new()
             }
             Stmt::FromImport(import) => {
                 self.reference(ReferenceKind::Import, &import.expr, false);
                 for (name, alias) in &import.names {
-                    self.bind(alias.as_ref().unwrap_or(name), &Paths::new());
+                    self.bind(alias.as_ref().unwrap_or(name), &Paths::from([OTHER.to_owned()]));
                 }
                 Paths::new()
             }
@@ -303,7 +364,7 @@ impl Walk<'_> {
             }
             Stmt::Include(include) => {
                 self.reference(ReferenceKind::Include, &include.name, include.ignore_missing);
-                Paths::new()
+                Paths::from([OTHER.to_owned()])
             }
             Stmt::Macro(declared) => {
                 self.names.captures = true;
@@ -329,7 +390,8 @@ impl Walk<'_> {
     /// Walks a macro and returns the outside variables that can show in what it returns.
     fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
         let defaults: Paths = declared.defaults.iter().flat_map(|value| self.expression(value)).collect();
-        self.scoped(|walk| {
+        self.macros += 1;
+        let shown = self.scoped(|walk| {
             for argument in &declared.args {
                 walk.bind(argument, &defaults);
             }
@@ -337,7 +399,9 @@ impl Walk<'_> {
                 walk.bind_name(name, Paths::new());
             }
             walk.body(&declared.body)
-        })
+        });
+        self.macros -= 1;
+        shown
     }
 
     fn reference(&mut self, kind: ReferenceKind, name: &Expr<'_>, optional: bool) {
@@ -429,14 +493,15 @@ impl Walk<'_> {
         self.names.captures |= recurses || names_block(&call.expr);
         let mut paths = match &call.expr {
             // A function of the environment, unless the template or the caller defines the name.
-            Expr::Var(var) if self.local(var.id).is_none() => {
-                if var.id != "super" {
-                    self.callable(CallableKind::Function, var.id, var.span());
-                }
-                Paths::new()
+            Expr::Var(var) if var.id == "super" => Paths::from([OTHER.to_owned()]),
+            Expr::Var(var) if !self.local(var.id).1 => {
+                self.callable(CallableKind::Function, var.id, var.span());
+                self.local(var.id).0
             }
             // `self.block()` is a block of the template and not a variable.
-            Expr::GetAttr(attr) if matches!(&attr.expr, Expr::Var(var) if var.id == "self") => Paths::new(),
+            Expr::GetAttr(attr) if matches!(&attr.expr, Expr::Var(var) if var.id == "self") => {
+                Paths::from([OTHER.to_owned()])
+            }
             // A method belongs to its receiver: `name.upper()` shows `name`.
             Expr::GetAttr(attr) => self.expression(&attr.expr),
             callee => self.expression(callee),
@@ -466,22 +531,18 @@ impl Walk<'_> {
     fn path(&mut self, expression: &Expr<'_>) -> Paths {
         match expression {
             Expr::Var(var) => {
-                if let Some(paths) = self.local(var.id) {
-                    let mut paths = paths.clone();
-                    paths.extend(self.fed.get(var.id).into_iter().flatten().cloned());
-                    return paths;
+                let (mut paths, certain) = self.local(var.id);
+                if !certain && var.id != "self" && var.id != "loop" {
+                    self.read(var.id, var.id.to_owned(), var.span());
+                    paths.insert(var.id.to_owned());
                 }
-                if var.id == "self" || var.id == "loop" {
-                    return Paths::new();
-                }
-                self.read(var.id, var.id.to_owned(), var.span());
-                Paths::from([var.id.to_owned()])
+                paths
             }
             Expr::GetAttr(attr) => {
                 let reads = self.names.reads.len();
                 let paths = self.path(&attr.expr);
                 self.lengthen(reads, attr.span(), &format!(".{}", attr.name));
-                paths.into_iter().map(|path| format!("{path}.{}", attr.name)).collect()
+                step(paths, &format!(".{}", attr.name))
             }
             Expr::GetItem(item) => {
                 let key = match &item.subscript_expr {
@@ -497,20 +558,21 @@ impl Walk<'_> {
                 let reads = self.names.reads.len();
                 let paths = self.path(&item.expr);
                 self.lengthen(reads, item.span(), &key);
-                paths.into_iter().map(|path| format!("{path}{key}")).collect()
+                step(paths, &key)
             }
             other => self.expression(other),
         }
     }
 
     fn read(&mut self, root: &str, path: String, span: Span) {
-        self.names.reads.push(Read { root: root.to_owned(), path, range: range(span) });
+        self.names.reads.push(Read { root: root.to_owned(), path, range: range(span), maybe_local: false });
     }
 
     /// `a.b` was first seen as a read of `a`.
     fn lengthen(&mut self, since: usize, span: Span, step: &str) {
         if self.names.reads.len() == since + 1
             && let Some(read) = self.names.reads.last_mut()
+            && read.path.len() < 200
         {
             read.path.push_str(step);
             read.range.end = read.range.end.max(span.end_offset as usize);
@@ -605,6 +667,32 @@ mod tests {
         ] {
             assert_eq!(names(source).emissions, wanted, "{source}");
         }
+    }
+
+    #[test]
+    fn a_name_that_is_set_in_one_branch_may_still_be_the_callers() {
+        let source = "{% if not who %}{% set who = friend %}{% endif %}{{ who }}";
+        assert_eq!(names(source).emissions, [["friend", "who"]]);
+        let source = "{% if c %}{% set x = a %}{% else %}{% set x = b %}{% endif %}{{ x }}";
+        assert_eq!(names(source).emissions, [["a", "b"]]);
+        assert_eq!(paths(source), ["c", "a", "b"]);
+        let source = "{% for x in xs %}{% else %}{{ x }}{% endfor %}";
+        assert_eq!(names(source).emissions, [["x"]]);
+        let source = "{% set x = a %}{% macro m() %}{{ x }}{% endmacro %}{% set x = b %}{{ m() }}";
+        assert_eq!(names(source).emissions[1], ["a", "b"]);
+    }
+
+    #[test]
+    fn sets_of_paths_do_not_grow_without_bound() {
+        let source = "{% set x = x.a ~ x.b ~ x.c %}".repeat(200) + "{{ x }}";
+        let emission = &names(&source).emissions[0];
+        assert!(
+            emission.len() <= 64 && emission.iter().all(|path| path.starts_with('x')),
+            "{}",
+            emission.len()
+        );
+        let source = "{% set x = x.a %}".repeat(2_000) + "{{ x }}";
+        assert!(names(&source).emissions[0][0].len() <= 160);
     }
 
     #[test]
