@@ -303,3 +303,57 @@ fn the_six_operations_of_the_seed_work_together() {
     let problems = book.validate("general_system", &Variables::new(), &Context::default()).unwrap();
     assert_eq!(problems[0].name, "agent_name");
 }
+
+#[test]
+fn a_computed_include_fails_as_a_written_one_does() {
+    let project = Project::with_template("{% include name ignore missing %}!")
+        .file("prompts/list/template.md", "{% include [name, 'parts/fallback.md'] %}!")
+        .file("prompts/parts/fallback.md", "fallback")
+        .file("user_data/packs/a/prompts/partials/q.md", "a")
+        .file("user_data/packs/b/prompts/partials/q.md", "b");
+    std::fs::write(project.path("prompts/parts/bad.md"), b"\xff").unwrap();
+    for prompt in ["p", "list"] {
+        assert_eq!(project.error(prompt, json!({"name": "partials/q.md"})).code(), Code::PromptConflict);
+        assert_eq!(project.error(prompt, json!({"name": "parts/bad.md"})).code(), Code::NotUtf8);
+    }
+    assert_eq!(project.text("p", json!({"name": "parts/none.md"})), "!");
+    assert_eq!(project.text("list", json!({"name": "parts/none.md"})), "fallback!");
+}
+
+#[test]
+fn computed_includes_of_many_threads_do_not_disturb_each_other() {
+    let project = Project::with_template("{% include name ignore missing %}!");
+    for number in 0..8 {
+        project.write(&format!("prompts/parts/{number}.md"), &format!("part {number}"));
+    }
+    for _ in 0..40 {
+        let prepared = project.book().prepare("p", &Context::default()).unwrap();
+        let context = std::sync::Arc::new(Context::default());
+        std::thread::scope(|scope| {
+            for number in 0..8 {
+                let (prepared, context) = (&prepared, &context);
+                scope.spawn(move || {
+                    let variables = values(json!({"name": format!("parts/{number}.md")}));
+                    let rendered = prepared.render(&variables, context).unwrap();
+                    assert_eq!(rendered.text(), format!("part {number}!"));
+                });
+            }
+        });
+    }
+}
+
+#[test]
+fn too_many_computed_includes_are_refused_however_often_one_tries() {
+    let project =
+        Project::with_template("{% for i in range(n) %}{% include 'parts/' ~ i ~ '.md' %}{% endfor %}");
+    for number in 0..70 {
+        project.write(&format!("prompts/parts/{number}.md"), ".");
+    }
+    let book = project.book();
+    let render = |n: usize| book.render("p", &values(json!({"n": n})), &Context::default());
+    assert_eq!(render(60).unwrap().text().len(), 60);
+    for _ in 0..2 {
+        assert_eq!(render(70).unwrap_err().code(), Code::TooDeep);
+    }
+    assert_eq!(render(60).unwrap().text().len(), 60);
+}

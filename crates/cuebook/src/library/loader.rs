@@ -8,6 +8,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
@@ -195,6 +196,18 @@ impl LibraryLoader {
         Ok(None)
     }
 
+    /// Makes what another loader looked at a dependency of this one.
+    fn take_over(&self, other: LibraryLoader) {
+        fn append<T>(to: &Mutex<Vec<T>>, from: Mutex<Vec<T>>) {
+            lock(to).append(&mut from.into_inner().unwrap_or_else(PoisonError::into_inner));
+        }
+        append(&self.places, other.places);
+        append(&self.dependencies, other.dependencies);
+        append(&self.choices, other.choices);
+        append(&self.contests, other.contests);
+        append(&self.offers, other.offers);
+    }
+
     fn place_of(&self, parent: &str) -> Arc<Root> {
         let places = lock(&self.places);
         places
@@ -316,9 +329,32 @@ impl Loader for LibraryLoader {
                 let hint =
                     format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
                 let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
-                Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources))
+                let candidates: Vec<_> = offering
+                    .iter()
+                    .map(|root| json!({"source": root.file_name(name), "pack_id": root.pack_id()}))
+                    .collect();
+                Err(Error::new(ErrorKind::PromptConflict, diagnostic)
+                    .with("template", name)
+                    .with("candidates", candidates))
             }
         }
+    }
+
+    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        // Looked for apart: only what is found becomes a dependency of the prompt.
+        let apart = LibraryLoader::new(
+            self.library.clone(),
+            self.place_of(parent),
+            &self.language,
+            self.limit,
+            self.survey.clone(),
+        );
+        let Some(source) = apart.load(name, parent)? else { return Ok(None) };
+        let known = lock(&self.places).iter().any(|(known, _)| known == source.name());
+        if !known {
+            self.take_over(apart);
+        }
+        Ok(Some(source))
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {

@@ -6,6 +6,7 @@
 //! reach nothing but its scope and what its [`Loader`] gives it.
 
 pub(crate) mod compat;
+mod computed;
 #[cfg(test)]
 mod differential;
 mod errors;
@@ -18,7 +19,7 @@ mod writer;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
@@ -35,6 +36,11 @@ use crate::source::Source;
 pub trait Loader: Send + Sync {
     /// Finds the template that `parent` means by `name`; `None` if nobody has it. The source's name identifies it.
     fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>>;
+
+    /// The same for a name that a render computed. Such names are without end, so what is not found need not be remembered.
+    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        self.load(name, parent)
+    }
 
     /// Names that could have been meant, for a hint.
     fn suggestions(&self, name: &str) -> Vec<String> {
@@ -120,8 +126,6 @@ pub struct Program {
     /// Index of the unit by its source's name.
     index: HashMap<String, usize>,
     links: Links,
-    /// Computed names that a render asked for and that are not compiled yet.
-    wanted: Arc<Mutex<Vec<Arc<Source>>>>,
 }
 
 type MainTemplate<'e> = minijinja::Template<'e, 'e>;
@@ -148,8 +152,8 @@ pub struct Output {
     pub units: Arc<Vec<Unit>>,
 }
 
-/// A template may name further templates while it runs; each is compiled once, and this many at most.
-const MAX_COMPUTED: usize = 256;
+/// A template may name further templates while it runs. Each is compiled once, with what it names itself; this many at most.
+const MOST_COMPUTED: usize = 64;
 
 impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
@@ -182,7 +186,6 @@ impl Template {
 
     /// Renders with the given scope, at most `limit` characters. A render may have to begin again, with the same scope.
     pub fn render(&self, scope: impl Fn() -> Value, limit: usize) -> Result<Output> {
-        let mut computed = 0;
         loop {
             let larger = self.larger();
             let program = larger.as_ref().unwrap_or(&self.program);
@@ -193,20 +196,23 @@ impl Template {
             if program.plain.is_some() {
                 sink = self.sink(limit);
             }
-            let outcome = program.run(scope(), &mut sink);
-            let wanted = match &outcome {
-                Ok(()) => Vec::new(),
-                Err(_) => std::mem::take(&mut *program.wanted.lock().unwrap_or_else(PoisonError::into_inner)),
-            };
+            let (outcome, asked) = computed::during(|| program.run(scope(), &mut sink));
             match outcome {
                 Ok(()) => return Ok(self.finish(program, sink)),
-                Err(_) if !wanted.is_empty() && computed < MAX_COMPUTED => {
-                    computed += wanted.len();
-                    self.add(program, wanted)?;
-                }
-                Err(error) => {
-                    return Err(errors::explain(program, &self.main, &scope(), error, limit, &self.settings));
-                }
+                Err(error) => match asked.failed {
+                    Some(reason) => return Err(reason),
+                    None if !asked.wanted.is_empty() => self.add(asked.wanted)?,
+                    None => {
+                        return Err(errors::explain(
+                            program,
+                            &self.main,
+                            &scope(),
+                            error,
+                            limit,
+                            &self.settings,
+                        ));
+                    }
+                },
             }
         }
     }
@@ -226,12 +232,27 @@ impl Template {
     }
 
     /// Compiles templates whose names a render computed, beside those that are known.
-    fn add(&self, program: &Program, wanted: Vec<Arc<Source>>) -> Result<()> {
-        let mut sources: Vec<Arc<Source>> = program.units.iter().map(|unit| unit.source().clone()).collect();
+    fn add(&self, wanted: Vec<Arc<Source>>) -> Result<()> {
+        // Held while compiling: two renders that want different templates must not undo each other's work.
+        let mut larger = self.larger.write().unwrap_or_else(PoisonError::into_inner);
+        let known = larger.as_ref().unwrap_or(&self.program);
+        let mut sources: Vec<Arc<Source>> = known.units.iter().map(|unit| unit.source().clone()).collect();
+        let before = sources.len();
         // The main template comes first in the list of units and stays there.
-        sources.extend(wanted);
-        let larger = Program::build(&sources, &self.loader, &self.settings, &self.syntax)?;
-        *self.larger.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(larger));
+        sources.extend(wanted.into_iter().filter(|source| !known.index.contains_key(source.name())));
+        if sources.len() == before {
+            return Ok(());
+        }
+        if sources.len() > self.program.units.len() + MOST_COMPUTED {
+            let message = format!(
+                "more than {MOST_COMPUTED} templates are included by names that the template computes"
+            );
+            let diagnostic = Diagnostic::new(Code::TooDeep, message)
+                .file(self.main.name())
+                .hint("pass the texts in as a list and loop over it, or name the templates");
+            return Err(Error::new(ErrorKind::Limit, diagnostic));
+        }
+        *larger = Some(Arc::new(Program::build(&sources, &self.loader, &self.settings, &self.syntax)?));
         self.is_larger.store(true, Ordering::Release);
         Ok(())
     }
@@ -298,8 +319,7 @@ impl Program {
             units.push(unit);
         }
         environment.set_fuel(needed_fuel(settings.fuel, &roots[0], &names));
-        let wanted = Arc::default();
-        link(&mut environment, &index, &links, loader, &wanted);
+        link(&mut environment, &index, &links, loader);
         let main = roots[0].name();
         let compiled = Compiled::try_new(environment, |environment| environment.get_template(main))
             .map_err(|error| errors::syntax(&roots[0], &error, None))?;
@@ -307,7 +327,7 @@ impl Program {
         let extents = units.iter().map(|unit: &Unit| extent(compiled.borrow_owner(), unit)).collect();
         let plain = plain_steps(&compiled, units.len(), settings, syntax);
         let units = Arc::new(units);
-        let program = Program { compiled, plain, units, names, extents, index, links, wanted };
+        let program = Program { compiled, plain, units, names, extents, index, links };
         program.check_parents()?;
         program.check_depth(settings.include_depth)?;
         Ok(program)
@@ -541,32 +561,32 @@ fn link(
     index: &HashMap<String, usize>,
     links: &Links,
     loader: &Arc<dyn Loader>,
-    wanted: &Arc<Mutex<Vec<Arc<Source>>>>,
 ) {
-    let (links, loader, waiting) = (links.clone(), loader.clone(), wanted.clone());
+    let (links, loader) = (links.clone(), loader.clone());
     let compiled: HashSet<String> = index.keys().cloned().collect();
     environment.set_path_join_callback(move |name, parent| {
         if let Some(target) = links.get(parent).and_then(|known| known.get(name)) {
             return Cow::Owned(target.clone());
         }
-        match loader.load(name, parent) {
+        match loader.load_computed(name, parent) {
             Ok(Some(source)) => {
                 let target = source.name().to_owned();
-                if compiled.contains(&target) {
-                    return Cow::Owned(target);
+                if !compiled.contains(&target) {
+                    computed::want(source);
                 }
-                waiting.lock().unwrap_or_else(PoisonError::into_inner).push(source);
                 Cow::Owned(target)
             }
             // The engine asks for it under this name, finds nothing, and says so with the place.
-            Ok(None) | Err(_) => Cow::Owned(name.to_owned()),
+            Ok(None) => Cow::Owned(name.to_owned()),
+            Err(error) => {
+                computed::fail(name, error);
+                Cow::Owned(name.to_owned())
+            }
         }
     });
-    let waiting = wanted.clone();
-    environment.set_loader(move |name| {
-        let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.iter().any(|source| source.name() == name) {
-            // Not "not found", which `ignore missing` would swallow: the render starts again once it is compiled.
+    environment.set_loader(|name| {
+        if computed::is_refused(name) {
+            // Not "not found", which `ignore missing` would swallow: the render ends here.
             return Err(minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "not compiled yet"));
         }
         Ok(None::<String>)
