@@ -100,10 +100,12 @@ impl Library {
     /// Opens the library of a project. Nothing is read until it is needed.
     pub fn open(root: impl Into<PathBuf>) -> Library {
         let root = root.into();
+        let shared = |file: &str| (root.join(SHARED).join(file), format!("{SHARED}/{file}"));
+        let (resolutions, defaults) = (shared("resolution.json"), shared("defaults.json"));
         Library {
-            config: Cached::new(root.join(CONFIG_FILE)),
-            resolutions: Cached::new(root.join(SHARED).join("resolution.json")),
-            defaults: Cached::new(root.join(SHARED).join("defaults.json")),
+            config: Cached::new(root.join(CONFIG_FILE), CONFIG_FILE.to_owned()),
+            resolutions: Cached::new(resolutions.0, resolutions.1),
+            defaults: Cached::new(defaults.0, defaults.1),
             root,
         }
     }
@@ -287,7 +289,7 @@ impl Library {
             Some(path) => self.root.join(path),
             None => self.root.join("user_data/shared/vocab.json"),
         };
-        if path.exists() {
+        if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
             let vocab = Vocab::read(&files::read_text(&path, &self.name(&path), config.limits.file_size)?)?;
             if let Some(name) = vocab.resolve("prompt", raw) {
                 return Ok(Some(name.to_owned()));

@@ -303,3 +303,39 @@ fn the_six_operations_of_the_seed_work_together() {
     let problems = book.validate("general_system", &Variables::new(), &Context::default()).unwrap();
     assert_eq!(problems[0].name, "agent_name");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_settings_file_that_is_a_link_to_nowhere_or_in_a_circle_is_an_error_and_not_absent() {
+    for file in [
+        "cuebook.toml",
+        "user_data/shared/prompts/resolution.json",
+        "user_data/shared/prompts/defaults.json",
+        "user_data/shared/vocab.json",
+        "user_data/packs/approvals.json",
+    ] {
+        let name = file.rsplit('/').next().unwrap();
+        for (target, message) in [("nowhere", "leads nowhere"), (name, "lead in a circle")] {
+            let project = Project::new()
+                .file("prompts/p/template.md", "text")
+                .file("user_data/shared/prompts/README", "")
+                .file("user_data/packs/k/pack.json", r#"{"pack_id": "k"}"#)
+                .file("user_data/packs/k/code.py", "");
+            let link = project.path(file);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let book = project.book();
+            let error = match name {
+                "vocab.json" => project.error("another_name", json!({})),
+                "approvals.json" => book.library().approval("k").unwrap_err(),
+                _ => project.error("p", json!({})),
+            };
+            assert_eq!(error.code(), Code::Unreadable, "{file}: {error}");
+            assert!(error.to_string().contains(message) && error.to_string().contains(file), "{error}");
+            if name == "resolution.json" {
+                book.library().set_resolution("p", "prompts/p").unwrap_err();
+                assert!(link.is_symlink(), "what somebody linked is not overwritten");
+            }
+        }
+    }
+}
