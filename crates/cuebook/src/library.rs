@@ -239,12 +239,14 @@ impl Library {
         Ok(None)
     }
 
-    /// Finds the id that was meant and its candidates: the snake_case spelling, then the exact one, then the vocabulary.
+    /// Finds the id that was meant and its candidates: a folder of exactly this name, then the snake_case spelling, then
+    /// the exact one, then the vocabulary.
     pub fn resolve_id(&self, raw: &str) -> Result<(String, Vec<Candidate>)> {
         id::check_id(raw)?;
         let normalized = normalize_id(raw);
         let mut tried: Vec<&str> = Vec::new();
-        for id in [normalized.as_str(), raw] {
+        let order = if self.is_spelt_so(raw, &normalized)? { [raw, &normalized] } else { [&normalized, raw] };
+        for id in order {
             if id.is_empty() || tried.contains(&id) {
                 continue;
             }
@@ -264,6 +266,20 @@ impl Library {
             }
         }
         Err(self.not_found(raw, &normalized)?)
+    }
+
+    /// Whether a prompt is spelt exactly so, and not in the normal form. There may be one in the normal form beside it.
+    fn is_spelt_so(&self, raw: &str, normalized: &str) -> Result<bool> {
+        if raw == normalized {
+            return Ok(false);
+        }
+        for candidate in self.search(raw)? {
+            // A file system may find a folder under other spellings than its own.
+            if candidate.root.folders()?.iter().any(|folder| folder == raw) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The candidates of an id, with the replacement that was accepted for it.

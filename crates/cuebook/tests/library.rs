@@ -51,6 +51,19 @@ fn an_id_is_found_in_any_spelling_and_then_in_the_vocabulary() {
 }
 
 #[test]
+fn the_exact_spelling_wins_over_the_normal_form() {
+    let project = Project::new()
+        .file("prompts/my_prompt/template.md", "normal")
+        .file("prompts/My-Prompt/template.md", "exact")
+        .file("prompts/Other-One/template.md", "alone");
+    for (id, wanted) in
+        [("My-Prompt", "exact"), ("my_prompt", "normal"), ("MyPrompt", "normal"), ("Other-One", "alone")]
+    {
+        assert_eq!(project.text(id, json!({})), wanted, "{id}");
+    }
+}
+
+#[test]
 fn an_unknown_id_is_answered_with_the_nearest_names() {
     let error = Project::new().error("coding_sistem", json!({}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptNotFound, Code::PromptNotFound));
