@@ -161,6 +161,20 @@ fn a_replacement_goes_with_its_pack_and_must_be_accepted_again() {
 }
 
 #[test]
+fn a_pack_whose_replacements_cannot_be_recorded_is_not_installed() {
+    let project = Project::new();
+    project.write("prompts/coding/template.md", "ours");
+    project.write("user_data/shared/prompts/resolution.json", "{\"q\": ");
+    let pack = r#"{"pack_id": "pro", "prompts": ["mine"], "replaces": {"prompts": {"coding": "mine"}}}"#;
+    project.write("new/pack.json", pack);
+    project.write("new/prompts/mine/template.md", "theirs");
+    let (code, _, stderr) = cuebook(&project, &["pack", "install", "new", "--yes"]);
+    assert_eq!(code, 1, "{stderr}");
+    assert!(stderr.contains("CB107"), "{stderr}");
+    assert!(!project.path().join("user_data/packs/pro").exists());
+}
+
+#[test]
 fn init_makes_a_project_where_it_is_told_and_overwrites_nothing() {
     let project = Project::new();
     let root = project.path().join("there");

@@ -258,7 +258,8 @@ impl Stamp {
         fs::metadata(path).ok().map(|metadata| Stamp::from_metadata(&metadata))
     }
 
-    fn from_metadata(metadata: &fs::Metadata) -> Stamp {
+    /// The stamp of what somebody has looked at already.
+    pub(crate) fn from_metadata(metadata: &fs::Metadata) -> Stamp {
         let modified = metadata.modified().ok();
         let now = SystemTime::now();
         let is_old = |time: SystemTime| now.duration_since(time).unwrap_or_default() >= TICK;

@@ -100,10 +100,12 @@ impl Library {
     /// Opens the library of a project. Nothing is read until it is needed.
     pub fn open(root: impl Into<PathBuf>) -> Library {
         let root = root.into();
+        let shared = |file: &str| (root.join(SHARED).join(file), format!("{SHARED}/{file}"));
+        let (resolutions, defaults) = (shared("resolution.json"), shared("defaults.json"));
         Library {
-            config: Cached::new(root.join(CONFIG_FILE)),
-            resolutions: Cached::new(root.join(SHARED).join("resolution.json")),
-            defaults: Cached::new(root.join(SHARED).join("defaults.json")),
+            config: Cached::new(root.join(CONFIG_FILE), CONFIG_FILE.to_owned()),
+            resolutions: Cached::new(resolutions.0, resolutions.1),
+            defaults: Cached::new(defaults.0, defaults.1),
             root,
         }
     }
@@ -237,12 +239,14 @@ impl Library {
         Ok(None)
     }
 
-    /// Finds the id that was meant and its candidates: the snake_case spelling, then the exact one, then the vocabulary.
+    /// Finds the id that was meant and its candidates: a folder of exactly this name, then the snake_case spelling, then
+    /// the exact one, then the vocabulary.
     pub fn resolve_id(&self, raw: &str) -> Result<(String, Vec<Candidate>)> {
         id::check_id(raw)?;
         let normalized = normalize_id(raw);
         let mut tried: Vec<&str> = Vec::new();
-        for id in [normalized.as_str(), raw] {
+        let order = if self.is_spelt_so(raw, &normalized)? { [raw, &normalized] } else { [&normalized, raw] };
+        for id in order {
             if id.is_empty() || tried.contains(&id) {
                 continue;
             }
@@ -262,6 +266,20 @@ impl Library {
             }
         }
         Err(self.not_found(raw, &normalized)?)
+    }
+
+    /// Whether a prompt is spelt exactly so, and not in the normal form. There may be one in the normal form beside it.
+    fn is_spelt_so(&self, raw: &str, normalized: &str) -> Result<bool> {
+        if raw == normalized {
+            return Ok(false);
+        }
+        for candidate in self.search(raw)? {
+            // A file system may find a folder under other spellings than its own.
+            if candidate.root.folders()?.iter().any(|folder| folder == raw) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The candidates of an id, with the replacement that was accepted for it.
@@ -287,7 +305,7 @@ impl Library {
             Some(path) => self.root.join(path),
             None => self.root.join("user_data/shared/vocab.json"),
         };
-        if path.exists() {
+        if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
             let vocab = Vocab::read(&files::read_text(&path, &self.name(&path), config.limits.file_size)?)?;
             if let Some(name) = vocab.resolve("prompt", raw) {
                 return Ok(Some(name.to_owned()));

@@ -36,12 +36,10 @@ impl Source {
     /// A text that stands inside another source as it is, such as a template in a Python string: its places are places
     /// of the outer source.
     pub fn inside(outer: &Arc<Source>, range: Range<usize>) -> Arc<Source> {
-        let mut file = OffsetMap::default();
-        file.skip(0, outer.file_range(range.clone()).start);
         Arc::new(Source {
             name: outer.name.clone(),
             text: outer.text[range.clone()].to_owned(),
-            file,
+            file: OffsetMap::default(),
             outer: Some((outer.clone(), range.start)),
             byte_order_mark: false,
             carriage_returns: false,
@@ -70,7 +68,15 @@ impl Source {
 
     /// The bytes of the file that a range of the text stands for.
     pub fn file_range(&self, range: Range<usize>) -> Range<usize> {
-        self.file.range(range)
+        // Only the outer source knows what was dropped inside the part, such as carriage returns.
+        if let Some((outer, start)) = &self.outer {
+            return outer.file_range(start + range.start..start + range.end);
+        }
+        let file = self.file.range(range.clone());
+        // A newline stands for its carriage return as well, also as the first byte.
+        let newline = !range.is_empty() && self.text.as_bytes().get(range.start) == Some(&b'\n');
+        let dropped = usize::from(newline && self.file.dropped_before(range.start) == 1);
+        file.start - dropped..file.end
     }
 
     /// Line and column of an offset into the text, both from 1; the column counts characters.
@@ -154,6 +160,16 @@ impl OffsetMap {
 
     fn last_shift(&self) -> isize {
         self.shifts.last().map_or(0, |(_, shift)| *shift)
+    }
+
+    /// How many bytes of the original were left out directly before the derived offset, by the last change there.
+    fn dropped_before(&self, derived: usize) -> isize {
+        let index = self.shifts.partition_point(|(at, _)| *at <= derived);
+        match self.shifts[..index] {
+            [.., (_, before), (at, shift)] if at == derived => shift - before,
+            [(at, shift)] if at == derived => shift,
+            _ => 0,
+        }
     }
 
     /// The original offset of a derived one. What was inserted lies where it was inserted.
@@ -267,6 +283,9 @@ mod tests {
             assert_eq!(&raw[source.file_range(index..index + 1)], wanted);
         }
         assert_eq!(&raw[source.file_range(0..6)], "a\r\nb\r\n\rc");
+        assert_eq!((&raw[source.file_range(1..3)], &raw[source.file_range(4..6)]), ("\r\nb", "\rc"));
+        let marked = Source::new("t.md", "\u{feff}\na");
+        assert_eq!(marked.file_range(0..2), 3..5, "a byte-order mark is no part of the newline behind it");
     }
 
     #[test]

@@ -157,6 +157,24 @@ fn a_template_inside_prompt_py_points_into_that_file() {
 }
 
 #[test]
+fn a_literal_of_a_template_inside_prompt_py_is_exactly_the_bytes_of_that_file_whatever_its_line_ends() {
+    let raw = "# c\r\nTEMPLATE = \"\"\"line one\r\nline two {{ x }}\r\nlast\r\n\"\"\"\r\n";
+    let project = Project::new().file("prompts/p/prompt.py", raw);
+    let rendered = project.render("p", json!({"x": "v"})).unwrap();
+    assert_eq!(rendered.text(), "line one\nline two v\nlast");
+    for span in rendered.spans() {
+        let json = span.origin.to_json();
+        let file = &raw[json["start"].as_u64().unwrap() as usize..json["end"].as_u64().unwrap() as usize];
+        match span.origin {
+            Origin::Literal { .. } => {
+                assert_eq!(file, rendered.text()[span.range].replace('\n', "\r\n"), "{json}")
+            }
+            _ => assert_eq!(file, "{{ x }}"),
+        }
+    }
+}
+
+#[test]
 fn a_value_names_its_variables_their_layers_and_the_place_that_emitted_it() {
     let project = Project::with_template("{% for t in tools %}{{ t.name }}{% endfor %} {{ a ~ b }}");
     let rendered = project.render("p", json!({"tools": [{"name": "grep"}], "a": "1"})).unwrap();

@@ -5,7 +5,7 @@
 mod support;
 
 use cuebook::source::Source;
-use cuebook::{Agent, Code, Context, ErrorKind};
+use cuebook::{Agent, Code, Context, ErrorKind, Variables};
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 
@@ -264,4 +264,19 @@ fn an_error_in_an_included_template_points_there_and_tells_the_way() {
     assert_eq!(diagnostic.place.as_ref().unwrap().line(), 2);
     assert_eq!(diagnostic.file_name(), Some("prompts/part.md"));
     assert_eq!(diagnostic.related[0].0.file(), "prompts/p/template.md");
+}
+
+#[test]
+fn nobody_can_take_the_name_of_the_systems_own_variables() {
+    let project = Project::with_template("{{ system.language }}");
+    let error = project.error("p", json!({"system": "evil"}));
+    assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));
+    assert!(error.to_string().contains("`system` is the name of the system's own variables"), "{error}");
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("choose another name"));
+    let mut context = Context::default();
+    context.agent.variables = values(json!({"system": {}}));
+    let error = project.book().render("p", &Variables::new(), &context).unwrap_err();
+    assert_eq!(error.field("invalid").unwrap()[0]["layer"], "agent");
+    project.write("prompts/p/prompt.py", "VARIABLES = {'optional': [{'name': 'system', 'default': 'x'}]}");
+    assert_eq!(project.error("p", json!({})).code(), Code::BadDefinition);
 }

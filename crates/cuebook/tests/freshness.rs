@@ -324,3 +324,20 @@ fn a_new_variant_for_the_language_is_taken() {
     warm.put("prompts/p/template.de-at.md", "servus {% include 'partials/a.md' %}");
     assert_eq!(warm.render(), "servus Welt");
 }
+
+#[test]
+fn a_vocabulary_that_gives_the_alias_of_a_parent_to_another_prompt_is_seen() {
+    let vocab = "user_data/shared/vocab.json";
+    let warm = Warm::new(&[
+        ("prompts/p/template.md", "{{ x }}"),
+        ("prompts/p/prompt.py", "METADATA = {\"extends\": \"base\"}\n"),
+        ("prompts/p1/template.md", ""),
+        ("prompts/p1/prompt.py", "VARIABLES = {\"optional\": [{\"name\": \"x\", \"default\": \"one\"}]}\n"),
+        ("prompts/p2/template.md", ""),
+        ("prompts/p2/prompt.py", "VARIABLES = {\"optional\": [{\"name\": \"x\", \"default\": \"two\"}]}\n"),
+        (vocab, r#"{"prompt.p1": ["prompt.base"]}"#),
+    ]);
+    assert_eq!(warm.render(), "one");
+    warm.put(vocab, r#"{"prompt.p2": ["prompt.base"]}"#);
+    assert_eq!(warm.render(), "two");
+}

@@ -51,6 +51,19 @@ fn an_id_is_found_in_any_spelling_and_then_in_the_vocabulary() {
 }
 
 #[test]
+fn the_exact_spelling_wins_over_the_normal_form() {
+    let project = Project::new()
+        .file("prompts/my_prompt/template.md", "normal")
+        .file("prompts/My-Prompt/template.md", "exact")
+        .file("prompts/Other-One/template.md", "alone");
+    for (id, wanted) in
+        [("My-Prompt", "exact"), ("my_prompt", "normal"), ("MyPrompt", "normal"), ("Other-One", "alone")]
+    {
+        assert_eq!(project.text(id, json!({})), wanted, "{id}");
+    }
+}
+
+#[test]
 fn an_unknown_id_is_answered_with_the_nearest_names() {
     let error = Project::new().error("coding_sistem", json!({}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptNotFound, Code::PromptNotFound));
@@ -356,4 +369,40 @@ fn too_many_computed_includes_are_refused_however_often_one_tries() {
         assert_eq!(render(70).unwrap_err().code(), Code::TooDeep);
     }
     assert_eq!(render(60).unwrap().text().len(), 60);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_settings_file_that_is_a_link_to_nowhere_or_in_a_circle_is_an_error_and_not_absent() {
+    for file in [
+        "cuebook.toml",
+        "user_data/shared/prompts/resolution.json",
+        "user_data/shared/prompts/defaults.json",
+        "user_data/shared/vocab.json",
+        "user_data/packs/approvals.json",
+    ] {
+        let name = file.rsplit('/').next().unwrap();
+        for (target, message) in [("nowhere", "leads nowhere"), (name, "lead in a circle")] {
+            let project = Project::new()
+                .file("prompts/p/template.md", "text")
+                .file("user_data/shared/prompts/README", "")
+                .file("user_data/packs/k/pack.json", r#"{"pack_id": "k"}"#)
+                .file("user_data/packs/k/code.py", "");
+            let link = project.path(file);
+            std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            let book = project.book();
+            let error = match name {
+                "vocab.json" => project.error("another_name", json!({})),
+                "approvals.json" => book.library().approval("k").unwrap_err(),
+                _ => project.error("p", json!({})),
+            };
+            assert_eq!(error.code(), Code::Unreadable, "{file}: {error}");
+            assert!(error.to_string().contains(message) && error.to_string().contains(file), "{error}");
+            if name == "resolution.json" {
+                book.library().set_resolution("p", "prompts/p").unwrap_err();
+                assert!(link.is_symlink(), "what somebody linked is not overwritten");
+            }
+        }
+    }
 }

@@ -4,26 +4,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::error::Result;
-use crate::files::Stamp;
+use crate::files::{self, Stamp};
 
 /// What was read from a file, with the stamp of the file that it was read from.
 pub(crate) struct Cached<T> {
     path: PathBuf,
+    /// The name for people.
+    name: String,
     state: Mutex<Option<(Option<Stamp>, Arc<T>)>>,
 }
 
 impl<T: Default> Cached<T> {
-    pub(crate) fn new(path: PathBuf) -> Cached<T> {
-        Cached { path, state: Mutex::new(None) }
+    pub(crate) fn new(path: PathBuf, name: String) -> Cached<T> {
+        Cached { path, name, state: Mutex::new(None) }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What the file says now; the default if there is no file.
+    /// What the file says now; the default if there is nothing at its path. A link that leads nowhere is something: whoever
+    /// made it has settings, and must not get the default ones.
     pub(crate) fn get(&self, read: impl FnOnce(&Path) -> Result<T>) -> Result<Arc<T>> {
-        let now = Stamp::of(&self.path);
+        let found = files::look(&self.path).map_err(|error| files::io_error(&self.name, &error))?;
+        let now = found.as_ref().map(Stamp::from_metadata);
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((earlier, value)) = &*state
             && Stamp::proves_unchanged(&now, earlier)

@@ -74,7 +74,8 @@ pub(crate) struct LibraryLoader {
     /// The place of each loaded template, by its source's name.
     places: Mutex<Vec<(String, Arc<Root>)>>,
     dependencies: Mutex<Vec<Dependency>>,
-    /// Prompts that were found by their id on the way, and the source that was chosen.
+    /// Prompts that were found on the way: the name that was asked for, and the source that was chosen. An alias leads to
+    /// another prompt when the vocabulary changes, so the id that it led to would not do.
     choices: Mutex<Vec<(String, String)>>,
     /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
     /// is asked again rather than derived from files that changed.
@@ -149,7 +150,7 @@ impl LibraryLoader {
             Some(survey) => survey.choose(&self.library, id)?,
             None => self.library.choose(id)?,
         };
-        let choice = (found.id.clone(), found.candidate.source.clone());
+        let choice = (id.to_owned(), found.candidate.source.clone());
         let mut choices = lock(&self.choices);
         if !choices.contains(&choice) {
             choices.push(choice);

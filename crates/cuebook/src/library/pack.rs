@@ -450,6 +450,11 @@ impl Installation<'_> {
         let id = &self.manifest.pack_id;
         let target = packs.join(id);
         let name = library.name(&target);
+        // Whatever would keep the choices from being recorded has to show before the pack is in its place.
+        if !accepted.is_empty() {
+            library.roots()?;
+            library.resolutions()?;
+        }
         let lock = Lock::acquire(&packs, &library.name(&packs))?;
         let moved = if !target.exists() {
             fs::rename(&self.content, &target)

@@ -115,7 +115,8 @@ pub(crate) fn update(
     change: impl FnOnce(&mut IndexMap<String, Json>) -> Result<()>,
 ) -> Result<()> {
     let lock = Lock::acquire(path, name)?;
-    let mut entries = if path.exists() {
+    let found = files::look(path).map_err(|error| files::io_error(name, &error))?;
+    let mut entries = if found.is_some() {
         Resolutions::read(&files::read_text(path, name, limit)?)?.entries
     } else {
         IndexMap::new()

@@ -149,7 +149,7 @@ struct Record {
 }
 
 fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
-    if !path.exists() {
+    if files::look(path).map_err(|error| files::io_error(name, &error))?.is_none() {
         return Ok(Approvals::default());
     }
     let source = files::read_text(path, name, limit)?;

@@ -13,6 +13,9 @@ use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Variables};
 use crate::prompt::{Need, Prompt};
 
+/// The name under which templates find what the system knows.
+const SYSTEM: &str = "system";
+
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
 pub(crate) struct Declared {
@@ -81,7 +84,7 @@ impl Scope {
         if let Some(value) = self.provided.value(name) {
             return Some((Layer::Provider, value.clone()));
         }
-        if name == "system" {
+        if name == SYSTEM {
             return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
@@ -90,6 +93,19 @@ impl Scope {
             return Some((Layer::System, value));
         }
         self.declared.defaults.get(name).cloned()
+    }
+
+    /// The layer that gives a variable the name of the system's own ones, and the value.
+    pub(super) fn given_as_system(&self) -> Option<(Layer, &Value)> {
+        let given = [
+            (Layer::Caller, &self.caller),
+            (Layer::Agent, &self.context.agent.variables),
+            (Layer::Provider, &self.provided),
+        ];
+        given
+            .into_iter()
+            .find_map(|(layer, variables)| Some((layer, variables.value(SYSTEM)?)))
+            .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value)))
     }
 
     /// The layer that supplies a variable.

@@ -13,7 +13,7 @@ use crate::prompt::{Need, Prompt, Type, Variable};
 pub struct Problem {
     /// The variable.
     pub name: String,
-    /// Its declared type.
+    /// Its declared type; `nothing` for a name that cannot be given.
     pub expected: &'static str,
     /// The type of what was given; `None` if nothing was.
     pub found: Option<&'static str>,
@@ -42,6 +42,18 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             }
             None | Some(_) => {}
         }
+    }
+    // It would take the place of everything that the system knows, and templates would find nothing there.
+    if let Some((layer, value)) = scope.given_as_system() {
+        let found = Some(type_name(value));
+        let problem =
+            Problem { name: "system".into(), expected: "nothing", found, layer: Some(layer.as_str()) };
+        let message = format!(
+            "`system` is the name of the system's own variables and cannot be given, and {} gave it",
+            layer.describe()
+        );
+        let diagnostic = Diagnostic::new(Code::InvalidVariables, message).hint("choose another name");
+        problems.push((problem, diagnostic));
     }
     problems
 }

@@ -291,6 +291,12 @@ impl<'m> Reader<'m> {
             self.problem(message, range, Some(hint));
             return None;
         }
+        if name == "system" {
+            let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
+            let message = "`system` is the name of the system's own variables and cannot be declared";
+            self.problem(message.to_owned(), range, Some("choose another name".to_owned()));
+            return None;
+        }
         if let Some((value, range)) = default {
             if need == Need::Required {
                 let hint = "declare it under \"optional\", or leave the default out".to_owned();

@@ -77,7 +77,7 @@ fn emitting_tags(source: &str, syntax: &SyntaxConfig) -> Result<Vec<(Range<usize
 const LONG: usize = 256;
 
 /// A charge for every long literal, in front of the tag that follows it. What follows the last tag is written once whenever
-/// the template is, so its charge stands at the very beginning.
+/// the template is, so its charge stands in front of the first tag, which is in no block.
 fn charges(source: &str, syntax: &SyntaxConfig) -> Result<Vec<Edit>, minijinja::Error> {
     let mut tokenizer = Tokenizer::new(source, "", false, syntax.clone());
     let mut charges = Vec::new();
@@ -100,9 +100,21 @@ fn charges(source: &str, syntax: &SyntaxConfig) -> Result<Vec<Edit>, minijinja::
         bytes = 0;
     }
     if bytes >= LONG {
-        charges.insert(0, Edit { range: 0..0, text: charge("", bytes, "+") });
+        charges.insert(0, trailing_charge(source, bytes));
     }
     Ok(charges)
+}
+
+/// The charge for what follows the last tag. At the beginning of the text it would take the beginning of a line away from
+/// the first tag (`lstrip_blocks`), so it does to the white space what that tag does, be it a comment or `raw`.
+fn trailing_charge(source: &str, bytes: usize) -> Edit {
+    match ["{{", "{%", "{#"].iter().filter_map(|start| source.find(start)).min() {
+        Some(at) => {
+            let marker = marker(source, at, source[at..].starts_with("{{"));
+            Edit { range: at..at, text: charge(marker, bytes, "") }
+        }
+        None => Edit { range: 0..0, text: charge("", bytes, "+") },
+    }
 }
 
 fn charge(before: &str, bytes: usize, after: &str) -> String {
@@ -175,25 +187,51 @@ mod tests {
         let charge = |marker: &str, bytes: usize, after: &str| charge(marker, bytes, after);
         let charged = instrument(&source, &SyntaxConfig::default(), true).unwrap().text;
         let wanted = format!(
-            "{}{long}\n{}{{%- raw %}}{END}{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {}{{% endif %}}\n{long}",
-            charge("", LONG + 1, "+"),
+            "{long}\n{}{}{{%- raw %}}{END}{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {}{{% endif %}}\n{long}",
+            charge("-", LONG + 1, ""),
             charge("-", LONG, ""),
             charge("", LONG + 4, ""),
         );
         assert_eq!(charged, wanted);
         assert!(!instrumented(&source).contains("__cue_literal"));
-        for (trim, lstrip) in [(false, false), (true, false), (false, true), (true, true)] {
-            let syntax = SyntaxConfig::builder().trim_blocks(trim).lstrip_blocks(lstrip).build().unwrap();
+        for settings in 0..8 {
+            let syntax = SyntaxConfig::builder()
+                .trim_blocks(settings & 1 != 0)
+                .lstrip_blocks(settings & 2 != 0)
+                .keep_trailing_newline(settings & 4 != 0)
+                .build()
+                .unwrap();
             let render = |text: &str| {
                 let mut environment = minijinja::Environment::new();
                 environment.set_syntax(syntax.clone());
                 environment.add_filter("__cue_literal", |_: usize| false);
                 environment.render_str(text, minijinja::context!(a => 1, b => true)).unwrap()
             };
-            for source in [&source, &format!("\n{long}"), &format!("{{{{ a }}}}\n{long}\n")] {
+            let same = |source: &str| {
                 let charged = instrument(source, &syntax, true).unwrap().text;
-                assert_ne!(charged, *source);
-                assert_eq!(render(&charged), render(source), "{trim} {lstrip} {source}");
+                assert_ne!(charged, source);
+                assert_eq!(render(&charged), render(source), "{settings} {source:?}");
+            };
+            same(&source);
+            // Whatever the first tag is, and whatever is before and behind it.
+            for before in ["", "\n", "  ", "\n  ", "x  ", "x\n  "] {
+                same(&format!("{before}{long}"));
+                for tag in [
+                    "{{ a }}",
+                    "{{- a -}}",
+                    "{% set v %}a{% endset %}{{ v }}",
+                    "{%- if b %}\n b\n  {% endif -%}",
+                    "{%+ if b +%}\n b{% endif %}",
+                    "{# c #}",
+                    "{#- c -#}",
+                    "{% raw %}\n{{ r }}\n{% endraw %}",
+                    "{%- raw -%} {{ r }} {%- endraw -%}",
+                    "{# c #}\n  {% if b %}{% endif %}",
+                ] {
+                    for behind in ["", "\n", "  ", "  \n"] {
+                        same(&format!("{before}{tag}{behind}{long}{behind}"));
+                    }
+                }
             }
         }
     }
