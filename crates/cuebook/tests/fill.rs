@@ -277,6 +277,9 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     context.agent.variables = values(json!({"system": {}}));
     let error = project.book().render("p", &Variables::new(), &context).unwrap_err();
     assert_eq!(error.field("invalid").unwrap()[0]["layer"], "agent");
+    project.write("user_data/shared/prompts/defaults.json", r#"{"variables": {"system": "x"}}"#);
+    assert_eq!(project.error("p", json!({})).code(), Code::InvalidVariables);
+    std::fs::remove_file(project.path("user_data/shared/prompts/defaults.json")).unwrap();
     project.write("prompts/p/prompt.py", "VARIABLES = {'optional': [{'name': 'system', 'default': 'x'}]}");
     assert_eq!(project.error("p", json!({})).code(), Code::BadDefinition);
 }

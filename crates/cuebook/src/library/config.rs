@@ -149,7 +149,11 @@ impl Config {
     pub fn find_root(start: &Path) -> PathBuf {
         start
             .ancestors()
-            .find(|folder| folder.join(CONFIG_FILE).is_file() || folder.join("user_data").is_dir())
+            .find(|folder| {
+                let settings = folder.join(CONFIG_FILE);
+                // A link makes a project wherever it leads: one that leads nowhere is an error of that project.
+                settings.is_file() || settings.is_symlink() || folder.join("user_data").is_dir()
+            })
             .unwrap_or(start)
             .to_owned()
     }
@@ -276,5 +280,15 @@ mod tests {
             error.diagnostic().to_string(),
             "cuebook.toml:3:1: `limits.recursion` can be 10000 at most [CB105]"
         );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn settings_that_are_a_link_to_nowhere_still_make_a_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let inner = folder.path().join("a/b");
+        std::fs::create_dir_all(&inner).unwrap();
+        std::os::unix::fs::symlink("nowhere", folder.path().join(CONFIG_FILE)).unwrap();
+        assert_eq!(Config::find_root(&inner), folder.path());
     }
 }
