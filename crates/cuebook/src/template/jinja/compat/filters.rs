@@ -1,5 +1,9 @@
 //! Jinja2's filters, each with Jinja2's parameters and defaults.
 
+mod numbers;
+mod pprint;
+mod tojson;
+
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -8,15 +12,18 @@ use std::sync::Arc;
 use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, Tuple, ValueKind, ValueOrKwargs};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
+pub(super) use self::numbers::whole;
+use self::numbers::{abs, filesizeformat, float_filter, int, round};
+use self::pprint::pprint;
+use self::tojson::tojson;
 use super::call::{
-    self, Call, as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of,
-    type_name,
+    self, Call, as_safe_as, invalid, items_of, refuse_undefined, string_of, text_of, type_name,
 };
 use super::formatting::{Operands, percent};
-use super::limits::{Text, ValueLimits, charged, check_depth};
+use super::limits::{Text, ValueLimits, charged};
 use super::operators::add;
 use super::ordering::{compare, equal, fold, path, sort};
-use super::printing::{self, escape_html, float, float_repr, to_repr, to_str};
+use super::printing::{self, escape_html, to_str};
 use super::text;
 
 type Filter = fn(&mut Call<'_, '_, '_>) -> Result<Value, Error>;
@@ -119,21 +126,6 @@ pub(super) fn autoescapes(state: &State<'_, '_>) -> bool {
     !matches!(state.auto_escape(), AutoEscape::None)
 }
 
-fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let value = call.value(0)?;
-    if let Some(number) = integer(value) {
-        return number.checked_abs().map(whole).ok_or_else(|| invalid("the number is too large"));
-    }
-    float(value)
-        .map(|number| Value::from(number.abs()))
-        .ok_or_else(|| invalid(format!("`abs` takes a number, not {}", type_name(value))))
-}
-
-/// An integer in the smallest form that holds it.
-pub(super) fn whole(number: i128) -> Value {
-    i64::try_from(number).map_or_else(|_| Value::from(number), Value::from)
-}
-
 fn attr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let (value, name) = (call.value(0)?, call.text(1)?);
     // Keys of a dict are items, not attributes.
@@ -221,32 +213,6 @@ fn forceescape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Ok(Value::from_safe_string(escape_html(&call.text(0)?, call.limits)?))
 }
 
-fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let value = call.value(0)?;
-    let bytes = number(value).or_else(|| string_of(value).and_then(parse_float));
-    let bytes =
-        bytes.ok_or_else(|| invalid(format!("`filesizeformat` takes a number, not {}", type_name(value))))?;
-    let (base, unit) = if call.flag(1, false) { (1024.0_f64, "iB") } else { (1000.0_f64, "B") };
-    if bytes == 1.0 {
-        return Ok(Value::from("1 Byte"));
-    }
-    if bytes < base {
-        return Ok(Value::from(format!("{} Bytes", bytes.trunc())));
-    }
-    let prefixes = if unit == "B" { "kMGTPEZY" } else { "KMGTPEZY" };
-    let mut shown = bytes;
-    let mut prefix = ' ';
-    for (index, letter) in prefixes.chars().enumerate() {
-        let size = base.powi(index as i32 + 2);
-        (shown, prefix) = (base * bytes / size, letter);
-        if bytes < size {
-            break;
-        }
-    }
-    let shown = if shown.is_finite() { format!("{shown:.1}") } else { float_repr(shown) };
-    Ok(Value::from(format!("{shown} {prefix}{unit}")))
-}
-
 fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     refuse_undefined(call.state, value)?;
@@ -261,73 +227,6 @@ fn last(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         Some(text) => Ok(text.chars().next_back().map(Value::from).unwrap_or_default()),
         None => Ok(call.items(0)?.pop().unwrap_or_default()),
     }
-}
-
-fn parse_float(text: &str) -> Option<f64> {
-    let text = text::ascii_digits(text.trim_matches(text::is_space));
-    if text.contains('_') {
-        return digits_without_underscores(&text)?.parse().ok();
-    }
-    text.parse().ok()
-}
-
-/// Python allows `_` between digits and nowhere else.
-fn digits_without_underscores(text: &str) -> Option<String> {
-    let bytes = text.as_bytes();
-    let between = |index: usize| {
-        index > 0
-            && bytes[index - 1].is_ascii_alphanumeric()
-            && bytes.get(index + 1).is_some_and(u8::is_ascii_alphanumeric)
-    };
-    let placed = bytes.iter().enumerate().all(|(index, byte)| *byte != b'_' || between(index));
-    placed.then(|| text.replace('_', ""))
-}
-
-fn float_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let value = call.value(0)?;
-    if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
-    }
-    let parsed = number(value).or_else(|| string_of(value).and_then(parse_float));
-    Ok(parsed.map(Value::from).or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(0.0)))
-}
-
-fn parse_int(text: &str, base: u32) -> Option<i128> {
-    let text = text::ascii_digits(text.trim_matches(text::is_space));
-    let (negative, digits) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text.as_ref()),
-    };
-    let lower = digits.to_ascii_lowercase();
-    let prefixed =
-        [(2, "0b"), (8, "0o"), (16, "0x")].into_iter().find(|(_, prefix)| lower.starts_with(prefix));
-    let (base, digits) = match (base, prefixed) {
-        (0, Some((base, _))) => (base, &lower[2..]),
-        (0, None) => (10, lower.as_str()),
-        (base, Some((prefix_base, _))) if base == prefix_base => (base, &lower[2..]),
-        (base, _) => (base, lower.as_str()),
-    };
-    if !(2..=36).contains(&base) || !digits.starts_with(|first: char| first.is_ascii_alphanumeric()) {
-        return None;
-    }
-    let number = i128::from_str_radix(&digits_without_underscores(digits)?, base).ok()?;
-    Some(if negative { -number } else { number })
-}
-
-fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let value = call.value(0)?;
-    if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
-    }
-    let base = u32::try_from(call.integer_or(2, 10)?).unwrap_or(1);
-    let truncated =
-        |number: f64| (number.is_finite() && number.abs() < 1e38).then_some(number.trunc() as i128);
-    let parsed = match string_of(value) {
-        Some(text) => parse_int(text, base).or_else(|| parse_float(text).and_then(truncated)),
-        None => integer(value).or_else(|| float(value).and_then(truncated)),
-    };
-    Ok(parsed.map(whole).or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(0)))
 }
 
 /// What `|groupby` gives for each group: a pair whose halves have names.
@@ -478,96 +377,6 @@ fn min(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     extreme(call, Ordering::Less)
 }
 
-fn pprint(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let mut out = Text::new(call.limits);
-    Pretty { limits: call.limits }.write(&mut out, call.value(0)?, 0, 0, 0)?;
-    Ok(Value::from(out.into_string()))
-}
-
-/// Python's `pprint`: what fits into eighty columns stays on one line, and the keys of a dict are in order.
-struct Pretty {
-    limits: ValueLimits,
-}
-
-impl Pretty {
-    const WIDTH: usize = 80;
-
-    fn write(
-        &self,
-        out: &mut Text,
-        value: &Value,
-        column: usize,
-        behind: usize,
-        depth: usize,
-    ) -> Result<(), Error> {
-        check_depth(depth)?;
-        let line = self.line(value, depth)?;
-        let nested = matches!(value.kind(), ValueKind::Map | ValueKind::Seq | ValueKind::Iterable);
-        if !nested || column + line.chars().count() + behind <= Self::WIDTH {
-            return out.push_str(&line);
-        }
-        let (open, close) = if value.kind() == ValueKind::Map {
-            ("{", "}")
-        } else if value.is_tuple() {
-            ("(", ")")
-        } else {
-            ("[", "]")
-        };
-        out.push_str(open)?;
-        let parts = self.parts(value)?;
-        let count = parts.len();
-        for (index, (key, item)) in parts.into_iter().enumerate() {
-            if index > 0 {
-                out.push_str(",\n")?;
-                out.fill(' ', column + 1)?;
-            }
-            let mut at = column + 1;
-            if let Some(key) = key {
-                let key = format!("{}: ", self.line(&key, depth + 1)?);
-                out.push_str(&key)?;
-                at += key.chars().count();
-            }
-            let behind = if index + 1 == count { behind + 1 } else { 1 };
-            self.write(out, &item, at, behind, depth + 1)?;
-        }
-        out.push_str(close)
-    }
-
-    fn parts(&self, value: &Value) -> Result<Vec<(Option<Value>, Value)>, Error> {
-        if value.kind() != ValueKind::Map {
-            return value.try_iter()?.checked().map(|item| item.map(|item| (None, item))).collect();
-        }
-        let mut parts = pairs(value)?;
-        // Keys of unlike types stay as they are, as Python leaves their order to their types' names.
-        if parts.iter().all(|(key, _)| string_of(key).is_some()) {
-            parts.sort_by(|left, right| left.0.as_str().cmp(&right.0.as_str()));
-        }
-        Ok(parts.into_iter().map(|(key, item)| (Some(key), item)).collect())
-    }
-
-    fn line(&self, value: &Value, depth: usize) -> Result<String, Error> {
-        check_depth(depth)?;
-        match value.kind() {
-            ValueKind::Undefined => Ok("Undefined".to_owned()),
-            ValueKind::Map if is_plain_map(value) => {
-                let mut out = Text::new(self.limits);
-                out.push('{')?;
-                for (index, (key, item)) in self.parts(value)?.into_iter().enumerate() {
-                    if index > 0 {
-                        out.push_str(", ")?;
-                    }
-                    out.push_str(&self.line(&key.unwrap_or_default(), depth + 1)?)?;
-                    out.push_str(": ")?;
-                    out.push_str(&self.line(&item, depth + 1)?)?;
-                }
-                out.push('}')?;
-                Ok(out.into_string())
-            }
-            _ => to_repr(value, self.limits),
-        }
-    }
-}
-
 fn random(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Err(invalid(
         "`random` is not available: a render gives the same text every time. Choose outside the template and pass the choice as a variable",
@@ -600,60 +409,6 @@ fn reverse(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let mut items = call.items(0)?;
     items.reverse();
     Ok(Value::from(items))
-}
-
-fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let value = call.value(0)?;
-    let precision = i32::try_from(call.integer_or(1, 0)?.clamp(-400, 400)).unwrap_or(0);
-    let number =
-        number(value).ok_or_else(|| invalid(format!("`round` takes a number, not {}", type_name(value))))?;
-    match call.string_or(2, "common")? {
-        "common" => Ok(match integer(value) {
-            Some(integer) if precision >= 0 => whole(integer),
-            Some(integer) => whole(round_integer(integer, precision.unsigned_abs())),
-            None => Value::from(round_float(number, precision)),
-        }),
-        method @ ("ceil" | "floor") => {
-            let scale = 10f64.powi(precision);
-            let scaled = number * scale;
-            if !scaled.is_finite() {
-                return Err(invalid("the number is too large to be rounded"));
-            }
-            let rounded = if method == "ceil" { scaled.ceil() } else { scaled.floor() };
-            Ok(Value::from((rounded + 0.0) / scale))
-        }
-        _ => Err(invalid("`round` knows the methods \"common\", \"ceil\" and \"floor\"")),
-    }
-}
-
-/// Rounds to the nearest number with so many zeros at its end; of two equally near, to the even one.
-fn round_integer(number: i128, zeros: u32) -> i128 {
-    let Some(unit) = 10i128.checked_pow(zeros) else { return 0 };
-    let (quotient, rest) = (number.div_euclid(unit), number.rem_euclid(unit));
-    let up = rest * 2 > unit || (rest * 2 == unit && quotient.rem_euclid(2) == 1);
-    (quotient + i128::from(up)).saturating_mul(unit)
-}
-
-fn round_float(number: f64, precision: i32) -> f64 {
-    if !number.is_finite() {
-        return number;
-    }
-    if precision >= 0 {
-        // Writing the digits rounds as Python does: exactly, of two equally near to the even one.
-        let places = precision as usize;
-        return format!("{number:.places$}").parse().unwrap_or(number);
-    }
-    if number.abs() >= 1e38 {
-        return number;
-    }
-    let zeros = precision.unsigned_abs();
-    let Some(unit) = 10i128.checked_pow(zeros) else { return 0.0 * number };
-    let integer = number.trunc() as i128;
-    let rounded = round_integer(integer, zeros);
-    // A tie of the whole part is none when there is something behind the point.
-    let tie = (integer.rem_euclid(unit)) * 2 == unit && number.fract() != 0.0;
-    let rounded = if tie { (integer.div_euclid(unit) + i128::from(number > 0.0)) * unit } else { rounded };
-    (rounded as f64).copysign(number)
 }
 
 fn slice(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -745,135 +500,6 @@ fn title(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         }
     }
     Ok(Value::from(out))
-}
-
-fn tojson(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
-    let indent = match call.some(1) {
-        None => None,
-        Some(value) => Some(match string_of(value) {
-            Some(with) => with.to_owned(),
-            None => {
-                let width = usize::try_from(call.integer(1)?).unwrap_or(0);
-                call.limits.check_bytes(width)?;
-                " ".repeat(width)
-            }
-        }),
-    };
-    let mut json = Json { out: Text::new(call.limits), indent };
-    json.write(call.value(0)?, 0)?;
-    Ok(Value::from_safe_string(json.out.into_string()))
-}
-
-/// JSON as Python's `json.dumps` writes it with sorted keys, and with nothing in it that HTML would understand.
-struct Json {
-    out: Text,
-    indent: Option<String>,
-}
-
-impl Json {
-    fn write(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
-        check_depth(depth)?;
-        match value.kind() {
-            ValueKind::None => self.out.push_str("null"),
-            ValueKind::Bool => self.out.push_str(if value.is_true() { "true" } else { "false" }),
-            ValueKind::Number => self.out.push_str(&json_number(value)),
-            ValueKind::String => self.string(value.as_str().unwrap_or_default()),
-            ValueKind::Map if !printing::is_namespace(value) => {
-                let mut members: Vec<(Value, Value)> =
-                    pairs(value)?.into_iter().map(|(key, item)| (key.clone(), pair((key, item)))).collect();
-                members = sort(std::mem::take(&mut members), false)?
-                    .into_iter()
-                    .map(|pair| Ok((pair.get_item_by_index(0)?, pair.get_item_by_index(1)?)))
-                    .collect::<Result<_, Error>>()?;
-                self.container('{', '}', depth, members, |json, (key, item)| {
-                    json.string(&json_key(key)?)?;
-                    json.out.push_str(": ")?;
-                    json.write(item, depth + 1)
-                })
-            }
-            ValueKind::Seq | ValueKind::Iterable => {
-                let items = value.try_iter()?.checked().collect::<Result<Vec<_>, _>>()?;
-                self.container('[', ']', depth, items, |json, item| json.write(item, depth + 1))
-            }
-            _ => Err(invalid(format!("{} cannot be written as JSON", type_name(value)))),
-        }
-    }
-
-    fn container<T>(
-        &mut self,
-        open: char,
-        close: char,
-        depth: usize,
-        parts: Vec<T>,
-        write: impl Fn(&mut Json, &T) -> Result<(), Error>,
-    ) -> Result<(), Error> {
-        self.out.push(open)?;
-        for (index, part) in parts.iter().enumerate() {
-            match (index, &self.indent) {
-                (0, None) => {}
-                (_, None) => self.out.push_str(", ")?,
-                (0, Some(_)) => {}
-                (_, Some(_)) => self.out.push(',')?,
-            }
-            self.line(depth + 1)?;
-            write(self, part)?;
-        }
-        if !parts.is_empty() {
-            self.line(depth)?;
-        }
-        self.out.push(close)
-    }
-
-    fn line(&mut self, depth: usize) -> Result<(), Error> {
-        let Some(indent) = &self.indent else { return Ok(()) };
-        self.out.push('\n')?;
-        for _ in 0..depth {
-            self.out.push_str(indent)?;
-        }
-        Ok(())
-    }
-
-    fn string(&mut self, text: &str) -> Result<(), Error> {
-        self.out.push('"')?;
-        for character in text.chars() {
-            match character {
-                '"' => self.out.push_str("\\\"")?,
-                '\\' => self.out.push_str("\\\\")?,
-                '\n' => self.out.push_str("\\n")?,
-                '\r' => self.out.push_str("\\r")?,
-                '\t' => self.out.push_str("\\t")?,
-                '\x08' => self.out.push_str("\\b")?,
-                '\x0c' => self.out.push_str("\\f")?,
-                ' '..='~' if !matches!(character, '<' | '>' | '&' | '\'') => self.out.push(character)?,
-                _ => {
-                    for unit in character.encode_utf16(&mut [0; 2]) {
-                        self.out.push_str(&format!("\\u{unit:04x}"))?;
-                    }
-                }
-            }
-        }
-        self.out.push('"')
-    }
-}
-
-fn json_number(value: &Value) -> String {
-    match float(value) {
-        Some(number) if number.is_nan() => "NaN".to_owned(),
-        Some(f64::INFINITY) => "Infinity".to_owned(),
-        Some(f64::NEG_INFINITY) => "-Infinity".to_owned(),
-        Some(number) => float_repr(number),
-        None => value.to_string(),
-    }
-}
-
-fn json_key(key: &Value) -> Result<String, Error> {
-    match key.kind() {
-        ValueKind::String => Ok(key.as_str().unwrap_or_default().to_owned()),
-        ValueKind::None => Ok("null".to_owned()),
-        ValueKind::Bool => Ok(if key.is_true() { "true" } else { "false" }.to_owned()),
-        ValueKind::Number => Ok(json_number(key)),
-        _ => Err(invalid(format!("{} cannot be a key in JSON", type_name(key)))),
-    }
 }
 
 fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
