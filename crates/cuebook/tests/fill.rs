@@ -283,3 +283,30 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     project.write("prompts/p/prompt.py", "VARIABLES = {'optional': [{'name': 'system', 'default': 'x'}]}");
     assert_eq!(project.error("p", json!({})).code(), Code::BadDefinition);
 }
+
+#[test]
+fn reading_a_prompt_never_runs_its_python() {
+    let project = prompt("", "{{ x }}");
+    let witness = project.path("it_ran");
+    let python = format!(
+        "open({:?}, 'w').close()\nMETADATA = {{'type': 'system'}}\nVARIABLES = {{'optional': [{{'name': 'x', 'default': 'v'}}]}}\n",
+        witness.to_str().unwrap()
+    );
+    project.write("prompts/p/prompt.py", &python);
+    project.write(
+        "user_data/packs/k/pack.json",
+        r#"{"pack_id": "k", "variable_providers": [{"file": "v.py", "namespace": "n"}]}"#,
+    );
+    project.write("user_data/packs/k/v.py", &python);
+    let book = project.book();
+    book.list_prompts(None, None).unwrap();
+    book.get_definition("p").unwrap();
+    book.list_candidates("p").unwrap();
+    book.validate("p", &values(json!({})), &Context::default()).unwrap();
+    book.explain("p", &values(json!({})), &Context::default()).unwrap();
+    book.check(&[], |_| {}).unwrap();
+    book.library().pack("k").unwrap();
+    book.library().pack_code("k").unwrap();
+    assert_eq!(project.text("p", json!({})), "v");
+    assert!(!witness.exists(), "the Python of a prompt was run");
+}
