@@ -7,6 +7,7 @@
 //! ├── PromptReadError           a prompt's files cannot be understood
 //! ├── PromptValidationError     variables are missing or of the wrong type; carries all of them
 //! ├── PromptRenderError         the template failed while it ran
+//! ├── PromptHookError           a hook or a variable provider failed, or cannot run here
 //! ├── PromptApprovalRequired    code of a pack has not been approved, or has changed since
 //! ├── PackError                 a pack's manifest, archive or folder is not acceptable
 //! ├── ConfigError               one of Cuebook's own files (cuebook.toml, resolution.json, …) is wrong
@@ -47,6 +48,8 @@ pub enum ErrorKind {
     PromptValidation,
     /// The template failed while it ran.
     PromptRender,
+    /// A hook or a variable provider failed, or cannot run here.
+    Hook,
     /// Code of a pack has not been approved.
     PromptApprovalRequired,
     /// A pack is not acceptable.
@@ -70,6 +73,7 @@ impl ErrorKind {
             ErrorKind::PromptRead => "PromptReadError",
             ErrorKind::PromptValidation => "PromptValidationError",
             ErrorKind::PromptRender => "PromptRenderError",
+            ErrorKind::Hook => "PromptHookError",
             ErrorKind::PromptApprovalRequired => "PromptApprovalRequired",
             ErrorKind::Pack => "PackError",
             ErrorKind::Config => "ConfigError",

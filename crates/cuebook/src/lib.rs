@@ -12,6 +12,7 @@ pub mod dialect;
 pub mod error;
 pub mod explain;
 pub mod files;
+pub mod hooks;
 mod json;
 pub mod library;
 mod prepared;

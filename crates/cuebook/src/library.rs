@@ -27,7 +27,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 
 pub use candidate::{Candidate, PROMPT_FILE, TEMPLATE_FILE};
-pub use config::{CONFIG_FILE, Config};
+pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel};
 pub use defaults::Defaults;
 pub use id::normalize_id;
 pub(crate) use loader::LibraryLoader;

@@ -22,6 +22,8 @@ pub struct Config {
     pub limits: LimitsConfig,
     /// How templates treat white space.
     pub template: TemplateConfig,
+    /// How hooks and variable providers run.
+    pub hooks: HooksConfig,
 }
 
 /// `[library]`
@@ -78,6 +80,77 @@ pub struct TemplateConfig {
     pub lstrip_blocks: bool,
     /// Keep a template's last newline.
     pub keep_trailing_newline: bool,
+}
+
+/// `[hooks]`
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct HooksConfig {
+    /// Whether hooks and providers run at all.
+    pub enabled: bool,
+    /// The Python that runs them: a name on the PATH, or a path; a relative path is one below the project.
+    pub python: String,
+    /// The least protection that the code of packs runs under.
+    pub sandbox: SandboxLevel,
+    /// Bytes of memory of each process.
+    pub memory: u64,
+    /// Processes and threads of one worker.
+    pub processes: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// Bytes of a worker's private temporary folder, and of each file in it.
+    pub temp_size: u64,
+    /// Workers that are kept at most.
+    pub workers: usize,
+    /// Seconds after which a worker that nobody needs is let go.
+    pub idle_seconds: u64,
+    /// Hosts on this machine or in a private network that hooks may ask, as in `localhost:8080`; public ones need no entry.
+    pub http_hosts: Vec<String>,
+    /// The program that answers `llm_call`: it reads the prompt from stdin and prints the answer.
+    pub llm_command: Vec<String>,
+}
+
+impl Default for HooksConfig {
+    fn default() -> Self {
+        HooksConfig {
+            enabled: true,
+            python: "python3".into(),
+            sandbox: SandboxLevel::Full,
+            memory: 512 << 20,
+            processes: 32,
+            open_files: 256,
+            temp_size: 64 << 20,
+            workers: 8,
+            idle_seconds: 60,
+            http_hosts: Vec::new(),
+            llm_command: Vec::new(),
+        }
+    }
+}
+
+/// How well a worker is fenced in. Later ones are stricter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SandboxLevel {
+    /// A clean environment and the limits of a process; nothing more is certain.
+    None,
+    /// It can read nothing but what it is given, write nothing, and has no network; it may learn the names of other files
+    /// and processes.
+    Reduced,
+    /// It sees nothing but what it is given.
+    #[default]
+    Full,
+}
+
+impl SandboxLevel {
+    /// The word for it in `cuebook.toml`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SandboxLevel::None => "none",
+            SandboxLevel::Reduced => "reduced",
+            SandboxLevel::Full => "full",
+        }
+    }
 }
 
 /// The largest recursion limit that a 1 MB stack of ours bears together with the engine's own stack growth.

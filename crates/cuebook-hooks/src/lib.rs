@@ -1,0 +1,3 @@
+//! Runs hooks and variable providers that are written in Python, in a sandboxed worker process.
+
+pub mod sandbox;

@@ -1,0 +1,135 @@
+//! Hooks and variable providers: functions that take part in a render.
+//!
+//! A hook is `pre_render` or `post_render` of a prompt, a provider gives variables under a namespace. Both are traits, which
+//! closures of a Rust program implement and which a [`ScriptEngine`] implements for functions in Python files. Whoever runs
+//! them, what they get is the same: values, and a [`HookContext`] that grants what the prompt's PERMISSIONS grant and nothing
+//! else. What they return is data: it is never parsed as a template, and it never becomes an author's literal.
+//!
+//! Nothing here starts a process or opens a connection: engines and services are given by the program.
+
+mod context;
+mod registry;
+mod services;
+mod workspace;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+pub use context::{Host, HookContext, Refusal, Subject};
+pub use registry::{Event, Hooks, Listener};
+pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
+pub(crate) use workspace::Workspace;
+
+use crate::error::Result;
+use crate::source::Source;
+
+/// Values by name, as they go to a hook and come back.
+pub type Values = Map<String, Json>;
+
+/// Changes the variables before the template is rendered.
+pub trait PreRender: Send + Sync {
+    /// Takes all variables and returns all variables: what is left out is gone.
+    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values>;
+}
+
+/// Changes the text after the template was rendered.
+pub trait PostRender: Send + Sync {
+    /// Takes the text and returns it, changed or not.
+    fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String>;
+}
+
+/// Gives variables under a namespace.
+pub trait Provide: Send + Sync {
+    /// The values.
+    fn provide(&self, context: &HookContext<'_>) -> Result<Values>;
+}
+
+impl<F> PreRender for F
+where
+    F: Fn(Values, &HookContext<'_>) -> Result<Values> + Send + Sync,
+{
+    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values> {
+        self(variables, context)
+    }
+}
+
+impl<F> PostRender for F
+where
+    F: Fn(&str, &Values, &HookContext<'_>) -> Result<String> + Send + Sync,
+{
+    fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String> {
+        self(text, variables, context)
+    }
+}
+
+impl<F> Provide for F
+where
+    F: Fn(&HookContext<'_>) -> Result<Values> + Send + Sync,
+{
+    fn provide(&self, context: &HookContext<'_>) -> Result<Values> {
+        self(context)
+    }
+}
+
+/// A Python file whose functions take part in renders. Its pack, if it has one, is approved with exactly this content.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// Its text, under the name that people know it by.
+    pub source: Arc<Source>,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The folder that it belongs to, the prompt's or the pack's: its own modules are found there.
+    pub folder: PathBuf,
+    /// The pack that it came with; `None` for code of the user's own.
+    pub pack: Option<String>,
+    /// Changes whenever any code in the folder does.
+    pub fingerprint: String,
+}
+
+/// One call of a function.
+#[derive(Debug)]
+pub enum Call<'c> {
+    /// `pre_render(variables, context)`
+    PreRender {
+        /// All variables.
+        variables: Values,
+    },
+    /// `post_render(text, variables, context)`
+    PostRender {
+        /// The rendered text.
+        text: &'c str,
+        /// All variables.
+        variables: &'c Values,
+    },
+    /// `provide(context)`
+    Provide,
+}
+
+impl Call<'_> {
+    /// The name of the function.
+    pub fn function(&self) -> &'static str {
+        match self {
+            Call::PreRender { .. } => "pre_render",
+            Call::PostRender { .. } => "post_render",
+            Call::Provide => "provide",
+        }
+    }
+}
+
+/// What a function returned.
+#[derive(Debug)]
+pub enum Answer {
+    /// Of `pre_render` and `provide`.
+    Values(Values),
+    /// Of `post_render`.
+    Text(String),
+}
+
+/// Runs functions in Python files.
+pub trait ScriptEngine: Send + Sync + fmt::Debug {
+    /// Calls a function of a script. An answer fits the call: values for `pre_render` and `provide`, text for `post_render`.
+    fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer>;
+}

@@ -1,0 +1,136 @@
+//! The folder that an agent works in, as hooks may read it.
+//!
+//! A path is opened below the folder by the kernel itself, so that no link on the way can lead out of it, also not one that
+//! is put there while we look.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use super::Refusal;
+
+/// A workspace.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    folder: PathBuf,
+    limit: u64,
+}
+
+impl Workspace {
+    /// The workspace at an absolute path; files up to `limit` bytes can be read.
+    pub(crate) fn new(folder: PathBuf, limit: u64) -> Workspace {
+        Workspace { folder, limit }
+    }
+
+    /// Its folder.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Reads a text file: a path below the workspace, or an absolute path that leads there.
+    pub(crate) fn read(&self, path: &str) -> Result<String, Refusal> {
+        let relative = self.relative(path)?;
+        let file = self.open(&relative).map_err(|error| self.explain(path, &error))?;
+        let metadata = file.metadata().map_err(|error| self.explain(path, &error))?;
+        if !metadata.is_file() {
+            let (exception, what) = if metadata.is_dir() {
+                ("IsADirectoryError", "is a folder")
+            } else {
+                ("PermissionError", "is no plain file")
+            };
+            return Err(Refusal::new(exception, format!("read_file: {path} {what}")));
+        }
+        let mut bytes = Vec::new();
+        file.take(self.limit + 1).read_to_end(&mut bytes).map_err(|error| self.explain(path, &error))?;
+        if bytes.len() as u64 > self.limit {
+            let message = format!("read_file: {path} is larger than {} bytes (limits.file_size)", self.limit);
+            return Err(Refusal::new("OSError", message));
+        }
+        String::from_utf8(bytes)
+            .map_err(|_| Refusal::new("ValueError", format!("read_file: {path} is not UTF-8")))
+    }
+
+    fn relative(&self, path: &str) -> Result<PathBuf, Refusal> {
+        if path.contains('\0') {
+            return Err(Refusal::new("ValueError", "read_file: a path cannot contain a null character"));
+        }
+        let given = Path::new(path);
+        let below = match given.strip_prefix(&self.folder) {
+            Ok(below) => below,
+            Err(_) if given.is_absolute() => return Err(outside(path)),
+            Err(_) => given,
+        };
+        // `a/../b` is `b` for people; what leads above the folder is refused before the kernel is asked.
+        let mut relative = PathBuf::new();
+        for component in below.components() {
+            match component {
+                Component::CurDir => {}
+                Component::ParentDir if !relative.pop() => return Err(outside(path)),
+                Component::ParentDir => {}
+                Component::Normal(part) => relative.push(part),
+                Component::Prefix(_) | Component::RootDir => return Err(outside(path)),
+            }
+        }
+        if relative.as_os_str().is_empty() {
+            relative.push(".");
+        }
+        Ok(relative)
+    }
+
+    #[cfg(target_os = "linux")]
+    fn open(&self, relative: &Path) -> std::io::Result<File> {
+        use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat, openat2};
+        use rustix::io::Errno;
+
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let folder = open(&self.folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        match openat2(&folder, relative, flags, Mode::empty(), resolve) {
+            // Somebody renames things while the kernel looks: it asks to be asked again.
+            Err(Errno::AGAIN) => Ok(openat2(&folder, relative, flags, Mode::empty(), resolve)?.into()),
+            // Kernels before 5.6: step by step, and no links at all.
+            Err(Errno::NOSYS) => {
+                let mut at = folder;
+                let mut parts = relative.components().peekable();
+                while let Some(part) = parts.next() {
+                    let last = parts.peek().is_none();
+                    let kind = if last { flags } else { OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC };
+                    at = openat(&at, part.as_os_str(), kind | OFlags::NOFOLLOW, Mode::empty())?;
+                }
+                Ok(at.into())
+            }
+            file => Ok(file?.into()),
+        }
+    }
+
+    /// Without the kernel's help: the file that is open must be the one that lies inside when all links are followed.
+    #[cfg(not(target_os = "linux"))]
+    fn open(&self, relative: &Path) -> std::io::Result<File> {
+        let folder = self.folder.canonicalize()?;
+        let target = folder.join(relative).canonicalize()?;
+        if !target.starts_with(&folder) {
+            return Err(std::io::ErrorKind::CrossesDevices.into());
+        }
+        File::open(target)
+    }
+
+    fn explain(&self, path: &str, error: &std::io::Error) -> Refusal {
+        match error.kind() {
+            std::io::ErrorKind::CrossesDevices => outside(path),
+            std::io::ErrorKind::NotFound => {
+                Refusal::new("FileNotFoundError", format!("read_file: {path} does not exist in the workspace"))
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                Refusal::permission(format!("read_file: {path} cannot be read: {error}"))
+            }
+            std::io::ErrorKind::NotADirectory => {
+                Refusal::new("NotADirectoryError", format!("read_file: {path}: {error}"))
+            }
+            _ => Refusal::new("OSError", format!("read_file: {path}: {error}")),
+        }
+    }
+}
+
+fn outside(path: &str) -> Refusal {
+    Refusal::permission(format!("read_file: {path} leads out of the workspace"))
+}
