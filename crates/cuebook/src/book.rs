@@ -12,8 +12,9 @@ use serde_json::{Value as Json, json};
 use crate::dialect;
 use crate::error::{Error, ErrorKind, Result};
 use crate::explain::Explanation;
+use crate::hooks::Hooks;
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
-use crate::prepared::{Mode, Prepared};
+use crate::prepared::{Mode, Prepared, Stage};
 use crate::render::Rendered;
 use crate::variables::{Clock, Context, Problem, Scope, SystemClock, Variables, validate};
 
@@ -38,7 +39,7 @@ const MOST_PREPARED: usize = 1024;
 #[derive(Debug)]
 pub struct Book {
     library: Arc<Library>,
-    clock: Arc<dyn Clock>,
+    stage: Stage,
     prepared: Mutex<IndexMap<Key, Arc<Prepared>>>,
 }
 
@@ -105,14 +106,20 @@ impl Book {
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().to_owned());
         Book {
             library: Arc::new(Library::open(root)),
-            clock: Arc::new(SystemClock),
+            stage: Stage { clock: Arc::new(SystemClock), hooks: Arc::default(), scripts: Arc::default() },
             prepared: Mutex::default(),
         }
     }
 
     /// The same book with another clock.
     pub fn with_clock(mut self, clock: impl Clock + 'static) -> Book {
-        self.clock = Arc::new(clock);
+        self.stage.clock = Arc::new(clock);
+        self
+    }
+
+    /// The same book with hooks, providers and what runs those in files.
+    pub fn with_hooks(mut self, hooks: Hooks) -> Book {
+        self.stage.hooks = Arc::new(hooks);
         self
     }
 
@@ -299,7 +306,7 @@ impl Book {
         let root = found.candidate.root.clone();
         let limit = config.limits.file_size;
         let loader = LibraryLoader::new(self.library.clone(), root, language, limit, survey);
-        Prepared::new(&self.library, found, Arc::new(loader), config.clone(), mode, self.clock.clone())
+        Prepared::new(found, Arc::new(loader), config.clone(), mode, &self.stage)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, IndexMap<Key, Arc<Prepared>>> {

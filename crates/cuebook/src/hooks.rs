@@ -9,6 +9,7 @@
 
 mod context;
 mod registry;
+mod run;
 mod services;
 mod workspace;
 
@@ -21,6 +22,7 @@ use serde_json::{Map, Value as Json};
 pub use context::{Host, HookContext, Refusal, Subject};
 pub use registry::{Event, Hooks, Listener};
 pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
+pub(crate) use run::render;
 pub(crate) use workspace::Workspace;
 
 use crate::error::Result;

@@ -18,6 +18,7 @@ mod pack;
 mod portable;
 mod resolution;
 mod root;
+mod scripts;
 mod survey;
 mod vocab;
 
@@ -35,6 +36,7 @@ pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use pack::{Installation, InstalledPack, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
+pub(crate) use scripts::{ScriptFile, Scripts};
 pub(crate) use survey::Survey;
 pub use vocab::Vocab;
 
@@ -509,8 +511,12 @@ impl Library {
         }
     }
 
-    /// Records the choice between the candidates of an id.
+    /// Records the choice between the candidates of an id, or between the packs that provide a namespace
+    /// (`provider.NAMESPACE`).
     pub fn set_resolution(&self, id: &str, source: &str) -> Result<Resolution> {
+        if let Some(namespace) = id.strip_prefix(PROVIDER) {
+            return self.choose_provider(namespace, source);
+        }
         let (id, candidates) = self.resolve_id(id)?;
         let sources: Vec<String> = candidates.iter().map(|candidate| candidate.source.clone()).collect();
         let wanted = source.trim_end_matches('/').trim_start_matches("./");
@@ -549,6 +555,34 @@ impl Library {
         Ok(resolution)
     }
 
+    /// Records which pack provides a namespace: its id, or the source of the provider.
+    fn choose_provider(&self, namespace: &str, wanted: &str) -> Result<Resolution> {
+        let providers = self.providers(|_| {})?;
+        let offers: Vec<(String, String)> = providers
+            .iter()
+            .filter(|(_, provider)| provider.namespace == namespace)
+            .map(|(pack, provider)| (pack.clone(), provider_source(pack, provider)))
+            .collect();
+        let sources: Vec<String> = offers.iter().map(|(_, source)| source.clone()).collect();
+        let Some((_, chosen)) = offers.iter().find(|(pack, source)| pack == wanted || source == wanted) else {
+            let message = format!("{wanted} does not provide `{namespace}`");
+            let hint = match sources.is_empty() {
+                true => "no installed pack does: cuebook pack list".to_owned(),
+                false => format!("choose one of: {}", sources.join(", ")),
+            };
+            let diagnostic = Diagnostic::new(Code::UnknownSource, message).hint(hint);
+            return Err(Error::new(ErrorKind::PromptConflict, diagnostic).with("candidates", sources));
+        };
+        let resolution = Resolution {
+            source: chosen.clone(),
+            resolved_at: Some(resolution::timestamp(Timestamp::now())),
+            candidates: Some(sources),
+            replaced_by: None,
+        };
+        self.record(&[(provider_key(namespace), resolution.clone())])?;
+        Ok(resolution)
+    }
+
     /// Removes recorded choices, all in one step.
     pub(crate) fn forget(&self, ids: &[&str]) -> Result<()> {
         let path = self.resolutions.path();
@@ -569,6 +603,18 @@ impl Library {
             Ok(())
         })
     }
+}
+
+/// Under which the choice between providers of a namespace is recorded: `provider.git`.
+const PROVIDER: &str = "provider.";
+
+pub(crate) fn provider_key(namespace: &str) -> String {
+    format!("{PROVIDER}{namespace}")
+}
+
+/// What a provider is known by in a recorded choice: its file.
+pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String {
+    format!("{PACKS}/{pack}/{}", provider.file)
 }
 
 /// Whether what was given is a path rather than an id.

@@ -1,19 +1,24 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+mod code;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value as Json, json};
 
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::library::{Config, Defaults, Found, Library, LibraryLoader, VariableProvider};
-use crate::prompt::{Prompt, Variable};
+use crate::hooks::{self, Hooks};
+use crate::library::{Config, Defaults, Found, LibraryLoader, Scripts};
+use crate::prompt::{Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::{Place, Source};
 use crate::template::jinja::names::{Read, ReferenceKind};
-use crate::template::jinja::{Loader, Template};
-use crate::variables::{Clock, Context, Declared, Scope, Variables, validation_error};
+use crate::template::jinja::{Loader, Settings, Template};
+use crate::variables::{Clock, Context, Declared, Provided, Scope, Variables, validation_error};
+
+pub(crate) use code::Provider;
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {
@@ -26,9 +31,24 @@ pub struct Prepared {
     defaults: Arc<Defaults>,
     /// The parents by METADATA, nearest first.
     parents: Vec<String>,
-    /// Variable providers of packs whose namespace the templates use.
-    providers: Vec<(String, VariableProvider, Place)>,
+    /// Namespaces that the templates use and that somebody provides, with a place that uses them.
+    namespaces: BTreeMap<String, Place>,
+    hooks: Arc<Hooks>,
+    scripts: Arc<Scripts>,
+    settings: Settings,
+    /// Templates that hooks have asked for.
+    partials: Mutex<HashMap<String, Arc<Template>>>,
+    /// Whether code takes part in a render.
+    has_code: bool,
     notes: Vec<Diagnostic>,
+}
+
+/// What a book gives to everything that it prepares.
+#[derive(Debug, Clone)]
+pub(crate) struct Stage {
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) scripts: Arc<Scripts>,
 }
 
 /// How a prompt is prepared.
@@ -59,14 +79,13 @@ impl std::fmt::Debug for Prepared {
 
 impl Prepared {
     pub(crate) fn new(
-        library: &Library,
         found: Found,
         loader: Arc<LibraryLoader>,
         config: Arc<Config>,
         mode: Mode,
-        clock: Arc<dyn Clock>,
+        stage: &Stage,
     ) -> Result<Prepared> {
-        let defaults = library.defaults()?;
+        let defaults = loader.library().defaults()?;
         let read = dialect::template::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
@@ -76,7 +95,7 @@ impl Prepared {
         };
         let settings = config.template_settings(mode == Mode::Strict);
         let template = Template::compile(prompt.template.clone(), templates, &settings)?;
-        let declared = Arc::new(Declared::new(&prompt, &defaults.variables, clock));
+        let declared = Arc::new(Declared::new(&prompt, &defaults.variables, stage.clock.clone()));
         let mut prepared = Prepared {
             prompt,
             found,
@@ -86,10 +105,20 @@ impl Prepared {
             config,
             defaults,
             parents,
-            providers: Vec::new(),
+            namespaces: BTreeMap::new(),
+            hooks: stage.hooks.clone(),
+            scripts: stage.scripts.clone(),
+            settings,
+            partials: Mutex::default(),
+            has_code: false,
             notes: read.notes,
         };
-        prepared.providers = prepared.find_providers()?;
+        prepared.namespaces = prepared.find_namespaces()?;
+        let (hooks, id) = (&prepared.hooks, &prepared.prompt.id);
+        prepared.has_code = !prepared.prompt.hooks.is_empty()
+            || !prepared.namespaces.is_empty()
+            || hooks.pre_render.contains_key(id)
+            || hooks.post_render.contains_key(id);
         Ok(prepared)
     }
 
@@ -157,80 +186,57 @@ impl Prepared {
         names
     }
 
-    /// The values for one render.
+    /// The values for one render, as they are before any hook or provider.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), variables.clone(), context.clone(), Variables::new())
+        self.scope_with(variables, context, Provided::default())
+    }
+
+    pub(crate) fn scope_with(
+        &self,
+        variables: &Variables,
+        context: &Arc<Context>,
+        provided: Provided,
+    ) -> Arc<Scope> {
+        Scope::new(self.declared.clone(), variables.clone(), context.clone(), provided)
     }
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
+        if self.has_code && !context.without_hooks {
+            return hooks::render(self, variables, context);
+        }
         let scope = self.scope(variables, context);
-        if !context.without_hooks {
-            self.refuse_hooks(&scope)?;
-        }
         validation_error(&self.prompt, &scope)?;
-        let limit = self.prompt.limits.max_output_size;
-        let output = self.template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?;
-        Ok(Rendered::new(output, scope))
+        self.render_template(&scope)
     }
 
-    /// A prompt that asks for hooks or providers is not rendered without them, unless the caller says so.
-    fn refuse_hooks(&self, scope: &Scope) -> Result<()> {
-        if let Some(hook) = self.prompt.hooks.first() {
-            let computed: BTreeSet<String> = self
-                .reads()
-                .into_iter()
-                .map(|(read, _)| read.root)
-                .filter(|root| root != "system" && self.prompt.variable(root).is_none())
-                .collect();
-            let pass: Vec<String> = computed.iter().map(|name| format!("--var {name}=…")).collect();
-            let values = if pass.is_empty() {
-                String::new()
-            } else {
-                format!(", and pass what the hook would compute: {}", pass.join(" "))
+    fn partials(&self) -> MutexGuard<'_, HashMap<String, Arc<Template>>> {
+        self.partials.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Namespaces that the templates use and that somebody provides. Manifests are looked at only for names that could be
+    /// namespaces: those that nobody declares, and those that are declared to hold names and values.
+    fn find_namespaces(&self) -> Result<BTreeMap<String, Place>> {
+        let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
+        for (read, place) in self.reads() {
+            let possible = match self.prompt.variable(&read.root) {
+                None => read.root != "system",
+                Some(variable) => {
+                    matches!(variable.kind, Type::Object | Type::Any) && read.path.contains('.')
+                }
             };
-            let message =
-                format!("`{}` has the hook `{}`, and nothing here can run hooks", self.prompt.id, hook.name);
-            let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
-                .at(hook.place.clone())
-                .hint(format!("render without the hooks on purpose: --no-hooks{values}"));
-            return Err(
-                Error::new(ErrorKind::PromptRender, diagnostic).with("hooks", hook_names(&self.prompt))
-            );
-        }
-        for (pack, provider, place) in &self.providers {
-            if scope.layer(&provider.namespace).is_none() && !provider.optional {
-                let namespace = &provider.namespace;
-                let message = format!(
-                    "`{namespace}` comes from the provider {} of the pack `{pack}`, and nothing here can run providers",
-                    provider.file
-                );
-                let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message).at(place.clone()).hint(format!(
-                    "pass the values yourself: --var {namespace}:='{{…}}', or render without them on purpose: --no-hooks"
-                ));
-                return Err(Error::new(ErrorKind::PromptRender, diagnostic).with("namespace", namespace));
+            if possible {
+                wanted.entry(read.root).or_insert(place);
             }
         }
-        Ok(())
-    }
-
-    /// Providers of packs whose namespace the templates use. Manifests are looked at only if a name is not otherwise known.
-    fn find_providers(&self) -> Result<Vec<(String, VariableProvider, Place)>> {
-        let unknown: Vec<(Read, Place)> = self
-            .reads()
-            .into_iter()
-            .filter(|(read, _)| read.root != "system" && self.prompt.variable(&read.root).is_none())
-            .collect();
-        if unknown.is_empty() {
-            return Ok(Vec::new());
+        if wanted.is_empty() {
+            return Ok(wanted);
         }
-        let mut providers = Vec::new();
-        for (pack, provider) in self.loader.providers()? {
-            if let Some((_, place)) = unknown.iter().find(|(read, _)| read.root == provider.namespace) {
-                providers.push((pack, provider, place.clone()));
-            }
-        }
-        Ok(providers)
+        let mut provided: BTreeSet<String> =
+            self.loader.providers()?.into_iter().map(|(_, provider)| provider.namespace).collect();
+        provided.extend(self.hooks.providers.keys().cloned());
+        wanted.retain(|name, _| provided.contains(name));
+        Ok(wanted)
     }
 
     /// The definition as scripts see it, with the names that its templates mention.
@@ -253,8 +259,7 @@ impl Prepared {
         }
         let blocks: BTreeSet<&str> =
             program.names().iter().flat_map(|names| &names.blocks).map(|block| block.name.as_str()).collect();
-        let namespaces: BTreeSet<&str> =
-            self.providers.iter().map(|(_, provider, _)| provider.namespace.as_str()).collect();
+        let namespaces: Vec<&String> = self.namespaces.keys().collect();
         let files: Vec<&str> = program.units().iter().map(|unit| unit.source().name()).collect();
         object["parents"] = json!(self.parents);
         object["pack_id"] = json!(self.found.candidate.pack_id);
@@ -268,10 +273,6 @@ impl Prepared {
         });
         object
     }
-}
-
-fn hook_names(prompt: &Prompt) -> Vec<&str> {
-    prompt.hooks.iter().map(|hook| hook.name.as_str()).collect()
 }
 
 /// Adds the variables of the parents by METADATA; the child's win by name. Returns the parents, nearest first.

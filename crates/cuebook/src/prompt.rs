@@ -248,6 +248,10 @@ pub struct Permissions {
 }
 
 impl Permissions {
+    /// Everything is granted.
+    pub const ALL: Permissions =
+        Permissions { read_file: true, http_request: true, llm_call: true, session_state: true };
+
     /// The names, in the order of the declaration.
     pub const NAMES: [&str; 4] = ["read_file", "http_request", "llm_call", "session_state"];
 

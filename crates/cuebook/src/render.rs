@@ -2,10 +2,12 @@
 //!
 //! [`Rendered`] is what travels on; strings, segments and explanations are projections of it.
 
+mod edit;
 mod origin;
 mod rendered;
 mod segment;
 
 pub use origin::{Origin, Shown};
+pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};
 pub use segment::{Segment, SegmentKind};

@@ -5,4 +5,5 @@
 
 pub(crate) mod approval;
 
+pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};

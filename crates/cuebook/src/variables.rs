@@ -12,10 +12,10 @@ mod validate;
 mod values;
 
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
-pub use layer::Layer;
-pub(crate) use scope::Declared;
+pub use layer::{Layer, Supplier};
 pub use scope::Scope;
+pub(crate) use scope::{Declared, Provided};
 pub use system::SYSTEM_NAMES;
-pub(crate) use validate::validation_error;
+pub(crate) use validate::{refuse_invalid, validation_error};
 pub use validate::{Problem, validate};
 pub use values::Variables;

@@ -109,6 +109,11 @@ impl LibraryLoader {
         }
     }
 
+    /// The library that it loads from.
+    pub(crate) fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
     /// Whether everything that was looked at is as it was.
     pub(crate) fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
         let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);

@@ -153,7 +153,7 @@ impl Library {
         self.root.join(PACKS)
     }
 
-    fn approvals_path(&self) -> PathBuf {
+    pub(super) fn approvals_path(&self) -> PathBuf {
         self.packs_folder().join("approvals.json")
     }
 
@@ -328,7 +328,7 @@ impl Library {
         if gone.is_empty() { Ok(()) } else { self.forget(&gone) }
     }
 
-    fn content(&self, id: &str) -> Result<ContentDigest> {
+    pub(super) fn content(&self, id: &str) -> Result<ContentDigest> {
         let folder = self.pack_folder(id)?;
         // A pack was limited as a whole when it was installed; a file of it may be as large as that.
         ContentDigest::of(&folder, &self.name(&folder), ArchiveLimits::default().total_bytes)

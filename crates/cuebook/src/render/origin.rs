@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use crate::source::{Place, Source};
-use crate::variables::Layer;
+use crate::variables::{Layer, Supplier};
 
 /// Where a piece of rendered text came from. Only a literal may carry structure.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ pub struct Shown {
     pub path: String,
     /// The layer that supplied it; `None` if nobody did.
     pub layer: Option<Layer>,
+    /// The hook or provider that supplied it.
+    pub by: Option<Supplier>,
 }
 
 impl Origin {
@@ -97,7 +99,13 @@ impl Origin {
                 let file = emitted.source().file_range(emitted.range());
                 let variables: Vec<Json> = shown
                     .iter()
-                    .map(|shown| json!({"path": shown.path, "layer": shown.layer.map(Layer::as_str)}))
+                    .map(|shown| {
+                        let mut variable = json!({"path": shown.path, "layer": shown.layer.map(Layer::as_str)});
+                        if let Some(by) = &shown.by {
+                            variable["by"] = json!(by);
+                        }
+                        variable
+                    })
                     .collect();
                 json!({
                     "kind": "value", "variables": variables, "expression": emitted.text(), "file": emitted.file(),

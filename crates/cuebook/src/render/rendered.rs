@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::{Origin, Segment, Shown};
+use super::{Origin, Segment, Shown, edit};
+use crate::error::Diagnostic;
 use crate::template::jinja::Output;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::Unit;
@@ -21,6 +22,16 @@ pub struct Rendered {
     pieces: Vec<Piece>,
     units: Arc<Vec<Unit>>,
     scope: Arc<Scope>,
+    /// Hooks that changed the text; pieces speak of them by index.
+    editors: Vec<Editor>,
+    notes: Vec<Diagnostic>,
+}
+
+/// A hook that changed the text.
+#[derive(Debug, Clone)]
+pub(crate) struct Editor {
+    pub(crate) prompt: String,
+    pub(crate) function: &'static str,
 }
 
 /// A run of text with one origin.
@@ -34,7 +45,36 @@ pub struct Span {
 
 impl Rendered {
     pub(crate) fn new(output: Output, scope: Arc<Scope>) -> Rendered {
-        Rendered { text: output.text, pieces: output.pieces, units: output.units, scope }
+        Rendered {
+            text: output.text,
+            pieces: output.pieces,
+            units: output.units,
+            scope,
+            editors: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// The same prompt after a hook made another text of it. What it left as it was keeps its origin.
+    pub(crate) fn edited(mut self, text: String, by: Editor) -> Rendered {
+        if text != self.text {
+            let editor = self.editors.len() as u32;
+            self.pieces = edit::reattribute(&self.text, &self.pieces, &text, editor);
+            self.text = text;
+            self.editors.push(by);
+        }
+        self
+    }
+
+    /// Adds what somebody should know about this render.
+    pub(crate) fn with_notes(mut self, notes: Vec<Diagnostic>) -> Rendered {
+        self.notes = notes;
+        self
+    }
+
+    /// What somebody should know about this render, though it worked: an optional provider that failed, and the like.
+    pub fn notes(&self) -> &[Diagnostic] {
+        &self.notes
     }
 
     /// The text.
@@ -80,6 +120,10 @@ impl Rendered {
                 }
             }
             Writer::Value { unit, offset } => self.value_origin(&self.units[unit as usize], offset),
+            Writer::Hook { editor } => {
+                let Editor { prompt, function } = self.editors[editor as usize].clone();
+                Origin::Hook { prompt, function: function.to_owned() }
+            }
             Writer::Frame { frame } => Origin::Frame { name: frame.to_string() },
         };
         Span { range: start..end, origin }
@@ -94,7 +138,11 @@ impl Rendered {
             .iter()
             .map(|path| {
                 let root = path.split(['.', '[']).next().unwrap_or(path);
-                Shown { path: path.clone(), layer: self.scope.layer(root) }
+                Shown {
+                    path: path.clone(),
+                    layer: self.scope.layer(root),
+                    by: self.scope.supplier(root).cloned(),
+                }
             })
             .collect();
         Origin::Value { shown, emitted: unit.source().place(emission.range.clone()) }
@@ -113,6 +161,10 @@ impl Rendered {
                 json!({"start": span.range.start, "end": span.range.end, "origin": span.origin.to_json()})
             })
             .collect();
-        json!({"text": self.text, "spans": spans, "tools": []})
+        let mut object = json!({"text": self.text, "spans": spans, "tools": []});
+        if !self.notes.is_empty() {
+            object["notes"] = self.notes.iter().map(|note| Json::Object(note.to_json())).collect();
+        }
+        object
     }
 }

@@ -1,7 +1,7 @@
 //! The one place that rendered text is written to.
 //!
 //! A sink holds the text and, beside it, pieces that cover it without gaps. A piece says who wrote its bytes: an author's
-//! literal (unit and offset), an emission of a value (unit and the place that emitted it), or a frame of the engine. It
+//! literal (unit and offset), an emission of a value (unit and the place that emitted it), a hook, or a frame of the engine. It
 //! knows nothing of variables or files: [`crate::render::Rendered`] joins a piece to those when somebody asks.
 
 use std::fmt;
@@ -21,6 +21,11 @@ pub enum Writer {
         unit: u32,
         /// The mark of the emission in the unit.
         offset: u32,
+    },
+    /// A hook that changed the text.
+    Hook {
+        /// Index into the hooks that changed it.
+        editor: u32,
     },
     /// The engine itself.
     Frame {

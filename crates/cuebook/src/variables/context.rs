@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use super::Variables;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::hooks::Values;
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
 use crate::source::Source;
@@ -21,8 +22,12 @@ pub struct Context {
     pub model: Option<String>,
     /// The session.
     pub session_id: Option<String>,
-    /// The folder that the agent works in.
+    /// The folder that the agent works in; hooks of a render whose caller names none get the project's folder.
     pub workspace_path: Option<String>,
+    /// What hooks may know of the session; `session_id` is added.
+    pub session: Values,
+    /// The state of the session, for hooks that may read it.
+    pub session_state: Values,
     /// The language, as in `en` or `ja`; chooses between variants of a template.
     pub language: Option<String>,
     /// Whether printing an absent variable is an error instead of nothing.

@@ -1,5 +1,7 @@
 //! The layers that values come from.
 
+use serde::Serialize;
+
 /// A source of values. Later ones win.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Layer {
@@ -17,6 +19,8 @@ pub enum Layer {
     Agent,
     /// What the caller passed.
     Caller,
+    /// What a `pre_render` hook put in or changed.
+    Hook,
 }
 
 impl Layer {
@@ -30,6 +34,7 @@ impl Layer {
             Layer::Provider => "provider",
             Layer::Agent => "agent",
             Layer::Caller => "caller",
+            Layer::Hook => "hook",
         }
     }
 
@@ -43,6 +48,37 @@ impl Layer {
             Layer::Provider => "a variable provider",
             Layer::Agent => "agent.json",
             Layer::Caller => "the caller",
+            Layer::Hook => "a hook",
+        }
+    }
+}
+
+/// Who exactly supplied a value, where the layer alone does not say.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Supplier {
+    /// A hook of a prompt.
+    Hook {
+        /// The prompt.
+        prompt: String,
+        /// The function.
+        function: &'static str,
+    },
+    /// A variable provider.
+    Provider {
+        /// The pack that it came with; `None` for one that the program registered.
+        pack: Option<String>,
+        /// Its file.
+        file: Option<String>,
+    },
+}
+
+impl std::fmt::Display for Supplier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Supplier::Hook { prompt, function } => write!(f, "{function} of {prompt}"),
+            Supplier::Provider { pack: Some(pack), file: Some(file) } => write!(f, "{pack}: {file}"),
+            Supplier::Provider { .. } => f.write_str("the program"),
         }
     }
 }

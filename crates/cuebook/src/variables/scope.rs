@@ -1,6 +1,6 @@
 //! All values for one render.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 
 use super::system::{self, System};
 use super::values::{convert, to_json};
-use super::{Clock, Context, Layer, Variables};
+use super::{Clock, Context, Layer, Supplier, Variables};
+use crate::hooks::Values;
 use crate::prompt::{Need, Prompt};
 
 /// The name under which templates find what the system knows.
@@ -48,12 +49,28 @@ impl Declared {
     }
 }
 
+/// What variable providers gave, and which.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Provided {
+    pub(crate) values: Variables,
+    pub(crate) suppliers: HashMap<String, Supplier>,
+}
+
+/// What hooks did to the values before the template.
+#[derive(Debug, Clone, Default)]
+struct Hooked {
+    changed: HashMap<String, (Value, Supplier)>,
+    removed: HashSet<String>,
+}
+
 /// All values for one render, looked up by name in the order of the layers.
 #[derive(Debug)]
 pub struct Scope {
     caller: Variables,
     context: Arc<Context>,
-    provided: Variables,
+    provided: Provided,
+    /// Boxed: most prompts have no hooks.
+    hooked: Option<Box<Hooked>>,
     /// Made when somebody first asks for it: most renders do not.
     system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
@@ -64,9 +81,81 @@ impl Scope {
         declared: Arc<Declared>,
         caller: Variables,
         context: Arc<Context>,
-        provided: Variables,
+        provided: Provided,
     ) -> Arc<Scope> {
-        Arc::new(Scope { caller, context, provided, system: OnceLock::new(), declared })
+        Arc::new(Scope { caller, context, provided, hooked: None, system: OnceLock::new(), declared })
+    }
+
+    /// The scope after a hook that got `before` and returned `after`. A value that it left as it was keeps its layer, and
+    /// nothing takes `system` away.
+    pub(crate) fn after_hook(&self, before: &Values, after: &Values, by: &Supplier) -> Arc<Scope> {
+        let mut hooked = self.hooked.clone().unwrap_or_default();
+        for (name, value) in after {
+            if before.get(name) != Some(value) {
+                hooked.removed.remove(name);
+                hooked.changed.insert(name.clone(), (convert(value), by.clone()));
+            }
+        }
+        for name in before.keys().filter(|name| !after.contains_key(*name) && *name != SYSTEM) {
+            hooked.changed.remove(name);
+            hooked.removed.insert(name.clone());
+        }
+        Arc::new(Scope {
+            caller: self.caller.clone(),
+            context: self.context.clone(),
+            provided: self.provided.clone(),
+            hooked: Some(hooked),
+            system: self.system.clone(),
+            declared: self.declared.clone(),
+        })
+    }
+
+    /// A scope with these values and what the system knows, and nothing else.
+    pub(crate) fn only(&self, values: &Values) -> Arc<Scope> {
+        let mut context = (*self.context).clone();
+        context.agent.variables = Variables::new();
+        Arc::new(Scope {
+            caller: Variables::from_json(values),
+            context: Arc::new(context),
+            provided: Provided::default(),
+            hooked: None,
+            system: self.system.clone(),
+            declared: Arc::new(Declared {
+                defaults: HashMap::default(),
+                from_system: Vec::new(),
+                clock: self.declared.clock.clone(),
+            }),
+        })
+    }
+
+    /// All values as a hook gets them, with `system` among them.
+    pub(crate) fn values(&self) -> Values {
+        let mut values: Values = self
+            .names()
+            .into_iter()
+            .filter_map(|name| {
+                let (_, value) = self.get(&name)?;
+                Some((name, value))
+            })
+            .collect();
+        let mut system = to_json(&Value::from_dyn_object(self.system().clone()));
+        // What nobody has said is not there, as in templates.
+        if let Json::Object(system) = &mut system {
+            system.retain(|_, value| !value.is_null());
+        }
+        values.insert(SYSTEM.into(), system);
+        values
+    }
+
+    /// Who exactly supplied a value, where the layer does not say.
+    pub fn supplier(&self, name: &str) -> Option<&Supplier> {
+        if let Some((_, supplier)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(name)) {
+            return Some(supplier);
+        }
+        match self.layer(name) {
+            Some(Layer::Provider) => self.provided.suppliers.get(name),
+            _ => None,
+        }
     }
 
     fn system(&self) -> &Arc<System> {
@@ -75,13 +164,21 @@ impl Scope {
 
     /// The value of a name and the layer that supplies it.
     pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
+        if let Some(hooked) = &self.hooked {
+            if let Some((value, _)) = hooked.changed.get(name) {
+                return Some((Layer::Hook, value.clone()));
+            }
+            if hooked.removed.contains(name) {
+                return None;
+            }
+        }
         if let Some(value) = self.caller.value(name) {
             return Some((Layer::Caller, value.clone()));
         }
         if let Some(value) = self.context.agent.variables.value(name) {
             return Some((Layer::Agent, value.clone()));
         }
-        if let Some(value) = self.provided.value(name) {
+        if let Some(value) = self.provided.values.value(name) {
             return Some((Layer::Provider, value.clone()));
         }
         if name == SYSTEM {
@@ -97,10 +194,13 @@ impl Scope {
 
     /// The layer that gives a variable the name of the system's own ones, and the value.
     pub(super) fn given_as_system(&self) -> Option<(Layer, &Value)> {
+        if let Some((value, _)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(SYSTEM)) {
+            return Some((Layer::Hook, value));
+        }
         let given = [
             (Layer::Caller, &self.caller),
             (Layer::Agent, &self.context.agent.variables),
-            (Layer::Provider, &self.provided),
+            (Layer::Provider, &self.provided.values),
         ];
         given
             .into_iter()
@@ -121,16 +221,22 @@ impl Scope {
     /// Every name that has a value, the caller's first.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = Vec::new();
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         let mut declared: Vec<&String> =
             self.declared.defaults.keys().chain(&self.declared.from_system).collect();
         declared.sort();
         let given =
-            self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.names());
+            self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.values.names());
         for name in given.chain(declared.into_iter().map(String::as_str)) {
             if seen.insert(name.to_owned()) {
                 names.push(name.to_owned());
             }
+        }
+        if let Some(hooked) = &self.hooked {
+            names.retain(|name| !hooked.removed.contains(name));
+            let mut new: Vec<&String> = hooked.changed.keys().filter(|name| !seen.contains(*name)).collect();
+            new.sort();
+            names.extend(new.into_iter().cloned());
         }
         names
     }

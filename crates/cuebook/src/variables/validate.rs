@@ -4,7 +4,7 @@ use minijinja::Value;
 use minijinja::value::ValueKind;
 use serde::Serialize;
 
-use super::{Layer, Scope};
+use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::prompt::{Need, Prompt, Type, Variable};
 
@@ -37,7 +37,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             }
             Some((layer, value)) if !admits(variable.kind, &value) => {
                 let found = type_name(&value);
-                let diagnostic = mistyped(variable, found, &value, layer);
+                let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
             }
             None | Some(_) => {}
@@ -60,7 +60,11 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
 
 /// One error with everything that is wrong, if anything is.
 pub(crate) fn validation_error(prompt: &Prompt, scope: &Scope) -> Result<()> {
-    let problems = validate(prompt, scope);
+    refuse_invalid(prompt, validate(prompt, scope))
+}
+
+/// One error with these problems, if there are any.
+pub(crate) fn refuse_invalid(prompt: &Prompt, problems: Vec<(Problem, Diagnostic)>) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
@@ -91,11 +95,21 @@ fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
     declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint)
 }
 
-fn mistyped(variable: &Variable, found: &str, value: &Value, layer: Layer) -> Diagnostic {
+fn mistyped(
+    variable: &Variable,
+    found: &str,
+    value: &Value,
+    layer: Layer,
+    supplier: Option<&Supplier>,
+) -> Diagnostic {
     let name = &variable.name;
     let wanted = variable.kind;
     let what = format!("{} {}", article(wanted), wanted.as_str());
-    let message = format!("`{name}` must be {what}, and {} gave {found}", layer.describe());
+    let giver = match supplier {
+        Some(supplier @ Supplier::Hook { .. }) => format!("`{supplier}`"),
+        _ => layer.describe().to_owned(),
+    };
+    let message = format!("`{name}` must be {what}, and {giver} gave {found}");
     let hint = match (wanted, value.as_str()) {
         _ if layer < Layer::System => Some("change the default or the type".to_owned()),
         _ if layer != Layer::Caller => None,

@@ -133,7 +133,7 @@ fn render_ours(files: &BTreeMap<String, String>, context: &Json) -> Result<Strin
                     "a value that nothing emitted"
                 );
             }
-            Writer::Frame { .. } => panic!("templates have no frames"),
+            Writer::Hook { .. } | Writer::Frame { .. } => panic!("templates have neither hooks nor frames"),
         }
     }
     Ok(output.text)

@@ -1,0 +1,271 @@
+//! The code that takes part in the renders of a prompt: where it lies, whether it may run, and what it is given.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::Prepared;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
+use crate::library::{PROMPT_FILE, RootKind, ScriptFile, VariableProvider};
+use crate::prompt::{Hook, Limits, Permissions};
+use crate::render::Rendered;
+use crate::source::Place;
+use crate::template::jinja::{Loader, Template};
+use crate::variables::{Context, Scope};
+
+/// A pack's provider of a namespace.
+#[derive(Debug, Clone)]
+pub(crate) struct Provider {
+    pub(crate) pack: String,
+    pub(crate) provider: VariableProvider,
+}
+
+impl Prepared {
+    pub(crate) fn hooks(&self) -> &Hooks {
+        &self.hooks
+    }
+
+    /// What runs Python files, if anything does and it is not turned off.
+    pub(crate) fn engine(&self) -> Option<&Arc<dyn ScriptEngine>> {
+        self.hooks.engine.as_ref().filter(|_| self.config.hooks.enabled)
+    }
+
+    pub(crate) fn subject(&self) -> Subject {
+        Subject::Prompt { id: self.prompt.id.clone() }
+    }
+
+    pub(crate) fn grants(&self) -> (Permissions, Limits) {
+        (self.prompt.permissions, self.prompt.limits)
+    }
+
+    /// The namespaces that the templates use and somebody provides.
+    pub(crate) fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
+        self.namespaces.keys().cloned()
+    }
+
+    /// Every namespace that some pack provides, for hints.
+    pub(crate) fn provided_namespaces(&self) -> Vec<String> {
+        let providers = self.loader.providers().unwrap_or_default();
+        providers.into_iter().map(|(_, provider)| provider.namespace).collect()
+    }
+
+    /// The pack's provider of a namespace: the only one, or the one that was chosen.
+    pub(crate) fn provider(&self, namespace: &str) -> Result<Option<Provider>> {
+        let mut offers: Vec<Provider> = self
+            .loader
+            .providers()?
+            .into_iter()
+            .filter(|(_, provider)| provider.namespace == namespace)
+            .map(|(pack, provider)| Provider { pack, provider })
+            .collect();
+        let sources: Vec<String> =
+            offers.iter().map(|offer| crate::library::provider_source(&offer.pack, &offer.provider)).collect();
+        let library = self.loader.library();
+        let key = crate::library::provider_key(namespace);
+        match library.resolutions()?.get(&key) {
+            Some(recorded) => {
+                let position = sources.iter().position(|source| *source == recorded.source);
+                let known = recorded.candidates.unwrap_or_default();
+                let is_new = |source: &&String| **source != recorded.source && !known.contains(source);
+                match position {
+                    Some(position) if !sources.iter().any(|source| is_new(&source)) => {
+                        Ok(Some(offers.swap_remove(position)))
+                    }
+                    _ => Err(provider_conflict(namespace, &sources, self.namespaces.get(namespace))),
+                }
+            }
+            None if offers.len() > 1 => {
+                Err(provider_conflict(namespace, &sources, self.namespaces.get(namespace)))
+            }
+            None => Ok(offers.pop()),
+        }
+    }
+
+    /// A script as it is now, if it may run.
+    pub(crate) fn script(&self, file: &ScriptFile) -> Result<Arc<Script>> {
+        self.scripts.get(self.loader.library(), file)
+    }
+
+    /// The file of the prompt's own hooks.
+    pub(crate) fn script_file(&self, hook: &Hook) -> Result<ScriptFile> {
+        let candidate = &self.found.candidate;
+        let relative = candidate.file(PROMPT_FILE);
+        let Some(path) = candidate.root.path(&relative) else { return Err(self.hooks_unavailable(hook)) };
+        let own_folder = path.parent().unwrap_or(&path).to_owned();
+        let folder = match &candidate.pack_id {
+            Some(pack) => self.loader.library().packs_folder().join(pack),
+            None => {
+                if candidate.root.kind == RootKind::Given {
+                    refuse_uninstalled_pack(&own_folder, hook)?;
+                }
+                own_folder
+            }
+        };
+        Ok(ScriptFile {
+            path,
+            name: candidate.root.file_name(&relative),
+            folder,
+            pack: candidate.pack_id.clone(),
+            place: hook.place.clone(),
+        })
+    }
+
+    /// The file of a pack's provider.
+    pub(crate) fn provider_file(&self, pack: &str, provider: &VariableProvider, namespace: &str) -> ScriptFile {
+        let folder = self.loader.library().packs_folder().join(pack);
+        let path = folder.join(&provider.file);
+        ScriptFile {
+            name: self.loader.library().name(&path),
+            path,
+            folder,
+            pack: Some(pack.to_owned()),
+            // A hook may ask for a namespace that no template uses.
+            place: self.namespaces.get(namespace).cloned().unwrap_or_else(|| self.prompt.template.place(0..0)),
+        }
+    }
+
+    /// The folder that hooks work in: the one that the caller names, or the project's.
+    pub(crate) fn workspace(&self, context: &Context) -> Result<Workspace> {
+        let library = self.loader.library();
+        let given = context.workspace_path.as_deref();
+        let path = match given {
+            Some(given) => std::path::absolute(given).unwrap_or_else(|_| PathBuf::from(given)),
+            None => library.root().to_owned(),
+        };
+        let refuse = |message: String, hint: &str| {
+            let diagnostic =
+                Diagnostic::new(Code::BadWorkspace, message).file(path.to_string_lossy()).hint(hint);
+            Err(Error::new(ErrorKind::Hook, diagnostic))
+        };
+        let name_one = "name a folder: --context workspace_path=DIR";
+        let folder = match std::fs::canonicalize(&path) {
+            Ok(folder) if folder.is_dir() => folder,
+            Ok(_) => return refuse("the workspace must be a folder, and this is none".into(), name_one),
+            Err(error) => return refuse(format!("the workspace cannot be used: {error}"), name_one),
+        };
+        if folder.parent().is_none() {
+            let message = "the whole file system cannot be a workspace: hooks could read all of it".into();
+            return refuse(message, name_one);
+        }
+        let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+        if self.runs_pack_code() && home.is_some_and(|home| home.starts_with(&folder)) {
+            let message = "a workspace that holds your home folder would show your keys to the code of a pack";
+            return refuse(message.into(), "name the folder that the agent works in: --context workspace_path=DIR");
+        }
+        Ok(Workspace::new(folder, self.config.limits.file_size))
+    }
+
+    fn runs_pack_code(&self) -> bool {
+        let own = self.found.candidate.pack_id.is_some() && !self.prompt.hooks.is_empty();
+        own || self.namespaces.keys().any(|namespace| !self.hooks.providers.contains_key(namespace))
+    }
+
+    /// Renders the template with these values.
+    pub(crate) fn render_template(&self, scope: &Arc<Scope>) -> Result<Rendered> {
+        let limit = self.prompt.limits.max_output_size;
+        let output = self.template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?;
+        Ok(Rendered::new(output, scope.clone()))
+    }
+
+    /// Renders a template that the prompt could include: with the given values, or with those of the render.
+    pub(crate) fn render_partial(&self, name: &str, values: Option<&Values>, scope: &Arc<Scope>) -> Result<String> {
+        let known = self.partials().get(name).cloned();
+        let template = match known {
+            Some(template) => template,
+            None => {
+                let parent = self.prompt.template.name();
+                let Some(source) = self.loader.load(name, parent)? else {
+                    let message = format!("no template `{name}` exists");
+                    return Err(Error::new(ErrorKind::PromptRead, Diagnostic::new(Code::MissingInclude, message)));
+                };
+                let template = Arc::new(Template::compile(source, self.loader.clone(), &self.settings)?);
+                self.partials().insert(name.to_owned(), template.clone());
+                template
+            }
+        };
+        let scope = match values {
+            Some(values) => scope.only(values),
+            None => scope.clone(),
+        };
+        let limit = self.prompt.limits.max_output_size;
+        Ok(template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?.text)
+    }
+
+    /// A prompt that asks for hooks is not rendered without them, unless the caller says so.
+    pub(crate) fn hooks_unavailable(&self, hook: &Hook) -> Error {
+        let computed: std::collections::BTreeSet<String> = self
+            .reads()
+            .into_iter()
+            .map(|(read, _)| read.root)
+            .filter(|root| root != "system" && self.prompt.variable(root).is_none())
+            .collect();
+        let pass: Vec<String> = computed.iter().map(|name| format!("--var {name}=…")).collect();
+        let values = if pass.is_empty() {
+            String::new()
+        } else {
+            format!(", and pass what the hook would compute: {}", pass.join(" "))
+        };
+        let message = format!("`{}` has the hook `{}`, and {}", self.prompt.id, hook.name, self.why_nothing_runs());
+        let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
+            .at(hook.place.clone())
+            .hint(format!("render without the hooks on purpose: --no-hooks{values}"));
+        let names: Vec<&str> = self.prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
+        Error::new(ErrorKind::Hook, diagnostic).with("hooks", names)
+    }
+
+    pub(crate) fn provider_unavailable(&self, pack: &str, provider: &VariableProvider, namespace: &str) -> Error {
+        let message = format!(
+            "`{namespace}` comes from the provider {} of the pack `{pack}`, and {}",
+            provider.file,
+            self.why_nothing_runs()
+        );
+        let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message).hint(format!(
+            "pass the values yourself: --var {namespace}:='{{…}}', or render without them on purpose: --no-hooks"
+        ));
+        let diagnostic = match self.namespaces.get(namespace) {
+            Some(place) => diagnostic.at(place.clone()),
+            None => diagnostic,
+        };
+        Error::new(ErrorKind::Hook, diagnostic).with("namespace", namespace)
+    }
+
+    fn why_nothing_runs(&self) -> &'static str {
+        match self.config.hooks.enabled {
+            false => "hooks are turned off (`hooks.enabled` in cuebook.toml)",
+            true => "nothing here can run hooks",
+        }
+    }
+}
+
+/// Code of a pack that is not installed has nobody's approval, however it is named.
+fn refuse_uninstalled_pack(prompt: &Path, hook: &Hook) -> Result<()> {
+    let folder = std::fs::canonicalize(prompt).unwrap_or_else(|_| prompt.to_owned());
+    let Some(pack) = folder.ancestors().skip(1).take(3).find(|above| above.join("pack.json").is_file()) else {
+        return Ok(());
+    };
+    let message = "this is code of a pack that is not installed, so nobody can have approved it";
+    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
+        .at(hook.place.clone())
+        .hint(format!("install it, look at the code and approve it: cuebook pack install {}", pack.display()));
+    Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic))
+}
+
+fn provider_conflict(namespace: &str, sources: &[String], place: Option<&Place>) -> Error {
+    let message = match sources.len() {
+        0 => format!("the provider that was chosen for `{namespace}` is no longer there"),
+        count => format!("{count} packs provide `{namespace}`"),
+    };
+    let key = crate::library::provider_key(namespace);
+    let choices: Vec<String> = sources.iter().map(|source| format!("cuebook resolve {key} {source}")).collect();
+    let hint = if choices.is_empty() {
+        "install the pack again, or remove the entry from resolution.json".to_owned()
+    } else {
+        format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
+    };
+    let diagnostic = Diagnostic::new(Code::ProviderConflict, message).hint(hint);
+    let diagnostic = match place {
+        Some(place) => diagnostic.at(place.clone()),
+        None => diagnostic,
+    };
+    Error::new(ErrorKind::PromptConflict, diagnostic).with("namespace", namespace).with("candidates", sources)
+}

@@ -1,0 +1,401 @@
+//! Whose text it is after a hook has changed it.
+//!
+//! A hook takes a string and returns one, so what it did is found by comparing the two: first by lines, then, where lines
+//! differ, by words. What is the same keeps its origin; all else is the hook's.
+//!
+//! Origins decide what may carry structure, so doubt is settled against the author. A line that changed is never left
+//! looking as if an author had written it whole: a hook could else make a role marker of `the user:` by taking words away.
+//! And where the same line stands in the text both as an author's and as a value's, it stays the author's only if none of
+//! them came or went.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
+
+use crate::template::sink::{Piece, Writer};
+
+/// The pieces of the new text. The pieces of the old text cover it without gaps, and so do these.
+pub(super) fn reattribute(old: &str, pieces: &[Piece], new: &str, editor: u32) -> Vec<Piece> {
+    let mut edit = Edit::new(old, pieces, new, editor);
+    let input = InternedInput::new(Lines(old), Lines(new));
+    let (mut from, mut to) = (0, 0);
+    for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
+        while to < hunk.after.start as usize {
+            edit.keep(from, to);
+            (from, to) = (from + 1, to + 1);
+        }
+        (from, to) = (hunk.before.end as usize, hunk.after.end as usize);
+        edit.change(hunk.before.start as usize..from, hunk.after.start as usize..to);
+    }
+    while to < edit.new_lines.len() {
+        edit.keep(from, to);
+        (from, to) = (from + 1, to + 1);
+    }
+    edit.result
+}
+
+struct Edit<'t> {
+    old: &'t str,
+    pieces: &'t [Piece],
+    old_lines: Vec<Range<usize>>,
+    new: &'t str,
+    new_lines: Vec<Range<usize>>,
+    /// For lines of an author: how often they stand in the old text as such, there at all, and in the new text.
+    counts: HashMap<&'t str, Count>,
+    editor: u32,
+    result: Vec<Piece>,
+    written: usize,
+    /// The piece that was copied last and where in the old text that ended: what goes on there is one piece.
+    last: Option<(usize, usize)>,
+}
+
+#[derive(Default)]
+struct Count {
+    authors: usize,
+    before: usize,
+    after: usize,
+}
+
+impl<'t> Edit<'t> {
+    fn new(old: &'t str, pieces: &'t [Piece], new: &'t str, editor: u32) -> Edit<'t> {
+        let mut edit = Edit {
+            old,
+            pieces,
+            old_lines: ranges(old),
+            new,
+            new_lines: ranges(new),
+            counts: HashMap::new(),
+            editor,
+            result: Vec::new(),
+            written: 0,
+            last: None,
+        };
+        for line in edit.old_lines.clone() {
+            if edit.is_authors(&line) {
+                edit.counts.entry(&old[line]).or_default().authors += 1;
+            }
+        }
+        for line in &edit.old_lines {
+            if let Some(count) = edit.counts.get_mut(&old[line.clone()]) {
+                count.before += 1;
+            }
+        }
+        for line in &edit.new_lines {
+            if let Some(count) = edit.counts.get_mut(&new[line.clone()]) {
+                count.after += 1;
+            }
+        }
+        edit
+    }
+
+    /// The piece that holds a byte of the old text.
+    fn piece_at(&self, offset: usize) -> usize {
+        self.pieces.partition_point(|piece| piece.start as usize <= offset).saturating_sub(1)
+    }
+
+    fn end_of(&self, piece: usize) -> usize {
+        self.pieces.get(piece + 1).map_or(self.old.len(), |next| next.start as usize)
+    }
+
+    /// Whether part of the old text has something in it and could carry structure.
+    fn is_authors(&self, range: &Range<usize>) -> bool {
+        !range.is_empty()
+            && (self.piece_at(range.start)..self.pieces.len())
+                .take_while(|piece| (self.pieces[*piece].start as usize) < range.end)
+                .all(|piece| matches!(self.pieces[piece].writer, Writer::Literal { .. } | Writer::Frame { .. }))
+    }
+
+    /// Whether nobody can say which of several equal lines this one is, and it matters.
+    fn is_in_doubt(&self, line: &str) -> bool {
+        self.counts.get(line).is_some_and(|count| count.authors < count.before && count.before != count.after)
+    }
+
+    fn copy(&mut self, mut from: Range<usize>) {
+        while !from.is_empty() {
+            let piece = self.piece_at(from.start);
+            let end = self.end_of(piece).min(from.end);
+            if self.last != Some((piece, from.start)) {
+                let Piece { start, writer } = self.pieces[piece];
+                let writer = match writer {
+                    Writer::Literal { unit, offset } => {
+                        Writer::Literal { unit, offset: offset + (from.start - start as usize) as u32 }
+                    }
+                    other => other,
+                };
+                self.result.push(Piece { start: self.written as u32, writer });
+            }
+            self.last = Some((piece, end));
+            self.written += end - from.start;
+            from.start = end;
+        }
+    }
+
+    fn hook(&mut self, length: usize) {
+        if length == 0 {
+            return;
+        }
+        let writer = Writer::Hook { editor: self.editor };
+        if self.result.last().is_none_or(|piece| piece.writer != writer) {
+            self.result.push(Piece { start: self.written as u32, writer });
+        }
+        self.last = None;
+        self.written += length;
+    }
+
+    /// A line of the new text that is the same as one of the old text.
+    fn keep(&mut self, from: usize, to: usize) {
+        let line = self.old_lines[from].clone();
+        if self.is_authors(&line) && self.is_in_doubt(&self.old[line.clone()]) {
+            self.hook(line.len());
+        } else {
+            self.copy(line);
+        }
+        self.line_end(Some(from), to);
+    }
+
+    /// The newline behind a line of the new text. It is the old one if the line in the old text had one.
+    fn line_end(&mut self, from: Option<usize>, to: usize) {
+        if to + 1 == self.new_lines.len() {
+            return;
+        }
+        match from {
+            Some(from) if from + 1 < self.old_lines.len() => {
+                let end = self.old_lines[from].end;
+                self.copy(end..end + 1);
+            }
+            _ => self.hook(1),
+        }
+    }
+
+    /// Lines of the new text that stand where others stood.
+    fn change(&mut self, from: Range<usize>, to: Range<usize>) {
+        if to.is_empty() {
+            return;
+        }
+        let matches = self.matching_words(&from, &to);
+        for line in to.clone() {
+            let Range { start, end } = self.new_lines[line].clone();
+            // Parts of the line that are the same in both texts: where in the new text, and where in the old one.
+            let same: Vec<(Range<usize>, usize)> = matches
+                .iter()
+                .filter_map(|(new, old)| {
+                    let part = new.start.max(start)..new.end.min(end);
+                    (!part.is_empty()).then(|| (part.clone(), old + (part.start - new.start)))
+                })
+                .filter(|(part, _)| self.new[part.clone()].contains(char::is_alphanumeric))
+                .collect();
+            let kept: usize = same.iter().map(|(part, _)| part.len()).sum();
+            let all_authors = same.iter().all(|(part, old)| self.is_authors(&(*old..old + part.len())));
+            if kept == end - start && all_authors {
+                self.hook(end - start);
+            } else {
+                let mut at = start;
+                for (part, old) in same {
+                    self.hook(part.start - at);
+                    self.copy(old..old + part.len());
+                    at = part.end;
+                }
+                self.hook(end - at);
+            }
+            let last = line + 1 == to.end;
+            self.line_end((last && !from.is_empty()).then(|| from.end - 1), line);
+        }
+    }
+
+    /// Runs of words that are the same in some lines of both texts: where in the new text, and where in the old one.
+    fn matching_words(&self, from: &Range<usize>, to: &Range<usize>) -> Vec<(Range<usize>, usize)> {
+        if from.is_empty() {
+            return Vec::new();
+        }
+        let old = self.old_lines[from.start].start..self.old_lines[from.end - 1].end;
+        let new = self.new_lines[to.start].start..self.new_lines[to.end - 1].end;
+        let input = InternedInput::new(Words(&self.old[old.clone()]), Words(&self.new[new.clone()]));
+        let length = |token: &imara_diff::Token| input.interner[*token].len();
+        let mut matches = Vec::new();
+        let (mut old_at, mut new_at) = (old.start, new.start);
+        let (mut before, mut after) = (0, 0);
+        let mut step = |old_at: &mut usize, new_at: &mut usize, before: usize, tokens: Range<usize>| {
+            let bytes: usize = input.after[tokens.clone()].iter().map(length).sum();
+            if bytes > 0 {
+                matches.push((*new_at..*new_at + bytes, *old_at));
+            }
+            debug_assert_eq!(input.before[before..before + tokens.len()], input.after[tokens]);
+            *old_at += bytes;
+            *new_at += bytes;
+        };
+        for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
+            step(&mut old_at, &mut new_at, before, after..hunk.after.start as usize);
+            let words = |range: Range<u32>| range.start as usize..range.end as usize;
+            old_at += input.before[words(hunk.before.clone())].iter().map(length).sum::<usize>();
+            new_at += input.after[words(hunk.after.clone())].iter().map(length).sum::<usize>();
+            (before, after) = (hunk.before.end as usize, hunk.after.end as usize);
+        }
+        step(&mut old_at, &mut new_at, before, after..input.after.len());
+        matches
+    }
+}
+
+fn ranges(text: &str) -> Vec<Range<usize>> {
+    let mut start = 0;
+    text.split('\n')
+        .map(|line| {
+            let range = start..start + line.len();
+            start = range.end + 1;
+            range
+        })
+        .collect()
+}
+
+/// A text as lines, without their ends.
+struct Lines<'t>(&'t str);
+
+impl<'t> TokenSource for Lines<'t> {
+    type Token = &'t str;
+    type Tokenizer = std::str::Split<'t, char>;
+
+    fn tokenize(&self) -> Self::Tokenizer {
+        self.0.split('\n')
+    }
+
+    fn estimate_tokens(&self) -> u32 {
+        (self.0.len() / 40) as u32
+    }
+}
+
+/// A text as words, and everything between them letter by letter.
+#[derive(Clone, Copy)]
+struct Words<'t>(&'t str);
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t str;
+
+    fn next(&mut self) -> Option<&'t str> {
+        let first = self.0.chars().next()?;
+        let end = match first.is_alphanumeric() {
+            true => self.0.find(|letter: char| !letter.is_alphanumeric()).unwrap_or(self.0.len()),
+            false => first.len_utf8(),
+        };
+        let (word, rest) = self.0.split_at(end);
+        self.0 = rest;
+        Some(word)
+    }
+}
+
+impl<'t> TokenSource for Words<'t> {
+    type Token = &'t str;
+    type Tokenizer = Words<'t>;
+
+    fn tokenize(&self) -> Self::Tokenizer {
+        *self
+    }
+
+    fn estimate_tokens(&self) -> u32 {
+        (self.0.len() / 3) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LITERAL: char = 'L';
+    const VALUE: char = 'v';
+
+    /// A text whose letters say who wrote them, as in `LLLvv`.
+    fn pieces(writers: &str) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        let mut before = None;
+        for (start, writer) in writers.chars().enumerate() {
+            if before != Some(writer) {
+                let start = start as u32;
+                let writer = match writer {
+                    LITERAL => Writer::Literal { unit: 0, offset: start },
+                    _ => Writer::Value { unit: 0, offset: start },
+                };
+                pieces.push(Piece { start, writer });
+            }
+            before = Some(writer);
+        }
+        pieces
+    }
+
+    /// Who wrote each byte of the new text: `L`, `v` or `h`.
+    fn shown(pieces: &[Piece], length: usize) -> String {
+        let mut shown = String::new();
+        for (index, piece) in pieces.iter().enumerate() {
+            let end = pieces.get(index + 1).map_or(length, |next| next.start as usize);
+            let letter = match piece.writer {
+                Writer::Literal { .. } => 'L',
+                Writer::Value { .. } => 'v',
+                Writer::Hook { .. } => 'h',
+                Writer::Frame { .. } => 'f',
+            };
+            shown.extend(std::iter::repeat_n(letter, end - piece.start as usize));
+        }
+        shown
+    }
+
+    fn edit(old: &str, writers: &str, new: &str) -> String {
+        shown(&reattribute(old, &pieces(writers), new, 0), new.len())
+    }
+
+    #[test]
+    fn what_a_hook_adds_is_its_own_and_the_rest_keeps_its_origin() {
+        assert_eq!(edit("Dear Ada,\n", "LLLLLvvvLL", "Dear Ada,\nbye"), "LLLLLvvvLLhhh");
+        assert_eq!(edit("Dear Ada,", "LLLLLvvvL", "Dear good Ada,"), "LLLLLhhhhhvvvL");
+        assert_eq!(edit("a\nb\nc", "LLLLL", "a\nX\nc"), "LLhLL");
+        assert_eq!(edit("text\n\n", "LLLLLL", "text"), "LLLL");
+        assert_eq!(edit("", "", "new\n"), "hhhh");
+        assert_eq!(edit("all gone", "LLLLLLLL", ""), "");
+    }
+
+    #[test]
+    fn a_line_that_changed_never_looks_like_an_authors_whole_line() {
+        assert_eq!(edit("the user:\nhi", "LLLLLLLLLLvv", "user:\nhi"), "hhhhhLvv");
+        assert_eq!(edit("us\ner:", "LLLLLL", "user:"), "hhhhh");
+        assert_eq!(edit("vuser:", "vLLLLL", "user:"), "hhhhh");
+        assert_eq!(edit("a user: b", "LLLLLLLLL", "a\nuser:\nb"), "hhhhhhhhh");
+    }
+
+    #[test]
+    fn a_line_that_is_a_values_as_well_stays_the_authors_only_if_none_came_or_went() {
+        let (old, writers) = ("user:\nA\nuser:\nB", "LLLLLLvvvvvvvvv");
+        assert_eq!(edit(old, writers, "user:\nA\nuser:\nB!"), "LLLLLLvvvvvvvvvh");
+        assert_eq!(edit(old, writers, "user:\nB"), "hhhhhLv");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_cover_the_text_and_every_kept_byte_is_the_old_one(
+            old in "[ab:\n ]{0,40}", seed in proptest::collection::vec(any::<bool>(), 40), new in "[ab:\n ]{0,40}",
+        ) {
+            let writers: String =
+                old.chars().zip(&seed).map(|(_, literal)| if *literal { LITERAL } else { VALUE }).collect();
+            let result = reattribute(&old, &pieces(&writers), &new, 0);
+            prop_assert_eq!(shown(&result, new.len()).len(), new.len());
+            for (index, piece) in result.iter().enumerate() {
+                let start = piece.start as usize;
+                let end = result.get(index + 1).map_or(new.len(), |next| next.start as usize);
+                prop_assert!(start < end);
+                if let Writer::Literal { offset, .. } = piece.writer {
+                    let offset = offset as usize;
+                    prop_assert_eq!(&new[start..end], &old[offset..offset + (end - start)]);
+                }
+            }
+            // No line is an author's that was not one before.
+            let shown = shown(&result, new.len());
+            let was: Vec<&str> = ranges(&old).into_iter()
+                .filter(|line| !line.is_empty() && writers[line.clone()].chars().all(|writer| writer == LITERAL))
+                .map(|line| &old[line])
+                .collect();
+            for line in ranges(&new) {
+                if !line.is_empty() && shown[line.clone()].chars().all(|writer| writer == 'L') {
+                    prop_assert!(was.contains(&&new[line]));
+                }
+            }
+        }
+    }
+}
