@@ -1,10 +1,14 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::library::Config;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_hooks::sandbox::Launcher;
+
+use crate::output;
 
 /// Finds, fills and renders prompts, and can say of every byte where it came from.
 #[derive(Debug, Parser)]
@@ -32,6 +36,9 @@ pub struct Options {
     /// Answer, and fail, in JSON
     #[arg(long, global = true, help_heading = "General")]
     pub json: bool,
+    /// Show on stderr what hooks print
+    #[arg(long, short, global = true, help_heading = "General")]
+    pub verbose: bool,
     /// When to use colours
     #[arg(
         long = "color",
@@ -57,12 +64,21 @@ impl Options {
                     .hint("name another folder with --root, or make this one: cuebook init DIR");
                 Err(Error::new(ErrorKind::Io, diagnostic))
             }
-            Some(root) => Ok(Book::open(root)),
+            Some(root) => Ok(self.with_hooks(Book::open(root))),
             None => {
                 let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-                Ok(Book::open(Config::find_root(&here)))
+                Ok(self.with_hooks(Book::open(Config::find_root(&here))))
             }
         }
+    }
+
+    /// Nothing of this starts anything: a render that needs Python does.
+    fn with_hooks(&self, book: Book) -> Book {
+        let mut hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+        if self.verbose {
+            hooks = hooks.listener(Arc::new(output::hear));
+        }
+        book.with_hooks(hooks)
     }
 }
 
@@ -109,6 +125,8 @@ pub enum Command {
     /// Install, inspect, approve and remove packs
     #[command(subcommand)]
     Pack(PackCommand),
+    /// Say what this machine offers to run hooks: the Python, and how well code of packs is fenced in
+    Doctor,
     /// Make a new project that renders and checks at once
     Init(InitArgs),
     /// Print completions for a shell
@@ -149,8 +167,9 @@ pub struct Inputs {
     /// An agent.json, whose prompt_variables are used
     #[arg(long, value_name = "FILE", help_heading = "Values")]
     pub agent: Option<PathBuf>,
-    /// A fact about the circumstances: agent_id, agent_name, model, session_id, workspace_path or language
-    #[arg(long, value_name = "NAME=TEXT", help_heading = "Values")]
+    /// A fact about the circumstances: agent_id, agent_name, model, session_id, workspace_path or language; session and
+    /// session_state as JSON
+    #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
     /// Refuse to print a variable that is not there, instead of printing nothing
     #[arg(long, help_heading = "Values")]

@@ -3,6 +3,7 @@
 mod candidates;
 mod check;
 mod completions;
+mod doctor;
 mod explain;
 mod help;
 mod init;
@@ -29,6 +30,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),
         Command::Pack(command) => pack::run(&command, options),
+        Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),
         Command::Completions(args) => completions::run(&args),
         Command::Help(args) => help::run(&args, options),

@@ -119,13 +119,35 @@ fn read_file(path: &Path) -> Result<Variables> {
     Variables::read(&files::source_from_bytes(bytes, "stdin")?)
 }
 
-const CONTEXT_NAMES: [&str; 6] =
-    ["agent_id", "agent_name", "model", "session_id", "workspace_path", "language"];
+const CONTEXT_NAMES: [&str; 8] = [
+    "agent_id",
+    "agent_name",
+    "model",
+    "session_id",
+    "workspace_path",
+    "language",
+    "session",
+    "session_state",
+];
 
 fn set_context(context: &mut Context, argument: &str) -> Result<()> {
     let Some((name, value)) = argument.split_once('=') else {
         return Err(bad_input(format!("--context {argument} has no `=`"), "write --context language=ja"));
     };
+    let object = match name.trim_end_matches(':') {
+        "session" => Some(&mut context.session),
+        "session_state" => Some(&mut context.session_state),
+        _ => None,
+    };
+    if let Some(object) = object {
+        let read = Variables::read_value(&Source::new(format!("--context {name}"), value))?;
+        let Json::Object(values) = read else {
+            let hint = format!("write --context {}:='{{\"turns\": 3}}'", name.trim_end_matches(':'));
+            return Err(bad_input(format!("--context {argument} gives no JSON object"), hint));
+        };
+        *object = values;
+        return Ok(());
+    }
     let field = match name {
         "agent_id" => &mut context.agent.id,
         "agent_name" => &mut context.agent.name,

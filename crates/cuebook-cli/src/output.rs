@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use anstyle::Style;
 use clap::error::ErrorKind as ClapKind;
 use cuebook::error::report;
+use cuebook::hooks::Event;
 use cuebook::{Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
@@ -57,6 +59,18 @@ pub fn print_findings<'d>(findings: impl IntoIterator<Item = &'d Diagnostic>) {
     let mut err = anstream::stderr();
     // The stream drops the colours where they are not wanted.
     let _ = write!(err, "{}", report(findings, true));
+}
+
+/// Shows what a hook printed, line by line, with its name in front.
+pub fn hear(event: &Event) {
+    if let Event::Printed { by, function, text } = event {
+        let quiet = Style::new().dimmed();
+        let mut err = anstream::stderr();
+        for line in text.lines() {
+            let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+            let _ = writeln!(err, "{quiet}{function} of {by}:{quiet:#} {line}");
+        }
+    }
 }
 
 /// Says something on stderr.

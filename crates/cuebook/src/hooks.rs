@@ -19,10 +19,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-pub use context::{Host, HookContext, Refusal, Subject};
+pub use context::{HookContext, Host, Refusal, Subject};
 pub use registry::{Event, Hooks, Listener};
-pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
 pub(crate) use run::render;
+pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
 pub(crate) use workspace::Workspace;
 
 use crate::error::Result;

@@ -564,7 +564,8 @@ impl Library {
             .map(|(pack, provider)| (pack.clone(), provider_source(pack, provider)))
             .collect();
         let sources: Vec<String> = offers.iter().map(|(_, source)| source.clone()).collect();
-        let Some((_, chosen)) = offers.iter().find(|(pack, source)| pack == wanted || source == wanted) else {
+        let Some((_, chosen)) = offers.iter().find(|(pack, source)| pack == wanted || source == wanted)
+        else {
             let message = format!("{wanted} does not provide `{namespace}`");
             let hint = match sources.is_empty() {
                 true => "no installed pack does: cuebook pack list".to_owned(),

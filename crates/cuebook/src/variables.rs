@@ -16,6 +16,6 @@ pub use layer::{Layer, Supplier};
 pub use scope::Scope;
 pub(crate) use scope::{Declared, Provided};
 pub use system::SYSTEM_NAMES;
-pub(crate) use validate::{refuse_invalid, validation_error};
 pub use validate::{Problem, validate};
+pub(crate) use validate::{refuse_invalid, validation_error};
 pub use values::Variables;

@@ -10,7 +10,7 @@ use cuebook::{Origin, Span};
 use super::with_choice;
 use crate::args::{InputArgs, Options};
 use crate::inputs;
-use crate::output::{Outcome, print_json};
+use crate::output::{Outcome, print_findings, print_json};
 
 pub fn run(args: &InputArgs, options: &Options) -> Outcome {
     let book = options.book()?;
@@ -21,6 +21,7 @@ pub fn run(args: &InputArgs, options: &Options) -> Outcome {
     if options.json {
         print_json(&explanation.to_json())?;
     } else {
+        print_findings(explanation.rendered().notes());
         describe(&explanation, &mut anstream::stdout().lock())?;
     }
     Ok(ExitCode::SUCCESS)
@@ -73,9 +74,10 @@ fn label(origin: &Origin) -> String {
         Origin::Value { shown, emitted } => {
             let shown: Vec<String> = shown
                 .iter()
-                .map(|shown| match shown.layer {
-                    Some(layer) => format!("{} ({layer})", shown.path),
-                    None => format!("{} (absent)", shown.path),
+                .map(|shown| match (&shown.by, shown.layer) {
+                    (Some(by), _) => format!("{} ({by})", shown.path),
+                    (None, Some(layer)) => format!("{} ({layer})", shown.path),
+                    (None, None) => format!("{} (absent)", shown.path),
                 })
                 .collect();
             match shown.is_empty() {

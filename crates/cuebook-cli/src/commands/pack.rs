@@ -235,7 +235,12 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         for file in &code {
             let granted = file.permissions.granted();
             let may = if granted.is_empty() { "nothing special".to_owned() } else { granted.join(", ") };
-            let _ = writeln!(out, "{bold}{}{bold:#} ({}, may: {may})", file.path, file.role);
+            let news = match &approval {
+                Approval::Changed { added, .. } if added.contains(&file.path) => ", NEW",
+                Approval::Changed { changed, .. } if changed.contains(&file.path) => ", CHANGED",
+                _ => "",
+            };
+            let _ = writeln!(out, "{bold}{}{bold:#} ({}, may: {may}{news})", file.path, file.role);
             for line in file.text.lines() {
                 let _ = writeln!(out, "  {quiet}│{quiet:#} {}", printable(line));
             }

@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{explain, with_choice};
 use crate::args::{Form, Options, RenderArgs};
 use crate::inputs;
-use crate::output::{Outcome, print_json, print_text};
+use crate::output::{Outcome, print_findings, print_json, print_text};
 
 pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     let book = options.book()?;
@@ -16,6 +16,9 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
         book.explain(&given.prompt, &given.variables, &given.context)
     })?;
     let rendered = explanation.rendered();
+    if !options.json {
+        print_findings(rendered.notes());
+    }
     match args.form {
         Form::Segments => print_json(&json!(rendered.segments()))?,
         Form::Text if options.json && args.explain => print_json(&explanation.to_json())?,

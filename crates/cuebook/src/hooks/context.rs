@@ -142,7 +142,16 @@ impl<'h> HookContext<'h> {
         (session, state): (&'h Values, &'h Values),
         host: &'h dyn Host,
     ) -> HookContext<'h> {
-        HookContext { subject, permissions, limits, workspace, session, state, host, deadline: OnceCell::new() }
+        HookContext {
+            subject,
+            permissions,
+            limits,
+            workspace,
+            session,
+            state,
+            host,
+            deadline: OnceCell::new(),
+        }
     }
 
     /// Starts the clock, if it does not run yet, and says when the time is over.
@@ -213,9 +222,7 @@ impl<'h> HookContext<'h> {
         };
         match function {
             "read_file" => self.read_file(text("path")?).map(Json::from),
-            "http_request" => {
-                Ok(self.http_request(HttpRequest::from_arguments(arguments)?)?.to_json())
-            }
+            "http_request" => Ok(self.http_request(HttpRequest::from_arguments(arguments)?)?.to_json()),
             "llm_call" => self.llm_call(ModelRequest::from_arguments(arguments)?).map(Json::from),
             "render_template" => {
                 let values = match arguments.get("variables") {

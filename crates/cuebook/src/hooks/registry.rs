@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Http, Model, PostRender, PreRender, Provide, ScriptEngine};
+use super::{HookContext, Http, Model, PostRender, PreRender, Provide, ScriptEngine, Values};
+use crate::error::Result;
 
 /// Something that happened while hooks ran, for whoever listens.
 #[derive(Debug, Clone)]
@@ -35,8 +36,8 @@ pub type Listener = Arc<dyn Fn(&Event) + Send + Sync>;
 /// # std::fs::create_dir_all(folder.path().join("prompts/review")).unwrap();
 /// # std::fs::write(folder.path().join("prompts/review/template.md"), "Review {{ git.branch }} for {{ who }}.").unwrap();
 /// let hooks = Hooks::new()
-///     .provider("git", |_: &_| Ok(json!({"branch": "main"}).as_object().cloned().unwrap_or_default()))
-///     .pre_render("review", |mut variables: cuebook::hooks::Values, _: &_| {
+///     .provider("git", |_context| Ok([("branch".to_owned(), json!("main"))].into_iter().collect()))
+///     .pre_render("review", |mut variables, _context| {
 ///         variables.insert("who".into(), json!("Ada"));
 ///         Ok(variables)
 ///     });
@@ -69,19 +70,28 @@ impl Hooks {
     }
 
     /// Runs before the template of a prompt, and after the prompt's own `pre_render`.
-    pub fn pre_render(mut self, prompt_id: impl Into<String>, hook: impl PreRender + 'static) -> Hooks {
+    pub fn pre_render<F>(mut self, prompt_id: impl Into<String>, hook: F) -> Hooks
+    where
+        F: Fn(Values, &HookContext<'_>) -> Result<Values> + Send + Sync + 'static,
+    {
         self.pre_render.insert(prompt_id.into(), Arc::new(hook));
         self
     }
 
     /// Runs after the template of a prompt, and after the prompt's own `post_render`.
-    pub fn post_render(mut self, prompt_id: impl Into<String>, hook: impl PostRender + 'static) -> Hooks {
+    pub fn post_render<F>(mut self, prompt_id: impl Into<String>, hook: F) -> Hooks
+    where
+        F: Fn(&str, &Values, &HookContext<'_>) -> Result<String> + Send + Sync + 'static,
+    {
         self.post_render.insert(prompt_id.into(), Arc::new(hook));
         self
     }
 
     /// Provides a namespace, for prompts that use it. It stands before a pack's provider of that namespace.
-    pub fn provider(mut self, namespace: impl Into<String>, provider: impl Provide + 'static) -> Hooks {
+    pub fn provider<F>(mut self, namespace: impl Into<String>, provider: F) -> Hooks
+    where
+        F: Fn(&HookContext<'_>) -> Result<Values> + Send + Sync + 'static,
+    {
         self.providers.insert(namespace.into(), Arc::new(provider));
         self
     }

@@ -10,14 +10,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use serde_json::Value as Json;
 
 use super::{
-    Answer, Call, Event, HookContext, Hooks, Host, HttpRequest, HttpResponse, ModelRequest, PostRender, PreRender,
-    Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
+    Answer, Call, Event, HookContext, Hooks, Host, HttpRequest, HttpResponse, ModelRequest, PostRender,
+    PreRender, Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
 };
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::prepared::{Prepared, Provider};
 use crate::prompt::{Limits, Permissions};
 use crate::render::{Editor, Rendered};
-use crate::variables::{Context, Layer, Provided, Scope, Supplier, Variables, refuse_invalid, validate, validation_error};
+use crate::variables::{
+    Context, Layer, Provided, Scope, Supplier, Variables, refuse_invalid, validate, validation_error,
+};
 
 /// Requests to a language model that one render may make.
 const MOST_MODEL_CALLS: usize = 16;
@@ -142,7 +144,9 @@ fn post_render_hooks(prepared: &Prepared) -> Result<Vec<Arc<dyn PostRender>>> {
 }
 
 fn own_hook(prepared: &Prepared, function: &str) -> Result<Option<ScriptHook>> {
-    let Some(hook) = prepared.prompt().hooks.iter().find(|hook| hook.name == function) else { return Ok(None) };
+    let Some(hook) = prepared.prompt().hooks.iter().find(|hook| hook.name == function) else {
+        return Ok(None);
+    };
     let Some(engine) = prepared.engine() else { return Err(prepared.hooks_unavailable(hook)) };
     let script = prepared.script(&prepared.script_file(hook)?)?;
     Ok(Some(ScriptHook { engine: engine.clone(), script }))
@@ -296,7 +300,8 @@ impl Run<'_> {
         for (source, result) in sources.into_iter().zip(results) {
             match result {
                 Ok(values) => {
-                    provided.values = provided.values.set(source.namespace.clone(), Json::Object((*values).clone()));
+                    provided.values =
+                        provided.values.set(source.namespace.clone(), Json::Object((*values).clone()));
                     provided.suppliers.insert(source.namespace, source.supplier);
                 }
                 Err(error) if source.optional => notes.push(skipped(&source, &error)),
@@ -328,7 +333,10 @@ impl Run<'_> {
                         providers.waiting.insert(asking.to_owned(), namespace.to_owned());
                         if let Some(circle) = circle(&providers.waiting, asking) {
                             providers.waiting.remove(asking);
-                            return Err(Refusal::failed(format!("providers ask each other in a circle: {circle}")).into());
+                            return Err(Refusal::failed(format!(
+                                "providers ask each other in a circle: {circle}"
+                            ))
+                            .into());
                         }
                     }
                     providers = self.finished.wait(providers).unwrap_or_else(PoisonError::into_inner);
@@ -373,11 +381,15 @@ impl Run<'_> {
         if characters <= limit {
             return Ok(());
         }
-        let message =
-            format!("`{function}` of {} returned {characters} characters, and the limit is {limit}", context.subject);
+        let message = format!(
+            "`{function}` of {} returned {characters} characters, and the limit is {limit}",
+            context.subject
+        );
         let hint = match &context.subject {
             Subject::Prompt { .. } => "return less, or raise \"max_output_size\" in LIMITS",
-            Subject::Provider { .. } => "return less, or raise \"max_output_size\" in the provider's limits in pack.json",
+            Subject::Provider { .. } => {
+                "return less, or raise \"max_output_size\" in the provider's limits in pack.json"
+            }
         };
         let diagnostic = Diagnostic::new(Code::HookOutput, message).hint(hint);
         let diagnostic = match self.prepared.prompt().hooks.iter().find(|hook| hook.name == function) {
@@ -407,7 +419,8 @@ fn circle(waiting: &HashMap<String, String>, start: &str) -> Option<String> {
 
 fn skipped(source: &Source, error: &Error) -> Diagnostic {
     let message = format!("{} was skipped: {}", source.subject, error.diagnostic().message);
-    let mut diagnostic = Diagnostic::new(Code::ProviderSkipped, message).hint_opt(error.diagnostic().hint.clone());
+    let mut diagnostic =
+        Diagnostic::new(Code::ProviderSkipped, message).hint_opt(error.diagnostic().hint.clone());
     diagnostic.place = error.diagnostic().place.clone();
     diagnostic
 }
@@ -427,7 +440,9 @@ impl Host for RunHost<'_> {
     fn http_request(&self, request: HttpRequest) -> Result<HttpResponse, Refusal> {
         match &self.run.hooks.http {
             Some(http) => http.request(&request),
-            None => Err(Refusal::failed("http_request: this program makes no HTTP requests (see Hooks::http)")),
+            None => {
+                Err(Refusal::failed("http_request: this program makes no HTTP requests (see Hooks::http)"))
+            }
         }
     }
 
@@ -511,9 +526,8 @@ fn follow(value: &Json, root: &str, path: &str) -> Result<Json, Refusal> {
             Json::Array(items) => step.parse::<usize>().ok().and_then(|index| items.get(index)),
             _ => None,
         };
-        at = next.ok_or_else(|| {
-            Refusal::new("LookupError", format!("get_variable: `{shown}` has no `{step}`"))
-        })?;
+        at = next
+            .ok_or_else(|| Refusal::new("LookupError", format!("get_variable: `{shown}` has no `{step}`")))?;
         shown = format!("{shown}.{step}");
     }
     Ok(at.clone())

@@ -73,8 +73,7 @@ pub struct HttpResponse {
 
 impl HttpResponse {
     pub(super) fn to_json(&self) -> Json {
-        let headers: Values =
-            self.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        let headers: Values = self.headers.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
         json!({"status": self.status, "url": self.url, "headers": headers, "body": self.body})
     }
 }
@@ -99,9 +98,9 @@ impl ModelRequest {
     pub fn from_arguments(arguments: &Values) -> Result<ModelRequest, Refusal> {
         let max_tokens = match arguments.get("max_tokens") {
             None | Some(Json::Null) => None,
-            Some(value) => Some(
-                value.as_u64().ok_or_else(|| Refusal::usage("`max_tokens` must be a whole number"))?,
-            ),
+            Some(value) => {
+                Some(value.as_u64().ok_or_else(|| Refusal::usage("`max_tokens` must be a whole number"))?)
+            }
         };
         Ok(ModelRequest {
             prompt: text(arguments, "prompt")?.ok_or_else(|| Refusal::usage("`prompt` is missing"))?,

@@ -117,9 +117,10 @@ impl Workspace {
     fn explain(&self, path: &str, error: &std::io::Error) -> Refusal {
         match error.kind() {
             std::io::ErrorKind::CrossesDevices => outside(path),
-            std::io::ErrorKind::NotFound => {
-                Refusal::new("FileNotFoundError", format!("read_file: {path} does not exist in the workspace"))
-            }
+            std::io::ErrorKind::NotFound => Refusal::new(
+                "FileNotFoundError",
+                format!("read_file: {path} does not exist in the workspace"),
+            ),
             std::io::ErrorKind::PermissionDenied => {
                 Refusal::permission(format!("read_file: {path} cannot be read: {error}"))
             }

@@ -156,6 +156,9 @@ impl SandboxLevel {
 /// The largest recursion limit that a 1 MB stack of ours bears together with the engine's own stack growth.
 const MAX_RECURSION: usize = 10_000;
 
+/// A Python that has less does not even start.
+const LEAST_MEMORY: u64 = 64 << 20;
+
 /// Offsets into a text are kept in 32 bits, and marking a template up makes it longer.
 const MAX_FILE_SIZE: u64 = (u32::MAX / 4) as u64;
 
@@ -192,6 +195,21 @@ impl Config {
         if limits.file_size > MAX_FILE_SIZE {
             let message = format!("`limits.file_size` can be {MAX_FILE_SIZE} at most");
             return wrong("file_size", message, "the default is 4194304 bytes");
+        }
+        let hooks = &self.hooks;
+        if hooks.python.is_empty() {
+            let hint = "name a program, as in \"python3\"";
+            return wrong("python", "`hooks.python` is empty".into(), hint);
+        }
+        if hooks.memory < LEAST_MEMORY {
+            let message = format!("`hooks.memory` must be {LEAST_MEMORY} at least: Python itself needs that");
+            return wrong("memory", message, "the default is 536870912 bytes");
+        }
+        for (key, value, least) in [("processes", hooks.processes, 1), ("open_files", hooks.open_files, 16)] {
+            if value < least {
+                let message = format!("`hooks.{key}` must be {least} at least");
+                return wrong(key, message, "leave the setting out to get the default");
+            }
         }
         for path in &self.library.paths {
             if path.as_os_str().is_empty() {
@@ -259,6 +277,8 @@ fn plain_words(message: &str) -> String {
         ("expected struct LibraryConfig", "expected a table"),
         ("expected struct LimitsConfig", "expected a table"),
         ("expected struct TemplateConfig", "expected a table"),
+        ("expected struct HooksConfig", "expected a table"),
+        ("expected a boolean", "expected true or false"),
     ];
     words.iter().fold(message.to_owned(), |message, (rust, plain)| message.replace(rust, plain))
 }
@@ -298,7 +318,21 @@ mod tests {
             ..LibraryConfig::default()
         };
         assert_eq!(listed, Config { library, ..Config::default() });
-        for key in ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items"] {
+        let limits = ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items"];
+        let hooks = [
+            "enabled",
+            "python",
+            "sandbox",
+            "memory",
+            "processes",
+            "open_files",
+            "temp_size",
+            "workers",
+            "idle_seconds",
+            "http_hosts",
+            "llm_command",
+        ];
+        for key in limits.iter().chain(&hooks) {
             assert!(rest.contains(&format!("\n{key} = ")), "{key}");
         }
     }

@@ -157,7 +157,8 @@ fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
                 hint.push_str(&format!("{word}: {}\n", files.join(", ")));
             }
         }
-        error_fields = vec![("added", added.clone()), ("removed", removed.clone()), ("changed", changed.clone())];
+        error_fields =
+            vec![("added", added.clone()), ("removed", removed.clone()), ("changed", changed.clone())];
     }
     hint.push_str(&format!("look at it and let it run: cuebook pack approve {pack}"));
     let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)

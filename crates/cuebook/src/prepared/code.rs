@@ -58,8 +58,10 @@ impl Prepared {
             .filter(|(_, provider)| provider.namespace == namespace)
             .map(|(pack, provider)| Provider { pack, provider })
             .collect();
-        let sources: Vec<String> =
-            offers.iter().map(|offer| crate::library::provider_source(&offer.pack, &offer.provider)).collect();
+        let sources: Vec<String> = offers
+            .iter()
+            .map(|offer| crate::library::provider_source(&offer.pack, &offer.provider))
+            .collect();
         let library = self.loader.library();
         let key = crate::library::provider_key(namespace);
         match library.resolutions()?.get(&key) {
@@ -111,7 +113,12 @@ impl Prepared {
     }
 
     /// The file of a pack's provider.
-    pub(crate) fn provider_file(&self, pack: &str, provider: &VariableProvider, namespace: &str) -> ScriptFile {
+    pub(crate) fn provider_file(
+        &self,
+        pack: &str,
+        provider: &VariableProvider,
+        namespace: &str,
+    ) -> ScriptFile {
         let folder = self.loader.library().packs_folder().join(pack);
         let path = folder.join(&provider.file);
         ScriptFile {
@@ -120,7 +127,11 @@ impl Prepared {
             folder,
             pack: Some(pack.to_owned()),
             // A hook may ask for a namespace that no template uses.
-            place: self.namespaces.get(namespace).cloned().unwrap_or_else(|| self.prompt.template.place(0..0)),
+            place: self
+                .namespaces
+                .get(namespace)
+                .cloned()
+                .unwrap_or_else(|| self.prompt.template.place(0..0)),
         }
     }
 
@@ -149,8 +160,12 @@ impl Prepared {
         }
         let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
         if self.runs_pack_code() && home.is_some_and(|home| home.starts_with(&folder)) {
-            let message = "a workspace that holds your home folder would show your keys to the code of a pack";
-            return refuse(message.into(), "name the folder that the agent works in: --context workspace_path=DIR");
+            let message =
+                "a workspace that holds your home folder would show your keys to the code of a pack";
+            return refuse(
+                message.into(),
+                "name the folder that the agent works in: --context workspace_path=DIR",
+            );
         }
         Ok(Workspace::new(folder, self.config.limits.file_size))
     }
@@ -168,7 +183,12 @@ impl Prepared {
     }
 
     /// Renders a template that the prompt could include: with the given values, or with those of the render.
-    pub(crate) fn render_partial(&self, name: &str, values: Option<&Values>, scope: &Arc<Scope>) -> Result<String> {
+    pub(crate) fn render_partial(
+        &self,
+        name: &str,
+        values: Option<&Values>,
+        scope: &Arc<Scope>,
+    ) -> Result<String> {
         let known = self.partials().get(name).cloned();
         let template = match known {
             Some(template) => template,
@@ -176,7 +196,10 @@ impl Prepared {
                 let parent = self.prompt.template.name();
                 let Some(source) = self.loader.load(name, parent)? else {
                     let message = format!("no template `{name}` exists");
-                    return Err(Error::new(ErrorKind::PromptRead, Diagnostic::new(Code::MissingInclude, message)));
+                    return Err(Error::new(
+                        ErrorKind::PromptRead,
+                        Diagnostic::new(Code::MissingInclude, message),
+                    ));
                 };
                 let template = Arc::new(Template::compile(source, self.loader.clone(), &self.settings)?);
                 self.partials().insert(name.to_owned(), template.clone());
@@ -205,7 +228,8 @@ impl Prepared {
         } else {
             format!(", and pass what the hook would compute: {}", pass.join(" "))
         };
-        let message = format!("`{}` has the hook `{}`, and {}", self.prompt.id, hook.name, self.why_nothing_runs());
+        let message =
+            format!("`{}` has the hook `{}`, and {}", self.prompt.id, hook.name, self.why_nothing_runs());
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
             .at(hook.place.clone())
             .hint(format!("render without the hooks on purpose: --no-hooks{values}"));
@@ -213,7 +237,12 @@ impl Prepared {
         Error::new(ErrorKind::Hook, diagnostic).with("hooks", names)
     }
 
-    pub(crate) fn provider_unavailable(&self, pack: &str, provider: &VariableProvider, namespace: &str) -> Error {
+    pub(crate) fn provider_unavailable(
+        &self,
+        pack: &str,
+        provider: &VariableProvider,
+        namespace: &str,
+    ) -> Error {
         let message = format!(
             "`{namespace}` comes from the provider {} of the pack `{pack}`, and {}",
             provider.file,
@@ -240,13 +269,15 @@ impl Prepared {
 /// Code of a pack that is not installed has nobody's approval, however it is named.
 fn refuse_uninstalled_pack(prompt: &Path, hook: &Hook) -> Result<()> {
     let folder = std::fs::canonicalize(prompt).unwrap_or_else(|_| prompt.to_owned());
-    let Some(pack) = folder.ancestors().skip(1).take(3).find(|above| above.join("pack.json").is_file()) else {
+    let Some(pack) = folder.ancestors().skip(1).take(3).find(|above| above.join("pack.json").is_file())
+    else {
         return Ok(());
     };
     let message = "this is code of a pack that is not installed, so nobody can have approved it";
-    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
-        .at(hook.place.clone())
-        .hint(format!("install it, look at the code and approve it: cuebook pack install {}", pack.display()));
+    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(hook.place.clone()).hint(format!(
+        "install it, look at the code and approve it: cuebook pack install {}",
+        pack.display()
+    ));
     Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic))
 }
 
@@ -256,7 +287,8 @@ fn provider_conflict(namespace: &str, sources: &[String], place: Option<&Place>)
         count => format!("{count} packs provide `{namespace}`"),
     };
     let key = crate::library::provider_key(namespace);
-    let choices: Vec<String> = sources.iter().map(|source| format!("cuebook resolve {key} {source}")).collect();
+    let choices: Vec<String> =
+        sources.iter().map(|source| format!("cuebook resolve {key} {source}")).collect();
     let hint = if choices.is_empty() {
         "install the pack again, or remove the entry from resolution.json".to_owned()
     } else {

@@ -103,7 +103,9 @@ impl<'t> Edit<'t> {
         !range.is_empty()
             && (self.piece_at(range.start)..self.pieces.len())
                 .take_while(|piece| (self.pieces[*piece].start as usize) < range.end)
-                .all(|piece| matches!(self.pieces[piece].writer, Writer::Literal { .. } | Writer::Frame { .. }))
+                .all(|piece| {
+                    matches!(self.pieces[piece].writer, Writer::Literal { .. } | Writer::Frame { .. })
+                })
     }
 
     /// Whether nobody can say which of several equal lines this one is, and it matters.

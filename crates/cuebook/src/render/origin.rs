@@ -100,7 +100,8 @@ impl Origin {
                 let variables: Vec<Json> = shown
                     .iter()
                     .map(|shown| {
-                        let mut variable = json!({"path": shown.path, "layer": shown.layer.map(Layer::as_str)});
+                        let mut variable =
+                            json!({"path": shown.path, "layer": shown.layer.map(Layer::as_str)});
                         if let Some(by) = &shown.by {
                             variable["by"] = json!(by);
                         }

@@ -225,8 +225,11 @@ impl Scope {
         let mut declared: Vec<&String> =
             self.declared.defaults.keys().chain(&self.declared.from_system).collect();
         declared.sort();
-        let given =
-            self.caller.names().chain(self.context.agent.variables.names()).chain(self.provided.values.names());
+        let given = self
+            .caller
+            .names()
+            .chain(self.context.agent.variables.names())
+            .chain(self.provided.values.names());
         for name in given.chain(declared.into_iter().map(String::as_str)) {
             if seen.insert(name.to_owned()) {
                 names.push(name.to_owned());

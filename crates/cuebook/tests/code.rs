@@ -1,0 +1,239 @@
+//! Code in files: which of it may run, and when it is another code. What runs it here only says what it was asked to run.
+
+#![allow(clippy::unwrap_used, reason = "these are tests")]
+
+mod support;
+
+use std::sync::{Arc, Mutex};
+
+use cuebook::hooks::{Answer, Call, HookContext, Hooks, Refusal, Script, ScriptEngine, Values};
+use cuebook::{Book, Code, Context, Error, ErrorKind, Rendered, Result};
+use serde_json::json;
+use support::{Project, values};
+
+/// Notes what it should run. A script that says `fail` fails.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<Vec<(String, Script)>>);
+
+impl ScriptEngine for Recorder {
+    fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer> {
+        self.0.lock().unwrap().push((format!("{} of {}", call.function(), context.subject), script.clone()));
+        if script.source.text().contains("fail") {
+            return Err(Refusal::failed("it failed").into());
+        }
+        Ok(match call {
+            Call::PreRender { variables } => Answer::Values(variables),
+            Call::PostRender { text, .. } => Answer::Text(text.to_owned()),
+            Call::Provide => {
+                let mut values = Values::new();
+                values.insert("branch".into(), json!("main"));
+                Answer::Values(values)
+            }
+        })
+    }
+}
+
+struct Stage {
+    project: Project,
+    engine: Arc<Recorder>,
+    book: Book,
+}
+
+impl Stage {
+    fn new(project: Project) -> Stage {
+        let engine = Arc::new(Recorder::default());
+        let book = project.book().with_hooks(Hooks::new().engine(engine.clone()));
+        Stage { project, engine, book }
+    }
+
+    /// A pack with a hook and a provider, and a prompt of the user's that uses both.
+    fn with_pack() -> Stage {
+        let project = Project::new().file("prompts/own/template.md", "on {{ git.branch }}");
+        pack(&project, "tools", "");
+        Stage::new(project)
+    }
+
+    fn render(&self, prompt: &str) -> Result<Rendered, Error> {
+        self.book.render(prompt, &values(json!({})), &Context::default())
+    }
+
+    fn approve(&self, pack: &str) {
+        let (_, content) = self.book.library().pack_code(pack).unwrap();
+        self.book.library().approve_pack(pack, &content).unwrap();
+    }
+
+    fn ran(&self) -> Vec<String> {
+        self.engine.0.lock().unwrap().drain(..).map(|(what, _)| what).collect()
+    }
+
+    fn scripts(&self) -> Vec<Script> {
+        self.engine.0.lock().unwrap().drain(..).map(|(_, script)| script).collect()
+    }
+}
+
+fn pack(project: &Project, id: &str, more: &str) {
+    let folder = format!("user_data/packs/{id}");
+    let manifest = format!(
+        "{{\"pack_id\": \"{id}\", \"prompts\": [\"{id}_prompt\"], \
+         \"variable_providers\": [{{\"file\": \"variables/git.py\", \"namespace\": \"git\"{more}}}]}}"
+    );
+    project.write(&format!("{folder}/pack.json"), &manifest);
+    project.write(&format!("{folder}/variables/git.py"), "async def provide(context): ...\n");
+    let prompt = "TEMPLATE = \"x\"\nasync def pre_render(variables, context): ...\n";
+    project.write(&format!("{folder}/prompts/{id}_prompt/prompt.py"), prompt);
+}
+
+#[test]
+fn code_of_a_pack_runs_only_once_it_is_approved() {
+    let stage = Stage::with_pack();
+    for prompt in ["tools_prompt", "own"] {
+        let error = stage.render(prompt).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::PromptApprovalRequired);
+        assert_eq!(error.code(), Code::ApprovalRequired);
+        assert_eq!(error.diagnostic().message, "the code of the pack `tools` has not been approved");
+        assert!(error.diagnostic().hint.as_ref().unwrap().contains("cuebook pack approve tools"));
+        assert_eq!(error.field("approval"), Some(&json!("missing")));
+    }
+    assert!(stage.ran().is_empty(), "nothing may run");
+    stage.approve("tools");
+    assert_eq!(stage.render("own").unwrap().text(), "on main");
+    stage.render("tools_prompt").unwrap();
+    assert_eq!(
+        stage.ran(),
+        ["provide of the provider `git` of the pack `tools`", "pre_render of the prompt `tools_prompt`"]
+    );
+}
+
+#[test]
+fn a_pack_that_changed_is_not_approved_any_more_and_what_changed_is_said() {
+    let stage = Stage::with_pack();
+    stage.approve("tools");
+    stage.render("own").unwrap();
+    stage.ran();
+    // A file that is not even code: the approval is of the whole pack.
+    stage.project.write("user_data/packs/tools/prompts/partials/x.md", "new");
+    stage
+        .project
+        .write("user_data/packs/tools/variables/git.py", "import os\nasync def provide(context): ...\n");
+    let error = stage.render("own").unwrap_err();
+    assert_eq!(error.diagnostic().message, "the pack `tools` has changed since its code was approved");
+    let hint = error.diagnostic().hint.clone().unwrap();
+    assert!(
+        hint.contains("new: prompts/partials/x.md") && hint.contains("changed: variables/git.py"),
+        "{hint}"
+    );
+    assert_eq!(error.field("changed"), Some(&json!(["variables/git.py"])));
+    assert!(stage.ran().is_empty(), "nothing may run");
+}
+
+#[test]
+fn code_of_the_users_own_needs_no_approval() {
+    let project =
+        Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef post_render(t, v, c): ...\n");
+    let stage = Stage::new(project);
+    stage.render("p").unwrap();
+    let scripts = stage.scripts();
+    assert_eq!((scripts[0].pack.as_deref(), scripts.len()), (None, 1));
+    assert!(scripts[0].folder.ends_with("prompts/p"));
+}
+
+#[test]
+fn code_of_a_pack_that_is_not_installed_does_not_run_by_way_of_its_path() {
+    let project = Project::new();
+    project.write("download/pack.json", "{\"pack_id\": \"d\"}");
+    project.write("download/prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    let path = project.path("download/prompts/p");
+    let stage = Stage::new(project);
+    let error = stage.render(&path.to_string_lossy()).unwrap_err();
+    assert_eq!(error.code(), Code::ApprovalRequired);
+    assert!(stage.ran().is_empty());
+}
+
+#[test]
+fn a_script_is_another_one_when_any_code_beside_it_changes() {
+    let project = Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    let stage = Stage::new(project);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let fingerprint = || {
+        stage.render("p").unwrap();
+        stage.scripts().remove(0).fingerprint
+    };
+    let first = fingerprint();
+    assert_eq!(fingerprint(), first);
+    stage.project.write("prompts/p/helper.py", "x = 1");
+    let second = fingerprint();
+    assert_ne!(second, first);
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let settled = fingerprint();
+    stage.project.write("prompts/p/template.ja.md", "no code");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    stage.project.write("prompts/p/helper.py", "x = 2");
+    assert_ne!(fingerprint(), settled);
+}
+
+#[test]
+fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_chooses() {
+    let stage = Stage::with_pack();
+    pack(&stage.project, "other", "");
+    let error = stage.render("own").unwrap_err();
+    assert_eq!((error.kind(), error.code()), (ErrorKind::PromptConflict, Code::ProviderConflict));
+    assert_eq!(error.diagnostic().message, "2 packs provide `git`");
+    let error = stage.book.set_resolution("provider.git", "nobody").unwrap_err();
+    assert_eq!(error.code(), Code::UnknownSource);
+    stage.book.set_resolution("provider.git", "other").unwrap();
+    stage.approve("other");
+    assert_eq!(stage.render("own").unwrap().text(), "on main");
+    assert_eq!(stage.ran(), ["provide of the provider `git` of the pack `other`"]);
+    // A third one makes it a conflict again, and so does losing the chosen one.
+    pack(&stage.project, "third", "");
+    assert_eq!(stage.render("own").unwrap_err().code(), Code::ProviderConflict);
+    stage.book.library().remove_pack("third").unwrap();
+    stage.book.library().remove_pack("other").unwrap();
+    assert_eq!(stage.render("own").unwrap_err().code(), Code::ProviderConflict);
+}
+
+#[test]
+fn an_optional_provider_that_fails_or_may_not_run_is_skipped_with_a_warning() {
+    let project = Project::new()
+        .file("prompts/own/template.md", "on {% if git %}{{ git.branch }}{% else %}nothing{% endif %}");
+    pack(&project, "tools", ", \"optional\": true");
+    project.write("user_data/packs/tools/variables/git.py", "fail");
+    let stage = Stage::new(project);
+    let rendered = stage.render("own").unwrap();
+    assert_eq!(rendered.text(), "on nothing");
+    assert_eq!(rendered.notes()[0].code, Code::ProviderSkipped);
+    assert_eq!(
+        rendered.notes()[0].message,
+        "the provider `git` of the pack `tools` was skipped: the code of the pack `tools` has not been approved"
+    );
+    stage.approve("tools");
+    let rendered = stage.render("own").unwrap();
+    assert_eq!(
+        rendered.notes()[0].message,
+        "the provider `git` of the pack `tools` was skipped: RuntimeError: it failed"
+    );
+    assert_eq!(rendered.to_json()["notes"][0]["code"], json!("CB416"));
+}
+
+#[test]
+fn hooks_that_are_turned_off_are_refused_and_not_skipped() {
+    let project = Project::new()
+        .file("cuebook.toml", "[hooks]\nenabled = false\n")
+        .file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    let stage = Stage::new(project);
+    let error = stage.render("p").unwrap_err();
+    assert_eq!(error.code(), Code::HooksUnavailable);
+    assert!(error.diagnostic().message.contains("`hooks.enabled`"), "{error}");
+    assert!(stage.ran().is_empty());
+}
+
+#[test]
+fn a_home_folder_is_no_workspace_for_code_of_a_pack() {
+    let stage = Stage::with_pack();
+    stage.approve("tools");
+    let home = std::env::home_dir().unwrap();
+    let context = Context { workspace_path: Some(home.to_string_lossy().into()), ..Context::default() };
+    let error = stage.book.render("own", &values(json!({})), &context).unwrap_err();
+    assert_eq!(error.code(), Code::BadWorkspace);
+    assert!(stage.ran().is_empty());
+}
