@@ -4,8 +4,20 @@
 //! many rounds: noise only ever adds.
 
 mod attribution;
+mod hooks;
 mod measure;
 
-fn main() {
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // Workers of hooks are started by a copy of this program, which must do nothing else.
+    if let Some(code) = cuebook_hooks::sandbox::launch_if_asked() {
+        return code;
+    }
     attribution::run();
+    if let Err(error) = hooks::run() {
+        eprintln!("hooks: {error}");
+        return ExitCode::FAILURE;
+    }
+    ExitCode::SUCCESS
 }

@@ -54,8 +54,18 @@ pub struct Function {
     pub is_async: bool,
     /// The names of its parameters in order; `*args` and `**kwargs` keep their stars.
     pub parameters: Vec<String>,
+    /// How many values it can be called with, by position: at least, and at most unless it takes any number. `None` if it
+    /// cannot be called so, because a parameter has to be given by name.
+    pub positional: Option<(usize, Option<usize>)>,
     /// Where `def name` stands.
     pub range: Range<usize>,
+}
+
+impl Function {
+    /// Whether it can be called with so many values.
+    pub fn takes(&self, count: usize) -> bool {
+        self.positional.is_some_and(|(least, most)| count >= least && most.is_none_or(|most| count <= most))
+    }
 }
 
 impl Module {

@@ -16,8 +16,12 @@ use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_F
 use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
 use crate::source::{Place, Source};
 
-/// The functions that take part in a render.
-const HOOKS: [&str; 2] = ["pre_render", "post_render"];
+/// The functions that take part in a render, and how they are called.
+const HOOKS: [(&str, &str); 2] =
+    [("pre_render", "variables, context"), ("post_render", "text, variables, context")];
+
+/// The function of a variable provider, and how it is called.
+const PROVIDE: (&str, &str) = ("provide", "context");
 
 /// A prompt as it was read, and what is odd about its files without keeping it from working.
 pub(crate) struct Read {
@@ -52,6 +56,11 @@ pub(crate) fn read(
     };
     let template = read_template(candidate, loader, &definition, module.as_ref(), &mut notes)?;
     let hooks = module.as_ref().map(hooks).unwrap_or_default();
+    if let Some(module) = &module {
+        notes.extend(
+            HOOKS.into_iter().filter_map(|(name, arguments)| wrong_signature(module, name, arguments)),
+        );
+    }
     if let (Some(declared), Some(place)) = (&definition.prompt_id, &definition.prompt_id_place)
         && declared != id
         && candidate.entry == id
@@ -218,10 +227,41 @@ fn inline_template(python: &Arc<Source>, literal: &definition::Inline) -> Arc<So
     Source::new(format!("{} (TEMPLATE)", python.name()), literal.text.clone())
 }
 
+/// What is wrong with the file of a variable provider.
+pub(crate) fn provider_problems(source: &Arc<Source>) -> Result<Vec<Diagnostic>> {
+    let module = Module::parse(source)?;
+    let (name, arguments) = PROVIDE;
+    if module.defines(name).is_none() && module.star_import().is_none() {
+        let message =
+            format!("a variable provider needs a function `{name}({arguments})`, and there is none");
+        let diagnostic = Diagnostic::new(Code::HookSignature, message)
+            .file(source.name())
+            .hint(format!("add it: def {name}({arguments}): return {{…}}"));
+        return Ok(vec![diagnostic]);
+    }
+    Ok(wrong_signature(&module, name, arguments).into_iter().collect())
+}
+
+/// A hook that would fail as soon as it is called.
+fn wrong_signature(module: &Module, name: &str, arguments: &str) -> Option<Diagnostic> {
+    let function = module.function(name)?;
+    if function.takes(arguments.split(',').count()) {
+        return None;
+    }
+    let message = format!("`{name}` is called as {name}({arguments}), and this cannot be");
+    let definition = if function.is_async { "async def" } else { "def" };
+    Some(
+        Diagnostic::new(Code::HookSignature, message)
+            .at(module.source().place(function.range.clone()))
+            .label(format!("takes ({})", function.parameters.join(", ")))
+            .hint(format!("write {definition} {name}({arguments}):")),
+    )
+}
+
 fn hooks(module: &Module) -> Vec<Hook> {
     HOOKS
         .into_iter()
-        .filter_map(|name| {
+        .filter_map(|(name, _)| {
             // A star import may bring anything; that it brings a hook cannot be excluded without running it.
             let range = module.defines(name).or_else(|| module.star_import())?;
             Some(Hook { name: name.to_owned(), place: module.source().place(range) })

@@ -88,6 +88,7 @@ codes! {
     CB314 BadDefault "bad-default" Error "A default value does not have its variable's type"
     CB315 UnknownKey "unknown-key" Warning "A definition has a key that Cuebook does not know"
     CB316 UnknownFilter "unknown-filter" Error "A template uses a filter, test or function that does not exist"
+    CB317 HookSignature "hook-signature" Error "A hook or a variable provider cannot be called as it must be"
     CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
     CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
     CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"

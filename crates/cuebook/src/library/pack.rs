@@ -253,6 +253,17 @@ impl Library {
         Ok(manifest.variable_providers.into_iter().map(|provider| (id.to_owned(), provider)).collect())
     }
 
+    /// What is wrong with the file of a pack's provider.
+    pub(crate) fn provider_problems(&self, pack: &str, file: &str) -> Vec<Diagnostic> {
+        let folder = self.packs_folder().join(pack);
+        let path = folder.join(file);
+        let read = || {
+            let source = files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?)?;
+            dialect::template::provider_problems(&source)
+        };
+        read().unwrap_or_else(Error::into_diagnostics)
+    }
+
     /// The packs that propose to replace a prompt: pack and source of the replacement.
     pub(super) fn proposed(&self, id: &str) -> Result<Vec<(String, String)>> {
         let mut proposed = Vec::new();

@@ -254,6 +254,11 @@ impl Walker<'_> {
                 name: def.name.to_string(),
                 is_async: def.is_async,
                 parameters: parameter_names(&def.parameters),
+                // A decorator may make another function of it.
+                positional: match def.decorator_list.is_empty() {
+                    true => positional(&def.parameters),
+                    false => Some((0, None)),
+                },
                 range: def_start(self.text, name.start, def.is_async)..name.end,
             });
         }
@@ -422,6 +427,18 @@ fn root(expr: &Expr) -> Option<&str> {
             _ => return None,
         };
     }
+}
+
+/// How many values a function can be called with, by position.
+fn positional(parameters: &Parameters) -> Option<(usize, Option<usize>)> {
+    if parameters.kwonlyargs.iter().any(|parameter| parameter.default.is_none()) {
+        return None;
+    }
+    let plain = parameters.posonlyargs.iter().chain(&parameters.args);
+    let (count, least) = plain.fold((0, 0), |(count, least), parameter| {
+        (count + 1, least + usize::from(parameter.default.is_none()))
+    });
+    Some((least, parameters.vararg.is_none().then_some(count)))
 }
 
 fn parameter_names(parameters: &Parameters) -> Vec<String> {

@@ -314,6 +314,19 @@ fn the_hint_says_what_to_write() {
 }
 
 #[test]
+fn a_function_says_how_many_values_it_takes() {
+    let text = "def a(x, y): ...\ndef b(x, y=1, *, k=2): ...\ndef c(x, *rest): ...\ndef d(x, *, k): ...\n@wrap\ndef e(): ...\n";
+    let module = Module::parse(&Source::new("m.py", text)).unwrap();
+    let takes =
+        |name: &str| (0..4).filter(|count| module.function(name).unwrap().takes(*count)).collect::<Vec<_>>();
+    assert_eq!(takes("a"), [2]);
+    assert_eq!(takes("b"), [1, 2]);
+    assert_eq!(takes("c"), [1, 2, 3]);
+    assert!(takes("d").is_empty());
+    assert_eq!(takes("e"), [0, 1, 2, 3], "a decorator may make anything of it");
+}
+
+#[test]
 fn functions_are_found_with_their_parameters_and_their_place() {
     let text = "\
 @decorate(1)

@@ -1,0 +1,208 @@
+//! What a hook costs: a warm call against the same call inside one Python process plus one round trip over a pipe (target:
+//! at most 3 times as long), a cold one against `python3 -I -c pass` (at most 1.2 times), and what ten thousand renders with a
+//! hook leave behind (nothing).
+
+use std::error::Error;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Instant;
+
+use cuebook::{Book, Context, Variables};
+use cuebook_hooks::Examination;
+use cuebook_hooks::sandbox::Launcher;
+use serde_json::json;
+
+const PROMPT: &str = "TEMPLATE = \"Hello {{ name }}, {{ greeting }}\"\n\n\
+    async def pre_render(variables, context):\n    variables[\"greeting\"] = \"good \" + variables[\"time\"]\n    return variables\n";
+
+/// Starts of a process that are compared.
+const STARTS: usize = 40;
+const RENDERS: usize = 10_000;
+
+/// Prints the rows; without a Python it says so.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    println!("\nhooks: a `pre_render` in a sandboxed worker");
+    let project = project()?;
+    let book = book(project.path());
+    let python = match Examination::of(book.library(), &Launcher::this_program())?.python {
+        Ok(python) => python.executable().to_owned(),
+        Err(error) => {
+            println!("skipped: {error}");
+            return Ok(());
+        }
+    };
+    warm(&book, &python)?;
+    cold(project.path(), &python)?;
+    left_behind(project.path())
+}
+
+fn project() -> Result<tempfile::TempDir, Box<dyn Error>> {
+    let project = tempfile::tempdir()?;
+    let folder = project.path().join("prompts/case");
+    fs::create_dir_all(&folder)?;
+    fs::write(folder.join("prompt.py"), PROMPT)?;
+    // Files that have just been written are looked at more closely than others.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    Ok(project)
+}
+
+fn book(root: &Path) -> Book {
+    let book = Book::open(root);
+    let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+    book.with_hooks(hooks)
+}
+
+fn variables() -> Variables {
+    Variables::new().set("name", "Ada").set("time", "morning").set("numbers", json!([1, 2, 3]))
+}
+
+/// A Python that echoes frames, and one that calls the hook in a loop.
+struct Peer {
+    child: Child,
+}
+
+impl Peer {
+    fn start(python: &Path, script: &str) -> Result<Peer, Box<dyn Error>> {
+        let child = Command::new(python)
+            .args(["-I", "-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        Ok(Peer { child })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+const ECHO: &str = "import os\nwhile True:\n    data = os.read(0, 65536)\n    if not data: break\n    os.write(1, data)\n";
+
+fn warm(book: &Book, python: &Path) -> Result<(), Box<dyn Error>> {
+    let context = Arc::new(Context::default());
+    let prepared = book.prepare("case", &context)?;
+    let variables = variables();
+    let rendered = prepared.render(&variables, &context)?;
+    assert_eq!(rendered.text(), "Hello Ada, good morning");
+    // What crosses the pipe: about what the values come to as JSON, there and back.
+    let payload = vec![b'x'; 600];
+    let mut echo = Peer::start(python, ECHO)?;
+    let (Some(mut to), Some(mut from)) = (echo.child.stdin.take(), echo.child.stdout.take()) else {
+        return Err("no pipes".into());
+    };
+    let mut back = vec![0; payload.len()];
+    let mut failed = None;
+    let pair = crate::measure::compare(
+        || {
+            if let Err(error) = to.write_all(&payload).and_then(|()| from.read_exact(&mut back)) {
+                failed = Some(error);
+            }
+        },
+        || prepared.render(&variables, &context),
+    );
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let inside = inside_python(python)?;
+    let peer = pair.peer + inside;
+    println!(
+        "{:36} {:>9.0} ns {:>9.0} ns {:>7.2}   (peer: call {inside:.0} ns + round trip {:.0} ns; target ≤ 3)",
+        "warm render with a hook",
+        peer,
+        pair.ours,
+        pair.ours / peer,
+        pair.peer
+    );
+    Ok(())
+}
+
+/// Nanoseconds of the same call inside one Python process, best of many rounds.
+fn inside_python(python: &Path) -> Result<f64, Box<dyn Error>> {
+    let script = format!(
+        "import asyncio, time\n{PROMPT}\nvariables = {{'name': 'Ada', 'time': 'morning', 'numbers': [1, 2, 3]}}\n\
+         def call():\n    hook = pre_render(variables, {{}})\n    try:\n        hook.send(None)\n    except StopIteration as end:\n\
+         \x20       return end.value\nbest = 1e9\nfor _ in range(200):\n    start = time.perf_counter_ns()\n\
+         \x20   for _ in range(1000): call()\n    best = min(best, (time.perf_counter_ns() - start) / 1000)\nprint(best, flush=True)\n"
+    );
+    let mut peer = Peer::start(python, &script)?;
+    let out = peer.child.stdout.take().ok_or("no pipe")?;
+    let mut line = String::new();
+    BufReader::new(out).read_line(&mut line)?;
+    Ok(line.trim().parse()?)
+}
+
+fn cold(root: &Path, python: &Path) -> Result<(), Box<dyn Error>> {
+    let (mut peer, mut ours) = (f64::MAX, f64::MAX);
+    for _ in 0..STARTS {
+        let started = Instant::now();
+        Command::new(python).args(["-I", "-c", "pass"]).stdin(Stdio::null()).status()?;
+        peer = peer.min(started.elapsed().as_nanos() as f64);
+        // A book of its own has no worker yet.
+        let book = book(root);
+        let context = Arc::new(Context::default());
+        let prepared = book.prepare("case", &context)?;
+        let started = Instant::now();
+        prepared.render(&variables(), &context)?;
+        ours = ours.min(started.elapsed().as_nanos() as f64);
+    }
+    println!(
+        "{:36} {:>9.2} ms {:>9.2} ms {:>7.2}   (peer: python3 -I -c pass; target ≤ 1.2)",
+        "cold render with a hook",
+        peer / 1e6,
+        ours / 1e6,
+        ours / peer
+    );
+    Ok(())
+}
+
+/// Processes that are ours, open descriptors, and resident bytes.
+fn traces() -> (usize, usize, u64) {
+    let own = std::process::id().to_string();
+    let children = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
+    let descriptors = fs::read_dir("/proc/self/fd").map_or(0, |entries| entries.count());
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let resident = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:"))
+        .and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok())
+        .unwrap_or_default();
+    (children.split_whitespace().count(), descriptors, resident)
+}
+
+fn temporary_files() -> Vec<PathBuf> {
+    let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+fn left_behind(root: &Path) -> Result<(), Box<dyn Error>> {
+    let context = Context::default();
+    let variables = variables();
+    // What is made once, whatever comes after, is made before we look.
+    book(root).render("case", &variables, &context)?;
+    let (files, (processes, descriptors, resident)) = (temporary_files(), traces());
+    let book = book(root);
+    let started = Instant::now();
+    for _ in 0..RENDERS {
+        book.render("case", &variables, &context)?;
+    }
+    let elapsed = started.elapsed();
+    drop(book);
+    let (processes_after, descriptors_after, resident_after) = traces();
+    let new_files = temporary_files().into_iter().filter(|path| !files.contains(path)).count();
+    println!(
+        "{RENDERS} renders with a hook in {:.2} s leave behind: {} processes, {} descriptors, {new_files} files, {} KiB",
+        elapsed.as_secs_f64(),
+        processes_after as i64 - processes as i64,
+        descriptors_after as i64 - descriptors as i64,
+        resident_after as i64 - resident as i64,
+    );
+    Ok(())
+}
