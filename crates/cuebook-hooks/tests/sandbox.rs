@@ -45,3 +45,9 @@ fn a_program_that_is_not_there_is_an_error_that_says_so() {
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     assert_eq!(error.to_string(), "cannot start /nowhere/at/all: No such file or directory");
 }
+
+#[test]
+fn nothing_is_missing_on_this_system() {
+    let ran = Fenced::program("/usr/bin/true").run();
+    assert_eq!(ran.report.missing, []);
+}
