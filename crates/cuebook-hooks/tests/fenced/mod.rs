@@ -9,6 +9,7 @@ use std::time::Duration;
 use cuebook_hooks::sandbox::{Ending, Launcher, Profile, Protection, Report, Sandboxed, spawn};
 
 /// A program that is to run in the fence.
+#[derive(Clone)]
 pub struct Fenced {
     pub profile: Profile,
     request: String,

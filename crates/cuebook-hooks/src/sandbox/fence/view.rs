@@ -129,10 +129,16 @@ fn mount_processes(at: &Path) {
     }
 }
 
+/// A folder or a file to show.
+struct Tree {
+    opened: OwnedFd,
+    is_folder: bool,
+}
+
 /// What is to be shown.
 struct Plan {
-    /// Trees of files, by their real paths, those that contain others first.
-    trees: Vec<(PathBuf, OwnedFd)>,
+    /// Trees of files, by their real paths.
+    trees: Vec<(PathBuf, Tree)>,
     /// Other names for places.
     links: Vec<(PathBuf, PathBuf)>,
 }
@@ -166,13 +172,14 @@ impl Plan {
         }
         // By number of parts, so that what contains others comes first and these are there already.
         places.sort_by_key(|path| path.components().count());
-        let mut trees: Vec<(PathBuf, OwnedFd)> = Vec::new();
+        let mut trees: Vec<(PathBuf, Tree)> = Vec::new();
         for path in places {
             if trees.iter().any(|(shown, _)| path.starts_with(shown)) {
                 continue;
             }
             let opened = tree(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
-            trees.push((path, opened));
+            let is_folder = path.is_dir();
+            trees.push((path, Tree { opened, is_folder }));
         }
         Ok(Plan { trees, links })
     }
@@ -186,12 +193,12 @@ impl Plan {
                 if let Some(parent) = target.parent() {
                     std::fs::create_dir_all(parent)?;
                 }
-                if path.is_dir() {
+                if tree.is_folder {
                     std::fs::create_dir_all(&target)?
                 } else {
                     std::fs::write(&target, "")?
                 }
-                attach(tree, &target)
+                attach(&tree.opened, &target)
             };
             make().map_err(failed)?;
         }
