@@ -159,7 +159,7 @@ fn programs(without_view: bool) -> Result<(BpfProgram, BpfProgram), seccompiler:
     // Typing into a terminal on somebody's behalf.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
     let ioctl: Result<Vec<_>, _> =
-        typing.iter().map(|request| if_argument(1, SeccompCmpOp::Eq, u64::from(*request))).collect();
+        typing.iter().map(|request| if_argument(1, SeccompCmpOp::Eq, *request)).collect();
     rules.insert(libc::SYS_ioctl, ioctl?);
     // Outliving the launcher.
     let outlive = u64::from(libc::PR_SET_PDEATHSIG.cast_unsigned());
