@@ -107,8 +107,8 @@ fn wait(control: &UnixStream, pid: Pid, fence: &Fence) -> io::Result<WaitStatus>
     let mut ended = false;
     loop {
         if let Some((_, status)) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)? {
-            // What the program has left behind must not outlive it.
-            fence.end(pid);
+            // Its number may be another's by now.
+            fence.end_rest(pid);
             return Ok(status);
         }
         if ended {

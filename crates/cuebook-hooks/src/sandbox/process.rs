@@ -17,6 +17,7 @@ pub struct Process {
     #[cfg(target_os = "linux")]
     program: Option<std::os::fd::OwnedFd>,
     /// Whether the program is the first process of a namespace, so that whatever loses its parent in there becomes its child.
+    #[cfg(target_os = "linux")]
     alone: bool,
     /// A temporary folder to remove at the end.
     temp: Option<PathBuf>,
@@ -68,11 +69,14 @@ impl Process {
     pub(super) fn new(launcher: Child, pid: i32, alone: bool, temp: Option<PathBuf>) -> Process {
         #[cfg(target_os = "linux")]
         let program = linux::handle(pid, launcher.id());
+        #[cfg(not(target_os = "linux"))]
+        let _ = alone;
         Process {
             launcher,
             pid,
             #[cfg(target_os = "linux")]
             program,
+            #[cfg(target_os = "linux")]
             alone,
             temp,
             ending: None,
@@ -89,18 +93,20 @@ impl Process {
         #[cfg(target_os = "linux")]
         return linux::is_quiet(self.pid, if self.alone { None } else { Some(self.launcher.id()) });
         #[cfg(not(target_os = "linux"))]
-        return self.alone && false;
+        return false;
     }
 
     /// Waits until the program has ended, but no longer than this; `None` if it has not.
     pub fn wait(&mut self, timeout: Duration) -> Option<Ending> {
-        let deadline = Instant::now() + timeout;
+        // A time too far away to be told is as good as none.
+        let deadline = Instant::now().checked_add(timeout);
         let mut pause = Duration::from_micros(200);
         while self.ending.is_none() {
             match self.launcher.try_wait() {
                 Ok(Some(status)) => self.finish(status),
                 Ok(None) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
+                    let left = deadline
+                        .map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
                     if left.is_zero() {
                         return None;
                     }
@@ -141,10 +147,10 @@ impl Process {
 
     #[cfg(not(target_os = "linux"))]
     fn kill_program(&self) -> bool {
-        // The launcher leads a group of its own and ends with what it has started.
+        // The program leads a group of its own.
         #[cfg(unix)]
-        if let Some(pid) = rustix::process::Pid::from_raw(self.launcher.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        if let Some(pid) = rustix::process::Pid::from_raw(self.pid) {
+            return rustix::process::kill_process_group(pid, rustix::process::Signal::KILL).is_ok();
         }
         false
     }

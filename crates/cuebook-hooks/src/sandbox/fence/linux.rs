@@ -42,9 +42,8 @@ impl Fence {
         let mut missing = Vec::new();
         // When memory is short, this is what should go first.
         let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
-        if self.namespaces.processes.is_err() {
-            let _ = rustix::process::setpgid(None, None);
-        }
+        // A session of its own, or a signal to "my group" would reach the launcher.
+        rustix::process::setsid()?;
         if self.namespaces.view.is_ok()
             && let Err(error) = view::enter(order, &self.identity)
         {
@@ -110,6 +109,14 @@ impl Fence {
             // The namespace ends with its first process.
             Ok(()) => end::process(pid),
             Err(_) => end::descendants(pid),
+        }
+    }
+
+    /// Ends what the program has left behind, now that it has ended itself and been waited for.
+    pub fn end_rest(&self, pid: Pid) {
+        // The first process of a namespace ends last of all, so there nothing is left.
+        if self.namespaces.processes.is_err() {
+            end::descendants(pid);
         }
     }
 

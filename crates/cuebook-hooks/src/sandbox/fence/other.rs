@@ -21,7 +21,11 @@ impl Fence {
 
     /// Completes the fence, in the process that becomes the program.
     pub fn inside(self, order: &Order) -> io::Result<Standing> {
-        rustix::process::setpgid(None, None)?;
+        rustix::process::setsid()?;
+        for path in order.readable() {
+            path.metadata()
+                .map_err(|error| wire::explain(error, format_args!("cannot show {}", path.display())))?;
+        }
         std::env::set_current_dir(order.folder()).map_err(|error| {
             wire::explain(error, format_args!("cannot start in {}", order.folder().display()))
         })?;
@@ -44,6 +48,12 @@ impl Fence {
     /// Ends the program and everything that it has started.
     pub fn end(&self, pid: Pid) {
         end::group(pid);
+    }
+
+    /// Ends what the program has left behind, now that it has ended itself and been waited for.
+    pub fn end_rest(&self, pid: Pid) {
+        // A number is not given to another process while a group has it, and if no group has it nothing happens.
+        let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
     }
 
     /// Removes what would be left behind.

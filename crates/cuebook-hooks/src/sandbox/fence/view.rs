@@ -59,7 +59,7 @@ pub fn enter(order: &Order, identity: &Identity) -> Result<(), Error> {
     rustix::mount::mount_change("/", private).map_err(refused("make mounts private"))?;
     let base =
         ["/tmp", "/usr", "/"].map(Path::new).into_iter().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    mount_memory(base, "mode=0755,size=1m").map_err(refused("mount a new root"))?;
+    mount_memory(base, "mode=0755,size=1m,nr_inodes=4k").map_err(refused("mount a new root"))?;
     let built = build(base, order, identity, plan, devices);
     if built.is_err() {
         let _ = rustix::mount::unmount(base, UnmountFlags::DETACH);
