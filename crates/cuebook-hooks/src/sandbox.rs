@@ -3,18 +3,71 @@
 //! We start a *launcher* (ourselves with a hidden argument, or the small program in `src/bin`), which fences itself in and
 //! becomes the parent of the program. The program finds its requests on descriptor 3 and writes its replies to descriptor 4;
 //! its stdin is empty, and what it prints on stdout and stderr arrives in one pipe of its own.
+//!
+//! A protection that the system refuses is left out and reported; whether the rest is enough is not decided here. Nothing in
+//! here knows what the program is or what it is asked.
+//!
+//! | file | what it does | runs in |
+//! | --- | --- | --- |
+//! | `spawn.rs` | starts the launcher and hands out the pipes | the process that uses this crate |
+//! | `process.rs` | watches and ends what runs | the process that uses this crate |
+//! | `wire.rs` | what the two say to each other | both |
+//! | `launcher.rs` | starts the program, waits, cleans up | the launcher |
+//! | `fence/` | the protections, one file each | the launcher, and its child before it becomes the program |
+//! | `calls.rs` | the system calls that are `unsafe` to make | the launcher |
+
+#[cfg(unix)]
+mod calls;
+#[cfg(unix)]
+mod fence;
+#[cfg(unix)]
+mod launcher;
+mod process;
+mod spawn;
+#[cfg(unix)]
+mod wire;
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitCode};
 use std::time::Duration;
 
 use cuebook::library::SandboxLevel;
 
+pub use process::{Ending, Process};
+pub use spawn::{probe, spawn};
+
+/// The argument that makes a program the launcher. What is to run is told through a pipe, where `ps` does not show it.
+#[cfg(unix)]
+const MAGIC: &str = "--cuebook-launch-fenced";
+
 /// How the launcher is started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     program: PathBuf,
+}
+
+impl Launcher {
+    /// This very program, whose `main` calls [`launch_if_asked`] first.
+    pub fn this_program() -> std::io::Result<Launcher> {
+        // On Linux the link in /proc leads to the program that runs even after an update has put another in its place.
+        let program = if cfg!(target_os = "linux") {
+            PathBuf::from("/proc/self/exe")
+        } else {
+            std::env::current_exe()?
+        };
+        Ok(Launcher { program })
+    }
+
+    /// A program of its own, such as `cuebook-launcher`.
+    pub fn at(program: impl Into<PathBuf>) -> Launcher {
+        Launcher { program: program.into() }
+    }
+
+    /// The program that is started.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
 }
 
 /// What is to run, and what it is given.
@@ -24,7 +77,7 @@ pub struct Profile {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<OsString>,
-    /// Its whole environment.
+    /// Its whole environment. Where there is no private `/tmp`, `HOME` and `TMPDIR` are set to a private folder.
     pub environment: Vec<(OsString, OsString)>,
     /// Files and folders that it may read, at their own paths. What it needs of the system is added.
     pub readable: Vec<PathBuf>,
@@ -66,11 +119,74 @@ pub enum Protection {
     Resources,
 }
 
+impl Protection {
+    /// All of them.
+    pub const ALL: [Protection; 8] = [
+        Protection::View,
+        Protection::Files,
+        Protection::Network,
+        Protection::Processes,
+        Protection::ProcessLimit,
+        Protection::SystemCalls,
+        Protection::Privileges,
+        Protection::Resources,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Protection::View => "view",
+            Protection::Files => "files",
+            Protection::Network => "network",
+            Protection::Processes => "processes",
+            Protection::ProcessLimit => "process-limit",
+            Protection::SystemCalls => "system-calls",
+            Protection::Privileges => "privileges",
+            Protection::Resources => "resources",
+        }
+    }
+
+    /// What it means, for people.
+    pub fn description(self) -> &'static str {
+        match self {
+            Protection::View => "sees no files but what it is given",
+            Protection::Files => {
+                "reads no files but what it is given, and writes only to a private temporary folder"
+            }
+            Protection::Network => "has no network",
+            Protection::Processes => "sees and reaches no other processes, and leaves none behind",
+            Protection::ProcessLimit => "starts only so many processes",
+            Protection::SystemCalls => "makes no system calls that programs do not need",
+            Protection::Privileges => "gains no rights",
+            Protection::Resources => "uses only so much memory, CPU time and open files",
+        }
+    }
+}
+
 /// What the fence is made of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
     /// What is missing, and why.
     pub missing: Vec<(Protection, String)>,
+}
+
+impl Report {
+    /// The level that it comes to.
+    pub fn level(&self) -> SandboxLevel {
+        let bearable = [Protection::View, Protection::Processes, Protection::ProcessLimit];
+        if self.missing.is_empty() {
+            SandboxLevel::Full
+        } else if self.missing.iter().all(|(protection, _)| bearable.contains(protection)) {
+            SandboxLevel::Reduced
+        } else {
+            SandboxLevel::None
+        }
+    }
+
+    /// Why a protection is missing, if it is.
+    pub fn why_missing(&self, protection: Protection) -> Option<&str> {
+        self.missing.iter().find(|(missing, _)| *missing == protection).map(|(_, why)| why.as_str())
+    }
 }
 
 /// A program that runs fenced in.
@@ -84,16 +200,63 @@ pub struct Sandboxed {
     pub printed: ChildStderr,
     /// What the fence is made of.
     pub report: Report,
+    /// What runs. Dropping it ends it.
+    pub process: Process,
 }
 
-impl Report {
-    /// The level that it comes to.
-    pub fn level(&self) -> SandboxLevel {
-        SandboxLevel::None
+impl Sandboxed {
+    /// Whether the program has exactly one thread and no children now. `false` when in doubt.
+    pub fn is_quiet(&self) -> bool {
+        self.process.is_quiet()
+    }
+
+    /// Waits until the program has ended, but no longer than this; `None` if it has not.
+    pub fn wait(&mut self, timeout: Duration) -> Option<Ending> {
+        self.process.wait(timeout)
+    }
+
+    /// Ends the program and everything that it has started.
+    pub fn kill(&mut self) -> Ending {
+        self.process.kill()
     }
 }
 
 /// Becomes the launcher, if this process was started as one. A program that starts workers calls this first in its `main`.
 pub fn launch_if_asked() -> Option<ExitCode> {
+    #[cfg(unix)]
+    {
+        let mut arguments = std::env::args_os().skip(1);
+        if arguments.next().is_some_and(|first| first == MAGIC) && arguments.next().is_none() {
+            return Some(launcher::run());
+        }
+    }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn level(missing: &[Protection]) -> SandboxLevel {
+        let missing = missing.iter().map(|protection| (*protection, "because".to_owned())).collect();
+        Report { missing }.level()
+    }
+
+    #[test]
+    fn the_level_is_reduced_only_if_nothing_else_can_be_read_or_reached() {
+        use Protection::*;
+        assert_eq!(level(&[]), SandboxLevel::Full);
+        assert_eq!(level(&[View]), SandboxLevel::Reduced);
+        assert_eq!(level(&[View, Processes, ProcessLimit]), SandboxLevel::Reduced);
+        for bad in [Files, Network, SystemCalls, Privileges, Resources] {
+            assert_eq!(level(&[View, bad]), SandboxLevel::None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_protection_is_spelt_the_same_everywhere() {
+        for protection in Protection::ALL {
+            assert_eq!(serde_json::to_value(protection).unwrap(), protection.as_str());
+        }
+    }
 }

@@ -1,0 +1,39 @@
+//! The system calls that are `unsafe` to make, and nothing else: each is wrapped so that it is safe where it is used, which
+//! is a launcher, a process with a single thread.
+
+#![allow(unsafe_code)]
+
+use std::io;
+
+use rustix::process::Pid;
+
+/// Makes a second process that goes on from here. `None` in the new one.
+pub fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: a launcher has one thread, so no lock can be held by a thread that does not exist in the child, and the
+    // child may go on as any process does.
+    let pid = unsafe { libc::fork() };
+    if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
+}
+
+/// Closes every descriptor from this number on: whatever was left open by those who started us.
+pub fn close_from(first: i32) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    {
+        // SAFETY: takes three numbers. Nothing in this process owns one of these descriptors yet.
+        let done = unsafe { libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0) };
+        if done == 0 {
+            return Ok(());
+        }
+    }
+    let folder = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    // Collected first: the listing has a descriptor of its own, which is closed by then.
+    let open: Vec<i32> = std::fs::read_dir(folder)?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|descriptor| *descriptor >= first)
+        .collect();
+    for descriptor in open {
+        // SAFETY: as above.
+        unsafe { libc::close(descriptor) };
+    }
+    Ok(())
+}
