@@ -50,7 +50,10 @@ def receive():
     size = 4 + int.from_bytes(data[:4], "little")
     if not 4 < len(data) == size:
         data = part("context", "receive_rest")(data)
-    return scan(str(data[4:], "utf-8"), 0)[0]
+    value = scan(str(data[4:], "utf-8"), 0)[0]
+    if "most" in value:
+        value["most"] += len(data)
+    return value
 
 
 def send(value):
