@@ -37,3 +37,47 @@ pub fn close_from(first: i32) -> io::Result<()> {
     }
     Ok(())
 }
+
+/// Leaves namespaces for new ones.
+#[cfg(target_os = "linux")]
+pub fn unshare(what: rustix::thread::UnshareFlags) -> io::Result<()> {
+    debug_assert!(!what.contains(rustix::thread::UnshareFlags::FILES));
+    // SAFETY: what can go wrong is a thread that sees another's descriptors. There is one thread, and it keeps its own.
+    Ok(unsafe { rustix::thread::unshare_unsafe(what) }?)
+}
+
+/// Changes the attributes of a mount; with `recursive` also of every mount below it.
+#[cfg(target_os = "linux")]
+pub fn mount_setattr(
+    mount: std::os::fd::BorrowedFd<'_>,
+    recursive: bool,
+    set: rustix::mount::MountAttrFlags,
+    clear: rustix::mount::MountAttrFlags,
+) -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    /// `struct mount_attr` of the kernel.
+    #[repr(C)]
+    struct Attributes {
+        set: u64,
+        clear: u64,
+        propagation: u64,
+        user_namespace: u64,
+    }
+
+    let attributes =
+        Attributes { set: set.bits().into(), clear: clear.bits().into(), propagation: 0, user_namespace: 0 };
+    let flags = libc::AT_EMPTY_PATH | if recursive { libc::AT_RECURSIVE } else { 0 };
+    // SAFETY: the path ends with a zero byte, and the kernel reads no more of the attributes than the size that it is told.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            mount.as_raw_fd(),
+            c"".as_ptr(),
+            flags,
+            &raw const attributes,
+            size_of::<Attributes>(),
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}

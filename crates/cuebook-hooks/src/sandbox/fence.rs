@@ -1,40 +1,42 @@
 //! The protections.
 //!
 //! They go up in two steps: what has to be there before the program's process exists ([`Fence::outside`]), and what that
-//! process does to itself before it becomes the program ([`Fence::inside`]).
+//! process does to itself before it becomes the program ([`Fence::inside`]). A protection that the system refuses is noted,
+//! with the system's own words, and the rest goes on: whoever asked decides whether it is enough.
 
-use std::io;
-use std::os::unix::net::UnixStream;
+mod end;
+#[cfg(target_os = "linux")]
+mod identity;
+#[cfg(target_os = "linux")]
+mod landlock;
+mod limits;
+#[cfg(target_os = "linux")]
+mod namespaces;
+#[cfg(target_os = "linux")]
+#[path = "fence/linux.rs"]
+mod system;
+#[cfg(not(target_os = "linux"))]
+#[path = "fence/other.rs"]
+mod system;
+#[cfg(target_os = "linux")]
+mod system_calls;
+#[cfg(target_os = "linux")]
+mod view;
+
+pub use system::Fence;
+
 use std::path::PathBuf;
 
-use rustix::process::{Pid, Signal};
-
 use super::Protection;
-use super::wire::{self, Fenced, Order};
+use super::wire::{Fenced, Order};
 
-/// A fence while it is put up.
-pub struct Fence {
-    fenced: Fenced,
-}
+/// Why a protection is missing that was not wanted.
+const LEFT_OUT: &str = "it was left out on request";
 
-impl Fence {
-    pub fn outside(_order: &Order, _control: &UnixStream) -> Fence {
-        let missing = Protection::ALL.map(|protection| (protection, "not built yet".to_owned())).to_vec();
-        Fence { fenced: Fenced { missing, temp: None } }
-    }
+/// A fence that stands: what it is made of, and variables that the program's environment needs because of it.
+pub type Standing = (Fenced, Vec<(&'static str, PathBuf)>);
 
-    /// Completes the fence. Gives what it is made of, and variables for the environment.
-    pub fn inside(self, order: &Order) -> io::Result<(Fenced, Vec<(&'static str, PathBuf)>)> {
-        std::env::set_current_dir(order.folder())
-            .map_err(|error| wire::explain(error, order.folder().display()))?;
-        Ok((self.fenced, Vec::new()))
-    }
-
-    /// Ends the program and everything that it has started.
-    pub fn end(&self, pid: Pid) {
-        let _ = rustix::process::kill_process(pid, Signal::KILL);
-    }
-
-    /// Removes what would be left behind.
-    pub fn clean_up(&self) {}
+/// Whether a protection is wanted; if not, that counts as a refusal.
+fn wanted(order: &Order, protection: Protection) -> Result<(), String> {
+    if order.without.contains(&protection) { Err(LEFT_OUT.into()) } else { Ok(()) }
 }

@@ -8,6 +8,7 @@ use std::io;
 use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use rustix::event::{PollFd, PollFlags};
@@ -48,26 +49,29 @@ fn launch(control: &UnixStream) -> io::Result<WaitStatus> {
     let order: Order = wire::receive(control)?;
     // A group of its own, and no terminal that somebody could type into.
     let _ = rustix::process::setsid();
-    let fence = Fence::outside(&order, control);
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
+    let fence = Fence::outside(&order, control)?;
     let (status, theirs) = UnixStream::pair()?;
     let Some(pid) = calls::fork()? else {
         drop(status);
         become_program(&order, fence, control, &theirs);
     };
     drop(theirs);
-    let started = start(control, status, pid);
-    if let Err(error) = started {
-        fence.end(pid);
-        let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
-        return Err(error);
-    }
-    let ended = wait(control, pid, &fence);
-    fence.clean_up();
+    let mut temp = None;
+    let ended = match start(control, status, pid, &mut temp) {
+        Ok(()) => wait(control, pid, &fence),
+        Err(error) => {
+            fence.end(pid);
+            let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+            Err(error)
+        }
+    };
+    fence.clean_up(temp.as_deref());
     ended
 }
 
 /// Reports the fence, lets the child become the program and says whether that worked.
-fn start(control: &UnixStream, status: UnixStream, pid: Pid) -> io::Result<()> {
+fn start(control: &UnixStream, status: UnixStream, pid: Pid, temp: &mut Option<PathBuf>) -> io::Result<()> {
     // Neither pipe is ours to keep.
     let null = File::options().read(true).write(true).open("/dev/null")?;
     rustix::stdio::dup2_stdin(&null)?;
@@ -79,6 +83,7 @@ fn start(control: &UnixStream, status: UnixStream, pid: Pid) -> io::Result<()> {
     };
     let fenced: Result<Fenced, Failed> = wire::receive(&status).map_err(gone)?;
     let fenced = fenced.map_err(Failed::into_error)?;
+    *temp = fenced.temp.clone().map(wire::Text::into_path);
     let pid = pid.as_raw_nonzero().get();
     wire::send(control, &FromLauncher::Ready(Ready { pid, fenced }))?;
     wire::send(&status, &())?;
@@ -102,8 +107,8 @@ fn wait(control: &UnixStream, pid: Pid, fence: &Fence) -> io::Result<WaitStatus>
     let mut ended = false;
     loop {
         if let Some((_, status)) = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG)? {
-            // What the program has left behind must not outlive it.
-            fence.end(pid);
+            // Its number may be another's by now.
+            fence.end_rest(pid);
             return Ok(status);
         }
         if ended {
@@ -172,7 +177,7 @@ fn arrange(control: &UnixStream) -> io::Result<()> {
 }
 
 /// Becomes the program. Comes back only with an error.
-fn execute(order: &Order, extra: Vec<(&'static str, std::path::PathBuf)>, status: &UnixStream) -> io::Error {
+fn execute(order: &Order, extra: Vec<(&'static str, PathBuf)>, status: &UnixStream) -> io::Error {
     // Once the program runs it could write to the same sockets, so whatever has to be believed must have been said.
     if let Err(error) = wire::receive::<()>(status) {
         return error;

@@ -17,6 +17,7 @@ pub struct Process {
     #[cfg(target_os = "linux")]
     program: Option<std::os::fd::OwnedFd>,
     /// Whether the program is the first process of a namespace, so that whatever loses its parent in there becomes its child.
+    #[cfg(target_os = "linux")]
     alone: bool,
     /// A temporary folder to remove at the end.
     temp: Option<PathBuf>,
@@ -68,11 +69,14 @@ impl Process {
     pub(super) fn new(launcher: Child, pid: i32, alone: bool, temp: Option<PathBuf>) -> Process {
         #[cfg(target_os = "linux")]
         let program = linux::handle(pid, launcher.id());
+        #[cfg(not(target_os = "linux"))]
+        let _ = alone;
         Process {
             launcher,
             pid,
             #[cfg(target_os = "linux")]
             program,
+            #[cfg(target_os = "linux")]
             alone,
             temp,
             ending: None,
@@ -89,18 +93,20 @@ impl Process {
         #[cfg(target_os = "linux")]
         return linux::is_quiet(self.pid, if self.alone { None } else { Some(self.launcher.id()) });
         #[cfg(not(target_os = "linux"))]
-        return self.alone && false;
+        return false;
     }
 
     /// Waits until the program has ended, but no longer than this; `None` if it has not.
     pub fn wait(&mut self, timeout: Duration) -> Option<Ending> {
-        let deadline = Instant::now() + timeout;
+        // A time too far away to be told is as good as none.
+        let deadline = Instant::now().checked_add(timeout);
         let mut pause = Duration::from_micros(200);
         while self.ending.is_none() {
             match self.launcher.try_wait() {
                 Ok(Some(status)) => self.finish(status),
                 Ok(None) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
+                    let left = deadline
+                        .map_or(timeout, |deadline| deadline.saturating_duration_since(Instant::now()));
                     if left.is_zero() {
                         return None;
                     }
@@ -133,19 +139,30 @@ impl Process {
         self.ending.unwrap_or(Ending::Signal(9))
     }
 
-    #[cfg(target_os = "linux")]
+    /// Sends the signal that nothing survives. `false` if it could not be sent; a program that has ended already is no failure.
+    #[cfg(unix)]
     fn kill_program(&self) -> bool {
-        let Some(program) = &self.program else { return false };
-        rustix::process::pidfd_send_signal(program, rustix::process::Signal::KILL).is_ok()
+        use rustix::io::Errno;
+        use rustix::process::{Pid, Signal};
+
+        #[cfg(target_os = "linux")]
+        let sent = match (&self.program, Pid::from_raw(self.pid)) {
+            (Some(program), _) => rustix::process::pidfd_send_signal(program, Signal::KILL),
+            // Linux before 5.3 has no such handles.
+            (None, Some(pid)) if linux::is_child(self.pid, self.launcher.id()) => {
+                rustix::process::kill_process(pid, Signal::KILL)
+            }
+            (None, _) => Ok(()),
+        };
+        // The program leads a group of its own.
+        #[cfg(not(target_os = "linux"))]
+        let sent = Pid::from_raw(self.pid)
+            .map_or(Ok(()), |pid| rustix::process::kill_process_group(pid, Signal::KILL));
+        matches!(sent, Ok(()) | Err(Errno::SRCH))
     }
 
-    #[cfg(not(target_os = "linux"))]
+    #[cfg(not(unix))]
     fn kill_program(&self) -> bool {
-        // The launcher leads a group of its own and ends with what it has started.
-        #[cfg(unix)]
-        if let Some(pid) = rustix::process::Pid::from_raw(self.launcher.id().cast_signed()) {
-            let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
-        }
         false
     }
 
@@ -181,10 +198,15 @@ mod linux {
     /// A handle on the program, if that number is still the launcher's child.
     pub fn handle(pid: i32, launcher: u32) -> Option<OwnedFd> {
         let handle = pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok()?;
-        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        is_child(pid, launcher).then_some(handle)
+    }
+
+    pub fn is_child(pid: i32, parent: u32) -> bool {
+        let stat = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
         // The second field is a name in parentheses, which may contain anything.
-        let parent = stat.rsplit_once(')')?.1.split_whitespace().nth(1)?;
-        (parent == launcher.to_string()).then_some(handle)
+        let stat = String::from_utf8_lossy(&stat);
+        let field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
+        field.is_some_and(|field| field == parent.to_string())
     }
 
     pub fn is_quiet(pid: i32, reaper: Option<u32>) -> bool {

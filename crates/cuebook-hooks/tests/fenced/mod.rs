@@ -1,14 +1,19 @@
 //! Runs small programs in the fence, for tests.
 
+// Each file of tests uses its own part of this.
+#![allow(dead_code)]
+
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use cuebook_hooks::sandbox::{Ending, Launcher, Profile, Protection, Report, Sandboxed, spawn};
+use cuebook::library::SandboxLevel;
+use cuebook_hooks::sandbox::{Ending, Launcher, Profile, Protection, Report, Sandboxed, probe, spawn};
 
 /// A program that is to run in the fence.
+#[derive(Clone)]
 pub struct Fenced {
     pub profile: Profile,
     request: String,
@@ -31,6 +36,33 @@ pub fn launcher() -> Launcher {
 /// Whether a test must run for real: on the machine that decides, nothing may be skipped.
 pub fn must_run() -> bool {
     std::env::var_os("CI").is_some_and(|value| value == "true")
+}
+
+/// Python that tries something and replies with what came of it: `attempt('name', function)`.
+const ATTEMPT: &str = "
+import os, sys
+def reply(*words):
+    os.write(4, (' '.join(map(str, words)) + '\\n').encode())
+def attempt(name, function, *arguments):
+    try:
+        reply(name, 'worked', function(*arguments))
+    except BaseException as error:
+        reply(name, type(error).__name__)
+";
+
+/// A Python program that tries things.
+pub fn attempts(code: &str) -> Option<Fenced> {
+    Fenced::python(&format!("{ATTEMPT}{code}"))
+}
+
+/// Whether this system offers everything. Where it does not, a test of the whole fence cannot run.
+pub fn whole_fence() -> bool {
+    let report = probe(&launcher()).expect("a probe runs");
+    if report.level() != SandboxLevel::Full {
+        assert!(!must_run(), "this system has no whole fence: {:?}", report.missing);
+        eprintln!("skipped: this system has no whole fence: {:?}", report.missing);
+    }
+    report.level() == SandboxLevel::Full
 }
 
 /// The real Python (the one on the path may be a script that looks for another) and the folders that it lives in.

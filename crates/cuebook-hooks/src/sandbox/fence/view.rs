@@ -1,0 +1,265 @@
+//! A view of the file system in which there is nothing but what the program is given.
+//!
+//! It is built on an empty file system in memory, which becomes the root; the old root is let go. Everything is shown at its
+//! own path and cannot be written, but for a private `/tmp`. What is shown is opened before anything is hidden, so it does
+//! not matter where the new root is put together.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::mount::{
+    MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+
+use super::identity::Identity;
+use crate::sandbox::calls;
+use crate::sandbox::wire::{self, Order};
+
+/// What a program needs of the system: its programs and libraries, and how these find each other. None of it need exist.
+pub const SYSTEM: [&str; 14] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix/store",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/alternatives",
+    "/etc/localtime",
+    "/etc/ld-musl-x86_64.path",
+];
+
+/// The devices that do no harm.
+pub const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Places that have something else in the view, so that nothing of the outside can be shown there.
+const TAKEN: [&str; 5] = ["/", "/tmp", "/dev", "/proc", "/sys"];
+
+/// Why there is no view.
+pub enum Error {
+    /// The system does not let us make one.
+    Refused(String),
+    /// What was asked for cannot be shown.
+    Wrong(io::Error),
+}
+
+/// Leaves the file system for the view.
+pub fn enter(order: &Order, identity: &Identity) -> Result<(), Error> {
+    let plan = Plan::new(order)?;
+    let devices: Vec<(&str, OwnedFd)> =
+        DEVICES.iter().filter_map(|device| Some((*device, tree(Path::new(device)).ok()?))).collect();
+    let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+    rustix::mount::mount_change("/", private).map_err(refused("make mounts private"))?;
+    let base =
+        ["/tmp", "/usr", "/"].map(Path::new).into_iter().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
+    mount_memory(base, "mode=0755,size=1m,nr_inodes=4k").map_err(refused("mount a new root"))?;
+    let built = build(base, order, identity, plan, devices);
+    if built.is_err() {
+        let _ = rustix::mount::unmount(base, UnmountFlags::DETACH);
+    }
+    built
+}
+
+/// Puts the view together below `base`, and makes it the root.
+fn build(
+    base: &Path,
+    order: &Order,
+    identity: &Identity,
+    plan: Plan,
+    devices: Vec<(&str, OwnedFd)>,
+) -> Result<(), Error> {
+    let at = |path: &str| base.join(&path[1..]);
+    let made = refused("fill the new root");
+    let make = || -> io::Result<()> {
+        for folder in ["/tmp", "/proc", "/dev", "/etc"] {
+            std::fs::create_dir(at(folder))?;
+        }
+        for (device, _) in &devices {
+            std::fs::write(at(device), "")?;
+        }
+        std::os::unix::fs::symlink("/proc/self/fd", at("/dev/fd"))?;
+        std::os::unix::fs::symlink("/tmp", at("/dev/shm"))
+    };
+    make().map_err(made)?;
+    // Before what is shown, some of which may lie below.
+    mount_memory(&at("/tmp"), &format!("mode=1777,size={}", order.temp_size))
+        .map_err(refused("mount /tmp"))?;
+    plan.carry_out(base, identity)?;
+
+    let root = open(base).map_err(refused("open the new root"))?;
+    let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+    let readonly = MountAttrFlags::MOUNT_ATTR_RDONLY;
+    let nothing = MountAttrFlags::empty();
+    calls::mount_setattr(root.as_fd(), true, quiet | readonly, nothing).map_err(refused("mount_setattr"))?;
+    let temp = open(&at("/tmp")).map_err(refused("open /tmp"))?;
+    calls::mount_setattr(temp.as_fd(), false, nothing, readonly).map_err(refused("mount_setattr of /tmp"))?;
+    for (device, tree) in &devices {
+        let flags = readonly | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+        calls::mount_setattr(tree.as_fd(), false, flags, nothing)
+            .map_err(refused("mount_setattr of devices"))?;
+        attach(tree, &at(device)).map_err(refused("show devices"))?;
+    }
+    mount_processes(&at("/proc"));
+
+    let pivot = || -> io::Result<()> {
+        std::env::set_current_dir(base)?;
+        // The old root comes to lie over the new one, and is taken off.
+        rustix::process::pivot_root(".", ".")?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+        std::env::set_current_dir("/")
+    };
+    pivot().map_err(refused("pivot_root"))
+}
+
+/// Shows the processes of the namespace. Where that is refused (inside many containers), the program goes without.
+fn mount_processes(at: &Path) {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    // Only processes, nothing of the rest of the system: kernels before 5.8 do not know how.
+    for options in [c"subset=pid", c""] {
+        if rustix::mount::mount("proc", at, "proc", flags, options).is_ok() {
+            return;
+        }
+    }
+}
+
+/// A folder or a file to show.
+struct Tree {
+    opened: OwnedFd,
+    is_folder: bool,
+}
+
+/// What is to be shown.
+struct Plan {
+    /// Trees of files, by their real paths.
+    trees: Vec<(PathBuf, Tree)>,
+    /// Other names for places.
+    links: Vec<(PathBuf, PathBuf)>,
+}
+
+impl Plan {
+    fn new(order: &Order) -> Result<Plan, Error> {
+        let mut places = Vec::new();
+        let mut links = Vec::new();
+        for path in SYSTEM.map(Path::new) {
+            match path.read_link() {
+                Ok(target) => links.push((path.to_owned(), target)),
+                Err(_) if path.exists() => places.push(path.to_owned()),
+                Err(_) => {}
+            }
+        }
+        for path in order.readable() {
+            let wrong =
+                |error| Error::Wrong(wire::explain(error, format_args!("cannot show {}", path.display())));
+            if !path.is_absolute() {
+                return Err(wrong(io::Error::new(io::ErrorKind::InvalidInput, "the path is not absolute")));
+            }
+            let real = path.canonicalize().map_err(wrong)?;
+            let taken = TAKEN.iter().any(|taken| real == Path::new(taken));
+            if taken || ["/dev", "/proc", "/sys"].iter().any(|folder| real.starts_with(folder)) {
+                return Err(wrong(io::Error::new(io::ErrorKind::InvalidInput, "the program has its own")));
+            }
+            if real != path {
+                links.push((path.to_owned(), real.clone()));
+            }
+            places.push(real);
+        }
+        // By number of parts, so that what contains others comes first and these are there already.
+        places.sort_by_key(|path| path.components().count());
+        let mut trees: Vec<(PathBuf, Tree)> = Vec::new();
+        for path in places {
+            if trees.iter().any(|(shown, _)| path.starts_with(shown)) {
+                continue;
+            }
+            let opened = tree(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
+            let is_folder = path.is_dir();
+            trees.push((path, Tree { opened, is_folder }));
+        }
+        Ok(Plan { trees, links })
+    }
+
+    fn carry_out(self, base: &Path, identity: &Identity) -> Result<(), Error> {
+        let shown = |path: &Path| self.trees.iter().any(|(tree, _)| path.starts_with(tree));
+        for (path, tree) in &self.trees {
+            let failed = refused(format!("show {}", path.display()));
+            let make = || -> io::Result<()> {
+                let target = below(base, path);
+                if let Some(parent) = target.parent() {
+                    std::fs::create_dir_all(parent)?;
+                }
+                if tree.is_folder {
+                    std::fs::create_dir_all(&target)?
+                } else {
+                    std::fs::write(&target, "")?
+                }
+                attach(&tree.opened, &target)
+            };
+            make().map_err(failed)?;
+        }
+        for (path, target) in &self.links {
+            // A path that leads through another link is there already.
+            let passes_link = path.ancestors().any(|part| below(base, part).is_symlink());
+            if !shown(path) && !passes_link {
+                let failed = refused(format!("link {}", path.display()));
+                let link = below(base, path);
+                link.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(&failed)?;
+                std::os::unix::fs::symlink(target, link).map_err(&failed)?;
+            }
+        }
+        let (uid, gid) = (identity.uid.as_raw(), identity.gid.as_raw());
+        for (path, text) in [
+            ("/etc/passwd", format!("sandbox:x:{uid}:{gid}:sandbox:/tmp:/bin/sh\n")),
+            ("/etc/group", format!("sandbox:x:{gid}:\n")),
+        ] {
+            if !shown(Path::new(path)) {
+                std::fs::write(below(base, Path::new(path)), text).map_err(refused("write /etc"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An absolute path, below another.
+fn below(base: &Path, path: &Path) -> PathBuf {
+    base.join(path.strip_prefix("/").unwrap_or(path))
+}
+
+/// A copy of the tree of mounts at a path, attached nowhere yet.
+fn tree(path: &Path) -> io::Result<OwnedFd> {
+    let flags =
+        OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_RECURSIVE;
+    Ok(rustix::mount::open_tree(CWD, path, flags)?)
+}
+
+/// Attaches a tree at a path.
+fn attach(tree: &OwnedFd, path: &Path) -> io::Result<()> {
+    Ok(rustix::mount::move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
+}
+
+/// A handle on what is mounted at a path.
+fn open(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+}
+
+/// Mounts an empty file system in memory.
+fn mount_memory(at: &Path, options: &str) -> io::Result<()> {
+    let options = CString::new(options)?;
+    Ok(rustix::mount::mount(
+        "tmpfs",
+        at,
+        "tmpfs",
+        MountFlags::NOSUID | MountFlags::NODEV,
+        options.as_c_str(),
+    )?)
+}
+
+/// Says what was refused.
+fn refused<E: Into<io::Error>>(what: impl std::fmt::Display) -> impl Fn(E) -> Error {
+    move |error| Error::Refused(format!("{what}: {}", wire::plain(&error.into())))
+}
