@@ -113,8 +113,15 @@ impl PythonHooks {
     }
 
     /// Makes the call with a worker that waits, or with a new one.
-    fn call(&self, script: &Script, call: &Call<'_>, context: &HookContext<'_>, key: Key) -> Result<Received> {
+    fn call(
+        &self,
+        script: &Script,
+        call: &Call<'_>,
+        context: &HookContext<'_>,
+        key: Key,
+    ) -> Result<Received> {
         let blame = blame(script, call, context);
+        // Whether only a worker that has never been called will do.
         let mut fresh = false;
         loop {
             let mut waiting = std::iter::from_fn(|| if fresh { None } else { self.pool.take(&key) });
@@ -133,12 +140,16 @@ impl PythonHooks {
             let received = worker.call(&request, &id, (most, deadline), |function, reply| {
                 answer(context, function, &reply.arguments)
             });
+            // What an earlier call has done to a worker must not be an error of this one. As long as nothing was asked, only
+            // the worker knows that it was called, and it is gone.
+            if !fresh && !worker.asked && matches!(received, Err(Broken::Ended(_) | Broken::Rubbish(_))) {
+                fresh = true;
+                continue;
+            }
             if let Some(printed) = worker.printed() {
                 context.printed(call.function(), &printed);
             }
             match received {
-                // It died while it waited, and has not seen the call.
-                Err(Broken::Unreachable) if !fresh => fresh = true,
                 Err(broken) => return Err(blame.broken(&broken)),
                 Ok(received) => {
                     worker.loaded = worker.loaded || was_loaded(&received.reply);
@@ -194,7 +205,13 @@ fn blame<'c>(script: &'c Script, call: &Call<'_>, context: &'c HookContext<'_>) 
 }
 
 /// The frame of a call.
-fn request(script: &Script, call: &Call<'_>, context: &HookContext<'_>, id: &str, loaded: bool) -> Option<Vec<u8>> {
+fn request(
+    script: &Script,
+    call: &Call<'_>,
+    context: &HookContext<'_>,
+    id: &str,
+    loaded: bool,
+) -> Option<Vec<u8>> {
     let granted = context.permissions;
     let functions = [
         ("read_file", granted.read_file),
@@ -210,7 +227,8 @@ fn request(script: &Script, call: &Call<'_>, context: &HookContext<'_>, id: &str
         function: call.function(),
         name: &module_name(&script.path),
         script: (!loaded).then(|| {
-            let mut folders: Vec<Cow<'_, str>> = script.path.parent().map(Path::to_string_lossy).into_iter().collect();
+            let mut folders: Vec<Cow<'_, str>> =
+                script.path.parent().map(Path::to_string_lossy).into_iter().collect();
             if !folders.contains(&script.folder.to_string_lossy()) {
                 folders.push(script.folder.to_string_lossy());
             }
@@ -254,7 +272,13 @@ fn allowance(context: &HookContext<'_>) -> usize {
 
 /// What `pre_render` returned: the values that it kept, as they were sent, and those that it changed or added. `None` if a
 /// worker claims to have kept what it was not sent.
-fn merge(blame: &Blame<'_>, sent: Values, mut changed: Values, kept: &[String], size: usize) -> Result<Option<Values>> {
+fn merge(
+    blame: &Blame<'_>,
+    sent: Values,
+    mut changed: Values,
+    kept: &[String],
+    size: usize,
+) -> Result<Option<Values>> {
     let limit = blame.limits.max_output_size;
     if size > limit {
         let differs = |(name, value): &(&String, &Json)| sent.get(name.as_str()) != Some(*value);

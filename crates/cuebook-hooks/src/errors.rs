@@ -40,7 +40,9 @@ impl Blame<'_> {
             Fault::Missing { kind } => {
                 let what = if kind == "NoneType" { "nothing".into() } else { format!("a {kind}") };
                 let message = format!("{} is {what} instead of a function", self.name());
-                self.error(self.at_function(Diagnostic::new(Code::HookFailed, message)).hint(self.signature()))
+                self.error(
+                    self.at_function(Diagnostic::new(Code::HookFailed, message)).hint(self.signature()),
+                )
             }
             Fault::Returned { kind, wanted, yields } => self.returned(kind, wanted, *yields),
             Fault::Unfit(unfit) => self.unfit(unfit),
@@ -53,19 +55,25 @@ impl Blame<'_> {
         match broken {
             Broken::Timeout => self.timeout(),
             Broken::TooLarge(size) => self.too_large(&format!("{size} bytes")),
-            Broken::Unreachable | Broken::Ended(None) => self.died(
+            Broken::Ended(None) => self.died(
                 "closed the pipe that replies are written to",
                 "the descriptors 3 and 4 belong to Cuebook: a hook must leave them open",
             ),
             Broken::Ended(Some(ending)) => {
                 let hint = match ending {
                     // What the worker itself does when it cannot go on.
-                    Ending::Exited(70) => "the descriptors 3 and 4 belong to Cuebook: a hook must leave them open",
-                    Ending::Exited(_) => "a hook ends by returning: it must not end the process that it runs in",
+                    Ending::Exited(70) => {
+                        "the descriptors 3 and 4 belong to Cuebook: a hook must leave them open"
+                    }
+                    Ending::Exited(_) => {
+                        "a hook ends by returning: it must not end the process that it runs in"
+                    }
                     Ending::Signal(9) => {
                         "the system kills a process that needs too much memory or CPU time, and a hook may kill itself"
                     }
-                    Ending::Signal(_) => "Python itself crashed, or the hook sent the signal: look for native modules",
+                    Ending::Signal(_) => {
+                        "Python itself crashed, or the hook sent the signal: look for native modules"
+                    }
                 };
                 self.died(&ending.to_string(), hint)
             }
@@ -82,7 +90,11 @@ impl Blame<'_> {
     }
 
     fn timeout(&self) -> Error {
-        let message = format!("{} took longer than {} and was stopped", self.name(), seconds(self.limits.max_execution_time));
+        let message = format!(
+            "{} took longer than {} and was stopped",
+            self.name(),
+            seconds(self.limits.max_execution_time)
+        );
         let hint = format!("make it faster, or raise `max_execution_time` in {}", self.limits_at());
         self.error(self.at_function(Diagnostic::new(Code::HookTimeout, message)).hint(hint))
             .with("max_execution_time", self.limits.max_execution_time.as_secs_f64())
@@ -110,7 +122,8 @@ impl Blame<'_> {
             (_, "provide") => "end it with `return` and a dict of the values by name".into(),
             _ => format!("end it with `return {result}`"),
         };
-        self.error(self.at_function(Diagnostic::new(Code::HookReturn, message)).hint(hint)).with("returned", kind)
+        self.error(self.at_function(Diagnostic::new(Code::HookReturn, message)).hint(hint))
+            .with("returned", kind)
     }
 
     fn unfit(&self, unfit: &Unfit) -> Error {
@@ -131,10 +144,9 @@ impl Blame<'_> {
                 "keys must be strings: turn them into such with `str()`".into(),
             ),
             Why::Cycle => (format!("`{path}` contains itself"), "return values that end somewhere".into()),
-            Why::Depth => (
-                format!("`{path}` is nested more than {value} deep"),
-                "return flatter values".into(),
-            ),
+            Why::Depth => {
+                (format!("`{path}` is nested more than {value} deep"), "return flatter values".into())
+            }
         };
         let message = format!("{} returned something that JSON cannot hold: {what}", self.name());
         self.error(self.at_function(Diagnostic::new(Code::HookReturn, message)).hint(hint))
@@ -158,7 +170,8 @@ impl Blame<'_> {
         let mut diagnostic = Diagnostic::new(Code::HookFailed, message);
         let own = |frame: &Frame| frame.file == self.script.path.to_string_lossy();
         let last = frames.iter().rposition(own);
-        let syntax = raised.syntax.as_ref().filter(|syntax| syntax.file == self.script.path.to_string_lossy());
+        let syntax =
+            raised.syntax.as_ref().filter(|syntax| syntax.file == self.script.path.to_string_lossy());
         if let Some(syntax) = syntax {
             diagnostic = diagnostic.at(self.point(syntax.line, syntax.column));
         } else if let Some(last) = last {
@@ -220,7 +233,9 @@ impl Blame<'_> {
                     .into(),
             );
         }
-        if is("ConnectionError") || ["socket.gaierror", "urllib.error.URLError"].contains(&raised.kind.as_str()) {
+        if is("ConnectionError")
+            || ["socket.gaierror", "urllib.error.URLError"].contains(&raised.kind.as_str())
+        {
             return Some("hooks have no network of their own: use `context[\"http_request\"]`".into());
         }
         if is("TypeError") && raised.stage == "call" && raised.frames.is_empty() {
@@ -267,7 +282,10 @@ impl Blame<'_> {
     fn at_function(&self, diagnostic: Diagnostic) -> Diagnostic {
         let defines = |line: &str| {
             let line = line.strip_prefix("async ").map_or(line, str::trim_start);
-            let name = line.strip_prefix("def ").map(str::trim_start).and_then(|line| line.strip_prefix(self.function));
+            let name = line
+                .strip_prefix("def ")
+                .map(str::trim_start)
+                .and_then(|line| line.strip_prefix(self.function));
             name.is_some_and(|rest| rest.trim_start().starts_with(['(', '[']))
         };
         let line = self.script.source.text().lines().enumerate().filter(|(_, line)| defines(line)).last();
@@ -287,7 +305,10 @@ impl Blame<'_> {
         let text = self.script.source.text();
         let line = range_of_line(text, number);
         let start = text[..line.start].rfind('\n').map_or(0, |newline| newline + 1);
-        let offset = text[start..line.end].char_indices().nth(column.wrapping_sub(1)).map(|(offset, _)| start + offset);
+        let offset = text[start..line.end]
+            .char_indices()
+            .nth(column.wrapping_sub(1))
+            .map(|(offset, _)| start + offset);
         match offset {
             Some(offset) if offset >= line.start => {
                 let length = text[offset..].chars().next().map_or(0, char::len_utf8);
@@ -300,11 +321,8 @@ impl Blame<'_> {
 
 /// This system lacks protections that the code of a pack needs.
 pub fn unprotected(pack: &str, report: &Report, needed: cuebook::library::SandboxLevel) -> Error {
-    let missing: Vec<String> = report
-        .missing
-        .iter()
-        .map(|(protection, why)| format!("{} ({why})", protection.as_str()))
-        .collect();
+    let missing: Vec<String> =
+        report.missing.iter().map(|(protection, why)| format!("{} ({why})", protection.as_str())).collect();
     let message = format!(
         "the code of the pack `{pack}` did not run: this system cannot give all the protection that it needs; missing: {}",
         missing.join(", ")
@@ -371,7 +389,9 @@ fn hint_for(kind: &str) -> String {
     match kind {
         "set" | "frozenset" => "turn it into a list: `sorted(…)`".into(),
         "bytes" | "bytearray" => "turn it into a string: `.decode()`".into(),
-        "datetime.datetime" | "datetime.date" | "datetime.time" => "turn it into a string: `.isoformat()`".into(),
+        "datetime.datetime" | "datetime.date" | "datetime.time" => {
+            "turn it into a string: `.isoformat()`".into()
+        }
         "generator" | "map" | "filter" | "zip" | "range" | "dict_keys" | "dict_values" | "dict_items" => {
             "turn it into a list: `list(…)`".into()
         }
@@ -401,7 +421,8 @@ mod tests {
 
     use super::*;
 
-    const SCRIPT: &str = "import x\n\n\nasync def pre_render(variables, context):\n    y = 1 +\n    return variables\n";
+    const SCRIPT: &str =
+        "import x\n\n\nasync def pre_render(variables, context):\n    y = 1 +\n    return variables\n";
 
     fn blame<T>(check: impl FnOnce(Blame<'_>) -> T) -> T {
         let script = Script {
@@ -432,7 +453,12 @@ mod tests {
                 frame("/lib/prompts/p/helper.py", 2),
                 frame("/usr/lib/python3/json.py", 9),
             ],
-            causes: vec![Cause { kind: "OSError".into(), message: String::new(), explicit: true, frame: None }],
+            causes: vec![Cause {
+                kind: "OSError".into(),
+                message: String::new(),
+                explicit: true,
+                frame: None,
+            }],
             ..Raised::default()
         };
         let error = blame(|blame| blame.fault(&Fault::Raised(Box::new(raised))));
@@ -458,14 +484,20 @@ mod tests {
         };
         let raised = Raised { stage: "load".into(), syntax: Some(syntax), ..Raised::default() };
         let error = blame(|blame| blame.fault(&Fault::Raised(Box::new(raised))));
-        assert_eq!(error.to_string(), "PromptHookError: prompts/p/prompt.py:5:11: prompts/p/prompt.py is not valid Python: invalid syntax [CB410]");
+        assert_eq!(
+            error.to_string(),
+            "PromptHookError: prompts/p/prompt.py:5:11: prompts/p/prompt.py is not valid Python: invalid syntax [CB410]"
+        );
     }
 
     #[test]
     fn a_wrong_result_points_at_the_function() {
         let fault = Fault::Returned { kind: "NoneType".into(), wanted: "dict".into(), yields: false };
         let error = blame(|blame| blame.fault(&fault));
-        assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` returned `None` instead of a dict");
+        assert_eq!(
+            error.diagnostic().message,
+            "`pre_render` of the prompt `p` returned `None` instead of a dict"
+        );
         assert_eq!(error.diagnostic().hint.as_deref(), Some("end it with `return variables`"));
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 4);
     }
@@ -473,7 +505,10 @@ mod tests {
     #[test]
     fn a_timeout_says_which_limit_and_where_it_is_set() {
         let error = blame(|blame| blame.broken(&Broken::Timeout));
-        assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` took longer than 1.5 seconds and was stopped");
+        assert_eq!(
+            error.diagnostic().message,
+            "`pre_render` of the prompt `p` took longer than 1.5 seconds and was stopped"
+        );
         assert!(error.diagnostic().hint.as_ref().unwrap().contains("`LIMITS` of prompt.py"));
     }
 

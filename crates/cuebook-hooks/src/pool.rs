@@ -80,8 +80,10 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
         let too_many = if state.count > self.shared.most { state.remove_oldest() } else { None };
         if !state.watched {
             let shared = self.shared.clone();
-            state.watched =
-                std::thread::Builder::new().name("cuebook-workers".into()).spawn(move || shared.watch()).is_ok();
+            state.watched = std::thread::Builder::new()
+                .name("cuebook-workers".into())
+                .spawn(move || shared.watch())
+                .is_ok();
         }
         drop(state);
         // Ending a process takes a while, and others need not wait for it.
@@ -138,7 +140,10 @@ impl<K: Eq + Hash, W> State<K, W> {
 
     fn remove_oldest(&mut self) -> Option<W> {
         let oldest = self.oldest()?;
-        let waiting = self.waiting.values_mut().find(|waiting| waiting.first().is_some_and(|(since, _)| *since == oldest))?;
+        let waiting = self
+            .waiting
+            .values_mut()
+            .find(|waiting| waiting.first().is_some_and(|(since, _)| *since == oldest))?;
         let (_, worker) = waiting.remove(0);
         self.waiting.retain(|_, waiting| !waiting.is_empty());
         self.count -= 1;

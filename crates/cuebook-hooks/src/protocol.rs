@@ -282,7 +282,11 @@ mod tests {
     #[test]
     fn nothing_unknown_may_stand_in_a_reply() {
         assert!(serde_json::from_str::<Reply>(r#"{"id": "1", "text": "x"}"#).is_ok());
-        for bad in [r#"{"id": "1", "text": "x", "more": 1}"#, r#"{"id": 1}"#, r#"{"id": "1", "error": {"kind": "new"}}"#] {
+        for bad in [
+            r#"{"id": "1", "text": "x", "more": 1}"#,
+            r#"{"id": 1}"#,
+            r#"{"id": "1", "error": {"kind": "new"}}"#,
+        ] {
             assert!(serde_json::from_str::<Reply>(bad).is_err(), "{bad}");
         }
     }

@@ -21,7 +21,8 @@ pub const OLDEST: (u8, u8) = (3, 9);
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What is asked of an interpreter that has to be asked.
-const QUESTION: &str = "import sys; print(sys.executable, sys.base_prefix, '%d.%d' % sys.version_info[:2], sep='\\n')";
+const QUESTION: &str =
+    "import sys; print(sys.executable, sys.base_prefix, '%d.%d' % sys.version_info[:2], sep='\\n')";
 
 /// A Python that can run hooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,7 +69,12 @@ impl Interpreter {
             let (major, minor) = interpreter.version;
             return Err(unusable(
                 setting,
-                format!("{} is Python {major}.{minor}, and hooks need {}.{} or newer", given.display(), OLDEST.0, OLDEST.1),
+                format!(
+                    "{} is Python {major}.{minor}, and hooks need {}.{} or newer",
+                    given.display(),
+                    OLDEST.0,
+                    OLDEST.1
+                ),
             ));
         }
         Ok(interpreter)
@@ -90,7 +96,9 @@ impl Interpreter {
         let mut readable = libraries(&prefix);
         match resolved.parent() {
             // The folder of programs that belongs to the library, not any folder that somebody keeps a program in.
-            Some(folder) if folder.starts_with(&prefix) && folder != prefix => readable.push(folder.to_owned()),
+            Some(folder) if folder.starts_with(&prefix) && folder != prefix => {
+                readable.push(folder.to_owned())
+            }
             _ => readable.push(resolved.clone()),
         }
         let program = match environment {
@@ -121,14 +129,17 @@ impl Environment {
     /// The environment that a program belongs to: its settings lie beside it, or in the folder above.
     fn of(program: &Path) -> Option<Environment> {
         let beside = program.parent()?;
-        let folder = [beside, beside.parent()?].into_iter().find(|folder| folder.join("pyvenv.cfg").is_file())?;
+        let folder =
+            [beside, beside.parent()?].into_iter().find(|folder| folder.join("pyvenv.cfg").is_file())?;
         Some(Environment { folder: folder.to_owned(), settings: folder.join("pyvenv.cfg") })
     }
 }
 
 /// The first folder above a program that holds a library of Python, and its version.
 fn find_library(program: &Path) -> Option<(PathBuf, (u8, u8))> {
-    let named = program.file_name().and_then(|name| version_in(&name.to_string_lossy()));
+    let name = program.file_name()?.to_string_lossy();
+    // Anything may lie beside a Python, and it would be taken for one.
+    let named = name.starts_with("python").then(|| version_in(&name))?;
     for folder in program.ancestors().skip(1) {
         let mut versions = Vec::new();
         for library in libraries(folder) {
@@ -222,7 +233,9 @@ fn ask(program: &Path, root: &Path) -> Result<Told, String> {
             version: (major.parse().ok()?, minor.parse().ok()?),
         })
     })();
-    let Some(told) = told else { return Err(format!("{} does not answer as Python does", program.display())) };
+    let Some(told) = told else {
+        return Err(format!("{} does not answer as Python does", program.display()));
+    };
     if is_script(&told.program) {
         return Err(format!("{} leads to another script, {}", program.display(), told.program.display()));
     }
@@ -257,7 +270,10 @@ fn run(program: &Path, root: &Path) -> Result<String, String> {
     let mut output = String::new();
     if status.success() {
         let stdout = child.stdout.take().map(|stdout| stdout.take(64 << 10));
-        stdout.map(|mut stdout| stdout.read_to_string(&mut output)).transpose().map_err(|error| failed(&error))?;
+        stdout
+            .map(|mut stdout| stdout.read_to_string(&mut output))
+            .transpose()
+            .map_err(|error| failed(&error))?;
         return Ok(output);
     }
     let mut bytes = Vec::new();
@@ -353,7 +369,11 @@ mod tests {
     fn a_script_in_its_place_is_asked_what_it_stands_for() {
         let (_guard, folder) = folder();
         let program = installation(&folder.join("opt"), "3.10");
-        let answer = format!("#!/bin/sh\nprintf '%s\\n' {} {} 3.10\n", program.display(), folder.join("opt").display());
+        let answer = format!(
+            "#!/bin/sh\nprintf '%s\\n' {} {} 3.10\n",
+            program.display(),
+            folder.join("opt").display()
+        );
         write(&folder.join("shims/python3"), &answer);
         let path = folder.join("shims");
         let found = Interpreter::find("python3", &folder, Some(path.as_os_str())).unwrap();
@@ -369,7 +389,8 @@ mod tests {
         installation(&folder.join("old"), "3.8");
         write(&folder.join("broken"), "#!/bin/sh\necho 'pyenv: python3: command not found' >&2\nexit 127\n");
         let message = |setting: &str| {
-            let error = Interpreter::find(setting, &folder, Some(folder.join("none").as_os_str())).unwrap_err();
+            let error =
+                Interpreter::find(setting, &folder, Some(folder.join("none").as_os_str())).unwrap_err();
             assert_eq!(error.code(), Code::PythonNotFound);
             assert!(error.diagnostic().hint.as_ref().unwrap().contains("apt install python3"));
             error.diagnostic().message.replace(folder.to_str().unwrap(), "…")

@@ -28,8 +28,6 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 pub enum Broken {
     /// The time was over.
     Timeout,
-    /// The process could not be given the call, so nothing of it has run.
-    Unreachable,
     /// The process ended, in this way, or is about to if nobody can say.
     Ended(Option<Ending>),
     /// The process said something that no worker says.
@@ -46,6 +44,8 @@ pub struct Worker {
     pub loaded: bool,
     /// How long calls have taken, all together.
     pub busy: Duration,
+    /// Whether the last call asked anything.
+    pub asked: bool,
     incoming: Vec<u8>,
     chunk: Box<[u8]>,
     printed: Printed,
@@ -72,6 +72,7 @@ impl Worker {
             sandboxed,
             loaded: false,
             busy: Duration::ZERO,
+            asked: false,
             incoming: Vec::new(),
             chunk: vec![0; 64 << 10].into_boxed_slice(),
             printed: Printed::default(),
@@ -107,7 +108,8 @@ impl Worker {
     ) -> Result<Received, Broken> {
         let began = Instant::now();
         self.printed = Printed::default();
-        let mut outcome = self.send(request, deadline, Broken::Unreachable);
+        self.asked = false;
+        let mut outcome = self.send(request, deadline);
         let outcome = loop {
             if let Err(broken) = outcome {
                 break Err(self.end(broken));
@@ -116,13 +118,11 @@ impl Worker {
                 Ok((reply, _)) if reply.id != id => {
                     break Err(self.end(Broken::Rubbish("a reply to another call")));
                 }
-                Ok((Reply { ask: Some(function), .. }, _)) if function.is_empty() => {
-                    break Err(self.end(Broken::Rubbish("a question that asks nothing")));
-                }
                 Ok((reply, size)) => match &reply.ask {
                     Some(function) => {
+                        self.asked = true;
                         let frame = answer(function, &reply);
-                        outcome = self.send(&frame, deadline, Broken::Ended(None));
+                        outcome = self.send(&frame, deadline);
                     }
                     None if !self.incoming.is_empty() => {
                         break Err(self.end(Broken::Rubbish("more than one reply")));
@@ -158,15 +158,15 @@ impl Worker {
         broken
     }
 
-    /// Sends a frame. `broken` is what it means that the other end is gone.
-    fn send(&mut self, frame: &[u8], deadline: Instant, gone: Broken) -> Result<(), Broken> {
+    /// Sends a frame.
+    fn send(&mut self, frame: &[u8], deadline: Instant) -> Result<(), Broken> {
         let mut rest = frame;
         while !rest.is_empty() {
             match self.sandboxed.requests.write(rest) {
                 Ok(written) => rest = &rest[written..],
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.wait(true, deadline)?,
-                Err(_) => return Err(gone),
+                Err(_) => return Err(Broken::Ended(None)),
             }
         }
         Ok(())
@@ -242,7 +242,9 @@ impl Worker {
                 self.incoming.extend_from_slice(&self.chunk[..count]);
                 Ok(())
             }
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(()),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                Ok(())
+            }
             Err(_) => Err(Broken::Ended(None)),
         }
     }

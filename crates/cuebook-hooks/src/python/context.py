@@ -5,17 +5,17 @@ import builtins
 
 def receive_rest(data):
     """A frame that did not come in one piece."""
-    parts, have, size = [data], len(data), None
-    while have < 4 or have < size:
-        part = posix.read(3, 1048576) if parts[-1] else b""
-        if not part:
+    parts, have = [data], len(data)
+    size = 4 + int.from_bytes(data[:4], "little") if have >= 4 else None
+    while size is None or have < size:
+        data = posix.read(3, 1048576) if data else b""
+        if not data:
             # The host is gone, or has no more calls for us.
             posix._exit(0)
-        parts.append(part)
-        have += len(part)
-        if have >= 4 and size is None:
-            parts = [b"".join(parts)]
-            size = 4 + int.from_bytes(parts[0][:4], "little")
+        parts.append(data)
+        have += len(data)
+        if size is None and have >= 4:
+            size = 4 + int.from_bytes(b"".join(parts)[:4], "little")
     return b"".join(parts)
 
 

@@ -275,6 +275,7 @@ def adopt():
         loop = asyncio.new_event_loop()
         started = Started(driven)
         task = loop.create_task(started)
+        loop._thread_id = MAIN
         asyncio._set_running_loop(loop)
         asyncio.tasks._enter_task(loop, task)
         adopted = loop, started, task
@@ -304,6 +305,7 @@ def finish(value=None, error=None, suspended=False):
     (loop, started, task), adopted = adopted, None
     asyncio.tasks._leave_task(loop, task)
     asyncio._set_running_loop(None)
+    loop._thread_id = None
 
     def first():
         if error is not None:

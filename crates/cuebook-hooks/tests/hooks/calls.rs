@@ -17,7 +17,8 @@ fn pre_render_changes_adds_and_removes_variables() {
     ) else {
         return;
     };
-    let sent = json!({"kept": "same", "changed": 1, "removed": 2, "nested": ["a"], "none": null, "big": u64::MAX});
+    let sent =
+        json!({"kept": "same", "changed": 1, "removed": 2, "nested": ["a"], "none": null, "big": u64::MAX});
     let returned = bench.pre_render(sent);
     let expected = json!({"kept": "same", "changed": 2, "nested": ["a", "x"], "none": null, "big": u64::MAX,
         "added": {"list": [1, 2.5, null, true, "é\n"], "tuple": [1, 2]}});
@@ -39,7 +40,10 @@ async def provide(context):
         return;
     };
     assert_eq!(bench.post_render("straße"), "STRASSE1");
-    assert_eq!(bench.provide(), json!({"keys": ["get_variable", "render_template", "session", "workspace_path"]}));
+    assert_eq!(
+        bench.provide(),
+        json!({"keys": ["get_variable", "render_template", "session", "workspace_path"]})
+    );
 }
 
 #[test]
@@ -195,7 +199,9 @@ def post_render(text, variables, context):
     let printed: Vec<_> = bench.host.printed.lock().unwrap().drain(..).collect();
     assert_eq!(printed.len(), 1);
     assert_eq!(printed[0].0, "pre_render");
-    assert!(printed[0].1.starts_with("one\n") && printed[0].1.contains("two") && printed[0].1.contains("three"));
+    assert!(
+        printed[0].1.starts_with("one\n") && printed[0].1.contains("two") && printed[0].1.contains("three")
+    );
     bench.post_render("x");
     let printed = bench.printed();
     assert!(printed.ends_with(&format!("xx\n… and {} more bytes\n", 300_000 - 65_536)));

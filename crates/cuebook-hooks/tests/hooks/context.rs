@@ -11,16 +11,30 @@ const ALL: [&str; 4] = ["read_file", "http_request", "llm_call", "session_state"
 fn only_what_is_granted_is_there() {
     let text = "def provide(context):\n    return {'keys': sorted(context), 'is': type(context).__name__}\n";
     let Some(bench) = Bench::new(text) else { return };
-    assert_eq!(bench.provide()["keys"], json!(["get_variable", "render_template", "session", "workspace_path"]));
+    assert_eq!(
+        bench.provide()["keys"],
+        json!(["get_variable", "render_template", "session", "workspace_path"])
+    );
     let bench = bench.granting(&ALL);
-    let keys = json!(["get_variable", "http_request", "llm_call", "read_file", "render_template", "session",
-        "session_state", "workspace_path"]);
+    let keys = json!([
+        "get_variable",
+        "http_request",
+        "llm_call",
+        "read_file",
+        "render_template",
+        "session",
+        "session_state",
+        "workspace_path"
+    ]);
     assert_eq!(bench.provide(), json!({"keys": keys, "is": "dict"}));
 }
 
 #[test]
 fn what_is_not_granted_is_named_when_it_is_missed() {
-    let Some(bench) = Bench::new("def pre_render(variables, context):\n    context['read_file']('x')\n") else { return };
+    let Some(bench) = Bench::new("def pre_render(variables, context):\n    context['read_file']('x')\n")
+    else {
+        return;
+    };
     let error = bench.error();
     assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` raised KeyError: 'read_file'");
     assert_eq!(hint(&error), "`read_file` is not granted: declare it in `PERMISSIONS` of the prompt");
@@ -36,7 +50,10 @@ fn asking_behind_the_contexts_back_is_refused_by_the_host() {
     ) else {
         return;
     };
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` raised PermissionError: `read_file` is not granted to the prompt `p`");
+    assert_eq!(
+        bench.message(),
+        "CB410: `pre_render` of the prompt `p` raised PermissionError: `read_file` is not granted to the prompt `p`"
+    );
 }
 
 const EVERYTHING: &str = "

@@ -62,7 +62,11 @@ def post_render(text, variables, context):
     );
     let error = bench.error();
     assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` raised helper.Odd: no");
-    assert!(hint(&error).starts_with("caused by json.decoder.JSONDecodeError: Expecting property name"), "{}", hint(&error));
+    assert!(
+        hint(&error).starts_with("caused by json.decoder.JSONDecodeError: Expecting property name"),
+        "{}",
+        hint(&error)
+    );
     let error = bench.try_post_render("x").unwrap_err();
     assert_eq!(error.diagnostic().message, "`post_render` of the prompt `p` raised helper.Odd");
     assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 8);
@@ -74,7 +78,10 @@ def post_render(text, variables, context):
 
 #[test]
 fn a_script_that_cannot_be_loaded_says_where_and_may_be_mended() {
-    let Some(mut bench) = Bench::new("x = 1\ny = undefined\ndef pre_render(variables, context): pass\n") else { return };
+    let Some(mut bench) = Bench::new("x = 1\ny = undefined\ndef pre_render(variables, context): pass\n")
+    else {
+        return;
+    };
     let error = bench.error();
     assert_eq!(
         error.diagnostic().message,
@@ -113,12 +120,20 @@ fn exceptions_that_usually_end_a_program_end_the_call() {
         ("import sys; sys.exit(3)", "raised SystemExit: 3"),
         ("raise KeyboardInterrupt", "raised KeyboardInterrupt"),
         ("raise GeneratorExit", "raised GeneratorExit"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGINT); __import__('time').sleep(1)", "raised KeyboardInterrupt"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGINT); __import__('time').sleep(1)",
+            "raised KeyboardInterrupt",
+        ),
         ("def f(): f()\n    f()", "raised RecursionError: maximum recursion depth exceeded"),
     ] {
-        let Some(bench) = Bench::new(&format!("def pre_render(variables, context):\n    {body}\n")) else { return };
+        let Some(bench) = Bench::new(&format!("def pre_render(variables, context):\n    {body}\n")) else {
+            return;
+        };
         let message = bench.message();
-        assert!(message.starts_with(&format!("CB410: `pre_render` of the prompt `p` {expected}")), "{body}: {message}");
+        assert!(
+            message.starts_with(&format!("CB410: `pre_render` of the prompt `p` {expected}")),
+            "{body}: {message}"
+        );
     }
 }
 
@@ -141,7 +156,10 @@ def post_render(text, variables, context):
     ) else {
         return;
     };
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` raised Silent: (its text cannot be made)");
+    assert_eq!(
+        bench.message(),
+        "CB410: `pre_render` of the prompt `p` raised Silent: (its text cannot be made)"
+    );
     let error = bench.try_post_render("long").unwrap_err();
     assert!(error.diagnostic().message.contains("raised Long: \\udc80xxx"), "{error}");
     assert!(error.diagnostic().message.chars().count() < 400);

@@ -24,7 +24,7 @@ fn a_process_that_ends_is_an_error() {
     let message = |body| dies(body, Code::HookDied);
     let Some(exited) = message("os._exit(3)") else { return };
     assert_eq!(exited, "the process of `pre_render` of the prompt `p` exited with 3");
-    assert!(message("os.kill(os.getpid(), 9) or __import__('time').sleep(9)").is_some());
+    assert!(message("os.abort()").is_some());
     assert_eq!(
         message("__import__('ctypes').string_at(0)").unwrap(),
         "the process of `pre_render` of the prompt `p` was killed by SIGSEGV"
@@ -35,9 +35,9 @@ fn a_process_that_ends_is_an_error() {
 fn closing_or_spoiling_the_channel_is_an_error() {
     let cases = [
         "os.close(4); return variables",
-        "os.close(3); return dict(a=context['get_variable']('x'))",
+        "os.dup2(os.open('/dev/null', os.O_WRONLY), 4); return variables",
         "os.closerange(3, 100); return variables",
-        "os.write(4, b'rubbish that is no frame'); return variables",
+        "os.write(4, b'\\x07\\0\\0\\0rubbish'); return variables",
         "os.write(4, b'\\x02\\0\\0\\0{}'); return variables",
         "os.write(4, b'\\x0f\\0\\0\\0{\"id\":\"guess\"  }'); return variables",
         "os.write(4, b'\\x04\\0\\0\\0\\xff\\xff\\xff\\xff'); return variables",
@@ -52,20 +52,12 @@ fn closing_or_spoiling_the_channel_is_an_error() {
 
 #[test]
 fn an_announcement_of_too_much_is_refused_before_it_is_read() {
-    let Some(message) = dies("os.write(4, b'\\xff\\xff\\xff\\x7f'); __import__('time').sleep(9)", Code::HookOutput) else {
+    let Some(message) =
+        dies("os.write(4, b'\\xff\\xff\\xff\\x7f'); __import__('time').sleep(9)", Code::HookOutput)
+    else {
         return;
     };
     assert!(message.contains("returned 2147483647 bytes"), "{message}");
-}
-
-#[test]
-fn a_channel_that_leads_nowhere_ends_with_the_time() {
-    let Some(bench) = Bench::new(
-        "import os\ndef pre_render(variables, context):\n    os.dup2(os.open('/dev/null', os.O_WRONLY), 4)\n    return variables\n",
-    ) else {
-        return;
-    };
-    assert_eq!(bench.time(300).error().code(), Code::HookTimeout);
 }
 
 #[test]
@@ -105,7 +97,10 @@ def pre_render(variables, context):
     let began = Instant::now();
     let error = bench.error();
     assert!(began.elapsed() < Duration::from_secs(3));
-    assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` took longer than 0.4 seconds and was stopped");
+    assert_eq!(
+        error.diagnostic().message,
+        "`pre_render` of the prompt `p` took longer than 0.4 seconds and was stopped"
+    );
     assert_eq!(hint(&error), "make it faster, or raise `max_execution_time` in `LIMITS` of prompt.py");
     assert_eq!(bench.printed(), "began\nhalf a line");
     assert_eq!(bench.hooks.idle_workers(), 0);
@@ -124,7 +119,10 @@ fn loops_of_any_kind_end_with_the_time() {
         let Some(bench) = Bench::new(&text) else { return };
         let error = bench.time(300).error();
         // One of them may meet the limit of memory first.
-        assert!(matches!(error.code(), Code::HookTimeout | Code::HookReturn | Code::HookFailed), "{body}: {error}");
+        assert!(
+            matches!(error.code(), Code::HookTimeout | Code::HookReturn | Code::HookFailed),
+            "{body}: {error}"
+        );
     }
     let Some(bench) = Bench::new("import time\ntime.sleep(100)\n") else { return };
     assert_eq!(bench.time(300).error().code(), Code::HookTimeout);
@@ -146,12 +144,14 @@ fn streams_that_are_replaced_or_closed_harm_no_later_call() {
     for (body, kept) in [
         ("import io; sys.stdout = io.StringIO(); print('lost')", 1),
         ("sys.stdout = None", 1),
-        ("del sys.stdout", 1),
+        ("del sys.stdout", 0),
         ("sys.stdout.close()", 0),
         ("os.close(1)", 0),
         ("os.close(2)", 0),
     ] {
-        let text = format!("import os, sys\ndef pre_render(variables, context):\n    if 'spoil' in variables:\n        {body}\n    print('heard')\n    return variables\n");
+        let text = format!(
+            "import os, sys\ndef pre_render(variables, context):\n    if 'spoil' in variables:\n        {body}\n    print('heard')\n    return variables\n"
+        );
         let Some(bench) = Bench::new(&text) else { return };
         let _ = bench.try_pre_render(json!({"spoil": 1}));
         assert_eq!(bench.hooks.idle_workers(), kept, "{body}");
@@ -225,7 +225,9 @@ def provide(context):
 
 #[test]
 fn memory_has_a_limit() {
-    let Some(bench) = Bench::new("def pre_render(variables, context):\n    x = 'x' * (1 << 40)\n") else { return };
+    let Some(bench) = Bench::new("def pre_render(variables, context):\n    x = 'x' * (1 << 40)\n") else {
+        return;
+    };
     let error = bench.error();
     assert!(error.diagnostic().message.contains("raised MemoryError"), "{error}");
     assert!(hint(&error).contains("`memory` under `[hooks]`"));

@@ -64,7 +64,9 @@ def provide(context):
 
 #[test]
 fn nothing_is_imported_from_the_workspace() {
-    let Some(bench) = Bench::new("def pre_render(variables, context):\n    import workspace_module\n") else { return };
+    let Some(bench) = Bench::new("def pre_render(variables, context):\n    import workspace_module\n") else {
+        return;
+    };
     let bench = bench.file("workspace/workspace_module.py", "");
     assert_eq!(
         bench.message(),
@@ -89,17 +91,21 @@ def provide(context):
     ) else {
         return;
     };
-    let bench = bench.file("prompts/p/package/__init__.py", "").file("prompts/p/native.so", "").file(
-        "prompts/p/package/native.abi3.so",
-        "",
-    );
+    let bench = bench
+        .file("prompts/p/package/__init__.py", "")
+        .file("prompts/p/native.so", "")
+        .file("prompts/p/package/native.abi3.so", "");
     // Made by the very interpreter that would run it.
     let python = &bench.hooks.interpreter().unwrap().program;
     let source = bench.path("evil.py");
     std::fs::write(&source, "raise SystemExit('byte code was run')\n").unwrap();
-    for place in ["prompts/p/compiled.pyc", "prompts/p/package/compiled.pyc", "prompts/p/loose/compiled.pyc"] {
+    for place in ["prompts/p/compiled.pyc", "prompts/p/package/compiled.pyc", "prompts/p/loose/compiled.pyc"]
+    {
         std::fs::create_dir_all(bench.path(place).parent().unwrap()).unwrap();
-        let code = format!("import py_compile; py_compile.compile({source:?}, {:?}, doraise=True)", bench.path(place));
+        let code = format!(
+            "import py_compile; py_compile.compile({source:?}, {:?}, doraise=True)",
+            bench.path(place)
+        );
         assert!(std::process::Command::new(python).args(["-I", "-c", &code]).status().unwrap().success());
     }
     assert_eq!(
@@ -111,7 +117,10 @@ def provide(context):
 
 #[test]
 fn stale_byte_code_in_a_cache_is_not_read() {
-    let Some(bench) = Bench::new("import helper\ndef provide(context): return {'value': helper.value}\n") else { return };
+    let Some(bench) = Bench::new("import helper\ndef provide(context): return {'value': helper.value}\n")
+    else {
+        return;
+    };
     let bench = bench.file("prompts/p/helper.py", "value = 'evil'\n");
     let python = &bench.hooks.interpreter().unwrap().program;
     let helper = bench.path("prompts/p/helper.py");
@@ -146,7 +155,10 @@ def provide(context):
         .file("prompts/p/sitecustomize.py", "raise ValueError('never')\n")
         .file("prompts/p/usercustomize.py", "raise ValueError('never')\n");
     let found = bench.provide();
-    assert_eq!((&found["before"], &found["after"], &found["helper"]), (&json!(false), &json!(true), &json!(1)));
+    assert_eq!(
+        (&found["before"], &found["after"], &found["helper"]),
+        (&json!(false), &json!(true), &json!(1))
+    );
 }
 
 #[test]

@@ -20,13 +20,22 @@ fn refused(body: &str) -> Option<(String, String)> {
 #[test]
 fn a_result_of_the_wrong_type_is_named() {
     let Some((message, hint)) = refused("pass") else { return };
-    assert_eq!((message.as_str(), hint.as_str()), ("`None` instead of a dict", "end it with `return variables`"));
+    assert_eq!(
+        (message.as_str(), hint.as_str()),
+        ("`None` instead of a dict", "end it with `return variables`")
+    );
     assert_eq!(refused("return [variables]").unwrap().0, "a list instead of a dict");
     let (message, hint) = refused("yield variables").unwrap();
-    assert_eq!((message.as_str(), hint.as_str()), ("a generator instead of a dict", "use `return` instead of `yield`"));
+    assert_eq!(
+        (message.as_str(), hint.as_str()),
+        ("a generator instead of a dict", "use `return` instead of `yield`")
+    );
     let bench = Bench::new("def post_render(text, variables, context):\n    return text.encode()\n").unwrap();
     let error = bench.try_post_render("x").unwrap_err();
-    assert_eq!(error.diagnostic().message, "`post_render` of the prompt `p` returned a bytes instead of a str");
+    assert_eq!(
+        error.diagnostic().message,
+        "`post_render` of the prompt `p` returned a bytes instead of a str"
+    );
 }
 
 #[test]
@@ -95,7 +104,7 @@ def provide(context):
         return;
     };
     bench.limits.max_output_size = 100;
-    let sent = |count: usize| json!({"text": "y".repeat(1000), "list": ["z"; 1000], "count": count});
+    let sent = |count: usize| json!({"text": "y".repeat(1000), "list": vec!["z"; 1000], "count": count});
     assert_eq!(bench.pre_render(sent(98))["new"].as_str().unwrap().chars().count(), 98);
     let error = bench.try_pre_render(sent(99)).unwrap_err();
     assert_eq!(error.code(), Code::HookOutput);
@@ -113,7 +122,9 @@ def provide(context):
 
 #[test]
 fn a_result_beyond_all_measure_is_not_even_sent() {
-    let Some(mut bench) = Bench::new("def provide(context):\n    return {'text': 'x' * 10_000_000}\n") else { return };
+    let Some(mut bench) = Bench::new("def provide(context):\n    return {'text': 'x' * 10_000_000}\n") else {
+        return;
+    };
     bench.limits.max_output_size = 100;
     let error = bench.try_provide().unwrap_err();
     assert_eq!(error.code(), Code::HookOutput);

@@ -14,7 +14,13 @@ fn installed() -> Vec<(PathBuf, (u8, u8))> {
     let mut names: Vec<String> = (OLDEST.1..=14).map(|minor| format!("python3.{minor}")).collect();
     let home = std::env::var("PYENV_ROOT").or_else(|_| std::env::var("HOME").map(|home| home + "/.pyenv"));
     let versions = home.ok().and_then(|root| std::fs::read_dir(Path::new(&root).join("versions")).ok());
-    names.extend(versions.into_iter().flatten().flatten().map(|entry| entry.path().join("bin/python3").display().to_string()));
+    names.extend(
+        versions
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path().join("bin/python3").display().to_string()),
+    );
     let mut found: Vec<_> = names
         .iter()
         .filter_map(|name| Interpreter::find(name, Path::new("/"), path.as_deref()).ok())
@@ -71,7 +77,10 @@ fn every_python_runs_the_same_script_with_the_same_results() {
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 11, "{version:?}");
         let error = bench.try_provide().unwrap_err();
         assert_eq!(error.code(), Code::HookReturn);
-        assert!(error.diagnostic().message.ends_with("`provide()[\"bad\"]` is a set"), "{version:?}: {error}");
+        assert!(
+            error.diagnostic().message.ends_with("`provide()[\"bad\"]` is a set"),
+            "{version:?}: {error}"
+        );
         assert_eq!(bench.hooks.idle_workers(), 1, "{version:?}");
     }
 }

@@ -104,7 +104,9 @@ fn workers_end_with_their_engine() {
     let marker = bench.path("workspace");
     let running = || {
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        processes.filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == marker)).count()
+        processes
+            .filter(|entry| std::fs::read_link(entry.path().join("cwd")).is_ok_and(|cwd| cwd == marker))
+            .count()
     };
     assert_eq!(running(), 1);
     bench.hooks = Arc::new(PythonHooks::new(launcher(), config("python3"), "/".into()));
@@ -131,7 +133,11 @@ fn code_of_a_pack_runs_only_behind_the_fence_that_the_settings_ask_for() {
     for (protection, why) in &report.missing {
         assert!(error.diagnostic().message.contains(&format!("{} ({why})", protection.as_str())), "{error}");
     }
-    assert!(hint(&error).contains(&format!("`sandbox = \"{}\"`", report.level().as_str())), "{}", hint(&error));
+    assert!(
+        hint(&error).contains(&format!("`sandbox = \"{}\"`", report.level().as_str())),
+        "{}",
+        hint(&error)
+    );
 }
 
 #[test]

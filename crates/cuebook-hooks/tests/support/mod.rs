@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use cuebook::error::{Error, Result};
 use cuebook::hooks::{
-    Answer, Call, Host, HookContext, HttpRequest, HttpResponse, ModelRequest, Refusal, Script, ScriptEngine, Subject,
-    Values,
+    Answer, Call, HookContext, Host, HttpRequest, HttpResponse, ModelRequest, Refusal, Script, ScriptEngine,
+    Subject, Values,
 };
 use cuebook::library::{HooksConfig, SandboxLevel};
 use cuebook::prompt::{Limits, Permissions};
@@ -64,7 +64,10 @@ impl Host for FakeHost {
 
     fn render_template(&self, name: &str, values: Option<&Values>) -> Result<String, Refusal> {
         std::thread::sleep(self.slowness);
-        Ok(format!("<{name} {}>", values.map_or("none".into(), |values| Json::Object(values.clone()).to_string())))
+        Ok(format!(
+            "<{name} {}>",
+            values.map_or("none".into(), |values| Json::Object(values.clone()).to_string())
+        ))
     }
 
     fn get_variable(&self, path: &str) -> Result<Json, Refusal> {
