@@ -1,0 +1,372 @@
+//! Calls functions of Python scripts for the engine.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use cuebook::error::{Error, Result};
+use cuebook::hooks::{Answer, Call, HookContext, Script, ScriptEngine, Values};
+use cuebook::library::HooksConfig;
+use serde_json::Value as Json;
+
+use crate::errors::{self, Blame, NotStarted};
+use crate::pool::{Key, Pool};
+use crate::protocol::{self, Answered, Arguments, Reply, Request};
+use crate::python::Interpreter;
+use crate::sandbox::{self, Launcher, Profile, Report};
+use crate::worker::{Broken, Received, Worker};
+
+/// Runs the rest of the worker, under a name that is not shown in tracebacks.
+const STUB: &str = "import sys;exec(compile(sys.argv[1],'<cuebook>','exec'),{'__name__':'cuebook'})";
+
+/// What a worker runs. The first is compiled at once and the others when they are needed.
+const TEXTS: [&str; 4] = [
+    include_str!("python/bootstrap.py"),
+    include_str!("python/context.py"),
+    include_str!("python/imports.py"),
+    include_str!("python/slow.py"),
+];
+
+/// Bytes that a reply may have beyond what was sent and what the limit allows.
+const SLACK: usize = 64 << 10;
+
+/// CPU time of a worker beyond what its calls may take.
+const CPU: Duration = Duration::from_secs(60);
+
+/// Runs hooks and variable providers that are written in Python, each in a worker process of its own that is kept warm.
+#[derive(Debug)]
+pub struct PythonHooks {
+    launcher: Launcher,
+    config: HooksConfig,
+    root: PathBuf,
+    interpreter: Mutex<Option<Arc<Interpreter>>>,
+    pool: Pool<Key, Worker>,
+    report: Mutex<Option<Report>>,
+}
+
+impl PythonHooks {
+    /// Runs hooks with these settings. A relative path to Python is one below `root`. Nothing is started yet.
+    pub fn new(launcher: Launcher, config: HooksConfig, root: PathBuf) -> PythonHooks {
+        let pool = Pool::new(config.workers, Duration::from_secs(config.idle_seconds));
+        PythonHooks { launcher, config, root, interpreter: Mutex::new(None), pool, report: Mutex::new(None) }
+    }
+
+    /// What the fence of the last worker that was started is made of, if one was.
+    pub fn report(&self) -> Option<Report> {
+        self.report.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The Python that runs hooks.
+    pub fn interpreter(&self) -> Result<Arc<Interpreter>> {
+        let mut known = self.interpreter.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known {
+            return Ok(known.clone());
+        }
+        let found = Interpreter::find(&self.config.python, &self.root, std::env::var_os("PATH").as_deref())?;
+        Ok(known.insert(Arc::new(found)).clone())
+    }
+
+    /// How many workers wait for a call.
+    pub fn idle_workers(&self) -> usize {
+        self.pool.waiting()
+    }
+
+    fn start(&self, script: &Script, key: &Key) -> Result<Worker> {
+        let interpreter = self.interpreter()?;
+        let profile = self.profile(&interpreter, script, key);
+        let failed = |why| errors::not_started(&interpreter.program, &why);
+        let sandboxed =
+            sandbox::spawn(&self.launcher, &profile).map_err(|error| failed(NotStarted::Launch(error)))?;
+        let report = sandboxed.report.clone();
+        *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
+        if let Some(pack) = &script.pack
+            && report.level() < self.config.sandbox
+        {
+            return Err(errors::unprotected(pack, &report, self.config.sandbox));
+        }
+        Worker::new(sandboxed).map_err(|(broken, printed)| failed(NotStarted::Broken(broken, printed)))
+    }
+
+    fn profile(&self, interpreter: &Interpreter, script: &Script, key: &Key) -> Profile {
+        let mut readable = interpreter.readable.clone();
+        readable.extend([key.workspace.clone(), script.folder.clone()]);
+        readable.extend(script.path.parent().map(Path::to_owned));
+        readable.sort();
+        readable.dedup();
+        let options = ["-I", "-S", "-B", "-X", "utf8", "-c", STUB];
+        Profile {
+            program: interpreter.program.clone(),
+            arguments: options.into_iter().chain(TEXTS).map(OsString::from).collect(),
+            environment: environment(&interpreter.program),
+            readable,
+            folder: key.workspace.clone(),
+            memory: self.config.memory,
+            processes: self.config.processes,
+            open_files: self.config.open_files,
+            temp_size: self.config.temp_size,
+            cpu: most_cpu(key.time),
+            without: Vec::new(),
+        }
+    }
+
+    /// Makes the call with a worker that waits, or with a new one.
+    fn call(
+        &self,
+        script: &Script,
+        call: &Call<'_>,
+        context: &HookContext<'_>,
+        key: Key,
+    ) -> Result<Received> {
+        let blame = blame(script, call, context);
+        // Whether only a worker that has never been called will do.
+        let mut fresh = false;
+        loop {
+            let mut waiting = std::iter::from_fn(|| if fresh { None } else { self.pool.take(&key) });
+            let mut worker = match waiting.find(Worker::is_waiting) {
+                Some(worker) => worker,
+                None => {
+                    fresh = true;
+                    self.start(script, &key)?
+                }
+            };
+            let deadline = context.deadline();
+            let id = protocol::number();
+            let request = request(script, call, context, &id, worker.loaded);
+            let Some(request) = request else { return Err(blame.too_large("more than can be sent")) };
+            let most = request.len() + allowance(context);
+            let received = worker.call(&request, &id, (most, deadline), |function, reply| {
+                answer(context, function, &reply.arguments)
+            });
+            // What an earlier call has done to a worker must not be an error of this one. As long as nothing was asked, only
+            // the worker knows that it was called, and it is gone.
+            if !fresh && !worker.asked && matches!(received, Err(Broken::Ended(_) | Broken::Rubbish(_))) {
+                fresh = true;
+                continue;
+            }
+            if let Some(printed) = worker.printed() {
+                context.printed(call.function(), &printed);
+            }
+            match received {
+                Err(broken) => return Err(blame.broken(&broken)),
+                Ok(received) => {
+                    worker.loaded = worker.loaded || was_loaded(&received.reply);
+                    let usable = !received.reply.over && !is_out_of_memory(&received.reply);
+                    if usable && !is_worn(&worker, key.time) && worker.is_quiet() {
+                        self.pool.put(key, worker);
+                    }
+                    return Ok(received);
+                }
+            }
+        }
+    }
+}
+
+impl ScriptEngine for PythonHooks {
+    fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer> {
+        let key = Key {
+            pack: script.pack.clone(),
+            script: script.path.clone(),
+            folder: script.folder.clone(),
+            fingerprint: script.fingerprint.clone(),
+            workspace: context.workspace.to_owned(),
+            time: context.limits.max_execution_time,
+        };
+        let Received { reply, size } = self.call(script, &call, context, key)?;
+        let blame = blame(script, &call, context);
+        if let Some(fault) = &reply.error {
+            return Err(blame.fault(fault));
+        }
+        let rubbish = || blame.broken(&Broken::Rubbish("a reply of the wrong kind"));
+        match (call, reply) {
+            (Call::PostRender { .. }, Reply { text: Some(text), .. }) => {
+                check_size(&blame, || count(&text, context.limits.max_output_size))?;
+                Ok(Answer::Text(text))
+            }
+            (Call::PreRender { variables }, Reply { values: Some(values), kept, .. }) => {
+                let values = merge(&blame, variables, values, &kept, size)?;
+                values.map(Answer::Values).ok_or_else(rubbish)
+            }
+            (Call::Provide, Reply { values: Some(values), .. }) => {
+                if size > context.limits.max_output_size {
+                    check_size(&blame, || values.values().map(length).sum())?;
+                }
+                Ok(Answer::Values(values))
+            }
+            _ => Err(rubbish()),
+        }
+    }
+}
+
+fn blame<'c>(script: &'c Script, call: &Call<'_>, context: &'c HookContext<'_>) -> Blame<'c> {
+    Blame { script, function: call.function(), subject: &context.subject, limits: &context.limits }
+}
+
+/// The frame of a call.
+fn request(
+    script: &Script,
+    call: &Call<'_>,
+    context: &HookContext<'_>,
+    id: &str,
+    loaded: bool,
+) -> Option<Vec<u8>> {
+    let granted = context.permissions;
+    let functions = [
+        ("read_file", granted.read_file),
+        ("http_request", granted.http_request),
+        ("llm_call", granted.llm_call),
+        ("render_template", true),
+        ("get_variable", true),
+    ];
+    let functions: Vec<&'static str> =
+        functions.into_iter().filter_map(|(name, granted)| granted.then_some(name)).collect();
+    protocol::frame(&Request {
+        id,
+        function: call.function(),
+        name: &module_name(&script.path),
+        script: (!loaded).then(|| {
+            let mut folders: Vec<Cow<'_, str>> =
+                script.path.parent().map(Path::to_string_lossy).into_iter().collect();
+            if !folders.contains(&script.folder.to_string_lossy()) {
+                folders.push(script.folder.to_string_lossy());
+            }
+            (script.path.to_string_lossy(), script.source.text(), folders)
+        }),
+        arguments: match call {
+            Call::PreRender { variables } => Arguments::Variables([variables]),
+            Call::PostRender { text, variables } => Arguments::Text(text, variables),
+            Call::Provide => Arguments::Nothing([]),
+        },
+        workspace: context.workspace.to_string_lossy(),
+        session: context.session,
+        functions: &functions,
+        state: context.session_state().ok(),
+        most: allowance(context),
+    })
+}
+
+/// The name of a script's module: nothing that a module beside it or of the library could have.
+fn module_name(path: &Path) -> Cow<'static, str> {
+    match path.file_stem().map(|stem| stem.to_string_lossy()) {
+        Some(stem) if stem != "prompt" => format!("cuebook_{stem}").into(),
+        _ => "prompt".into(),
+    }
+}
+
+/// Answers a question of a worker.
+fn answer(context: &HookContext<'_>, function: &str, arguments: &Values) -> Vec<u8> {
+    let frame = match context.ask(function, arguments) {
+        Ok(value) => protocol::frame(&Answered::Value { value }),
+        Err(refusal) => protocol::frame(&Answered::from(&refusal)),
+    };
+    let too_long = Answered::Raise { raise: "OverflowError", message: "the answer is too long" };
+    frame.or_else(|| protocol::frame(&too_long)).unwrap_or_default()
+}
+
+/// Bytes that a reply may have beyond those that were sent: a character takes at most six in JSON.
+fn allowance(context: &HookContext<'_>) -> usize {
+    context.limits.max_output_size.saturating_mul(8).saturating_add(SLACK).min(u32::MAX as usize / 2)
+}
+
+/// What `pre_render` returned: the values that it kept, as they were sent, and those that it changed or added. `None` if a
+/// worker claims to have kept what it was not sent.
+fn merge(
+    blame: &Blame<'_>,
+    sent: Values,
+    mut changed: Values,
+    kept: &[String],
+    size: usize,
+) -> Result<Option<Values>> {
+    let limit = blame.limits.max_output_size;
+    if size > limit {
+        let differs = |(name, value): &(&String, &Json)| sent.get(name.as_str()) != Some(*value);
+        check_size(blame, || changed.iter().filter(differs).map(|(_, value)| length(value)).sum())?;
+    }
+    if kept.iter().any(|name| !sent.contains_key(name) || changed.contains_key(name)) {
+        return Ok(None);
+    }
+    if changed.is_empty() && kept.len() == sent.len() {
+        return Ok(Some(sent));
+    }
+    let mut merged = Values::new();
+    let kept: std::collections::HashSet<&str> = kept.iter().map(String::as_str).collect();
+    let mut old = Vec::new();
+    for (name, value) in sent {
+        if kept.contains(name.as_str()) {
+            merged.insert(name, value);
+        } else if let Some(value) = changed.get_mut(&name) {
+            old.push(name.clone());
+            merged.insert(name, value.take());
+        }
+    }
+    let old: std::collections::HashSet<String> = old.into_iter().collect();
+    merged.extend(changed.into_iter().filter(|(name, _)| !old.contains(name)));
+    Ok(Some(merged))
+}
+
+fn check_size(blame: &Blame<'_>, size: impl FnOnce() -> usize) -> Result<(), Error> {
+    let size = size();
+    if size <= blame.limits.max_output_size {
+        return Ok(());
+    }
+    Err(blame.too_large(&format!("{size} characters")))
+}
+
+/// Characters of a text, or its bytes if there are no more than the limit: then it does not matter.
+fn count(text: &str, limit: usize) -> usize {
+    if text.len() <= limit { text.len() } else { text.chars().count() }
+}
+
+/// Characters of a value's JSON text.
+fn length(value: &Json) -> usize {
+    value.to_string().chars().count()
+}
+
+/// Whether the script of a worker has been loaded, from what it replied.
+fn was_loaded(reply: &Reply) -> bool {
+    !matches!(&reply.error, Some(protocol::Fault::Raised(raised)) if raised.stage == "load")
+}
+
+/// Whether a worker reached its limit of memory, so that nobody knows what in it still works.
+fn is_out_of_memory(reply: &Reply) -> bool {
+    let Some(protocol::Fault::Raised(raised)) = &reply.error else { return false };
+    raised.bases.iter().any(|base| base == "MemoryError")
+}
+
+/// CPU time of a worker. It must be enough for a call on all cores at any time; `is_worn` sees to that.
+fn most_cpu(time: Duration) -> Duration {
+    time.saturating_mul(2 * cores()).saturating_add(CPU)
+}
+
+/// Whether the next call could reach the limit of CPU time.
+fn is_worn(worker: &Worker, time: Duration) -> bool {
+    worker.busy.saturating_add(time).saturating_mul(cores()) > most_cpu(time)
+}
+
+fn cores() -> u32 {
+    available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+}
+
+/// The whole environment of a worker.
+fn environment(python: &Path) -> Vec<(OsString, OsString)> {
+    let mut path = python.parent().unwrap_or(Path::new("/usr/bin")).as_os_str().to_owned();
+    path.push(":/usr/local/bin:/usr/bin:/bin");
+    let mut environment: Vec<(OsString, OsString)> = vec![("PATH".into(), path)];
+    let fixed = [
+        ("LANG", "C.UTF-8"),
+        ("HOME", "/tmp"),
+        ("TMPDIR", "/tmp"),
+        // The workspace may belong to somebody else than the user that a worker is, and git minds.
+        ("GIT_CONFIG_COUNT", "1"),
+        ("GIT_CONFIG_KEY_0", "safe.directory"),
+        ("GIT_CONFIG_VALUE_0", "*"),
+        // It is read-only, and nobody could answer a question.
+        ("GIT_OPTIONAL_LOCKS", "0"),
+        ("GIT_TERMINAL_PROMPT", "0"),
+    ];
+    environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));
+    environment.extend(std::env::var_os("TZ").map(|zone| ("TZ".into(), zone)));
+    environment
+}

@@ -1,0 +1,227 @@
+//! Workers that wait for the next call.
+//!
+//! A worker serves one script in one workspace and nothing else, so that no pack ever runs where another has run. Those that
+//! nobody has needed for a while are let go, by a thread that exists only while there are any.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Whose worker it is.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Key {
+    /// The pack, if the script is of one.
+    pub pack: Option<String>,
+    /// The script. Two scripts of one pack may have different modules of the same name beside them.
+    pub script: PathBuf,
+    /// The folder whose modules it may import.
+    pub folder: PathBuf,
+    /// Changes with any code in the folder.
+    pub fingerprint: String,
+    /// The workspace that it can read.
+    pub workspace: PathBuf,
+    /// The time of one call, on which its limit of CPU time depends.
+    pub time: Duration,
+}
+
+/// Workers that wait. Dropping it ends them.
+#[derive(Debug)]
+pub struct Pool<K: Eq + Hash + Send + 'static, W: Send + 'static> {
+    shared: Arc<Shared<K, W>>,
+}
+
+#[derive(Debug)]
+struct Shared<K, W> {
+    state: Mutex<State<K, W>>,
+    closing: Condvar,
+    most: usize,
+    idle: Duration,
+}
+
+#[derive(Debug)]
+struct State<K, W> {
+    /// By owner, those that have waited longest first.
+    waiting: HashMap<K, Vec<(Instant, W)>>,
+    count: usize,
+    /// Whether a thread looks after those that wait.
+    watched: bool,
+    closed: bool,
+}
+
+impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
+    /// A pool that keeps at most so many workers, each for at most so long.
+    pub fn new(most: usize, idle: Duration) -> Pool<K, W> {
+        let state = State { waiting: HashMap::new(), count: 0, watched: false, closed: false };
+        Pool { shared: Arc::new(Shared { state: Mutex::new(state), closing: Condvar::new(), most, idle }) }
+    }
+
+    /// Takes the worker of this owner that has waited the shortest.
+    pub fn take(&self, key: &K) -> Option<W> {
+        let mut state = self.shared.lock();
+        let waiting = state.waiting.get_mut(key)?;
+        let (_, worker) = waiting.pop()?;
+        if waiting.is_empty() {
+            state.waiting.remove(key);
+        }
+        state.count -= 1;
+        Some(worker)
+    }
+
+    /// Lets a worker wait.
+    pub fn put(&self, key: K, worker: W) {
+        if self.shared.most == 0 || self.shared.idle.is_zero() {
+            return;
+        }
+        let mut state = self.shared.lock();
+        state.waiting.entry(key).or_default().push((Instant::now(), worker));
+        state.count += 1;
+        let too_many = if state.count > self.shared.most { state.remove_oldest() } else { None };
+        if !state.watched {
+            let shared = self.shared.clone();
+            state.watched = std::thread::Builder::new()
+                .name("cuebook-workers".into())
+                .spawn(move || shared.watch())
+                .is_ok();
+        }
+        drop(state);
+        // Ending a process takes a while, and others need not wait for it.
+        drop(too_many);
+    }
+
+    /// How many workers wait.
+    pub fn waiting(&self) -> usize {
+        self.shared.lock().count
+    }
+}
+
+impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Drop for Pool<K, W> {
+    fn drop(&mut self) {
+        let mut state = self.shared.lock();
+        state.closed = true;
+        state.count = 0;
+        let waiting = std::mem::take(&mut state.waiting);
+        drop(state);
+        self.shared.closing.notify_all();
+        drop(waiting);
+    }
+}
+
+impl<K: Eq + Hash, W> Shared<K, W> {
+    fn lock(&self) -> MutexGuard<'_, State<K, W>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets go what has waited too long, until nothing waits any more.
+    fn watch(&self) {
+        let mut state = self.lock();
+        while !state.closed {
+            let now = Instant::now();
+            let expired = state.remove_before(now.checked_sub(self.idle));
+            if !expired.is_empty() {
+                drop(state);
+                drop(expired);
+                state = self.lock();
+                continue;
+            }
+            let Some(oldest) = state.oldest() else { break };
+            let left = (oldest + self.idle).saturating_duration_since(now).max(Duration::from_millis(1));
+            state = self.closing.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        state.watched = false;
+    }
+}
+
+impl<K: Eq + Hash, W> State<K, W> {
+    fn oldest(&self) -> Option<Instant> {
+        self.waiting.values().filter_map(|waiting| waiting.first()).map(|(since, _)| *since).min()
+    }
+
+    fn remove_oldest(&mut self) -> Option<W> {
+        let oldest = self.oldest()?;
+        let waiting = self
+            .waiting
+            .values_mut()
+            .find(|waiting| waiting.first().is_some_and(|(since, _)| *since == oldest))?;
+        let (_, worker) = waiting.remove(0);
+        self.waiting.retain(|_, waiting| !waiting.is_empty());
+        self.count -= 1;
+        Some(worker)
+    }
+
+    fn remove_before(&mut self, time: Option<Instant>) -> Vec<W> {
+        let Some(time) = time else { return Vec::new() };
+        let mut expired = Vec::new();
+        for waiting in self.waiting.values_mut() {
+            let count = waiting.iter().take_while(|(since, _)| *since <= time).count();
+            expired.extend(waiting.drain(..count).map(|(_, worker)| worker));
+        }
+        self.waiting.retain(|_, waiting| !waiting.is_empty());
+        self.count -= expired.len();
+        expired
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    /// A worker that counts how many have been ended.
+    struct Ended(&'static AtomicUsize);
+
+    impl Drop for Ended {
+        fn drop(&mut self) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn an_owner_gets_its_own_worker_back_and_no_other() {
+        let pool = Pool::new(8, Duration::from_secs(60));
+        pool.put("a", 1);
+        pool.put("a", 2);
+        assert_eq!(pool.take(&"b"), None);
+        assert_eq!(pool.take(&"a"), Some(2));
+        assert_eq!(pool.take(&"a"), Some(1));
+        assert_eq!(pool.take(&"a"), None);
+        assert_eq!(pool.waiting(), 0);
+    }
+
+    #[test]
+    fn the_one_that_has_waited_longest_goes_when_there_are_too_many() {
+        let pool = Pool::new(2, Duration::from_secs(60));
+        for (key, worker) in [("a", 1), ("b", 2), ("a", 3)] {
+            pool.put(key, worker);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!((pool.take(&"a"), pool.take(&"b"), pool.take(&"a")), (Some(3), Some(2), None));
+    }
+
+    #[test]
+    fn a_worker_that_nobody_needs_is_let_go_without_a_call() {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let pool = Pool::new(8, Duration::from_millis(30));
+        pool.put("a", Ended(&COUNT));
+        pool.put("b", Ended(&COUNT));
+        for _ in 0..200 {
+            if COUNT.load(Ordering::SeqCst) == 2 {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!((COUNT.load(Ordering::SeqCst), pool.waiting()), (2, 0));
+    }
+
+    #[test]
+    fn dropping_a_pool_ends_all_that_wait() {
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let pool = Pool::new(8, Duration::from_secs(60));
+        pool.put("a", Ended(&COUNT));
+        pool.put("b", Ended(&COUNT));
+        drop(pool);
+        assert_eq!(COUNT.load(Ordering::SeqCst), 2);
+    }
+}

@@ -1,0 +1,409 @@
+//! Finds the Python that runs hooks, and what of the disk it needs to see.
+//!
+//! A real interpreter is not asked anything: where its library lies follows from where it lies itself. Only a script in its
+//! place (the shims of pyenv and the like), or one that lies where no interpreter should, is run once to say what it stands
+//! for. It is the one that the user's settings name, so it runs as the user's own programs do.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuebook::error::{Code, Diagnostic, Error, ErrorKind, Result};
+
+/// The oldest Python that hooks run in.
+pub const OLDEST: (u8, u8) = (3, 9);
+
+/// How long a script may take to say which interpreter it starts.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is asked of an interpreter that has to be asked.
+const QUESTION: &str =
+    "import sys; print(sys.executable, sys.base_prefix, '%d.%d' % sys.version_info[:2], sep='\\n')";
+
+/// A Python that can run hooks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interpreter {
+    /// What is started.
+    pub program: PathBuf,
+    /// Major and minor version.
+    pub version: (u8, u8),
+    /// Files and folders that it needs to see.
+    pub readable: Vec<PathBuf>,
+}
+
+/// Answers of interpreters that had to be asked, by what was run.
+static ANSWERS: Mutex<Option<HashMap<PathBuf, Told>>> = Mutex::new(None);
+
+/// What an interpreter says of itself.
+#[derive(Debug, Clone)]
+struct Told {
+    program: PathBuf,
+    prefix: PathBuf,
+    version: (u8, u8),
+}
+
+impl Interpreter {
+    /// Finds the interpreter that the setting `hooks.python` names: a path, below `root` if it is relative, or a name that
+    /// is looked for in the folders of `path`.
+    pub fn find(setting: &str, root: &Path, path: Option<&std::ffi::OsStr>) -> Result<Interpreter> {
+        let given = if setting.contains('/') {
+            let given = root.join(setting);
+            if !is_program(&given) {
+                return Err(unusable(setting, format!("there is no program {}", given.display())));
+            }
+            given
+        } else {
+            let folders = path.map(std::env::split_paths).into_iter().flatten();
+            let found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(setting));
+            match found.into_iter().find(|path| is_program(path)) {
+                Some(found) => found,
+                None => return Err(unusable(setting, format!("there is no `{setting}` on the PATH"))),
+            }
+        };
+        let interpreter = Interpreter::at(&given, root).map_err(|why| unusable(setting, why))?;
+        if interpreter.version < OLDEST {
+            let (major, minor) = interpreter.version;
+            return Err(unusable(
+                setting,
+                format!(
+                    "{} is Python {major}.{minor}, and hooks need {}.{} or newer",
+                    given.display(),
+                    OLDEST.0,
+                    OLDEST.1
+                ),
+            ));
+        }
+        Ok(interpreter)
+    }
+
+    fn at(given: &Path, root: &Path) -> Result<Interpreter, String> {
+        let told = if is_script(given) { Some(ask(given, root)?) } else { None };
+        let given = told.as_ref().map_or(given, |told| &told.program);
+        let resolved = given.canonicalize().map_err(|error| format!("{}: {error}", given.display()))?;
+        let environment = Environment::of(given);
+        let (prefix, version) = match (find_library(&resolved), &told) {
+            (Some(found), _) => found,
+            (None, Some(told)) => (told.prefix.clone(), told.version),
+            (None, None) => {
+                let told = ask(given, root)?;
+                (told.prefix, told.version)
+            }
+        };
+        let mut readable = libraries(&prefix);
+        match resolved.parent() {
+            // The folder of programs that belongs to the library, not any folder that somebody keeps a program in.
+            Some(folder) if folder.starts_with(&prefix) && folder != prefix => {
+                readable.push(folder.to_owned())
+            }
+            _ => readable.push(resolved.clone()),
+        }
+        let program = match environment {
+            None => resolved,
+            Some(environment) => {
+                readable.extend(libraries(&environment.folder));
+                readable.push(environment.folder.join("bin"));
+                readable.push(environment.settings);
+                // Links from the environment to its interpreter may go through further folders.
+                readable.extend(links(given));
+                given.to_owned()
+            }
+        };
+        readable.retain(|path| path.exists());
+        readable.sort();
+        readable.dedup();
+        Ok(Interpreter { program, version, readable })
+    }
+}
+
+/// A virtual environment.
+struct Environment {
+    folder: PathBuf,
+    settings: PathBuf,
+}
+
+impl Environment {
+    /// The environment that a program belongs to: its settings lie beside it, or in the folder above.
+    fn of(program: &Path) -> Option<Environment> {
+        let beside = program.parent()?;
+        let folder =
+            [beside, beside.parent()?].into_iter().find(|folder| folder.join("pyvenv.cfg").is_file())?;
+        Some(Environment { folder: folder.to_owned(), settings: folder.join("pyvenv.cfg") })
+    }
+}
+
+/// The first folder above a program that holds a library of Python, and its version.
+fn find_library(program: &Path) -> Option<(PathBuf, (u8, u8))> {
+    let name = program.file_name()?.to_string_lossy();
+    // Anything may lie beside a Python, and it would be taken for one.
+    let named = name.starts_with("python").then(|| version_in(&name))?;
+    for folder in program.ancestors().skip(1) {
+        let mut versions = Vec::new();
+        for library in libraries(folder) {
+            let Ok(entries) = fs::read_dir(&library) else { continue };
+            versions.extend(entries.flatten().filter_map(|entry| {
+                let version = version_in(&entry.file_name().to_string_lossy())?;
+                entry.path().join("os.py").is_file().then_some(version)
+            }));
+        }
+        versions.sort_unstable();
+        versions.dedup();
+        match (named, versions.as_slice()) {
+            (_, []) => {}
+            (Some(named), versions) if versions.contains(&named) => return Some((folder.to_owned(), named)),
+            (None, [only]) => return Some((folder.to_owned(), *only)),
+            // Several, and the name does not say which: it has to be asked.
+            _ => return None,
+        }
+    }
+    None
+}
+
+/// `(3, 11)` of `python3.11`.
+fn version_in(name: &str) -> Option<(u8, u8)> {
+    let (major, minor) = name.strip_prefix("python")?.split_once('.')?;
+    // `python3.13t` is a build without the global lock.
+    Some((major.parse().ok()?, minor.trim_end_matches(['t', 'd']).parse().ok()?))
+}
+
+/// The folders of libraries below a prefix.
+fn libraries(prefix: &Path) -> Vec<PathBuf> {
+    ["lib", "lib64"].map(|name| prefix.join(name)).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+/// Every link that leads on from a path, and where it ends.
+fn links(path: &Path) -> Vec<PathBuf> {
+    let mut path = path.to_owned();
+    let mut links = Vec::new();
+    while let Ok(target) = fs::read_link(&path) {
+        // A path in a circle was refused when it was resolved; this only bounds what we do ourselves.
+        if links.len() == 40 {
+            break;
+        }
+        path = tidy(&path.parent().unwrap_or(Path::new("/")).join(target));
+        links.push(path.clone());
+    }
+    links
+}
+
+/// A path without `.` and `..`.
+fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(tidy.pop()),
+            Component::CurDir => {}
+            component => tidy.push(component),
+        }
+    }
+    tidy
+}
+
+fn is_program(path: &Path) -> bool {
+    let Ok(metadata) = fs::metadata(path) else { return false };
+    #[cfg(unix)]
+    let executable = std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o111 != 0;
+    #[cfg(not(unix))]
+    let executable = true;
+    metadata.is_file() && executable
+}
+
+fn is_script(path: &Path) -> bool {
+    let mut start = [0; 2];
+    File::open(path).and_then(|mut file| file.read_exact(&mut start)).is_ok() && start == *b"#!"
+}
+
+/// Runs a program that claims to be Python, and lets it say what it is.
+fn ask(program: &Path, root: &Path) -> Result<Told, String> {
+    let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(told) = answers.as_ref().and_then(|answers| answers.get(program)) {
+        return Ok(told.clone());
+    }
+    let output = run(program, root)?;
+    let mut lines = output.lines();
+    let told = (|| {
+        let (executable, prefix, version) = (lines.next()?, lines.next()?, lines.next()?);
+        let (major, minor) = version.split_once('.')?;
+        Some(Told {
+            program: Some(PathBuf::from(executable)).filter(|path| path.is_absolute())?,
+            prefix: prefix.into(),
+            version: (major.parse().ok()?, minor.parse().ok()?),
+        })
+    })();
+    let Some(told) = told else {
+        return Err(format!("{} does not answer as Python does", program.display()));
+    };
+    if is_script(&told.program) {
+        return Err(format!("{} leads to another script, {}", program.display(), told.program.display()));
+    }
+    answers.get_or_insert_default().insert(program.to_owned(), told.clone());
+    Ok(told)
+}
+
+fn run(program: &Path, root: &Path) -> Result<String, String> {
+    let failed = |why: &dyn std::fmt::Display| format!("{} cannot be used: {why}", program.display());
+    let mut child = Command::new(program)
+        .args(["-I", "-S", "-c", QUESTION])
+        .current_dir(root)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| failed(&error))?;
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(2)),
+            Ok(None) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(failed(&format!("it did not answer within {} seconds", PATIENCE.as_secs())));
+            }
+            Err(error) => return Err(failed(&error)),
+        }
+    };
+    // A background process that it left could hold the pipes open for ever, but never more than this is read.
+    let mut output = String::new();
+    if status.success() {
+        let stdout = child.stdout.take().map(|stdout| stdout.take(64 << 10));
+        stdout
+            .map(|mut stdout| stdout.read_to_string(&mut output))
+            .transpose()
+            .map_err(|error| failed(&error))?;
+        return Ok(output);
+    }
+    let mut bytes = Vec::new();
+    if let Some(stderr) = child.stderr.take() {
+        let _ = stderr.take(64 << 10).read_to_end(&mut bytes);
+    }
+    let said = String::from_utf8_lossy(&bytes);
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Err(failed(&last.map_or_else(|| status.to_string(), str::to_owned)))
+}
+
+fn unusable(setting: &str, why: String) -> Error {
+    let (major, minor) = OLDEST;
+    let diagnostic = Diagnostic::new(Code::PythonNotFound, format!("hooks cannot run: {why}")).hint(format!(
+        "install Python {major}.{minor} or newer (`apt install python3`, `dnf install python3`, `brew install python`), or \
+         name one in cuebook.toml: `python = \"/path/to/python3\"` under `[hooks]`"
+    ));
+    Error::new(ErrorKind::Hook, diagnostic).with("python", setting)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A folder with the landmarks of an installation.
+    fn installation(folder: &Path, version: &str) -> PathBuf {
+        let program = folder.join("bin").join(format!("python{version}"));
+        write(&program, "\x7fELF");
+        write(&folder.join(format!("lib/python{version}/os.py")), "");
+        program
+    }
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn folder() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().canonicalize().unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn an_interpreter_is_known_by_where_it_lies_without_being_run() {
+        let (_guard, folder) = folder();
+        let program = installation(&folder.join("opt"), "3.12");
+        symlink("python3.12", folder.join("opt/bin/python3")).unwrap();
+        let found = Interpreter::find("python3", &folder, Some(folder.join("opt/bin").as_os_str())).unwrap();
+        assert_eq!(found.program, program);
+        assert_eq!(found.version, (3, 12));
+        assert_eq!(found.readable, [folder.join("opt/bin"), folder.join("opt/lib")]);
+    }
+
+    #[test]
+    fn a_link_in_a_home_folder_does_not_open_that_folder() {
+        let (_guard, folder) = folder();
+        installation(&folder.join("opt"), "3.12");
+        symlink(folder.join("opt/bin/python3.12"), folder.join("python")).unwrap();
+        let found = Interpreter::find("./python", &folder, None).unwrap();
+        assert_eq!(found.readable, [folder.join("opt/bin"), folder.join("opt/lib")]);
+    }
+
+    #[test]
+    fn an_environment_is_started_at_its_own_place_and_sees_its_base() {
+        let (_guard, folder) = folder();
+        let base = installation(&folder.join("opt"), "3.11");
+        symlink(&base, folder.join("via")).unwrap();
+        let venv = folder.join("project/.venv");
+        write(&venv.join("pyvenv.cfg"), "home = /somewhere");
+        fs::create_dir_all(venv.join("bin")).unwrap();
+        fs::create_dir_all(venv.join("lib/python3.11/site-packages")).unwrap();
+        symlink("../../../via", venv.join("bin/python")).unwrap();
+        let found = Interpreter::find(".venv/bin/python", &folder.join("project"), None).unwrap();
+        assert_eq!(found.program, venv.join("bin/python"));
+        assert_eq!(found.version, (3, 11));
+        let expected = [
+            folder.join("opt/bin"),
+            base,
+            folder.join("opt/lib"),
+            venv.join("bin"),
+            venv.join("lib"),
+            venv.join("pyvenv.cfg"),
+            folder.join("via"),
+        ];
+        assert_eq!(found.readable, expected);
+    }
+
+    #[test]
+    fn a_script_in_its_place_is_asked_what_it_stands_for() {
+        let (_guard, folder) = folder();
+        let program = installation(&folder.join("opt"), "3.10");
+        let answer = format!(
+            "#!/bin/sh\nprintf '%s\\n' {} {} 3.10\n",
+            program.display(),
+            folder.join("opt").display()
+        );
+        write(&folder.join("shims/python3"), &answer);
+        let path = folder.join("shims");
+        let found = Interpreter::find("python3", &folder, Some(path.as_os_str())).unwrap();
+        assert_eq!((found.program, found.version), (program.clone(), (3, 10)));
+        // It is asked once.
+        write(&folder.join("shims/python3"), "#!/bin/sh\nexit 1\n");
+        assert_eq!(Interpreter::find("python3", &folder, Some(path.as_os_str())).unwrap().program, program);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_named_with_a_way_out() {
+        let (_guard, folder) = folder();
+        installation(&folder.join("old"), "3.8");
+        write(&folder.join("broken"), "#!/bin/sh\necho 'pyenv: python3: command not found' >&2\nexit 127\n");
+        let message = |setting: &str| {
+            let error =
+                Interpreter::find(setting, &folder, Some(folder.join("none").as_os_str())).unwrap_err();
+            assert_eq!(error.code(), Code::PythonNotFound);
+            assert!(error.diagnostic().hint.as_ref().unwrap().contains("apt install python3"));
+            error.diagnostic().message.replace(folder.to_str().unwrap(), "…")
+        };
+        assert_eq!(message("python3"), "hooks cannot run: there is no `python3` on the PATH");
+        assert_eq!(message("./nothing"), "hooks cannot run: there is no program …/./nothing");
+        assert_eq!(
+            message("old/bin/python3.8"),
+            "hooks cannot run: …/old/bin/python3.8 is Python 3.8, and hooks need 3.9 or newer"
+        );
+        assert_eq!(
+            message("./broken"),
+            "hooks cannot run: …/./broken cannot be used: pyenv: python3: command not found"
+        );
+    }
+}

@@ -1,0 +1,73 @@
+# Modules that are not of the standard library: those that lie beside the script, then installed ones.
+#
+# What lies beside the script is only ever run from its source. Byte code and libraries in a pack are nothing that a person
+# could have read before approving it.
+
+from _frozen_importlib import ModuleSpec
+from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
+
+# Nothing has been installed yet, and `site` has not looked for anything.
+STANDARD = tuple(sys.path)
+# What the standard library looks for and does not mind to miss: no reason to look at everything that is installed.
+MISSED = {"_scproxy", "_winapi", "_winreg", "java", "msvcrt", "nt", "org", "winreg", "vms_lib"}
+
+
+class Source(SourceFileLoader):
+    def get_code(self, name):
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
+def find_own(name, path):
+    if path is not None:
+        for folder in path:
+            spec = find_in(folder, name)
+            if spec:
+                return spec
+        # Others must not go on: they would find byte code and libraries.
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+    spec = PathFinder.find_spec(name, STANDARD)
+    if spec and spec.loader:
+        return spec
+    for folder in folders:
+        spec = find_in(folder, name)
+        if spec:
+            return spec
+    return None
+
+
+def find_in(folder, name):
+    base = f"{folder}/{name.rpartition('.')[2]}"
+    try:
+        files = posix.listdir(base)
+    except OSError:
+        files = None
+    if files is not None and "__init__.py" in files:
+        file = base + "/__init__.py"
+        packages.add(name)
+        return spec_from_file_location(name, file, loader=Source(name, file), submodule_search_locations=[base])
+    try:
+        posix.stat(base + ".py")
+    except OSError:
+        if files is None:
+            return None
+        packages.add(name)
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [base]
+        return spec
+    return spec_from_file_location(name, base + ".py", loader=Source(name, base + ".py"))
+
+
+def find_installed(name):
+    global own_names, has_site
+    if name in MISSED or name in getattr(sys, "stdlib_module_names", ()):
+        return None
+    has_site = True
+    # `site` imports modules that customise it, which must not be the script's.
+    own, own_names = own_names, frozenset()
+    try:
+        import site
+
+        site.main()
+    finally:
+        own_names = own
+    return PathFinder.find_spec(name)
