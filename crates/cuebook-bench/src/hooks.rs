@@ -28,7 +28,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let project = project()?;
     let book = book(project.path());
     let python = match Examination::of(book.library(), &Launcher::this_program())?.python {
-        Ok(python) => python.executable().to_owned(),
+        Ok(python) => python.program,
         Err(error) => {
             println!("skipped: {error}");
             return Ok(());
@@ -82,7 +82,8 @@ impl Drop for Peer {
     }
 }
 
-const ECHO: &str = "import os\nwhile True:\n    data = os.read(0, 65536)\n    if not data: break\n    os.write(1, data)\n";
+const ECHO: &str =
+    "import os\nwhile True:\n    data = os.read(0, 65536)\n    if not data: break\n    os.write(1, data)\n";
 
 fn warm(book: &Book, python: &Path) -> Result<(), Box<dyn Error>> {
     let context = Arc::new(Context::default());

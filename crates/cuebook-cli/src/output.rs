@@ -67,7 +67,8 @@ pub fn hear(event: &Event) {
         let quiet = Style::new().dimmed();
         let mut err = anstream::stderr();
         for line in text.lines() {
-            let line: String = line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
+            let line: String =
+                line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
             let _ = writeln!(err, "{quiet}{function} of {by}:{quiet:#} {line}");
         }
     }

@@ -20,7 +20,8 @@ struct Stage {
 impl Stage {
     fn new(body: &str) -> Stage {
         let project = Project::new();
-        project.write("user_data/packs/stranger/pack.json", r#"{"pack_id": "stranger", "prompts": ["attack"]}"#);
+        project
+            .write("user_data/packs/stranger/pack.json", r#"{"pack_id": "stranger", "prompts": ["attack"]}"#);
         let indented: String = body.lines().map(|line| format!("    {line}\n")).collect();
         let code = format!(
             "PERMISSIONS = {{\"read_file\": True}}\nLIMITS = {{\"max_execution_time\": 2}}\nTEMPLATE = \"{{{{ result }}}}\"\n\n\
@@ -114,10 +115,7 @@ fn a_fork_bomb_finds_no_room() {
          except OSError as error:\n    result = f'{type(error).__name__} after fewer than 100: {count < 100}'",
     );
     assert_eq!(result, "BlockingIOError after fewer than 100: True");
-    assert_error(
-        "while True:\n    try: os.fork()\n    except OSError: pass",
-        &["error[CB412]"],
-    );
+    assert_error("while True:\n    try: os.fork()\n    except OSError: pass", &["error[CB412]"]);
 }
 
 #[test]
@@ -164,7 +162,9 @@ fn files_and_keys_of_others_are_not_there() {
     // Where Python itself lies below a home folder, the way to it is there and nothing else.
     let text = stage.text();
     assert!(!text.contains("secret") && !text.contains("root:"), "{text}");
-    let listed = Stage::new("result = ' '.join(sorted(os.listdir(os.path.join(context['workspace_path'], '..'))))").text();
+    let listed =
+        Stage::new("result = ' '.join(sorted(os.listdir(os.path.join(context['workspace_path'], '..'))))")
+            .text();
     assert_eq!(listed, "user_data work", "beside the workspace there is the pack, and nothing else");
 }
 
@@ -217,7 +217,9 @@ fn other_processes_can_be_neither_seen_nor_traced_nor_signalled() {
     );
     assert_eq!(traced, "1 1 1", "EPERM for whoever it is");
     // A signal to Cuebook: there is no process to send it to.
-    let signalled = text("import signal\nresult = tried(lambda: os.kill(os.getppid() or 999999, signal.SIGKILL))\nresult += ' ' + tried(lambda: os.kill(-1, 0))");
+    let signalled = text(
+        "import signal\nresult = tried(lambda: os.kill(os.getppid() or 999999, signal.SIGKILL))\nresult += ' ' + tried(lambda: os.kill(-1, 0))",
+    );
     assert_eq!(signalled, "ProcessLookupError ProcessLookupError");
 }
 
@@ -283,9 +285,19 @@ fn byte_code_that_nobody_was_shown_does_not_run() {
     stage.project.write("compile.py", "import py_compile, sys\nopen('evil.py', 'w').write(\"WORD = 'hidden'\")\npy_compile.compile('evil.py', cfile=sys.argv[1], invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)\n");
     let cache = format!("{folder}/__pycache__");
     std::fs::create_dir_all(stage.project.path().join(&cache)).unwrap();
-    let tag = stage.project.command("python3", stage.project.path()).args(["-c", "import sys; print(sys.implementation.cache_tag)"]).output().unwrap();
+    let tag = stage
+        .project
+        .command("python3", stage.project.path())
+        .args(["-c", "import sys; print(sys.implementation.cache_tag)"])
+        .output()
+        .unwrap();
     let target = format!("{cache}/helper.{}.pyc", String::from_utf8_lossy(&tag.stdout).trim());
-    let compiled = stage.project.command("python3", stage.project.path()).args(["compile.py", &target]).status().unwrap();
+    let compiled = stage
+        .project
+        .command("python3", stage.project.path())
+        .args(["compile.py", &target])
+        .status()
+        .unwrap();
     assert!(compiled.success());
     assert!(stage.cuebook(&["pack", "approve", "stranger", "--yes"]).status.success());
     assert_eq!(stage.text(), "shown");

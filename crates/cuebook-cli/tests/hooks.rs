@@ -67,7 +67,13 @@ fn a_prompt_looks_at_the_workspace_before_it_is_rendered() {
     project.write("ws/.git/config", "");
     let workspace = format!("workspace_path={}", project.path().join("ws").display());
     let args = [
-        "render", "surveyor", "--context", &workspace, "--context", "session_id=s7", "--context",
+        "render",
+        "surveyor",
+        "--context",
+        &workspace,
+        "--context",
+        "session_id=s7",
+        "--context",
         "session_state:={\"turn\": 3}",
     ];
     assert_eq!(
@@ -81,7 +87,10 @@ fn a_prompt_looks_at_the_workspace_before_it_is_rendered() {
         .unwrap()
         .iter()
         .map(|span| match span["origin"]["kind"].as_str().unwrap() {
-            "value" => format!("{} by {}", span["origin"]["variables"][0]["path"], span["origin"]["variables"][0]["by"]["function"]),
+            "value" => format!(
+                "{} by {}",
+                span["origin"]["variables"][0]["path"], span["origin"]["variables"][0]["by"]["function"]
+            ),
             "hook" => format!("hook {}", span["origin"]["function"]),
             other => other.to_owned(),
         })
@@ -89,7 +98,15 @@ fn a_prompt_looks_at_the_workspace_before_it_is_rendered() {
     let by = "by \"pre_render\"";
     assert_eq!(
         origins,
-        ["literal", &format!("\"stack\" {by}"), "literal", &format!("\"turn\" {by}"), "literal", &format!("\"tree\" {by}"), "hook \"post_render\""]
+        [
+            "literal",
+            &format!("\"stack\" {by}"),
+            "literal",
+            &format!("\"turn\" {by}"),
+            "literal",
+            &format!("\"tree\" {by}"),
+            "hook \"post_render\""
+        ]
     );
     let explained = stdout(&project, &[&["explain"], &args[1..]].concat());
     assert!(explained.contains("stack (pre_render of surveyor)"), "{explained}");
@@ -138,7 +155,19 @@ fn a_pack_provides_the_branch_of_the_workspace_once_it_is_approved() {
     std::fs::create_dir_all(project.path().join("ws")).unwrap();
     for args in [
         &["init", "-q", "-b", "trunk", "ws"][..],
-        &["-C", "ws", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "--allow-empty", "-m", "x"],
+        &[
+            "-C",
+            "ws",
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@y",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ],
     ] {
         assert!(project.command("git", project.path()).args(args).status().unwrap().success());
     }
@@ -201,8 +230,13 @@ fn modules_beside_the_prompt_are_found_and_a_failure_in_them_is_shown() {
     assert!(error.contains("error[CB410]") && error.contains("IndexError"), "{error}");
     assert!(error.contains("prompts/p/prompt.py:5"), "{error}");
     assert!(error.contains("helpers/words.py:2"), "{error}");
-    assert!(!error.contains("bootstrap") && !error.contains("<cuebook"), "our own frames do not show: {error}");
-    let json: Json = serde_json::from_slice(&cuebook(&project, &["render", "p", "--var", "n:=7", "--json"]).stdout).unwrap();
+    assert!(
+        !error.contains("bootstrap") && !error.contains("<cuebook"),
+        "our own frames do not show: {error}"
+    );
+    let json: Json =
+        serde_json::from_slice(&cuebook(&project, &["render", "p", "--var", "n:=7", "--json"]).stdout)
+            .unwrap();
     assert_eq!(json["error"]["type"], "PromptHookError");
     assert_eq!(json["error"]["exception"], "IndexError");
     assert_eq!(json["error"]["traceback"].as_array().unwrap().len(), 2, "{json:#}");

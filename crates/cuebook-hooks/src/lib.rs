@@ -13,10 +13,12 @@ pub mod http;
 pub mod model;
 pub mod sandbox;
 
+mod configured;
 #[cfg(unix)]
 mod engine;
 #[cfg(unix)]
 mod errors;
+mod examination;
 #[cfg(unix)]
 mod pool;
 #[cfg(unix)]
@@ -25,6 +27,8 @@ mod python;
 #[cfg(unix)]
 mod worker;
 
+pub use configured::hooks;
 #[cfg(unix)]
 pub use engine::PythonHooks;
+pub use examination::Examination;
 pub use python::{Interpreter, OLDEST};

@@ -49,14 +49,15 @@ pub struct Launcher {
 
 impl Launcher {
     /// This very program, whose `main` calls [`launch_if_asked`] first.
-    pub fn this_program() -> std::io::Result<Launcher> {
+    pub fn this_program() -> Launcher {
         // On Linux the link in /proc leads to the program that runs even after an update has put another in its place.
         let program = if cfg!(target_os = "linux") {
             PathBuf::from("/proc/self/exe")
         } else {
-            std::env::current_exe()?
+            // Should even that fail, starting it says so.
+            std::env::current_exe().unwrap_or_default()
         };
-        Ok(Launcher { program })
+        Launcher { program }
     }
 
     /// A program of its own, such as `cuebook-launcher`.
@@ -171,6 +172,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// No fence at all, and why.
+    pub(crate) fn nothing(why: &str) -> Report {
+        Report { missing: Protection::ALL.map(|protection| (protection, why.to_owned())).to_vec() }
+    }
+
     /// The level that it comes to.
     pub fn level(&self) -> SandboxLevel {
         let bearable = [Protection::View, Protection::Processes, Protection::ProcessLimit];

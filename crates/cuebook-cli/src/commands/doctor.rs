@@ -20,7 +20,7 @@ pub fn run(options: &Options) -> Outcome {
     let code = if fit { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.json {
         let python = match &found.python {
-            Ok(python) => json!({"path": python.executable(), "version": python.version()}),
+            Ok(python) => json!({"path": python.program, "version": version(python.version)}),
             Err(error) => error.to_json()["error"].clone(),
         };
         let missing: Vec<Json> = found
@@ -46,7 +46,7 @@ pub fn run(options: &Options) -> Outcome {
     }
     match &found.python {
         Ok(python) => {
-            writeln!(out, "python   {} ({})", python.version(), python.executable().display())?;
+            writeln!(out, "python   {} ({})", version(python.version), python.program.display())?;
         }
         Err(_) => writeln!(out, "python   {bad}none{bad:#}")?,
     }
@@ -54,8 +54,8 @@ pub fn run(options: &Options) -> Outcome {
     writeln!(out, "sandbox  {bold}{}{bold:#}; code of packs needs {}", level.as_str(), wanted.as_str())?;
     for protection in Protection::ALL {
         match found.report.missing.iter().find(|(missing, _)| *missing == protection) {
-            None => writeln!(out, "  {good}yes{good:#}  {}", protection.describe())?,
-            Some((_, why)) => writeln!(out, "  {bad}no{bad:#}   {}: {why}", protection.describe())?,
+            None => writeln!(out, "  {good}yes{good:#}  {}", protection.description())?,
+            Some((_, why)) => writeln!(out, "  {bad}no{bad:#}   {}: {why}", protection.description())?,
         }
     }
     drop(out);
@@ -63,4 +63,8 @@ pub fn run(options: &Options) -> Outcome {
         print_findings(error.diagnostics());
     }
     Ok(code)
+}
+
+fn version((major, minor): (u8, u8)) -> String {
+    format!("{major}.{minor}")
 }
