@@ -238,7 +238,7 @@ fn modules_beside_the_prompt_are_found_and_a_failure_in_them_is_shown() {
         serde_json::from_slice(&cuebook(&project, &["render", "p", "--var", "n:=7", "--json"]).stdout)
             .unwrap();
     assert_eq!(json["error"]["type"], "PromptHookError");
-    assert_eq!(json["error"]["exception"], "IndexError");
+    assert_eq!(json["error"]["exception"]["type"], "IndexError");
     assert_eq!(json["error"]["traceback"].as_array().unwrap().len(), 2, "{json:#}");
 }
 

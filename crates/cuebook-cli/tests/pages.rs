@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cuebook::error::report;
 use cuebook::{Book, Code};
-use support::{Project, transcript};
+use support::{Project, python_or_skip, transcript};
 
 /// Codes whose situation cannot be brought about in a test that runs everywhere, and why.
-const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
-    "CB207",
-    "a pack must change between the moment its code is shown and the moment it is approved, and only hooks ask otherwise",
-)];
+const WITHOUT_EXAMPLE: &[(&str, &str)] =
+    &[("CB409", "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out")];
+
+/// Codes whose sessions run a hook.
+const NEEDS_PYTHON: [&str; 6] = ["CB207", "CB410", "CB411", "CB412", "CB413", "CB414"];
 
 fn is_excused(code: Code) -> bool {
     WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str())
@@ -27,10 +27,14 @@ fn page(code: Code) -> PathBuf {
 
 #[test]
 fn every_page_shows_its_code_in_a_session_that_is_true() {
+    let python = python_or_skip().is_some();
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(Vec::new());
     let look = || {
         while let Some(code) = Code::ALL.get(next.fetch_add(1, Ordering::Relaxed)) {
+            if !python && NEEDS_PYTHON.contains(&code.as_str()) {
+                continue;
+            }
             // A page that is wrong panics with its difference; the others are looked at all the same.
             let problem = match std::panic::catch_unwind(|| transcript::run_file(&page(*code))) {
                 Err(_) => "see above",
@@ -62,8 +66,8 @@ fn the_code_of_a_pack_that_changes_while_it_is_looked_at_is_not_approved() {
     let (_, shown) = book.library().pack_code("polite").unwrap();
     project.write("user_data/packs/polite/prompts/greeting/prompt.py", "TEMPLATE = 'Go away.'\n");
     let error = book.library().approve_pack("polite", &shown).unwrap_err();
-    let page = std::fs::read_to_string(page(Code::ApprovalRequired)).unwrap();
-    assert!(page.contains(&report(error.diagnostics(), false)), "the page of CB207 shows another message");
+    assert_eq!(error.code(), Code::ApprovalRequired);
+    assert_eq!(error.diagnostic().message, "the pack `polite` changed while it was being looked at");
 }
 
 #[test]
@@ -74,7 +78,7 @@ fn every_page_has_its_three_parts_and_is_short() {
         let ways = text.find("\n## What to do\n").unwrap_or_else(|| panic!("{code} does not say what to do"));
         assert!(example < ways, "{code}: the example comes before what to do");
         assert!(text[ways..].contains("\n- "), "{code}: what to do is a list of ways");
-        assert!(text.lines().count() <= 60, "{code}: a page is read in a minute");
+        assert!(text.lines().count() <= 70, "{code}: a page is read in a minute");
         let prose = text.split("```").step_by(2).flat_map(str::lines);
         for line in prose {
             assert!(line.chars().count() <= 120, "{code}: {line}");

@@ -161,10 +161,10 @@ fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
             vec![("added", added.clone()), ("removed", removed.clone()), ("changed", changed.clone())];
     }
     hint.push_str(&format!("look at it and let it run: cuebook pack approve {pack}"));
-    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
-        .at(file.place.clone())
-        .label(format!("needs {}", file.name))
-        .hint(hint);
+    let mut diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(file.place.clone()).hint(hint);
+    if file.place.file() != file.name {
+        diagnostic = diagnostic.label(format!("needs {}", file.name));
+    }
     let error = Error::new(ErrorKind::PromptApprovalRequired, diagnostic)
         .with("pack_id", pack)
         .with("approval", approval.as_str());
