@@ -13,6 +13,9 @@ pub mod sandbox;
 
 #[cfg(unix)]
 mod engine;
+#[cfg(not(unix))]
+#[path = "engine/elsewhere.rs"]
+mod engine;
 #[cfg(unix)]
 mod errors;
 #[cfg(unix)]
@@ -23,6 +26,5 @@ mod python;
 #[cfg(unix)]
 mod worker;
 
-#[cfg(unix)]
 pub use engine::PythonHooks;
 pub use python::{Interpreter, OLDEST};
