@@ -34,9 +34,7 @@ use crate::sandbox::Launcher;
 /// ```
 pub fn hooks(library: Arc<Library>, launcher: Launcher) -> Hooks {
     let configured = Arc::new(Configured { library, launcher, python: Mutex::default() });
-    let hooks = Hooks::new().http(configured.clone()).model(configured.clone());
-    // Elsewhere there are no workers, and a prompt with hooks is refused with the reason.
-    if cfg!(unix) { hooks.engine(configured) } else { hooks }
+    Hooks::new().engine(configured.clone()).http(configured.clone()).model(configured)
 }
 
 #[derive(Debug)]

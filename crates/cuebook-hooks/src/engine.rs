@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use serde_json::Value as Json;
 
 use crate::errors::{self, Blame, NotStarted};
 use crate::pool::{Key, Pool};
-use crate::protocol::{self, Answered, Arguments, Reply, Request};
+use crate::protocol::{self, Answered, Arguments, Reply, Request, Sent};
 use crate::python::Interpreter;
-use crate::sandbox::{self, Launcher, Profile, Report};
+use crate::sandbox::{self, Launcher, Profile, Protection, Report};
 use crate::worker::{Broken, Received, Worker};
 
 /// Runs the rest of the worker, under a name that is not shown in tracebacks.
@@ -45,13 +45,28 @@ pub struct PythonHooks {
     interpreter: Mutex<Option<Arc<Interpreter>>>,
     pool: Pool<Key, Worker>,
     report: Mutex<Option<Report>>,
+    without: Vec<Protection>,
 }
 
 impl PythonHooks {
     /// Runs hooks with these settings. A relative path to Python is one below `root`. Nothing is started yet.
     pub fn new(launcher: Launcher, config: HooksConfig, root: PathBuf) -> PythonHooks {
         let pool = Pool::new(config.workers, Duration::from_secs(config.idle_seconds));
-        PythonHooks { launcher, config, root, interpreter: Mutex::new(None), pool, report: Mutex::new(None) }
+        PythonHooks {
+            launcher,
+            config,
+            root,
+            interpreter: Mutex::new(None),
+            pool,
+            report: Mutex::new(None),
+            without: Vec::new(),
+        }
+    }
+
+    /// Leaves protections out, as if this system did not offer them.
+    pub fn without(mut self, protections: impl IntoIterator<Item = Protection>) -> PythonHooks {
+        self.without.extend(protections);
+        self
     }
 
     /// What the fence of the last worker that was started is made of, if one was.
@@ -108,7 +123,7 @@ impl PythonHooks {
             open_files: self.config.open_files,
             temp_size: self.config.temp_size,
             cpu: most_cpu(key.time),
-            without: Vec::new(),
+            without: self.without.clone(),
         }
     }
 
@@ -232,7 +247,7 @@ fn request(
             if !folders.contains(&script.folder.to_string_lossy()) {
                 folders.push(script.folder.to_string_lossy());
             }
-            (script.path.to_string_lossy(), script.source.text(), folders)
+            Sent(script.path.to_string_lossy(), script.source.text(), folders)
         }),
         arguments: match call {
             Call::PreRender { variables } => Arguments::Variables([variables]),
@@ -345,8 +360,12 @@ fn is_worn(worker: &Worker, time: Duration) -> bool {
     worker.busy.saturating_add(time).saturating_mul(cores()) > most_cpu(time)
 }
 
+/// How many threads can run at once. Asking the system takes longer than a call.
 fn cores() -> u32 {
-    available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+    static CORES: LazyLock<u32> = LazyLock::new(|| {
+        available_parallelism().map_or(1, |cores| u32::try_from(cores.get()).unwrap_or(u32::MAX))
+    });
+    *CORES
 }
 
 /// The whole environment of a worker.

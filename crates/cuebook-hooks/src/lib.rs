@@ -16,6 +16,9 @@ pub mod sandbox;
 mod configured;
 #[cfg(unix)]
 mod engine;
+#[cfg(not(unix))]
+#[path = "engine/elsewhere.rs"]
+mod engine;
 #[cfg(unix)]
 mod errors;
 mod examination;
@@ -28,7 +31,6 @@ mod python;
 mod worker;
 
 pub use configured::hooks;
-#[cfg(unix)]
 pub use engine::PythonHooks;
 pub use examination::Examination;
 pub use python::{Interpreter, OLDEST};

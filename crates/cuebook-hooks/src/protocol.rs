@@ -24,9 +24,9 @@ pub struct Request<'c> {
     pub function: &'static str,
     /// The name of the script's module.
     pub name: &'c str,
-    /// Path, text and folders of the script, for a worker that does not have it yet.
+    /// The script, for a worker that does not have it yet.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub script: Option<(Cow<'c, str>, &'c str, Vec<Cow<'c, str>>)>,
+    pub script: Option<Sent<'c>>,
     /// What the function is called with, but for the context.
     pub arguments: Arguments<'c>,
     /// The context: the path of the workspace.
@@ -41,6 +41,10 @@ pub struct Request<'c> {
     /// Bytes that a reply may have.
     pub most: usize,
 }
+
+/// A script: its path, its text, and the folders that hold its modules.
+#[derive(Debug, Serialize)]
+pub struct Sent<'c>(pub Cow<'c, str>, pub &'c str, pub Vec<Cow<'c, str>>);
 
 /// What a function is called with, but for the context.
 #[derive(Debug, Serialize)]

@@ -294,7 +294,8 @@ fn unusable(setting: &str, why: String) -> Error {
     Error::new(ErrorKind::Hook, diagnostic).with("python", setting)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
+#[cfg(unix)]
 mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use cuebook::error::Code;
 use cuebook::library::SandboxLevel;
 use cuebook_hooks::PythonHooks;
+use cuebook_hooks::sandbox::Protection;
 use serde_json::{Value as Json, json};
 
 use crate::support::{Bench, config, hint, launcher, python};
@@ -116,28 +117,51 @@ fn workers_end_with_their_engine() {
 #[test]
 fn code_of_a_pack_runs_only_behind_the_fence_that_the_settings_ask_for() {
     let Some(python) = python() else { return };
-    let mut settings = config(&python);
-    settings.sandbox = SandboxLevel::Full;
-    let mut bench = Bench::with_config("def provide(context): return {'ran': True}\n", settings);
+    let text = "def provide(context): return {'ran': True}\n";
+    let run = |level: SandboxLevel, without: &[Protection], pack: Option<&str>| {
+        let mut settings = config(&python);
+        settings.sandbox = level;
+        let mut bench = Bench::with_config(text, settings.clone());
+        let hooks = PythonHooks::new(launcher(), settings, "/".into()).without(without.iter().copied());
+        bench.hooks = Arc::new(hooks);
+        bench.script.pack = pack.map(str::to_owned);
+        (bench.try_provide(), bench.hooks.report().unwrap())
+    };
     // The user's own code runs anyway, and it is known what is missing.
-    assert_eq!(bench.provide(), json!({"ran": true}));
-    let report = bench.hooks.report().unwrap();
-    bench.script.pack = Some("stranger".into());
-    if report.level() == SandboxLevel::Full {
-        assert_eq!(bench.provide(), json!({"ran": true}));
-        println!("skipped: this system offers every protection");
-        return;
-    }
-    let error = bench.try_provide().unwrap_err();
+    let (answer, report) = run(SandboxLevel::Full, &[Protection::Network], None);
+    assert_eq!(answer.unwrap(), json!({"ran": true}));
+    assert!(report.why_missing(Protection::Network).is_some());
+    let (answer, report) = run(SandboxLevel::Full, &[Protection::Network], Some("stranger"));
+    let error = answer.unwrap_err();
     assert_eq!(error.code(), Code::SandboxIncomplete);
     for (protection, why) in &report.missing {
-        assert!(error.diagnostic().message.contains(&format!("{} ({why})", protection.as_str())), "{error}");
+        let missing = format!("{} ({why})", protection.as_str());
+        assert!(error.diagnostic().message.contains(&missing), "{error}");
     }
-    assert!(
-        hint(&error).contains(&format!("`sandbox = \"{}\"`", report.level().as_str())),
-        "{}",
-        hint(&error)
-    );
+    assert!(hint(&error).contains("`sandbox = \"none\"`"), "{}", hint(&error));
+    // Whoever accepts less gets less.
+    let (answer, _) = run(SandboxLevel::None, &[Protection::Network], Some("stranger"));
+    assert_eq!(answer.unwrap(), json!({"ran": true}));
+    if run(SandboxLevel::None, &[], None).1.level() == SandboxLevel::Full {
+        let (answer, _) = run(SandboxLevel::Full, &[], Some("stranger"));
+        assert_eq!(answer.unwrap(), json!({"ran": true}));
+    }
+}
+
+#[test]
+fn hooks_work_without_any_fence() {
+    let Some(python) = python() else { return };
+    let text = "import subprocess
+def provide(context):
+    subprocess.Popen(['sleep', '1000'])
+    return {'ran': True}
+";
+    let mut bench = Bench::with_config(text, config(&python));
+    let hooks = PythonHooks::new(launcher(), config(&python), "/".into()).without(Protection::ALL);
+    bench.hooks = Arc::new(hooks);
+    assert_eq!(bench.provide(), json!({"ran": true}));
+    // Nobody in there could end the child, so the worker ends with it.
+    assert_eq!(bench.hooks.idle_workers(), 0);
 }
 
 #[test]
