@@ -1,7 +1,7 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Machines are noisy, so every row is a ratio of two measurements that take turns, and each measurement is the best of
-//! many rounds: noise only ever adds.
+//! many rounds: noise only ever adds. An argument chooses one table: `attribution` or `hooks`.
 
 mod attribution;
 mod hooks;
@@ -14,8 +14,14 @@ fn main() -> ExitCode {
     if let Some(code) = cuebook_hooks::sandbox::launch_if_asked() {
         return code;
     }
-    attribution::run();
-    if let Err(error) = hooks::run() {
+    let wanted = std::env::args().nth(1);
+    let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
+    if is_wanted("attribution") {
+        attribution::run();
+    }
+    if is_wanted("hooks")
+        && let Err(error) = hooks::run()
+    {
         eprintln!("hooks: {error}");
         return ExitCode::FAILURE;
     }

@@ -46,16 +46,15 @@ struct Configured {
 }
 
 impl Configured {
-    fn python(&self) -> Result<Arc<PythonHooks>> {
-        let config = &self.library.config()?.hooks;
+    fn python(&self, config: &HooksConfig) -> Arc<PythonHooks> {
         let mut python = self.python.lock().unwrap_or_else(PoisonError::into_inner);
         match &*python {
-            Some((known, engine)) if known == config => Ok(engine.clone()),
+            Some((known, engine)) if known == config => engine.clone(),
             _ => {
                 let root = self.library.root().to_owned();
                 let engine = Arc::new(PythonHooks::new(self.launcher.clone(), config.clone(), root));
                 *python = Some((config.clone(), engine.clone()));
-                Ok(engine)
+                engine
             }
         }
     }
@@ -63,7 +62,7 @@ impl Configured {
 
 impl ScriptEngine for Configured {
     fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer> {
-        self.python()?.run(script, call, context)
+        self.python(context.settings).run(script, call, context)
     }
 }
 

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 
 use super::{HttpRequest, HttpResponse, ModelRequest, Values};
 use crate::error::{Code, Diagnostic, Error, ErrorKind};
+use crate::library::HooksConfig;
 use crate::prompt::{Limits, Permissions};
 
 /// Whose function runs.
@@ -119,6 +120,8 @@ pub struct HookContext<'h> {
     pub limits: Limits,
     /// The workspace; absolute.
     pub workspace: &'h Path,
+    /// How hooks run in this project.
+    pub settings: &'h HooksConfig,
     /// The session, for everybody.
     pub session: &'h Values,
     /// The session's state, for those who may read it.
@@ -138,7 +141,7 @@ impl<'h> HookContext<'h> {
     pub fn new(
         subject: Subject,
         (permissions, limits): (Permissions, Limits),
-        workspace: &'h Path,
+        (workspace, settings): (&'h Path, &'h HooksConfig),
         (session, state): (&'h Values, &'h Values),
         host: &'h dyn Host,
     ) -> HookContext<'h> {
@@ -147,6 +150,7 @@ impl<'h> HookContext<'h> {
             permissions,
             limits,
             workspace,
+            settings,
             session,
             state,
             host,

@@ -265,7 +265,8 @@ impl Run<'_> {
         grants: (Permissions, Limits),
         host: &'h RunHost<'h>,
     ) -> HookContext<'h> {
-        HookContext::new(subject, grants, self.workspace.folder(), (self.session, self.state), host)
+        let place = (self.workspace.folder(), self.prepared.hook_settings());
+        HookContext::new(subject, grants, place, (self.session, self.state), host)
     }
 
     fn set_scope(&self, scope: Arc<Scope>) -> Arc<Scope> {

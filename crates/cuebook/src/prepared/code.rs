@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
-use crate::library::{PROMPT_FILE, RootKind, ScriptFile, VariableProvider};
+use crate::library::{HooksConfig, PROMPT_FILE, RootKind, ScriptFile, VariableProvider};
 use crate::prompt::{Hook, Limits, Permissions};
 use crate::render::Rendered;
 use crate::source::Place;
@@ -28,6 +28,11 @@ impl Prepared {
     /// What runs Python files, if anything does and it is not turned off.
     pub(crate) fn engine(&self) -> Option<&Arc<dyn ScriptEngine>> {
         self.hooks.engine.as_ref().filter(|_| self.config.hooks.enabled)
+    }
+
+    /// How hooks run here.
+    pub(crate) fn hook_settings(&self) -> &HooksConfig {
+        &self.config.hooks
     }
 
     pub(crate) fn subject(&self) -> Subject {
@@ -158,8 +163,8 @@ impl Prepared {
             let message = "the whole file system cannot be a workspace: hooks could read all of it".into();
             return refuse(message, name_one);
         }
-        let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-        if self.runs_pack_code() && home.is_some_and(|home| home.starts_with(&folder)) {
+        let home = || std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+        if self.runs_pack_code() && home().is_some_and(|home| home.starts_with(&folder)) {
             let message =
                 "a workspace that holds your home folder would show your keys to the code of a pack";
             return refuse(
