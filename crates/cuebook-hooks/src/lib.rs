@@ -12,6 +12,8 @@
 pub mod sandbox;
 
 #[cfg(unix)]
+mod cache;
+#[cfg(unix)]
 mod engine;
 #[cfg(not(unix))]
 #[path = "engine/elsewhere.rs"]
