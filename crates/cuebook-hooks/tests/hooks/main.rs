@@ -12,5 +12,6 @@ mod errors;
 mod hostile;
 mod modules;
 mod returns;
+mod seed;
 mod versions;
 mod workers;

@@ -45,28 +45,26 @@ fn a_worker_is_used_again_by_its_script_and_by_nobody_else() {
 
 #[test]
 fn calls_at_the_same_time_have_a_worker_each() {
-    let Some(bench) = Bench::new(
-        "import time\ndef pre_render(variables, context):\n    time.sleep(0.3)\n    return {'got': variables['n']}\n",
-    ) else {
-        return;
-    };
-    let began = Instant::now();
+    let text = "def pre_render(variables, context):
+    context['render_template']('meeting')
+    return {'got': variables['n']}
+";
+    let Some(bench) = Bench::new(text) else { return };
+    let bench = bench.time(60_000);
     std::thread::scope(|scope| {
         for number in 0..4 {
             let bench = &bench;
             scope.spawn(move || assert_eq!(bench.pre_render(json!({"n": number})), json!({"got": number})));
         }
     });
-    assert!(began.elapsed() < Duration::from_millis(1150), "{:?}", began.elapsed());
     assert_eq!(bench.hooks.idle_workers(), 4);
 }
 
 #[test]
-fn only_so_many_workers_wait_and_only_for_so_long() {
+fn only_so_many_workers_wait() {
     let Some(python) = python() else { return };
     let mut settings = config(&python);
     settings.workers = 2;
-    settings.idle_seconds = 1;
     let mut bench = Bench::with_config(COUNTER, settings);
     for fingerprint in ["1", "2", "3"] {
         bench.script.fingerprint = fingerprint.into();
@@ -74,8 +72,22 @@ fn only_so_many_workers_wait_and_only_for_so_long() {
     }
     assert_eq!(bench.hooks.idle_workers(), 2);
     assert_eq!(count(&bench), 2);
-    std::thread::sleep(Duration::from_millis(1600));
-    assert_eq!(bench.hooks.idle_workers(), 0);
+    bench.script.fingerprint = "1".into();
+    assert_eq!(count(&bench), 1);
+}
+
+#[test]
+fn a_worker_waits_only_for_so_long() {
+    let Some(python) = python() else { return };
+    let mut settings = config(&python);
+    settings.idle_seconds = 1;
+    let bench = Bench::with_config(COUNTER, settings);
+    assert_eq!(count(&bench), 1);
+    let began = Instant::now();
+    while bench.hooks.idle_workers() > 0 {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(count(&bench), 1);
 }
 
