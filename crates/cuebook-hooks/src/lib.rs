@@ -6,14 +6,27 @@
 //! ```
 //!
 //! A call takes a worker that waits for its script, or starts one; sends it the call; answers what the function asks of its
-//! context; and takes the result. `protocol.rs` has what is said, `errors.rs` what people are told when it goes wrong, and
-//! `python.rs` finds the interpreter.
+//! context; and takes the result.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `engine.rs` | a call from its beginning to its end, and the front door [`PythonHooks`] |
+//! | `pool.rs` | workers that wait, by whose they are |
+//! | `worker.rs` | one process: its pipes, its deadline, its end |
+//! | `protocol.rs` | what is said between the two |
+//! | `errors.rs` | what people are told when it goes wrong |
+//! | `python.rs` | finds the interpreter |
+//! | `cache.rs` | keeps the worker's own text compiled |
+//! | `python/bootstrap.py` | what a worker runs; `context.py`, `imports.py` and `slow.py` are its rarer parts |
+//! | `sandbox/` | the fence around a worker |
 
 pub mod http;
 pub mod model;
 pub mod sandbox;
 
 mod configured;
+#[cfg(unix)]
+mod cache;
 #[cfg(unix)]
 mod engine;
 #[cfg(not(unix))]

@@ -45,28 +45,26 @@ fn a_worker_is_used_again_by_its_script_and_by_nobody_else() {
 
 #[test]
 fn calls_at_the_same_time_have_a_worker_each() {
-    let Some(bench) = Bench::new(
-        "import time\ndef pre_render(variables, context):\n    time.sleep(0.3)\n    return {'got': variables['n']}\n",
-    ) else {
-        return;
-    };
-    let began = Instant::now();
+    let text = "def pre_render(variables, context):
+    context['render_template']('meeting')
+    return {'got': variables['n']}
+";
+    let Some(bench) = Bench::new(text) else { return };
+    let bench = bench.time(60_000);
     std::thread::scope(|scope| {
         for number in 0..4 {
             let bench = &bench;
             scope.spawn(move || assert_eq!(bench.pre_render(json!({"n": number})), json!({"got": number})));
         }
     });
-    assert!(began.elapsed() < Duration::from_millis(1150), "{:?}", began.elapsed());
     assert_eq!(bench.hooks.idle_workers(), 4);
 }
 
 #[test]
-fn only_so_many_workers_wait_and_only_for_so_long() {
+fn only_so_many_workers_wait() {
     let Some(python) = python() else { return };
     let mut settings = config(&python);
     settings.workers = 2;
-    settings.idle_seconds = 1;
     let mut bench = Bench::with_config(COUNTER, settings);
     for fingerprint in ["1", "2", "3"] {
         bench.script.fingerprint = fingerprint.into();
@@ -74,8 +72,22 @@ fn only_so_many_workers_wait_and_only_for_so_long() {
     }
     assert_eq!(bench.hooks.idle_workers(), 2);
     assert_eq!(count(&bench), 2);
-    std::thread::sleep(Duration::from_millis(1600));
-    assert_eq!(bench.hooks.idle_workers(), 0);
+    bench.script.fingerprint = "1".into();
+    assert_eq!(count(&bench), 1);
+}
+
+#[test]
+fn a_worker_waits_only_for_so_long() {
+    let Some(python) = python() else { return };
+    let mut settings = config(&python);
+    settings.idle_seconds = 1;
+    let bench = Bench::with_config(COUNTER, settings);
+    assert_eq!(count(&bench), 1);
+    let began = Instant::now();
+    while bench.hooks.idle_workers() > 0 {
+        assert!(began.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(20));
+    }
     assert_eq!(count(&bench), 1);
 }
 
@@ -197,4 +209,31 @@ fn a_virtual_environment_brings_its_modules() {
     let bench = Bench::with_config(text, config(program.to_str().unwrap()));
     assert_eq!(bench.provide(), json!({"value": 7}));
     assert!(Path::new(&program).exists());
+}
+
+#[test]
+fn byte_code_that_was_kept_is_used_and_replaced_when_it_is_no_good() {
+    let Some(python) = python() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().join("cache");
+    let run = || {
+        let mut bench = Bench::with_config(COUNTER, config(&python));
+        let hooks = PythonHooks::new(launcher(), config(&python), "/".into()).with_cache(cache.clone());
+        bench.hooks = Arc::new(hooks);
+        // Errors are made in a text that is compiled later, whichever way the first came.
+        assert_eq!(bench.try_provide().unwrap_err().code(), Code::HookFailed);
+        count(&bench)
+    };
+    assert_eq!(run(), 1);
+    let kept = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
+    let good = std::fs::read_to_string(&kept).unwrap();
+    assert_eq!(run(), 1);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), good);
+    // Something that is no byte code, with the right sum: a worker of it never becomes ready.
+    let mut hasher = std::hash::DefaultHasher::new();
+    std::hash::Hash::hash("00ff00ff", &mut hasher);
+    let sum = std::hash::Hasher::finish(&hasher);
+    std::fs::write(&kept, format!("{sum:016x}\n00ff00ff")).unwrap();
+    assert_eq!(run(), 1);
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), good);
 }

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub struct FakeHost {
     pub requests: Mutex<Vec<HttpRequest>>,
     pub prompts: Mutex<Vec<ModelRequest>>,
     pub slowness: Duration,
+    /// How many hooks have asked for the template `meeting`, which is there only when four have.
+    pub meeting: AtomicUsize,
 }
 
 impl Host for FakeHost {
@@ -64,6 +67,12 @@ impl Host for FakeHost {
 
     fn render_template(&self, name: &str, values: Option<&Values>) -> Result<String, Refusal> {
         std::thread::sleep(self.slowness);
+        if name == "meeting" {
+            self.meeting.fetch_add(1, Ordering::SeqCst);
+            while self.meeting.load(Ordering::SeqCst) < 4 {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        }
         Ok(format!(
             "<{name} {}>",
             values.map_or("none".into(), |values| Json::Object(values.clone()).to_string())
