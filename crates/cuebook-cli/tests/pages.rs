@@ -10,8 +10,10 @@ use cuebook::{Book, Code};
 use support::{Project, python_or_skip, transcript};
 
 /// Codes whose situation cannot be brought about in a test that runs everywhere, and why.
-const WITHOUT_EXAMPLE: &[(&str, &str)] =
-    &[("CB409", "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out")];
+const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
+    "CB409",
+    "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out",
+)];
 
 /// Codes whose sessions run a hook.
 const NEEDS_PYTHON: [&str; 6] = ["CB207", "CB410", "CB411", "CB412", "CB413", "CB414"];

@@ -24,9 +24,9 @@ pub mod http;
 pub mod model;
 pub mod sandbox;
 
-mod configured;
 #[cfg(unix)]
 mod cache;
+mod configured;
 #[cfg(unix)]
 mod engine;
 #[cfg(not(unix))]

@@ -171,10 +171,11 @@ impl Bench {
 
     pub fn run(&self, call: Call<'_>) -> Result<Answer> {
         let workspace = self.path("workspace");
+        let settings = HooksConfig::default();
         let context = HookContext::new(
             self.subject.clone(),
             (self.permissions, self.limits),
-            &workspace,
+            (&workspace, &settings),
             (&self.session, &self.state),
             &self.host,
         );
