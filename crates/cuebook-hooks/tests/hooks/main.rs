@@ -12,6 +12,5 @@ mod errors;
 mod hostile;
 mod modules;
 mod returns;
-mod seed;
 mod versions;
 mod workers;
