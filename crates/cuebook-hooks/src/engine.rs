@@ -7,12 +7,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use cuebook::error::{Code, Error, Result};
+use cuebook::error::{Error, Result};
 use cuebook::hooks::{Answer, Call, HookContext, Script, ScriptEngine, Values};
 use cuebook::library::HooksConfig;
 use serde_json::Value as Json;
 
-use crate::cache::Cache;
 use crate::errors::{self, Blame, NotStarted};
 use crate::pool::{Key, Pool};
 use crate::protocol::{self, Answered, Arguments, Reply, Request, Sent};
@@ -20,17 +19,8 @@ use crate::python::Interpreter;
 use crate::sandbox::{self, Launcher, Profile, Protection, Report};
 use crate::worker::{Broken, Received, Worker};
 
-/// Runs the first text, under a name that is not shown in tracebacks.
-const FROM_TEXT: &str =
-    "import sys;exec(compile(sys.argv[1],'<cuebook>','exec'),{'__name__':'cuebook','KEEP':None})";
-
-/// The same, and lets the worker hand over what was compiled.
-const TO_KEEP: &str =
-    "import sys;c=compile(sys.argv[1],'<cuebook>','exec');exec(c,{'__name__':'cuebook','KEEP':c})";
-
-/// Runs what was handed over.
-const FROM_CODE: &str =
-    "import marshal,sys;exec(marshal.loads(bytes.fromhex(sys.argv[1])),{'__name__':'cuebook','KEEP':None})";
+/// Runs the rest of the worker, under a name that is not shown in tracebacks.
+const STUB: &str = "import sys;exec(compile(sys.argv[1],'<cuebook>','exec'),{'__name__':'cuebook'})";
 
 /// What a worker runs. The first is compiled at once and the others when they are needed.
 const TEXTS: [&str; 4] = [
@@ -56,7 +46,6 @@ pub struct PythonHooks {
     pool: Pool<Key, Worker>,
     report: Mutex<Option<Report>>,
     without: Vec<Protection>,
-    cache: Option<Cache>,
 }
 
 impl PythonHooks {
@@ -71,14 +60,7 @@ impl PythonHooks {
             pool,
             report: Mutex::new(None),
             without: Vec::new(),
-            cache: None,
         }
-    }
-
-    /// Keeps byte code of the worker's own text in a folder, which shortens every first call by some milliseconds.
-    pub fn with_cache(mut self, folder: PathBuf) -> PythonHooks {
-        self.cache = Some(Cache::new(folder));
-        self
     }
 
     /// Leaves protections out, as if this system did not offer them.
@@ -109,36 +91,7 @@ impl PythonHooks {
 
     fn start(&self, script: &Script, key: &Key) -> Result<Worker> {
         let interpreter = self.interpreter()?;
-        let [text, ..] = TEXTS;
-        let Some(cache) = &self.cache else {
-            return Ok(self.start_from(FROM_TEXT, text, &interpreter, (script, key))?.0);
-        };
-        if let Some(code) = cache.get(&interpreter, text) {
-            match self.start_from(FROM_CODE, &code, &interpreter, (script, key)) {
-                Ok((worker, _)) => return Ok(worker),
-                Err(error) if error.code() != Code::HookDied => return Err(error),
-                Err(_) => {}
-            }
-            cache.remove(&interpreter, text);
-        }
-        let (worker, code) = self.start_from(TO_KEEP, text, &interpreter, (script, key))?;
-        if let Some(code) = code {
-            cache.put(&interpreter, text, &code);
-        }
-        Ok(worker)
-    }
-
-    /// Starts a worker that runs `first` in the way that `stub` does.
-    fn start_from(
-        &self,
-        stub: &str,
-        first: &str,
-        interpreter: &Interpreter,
-        (script, key): (&Script, &Key),
-    ) -> Result<(Worker, Option<String>)> {
-        let options = ["-I", "-S", "-B", "-X", "utf8", "-c", stub, first];
-        let arguments = options.iter().chain(&TEXTS[1..]).map(OsString::from).collect();
-        let profile = self.profile(interpreter, arguments, (script, key));
+        let profile = self.profile(&interpreter, script, key);
         let failed = |why| errors::not_started(&interpreter.program, &why);
         let sandboxed =
             sandbox::spawn(&self.launcher, &profile).map_err(|error| failed(NotStarted::Launch(error)))?;
@@ -152,20 +105,16 @@ impl PythonHooks {
         Worker::new(sandboxed).map_err(|(broken, printed)| failed(NotStarted::Broken(broken, printed)))
     }
 
-    fn profile(
-        &self,
-        interpreter: &Interpreter,
-        arguments: Vec<OsString>,
-        (script, key): (&Script, &Key),
-    ) -> Profile {
+    fn profile(&self, interpreter: &Interpreter, script: &Script, key: &Key) -> Profile {
         let mut readable = interpreter.readable.clone();
         readable.extend([key.workspace.clone(), script.folder.clone()]);
         readable.extend(script.path.parent().map(Path::to_owned));
         readable.sort();
         readable.dedup();
+        let options = ["-I", "-S", "-B", "-X", "utf8", "-c", STUB];
         Profile {
             program: interpreter.program.clone(),
-            arguments,
+            arguments: options.into_iter().chain(TEXTS).map(OsString::from).collect(),
             environment: environment(&interpreter.program),
             readable,
             folder: key.workspace.clone(),

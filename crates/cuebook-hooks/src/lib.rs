@@ -16,7 +16,8 @@
 //! | `protocol.rs` | what is said between the two |
 //! | `errors.rs` | what people are told when it goes wrong |
 //! | `python.rs` | finds the interpreter |
-//! | `cache.rs` | keeps the worker's own text compiled |
+//! | `configured.rs` | all of it as `cuebook.toml` wants it; `examination.rs` says what there is |
+//! | `http.rs`, `model.rs` | what hooks may ask of the world outside |
 //! | `python/bootstrap.py` | what a worker runs; `context.py`, `imports.py` and `slow.py` are its rarer parts |
 //! | `sandbox/` | the fence around a worker |
 
@@ -24,8 +25,6 @@ pub mod http;
 pub mod model;
 pub mod sandbox;
 
-#[cfg(unix)]
-mod cache;
 mod configured;
 #[cfg(unix)]
 mod engine;

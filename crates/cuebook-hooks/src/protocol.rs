@@ -89,8 +89,6 @@ pub struct Hello {
     /// The version of its Python.
     #[allow(dead_code)] // Said for whoever looks at the pipe.
     pub ready: (u16, u16, u16),
-    /// Its own text as byte code in hexadecimal digits, if it was told to say.
-    pub code: Option<String>,
 }
 
 /// Anything else that a worker says.

@@ -61,9 +61,8 @@ pub struct Received {
 }
 
 impl Worker {
-    /// Takes over a process that has just been started, and waits until it is ready. If it was told to, it hands over its
-    /// own text as byte code.
-    pub fn new(sandboxed: Sandboxed) -> Result<(Worker, Option<String>), (Broken, Option<String>)> {
+    /// Takes over a process that has just been started, and waits until it is ready.
+    pub fn new(sandboxed: Sandboxed) -> Result<Worker, (Broken, Option<String>)> {
         for pipe in [sandboxed.requests.as_fd(), sandboxed.replies.as_fd(), sandboxed.printed.as_fd()] {
             if rustix::io::ioctl_fionbio(pipe, true).is_err() {
                 return Err((Broken::Rubbish("pipes that cannot be watched"), None));
@@ -79,7 +78,7 @@ impl Worker {
             printed: Printed::default(),
         };
         match worker.receive::<Hello>(KEPT, Instant::now() + STARTUP) {
-            Ok((hello, _)) => Ok((worker, hello.code)),
+            Ok(_) => Ok(worker),
             Err(broken) => {
                 let broken = worker.end(broken);
                 Err((broken, worker.printed()))

@@ -23,11 +23,6 @@ impl PythonHooks {
         self
     }
 
-    /// There is nothing to keep.
-    pub fn with_cache(self, _: PathBuf) -> PythonHooks {
-        self
-    }
-
     /// No worker was ever started.
     pub fn report(&self) -> Option<Report> {
         None

@@ -204,10 +204,7 @@ OUT.reconfigure(line_buffering=True)
 sys.meta_path.insert(sys.meta_path.index(PathFinder), Own)
 sys.meta_path.append(Installed)
 try:
-    hello = {"ready": sys.version_info[:3]}
-    if KEEP:
-        hello["code"] = part("slow", "byte_code")()
-    send(hello)
+    send({"ready": sys.version_info[:3]})
     while True:
         call = receive()
         reply = perform()

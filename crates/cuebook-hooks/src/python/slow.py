@@ -11,13 +11,6 @@ def json_of_the_library():
     return json.JSONDecoder(strict=False).raw_decode, lambda value, _: encode(value)
 
 
-def byte_code():
-    """The first text as it was compiled, for workers to come."""
-    import marshal
-
-    return marshal.dumps(KEEP).hex()
-
-
 # Exceptions.
 
 

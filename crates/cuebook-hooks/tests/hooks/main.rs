@@ -1,8 +1,5 @@
 //! Scripts in real workers: every test starts a Python, calls functions and looks at what comes back.
 
-#![cfg(target_os = "linux")]
-#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
-
 #[path = "../support/mod.rs"]
 mod support;
 

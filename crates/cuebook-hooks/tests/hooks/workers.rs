@@ -210,30 +210,3 @@ fn a_virtual_environment_brings_its_modules() {
     assert_eq!(bench.provide(), json!({"value": 7}));
     assert!(Path::new(&program).exists());
 }
-
-#[test]
-fn byte_code_that_was_kept_is_used_and_replaced_when_it_is_no_good() {
-    let Some(python) = python() else { return };
-    let folder = tempfile::tempdir().unwrap();
-    let cache = folder.path().join("cache");
-    let run = || {
-        let mut bench = Bench::with_config(COUNTER, config(&python));
-        let hooks = PythonHooks::new(launcher(), config(&python), "/".into()).with_cache(cache.clone());
-        bench.hooks = Arc::new(hooks);
-        // Errors are made in a text that is compiled later, whichever way the first came.
-        assert_eq!(bench.try_provide().unwrap_err().code(), Code::HookFailed);
-        count(&bench)
-    };
-    assert_eq!(run(), 1);
-    let kept = std::fs::read_dir(&cache).unwrap().next().unwrap().unwrap().path();
-    let good = std::fs::read_to_string(&kept).unwrap();
-    assert_eq!(run(), 1);
-    assert_eq!(std::fs::read_to_string(&kept).unwrap(), good);
-    // Something that is no byte code, with the right sum: a worker of it never becomes ready.
-    let mut hasher = std::hash::DefaultHasher::new();
-    std::hash::Hash::hash("00ff00ff", &mut hasher);
-    let sum = std::hash::Hasher::finish(&hasher);
-    std::fs::write(&kept, format!("{sum:016x}\n00ff00ff")).unwrap();
-    assert_eq!(run(), 1);
-    assert_eq!(std::fs::read_to_string(&kept).unwrap(), good);
-}
