@@ -7,17 +7,16 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
-use cuebook::error::{Error, Result};
-use cuebook::hooks::{Answer, Call, HookContext, Script, ScriptEngine, Values};
+use cuebook::error::Result;
+use cuebook::hooks::{Answer, Call, HookContext, Refusal, Script, ScriptEngine, Values};
 use cuebook::library::HooksConfig;
-use serde_json::Value as Json;
 
 use crate::errors::{self, Blame, NotStarted};
 use crate::pool::{Key, Pool};
-use crate::protocol::{self, Answered, Arguments, Reply, Request, Sent};
+use crate::protocol::{self, Answered, Arguments, Fault, Reply, Request, Sent, Unfit};
 use crate::python::Interpreter;
 use crate::sandbox::{self, Launcher, Profile, Protection, Report};
-use crate::worker::{Broken, Received, Worker};
+use crate::worker::{Broken, Worker};
 
 /// Runs the rest of the worker, under a name that is not shown in tracebacks.
 const STUB: &str = "import sys;exec(compile(sys.argv[1],'<cuebook>','exec'),{'__name__':'cuebook'})";
@@ -128,13 +127,7 @@ impl PythonHooks {
     }
 
     /// Makes the call with a worker that waits, or with a new one.
-    fn call(
-        &self,
-        script: &Script,
-        call: &Call<'_>,
-        context: &HookContext<'_>,
-        key: Key,
-    ) -> Result<Received> {
+    fn call(&self, script: &Script, call: &Call<'_>, context: &HookContext<'_>, key: Key) -> Result<Reply> {
         let blame = blame(script, call, context);
         // Whether only a worker that has never been called will do.
         let mut fresh = false;
@@ -152,9 +145,8 @@ impl PythonHooks {
             let request = request(script, call, context, &id, worker.loaded);
             let Some(request) = request else { return Err(blame.too_large("more than can be sent")) };
             let most = request.len() + allowance(context);
-            let received = worker.call(&request, &id, (most, deadline), |function, reply| {
-                answer(context, function, &reply.arguments)
-            });
+            let received = worker
+                .call(&request, &id, (most, deadline), |function, reply| answer(context, function, reply));
             // What an earlier call has done to a worker must not be an error of this one. As long as nothing was asked, only
             // the worker knows that it was called, and it is gone.
             if !fresh && !worker.asked && matches!(received, Err(Broken::Ended(_) | Broken::Rubbish(_))) {
@@ -166,13 +158,13 @@ impl PythonHooks {
             }
             match received {
                 Err(broken) => return Err(blame.broken(&broken)),
-                Ok(received) => {
-                    worker.loaded = worker.loaded || was_loaded(&received.reply);
-                    let usable = !received.reply.over && !is_out_of_memory(&received.reply);
-                    if usable && !is_worn(&worker, key.time) && worker.is_quiet() {
+                Ok(reply) => {
+                    worker.loaded = worker.loaded || was_loaded(&reply);
+                    let usable = !reply.over && !is_out_of_memory(&reply);
+                    if usable && !is_worn(&worker, key.time) {
                         self.pool.put(key, worker);
                     }
-                    return Ok(received);
+                    return Ok(reply);
                 }
             }
         }
@@ -189,27 +181,21 @@ impl ScriptEngine for PythonHooks {
             workspace: context.workspace.to_owned(),
             time: context.limits.max_execution_time,
         };
-        let Received { reply, size } = self.call(script, &call, context, key)?;
+        let reply = self.call(script, &call, context, key)?;
         let blame = blame(script, &call, context);
         if let Some(fault) = &reply.error {
             return Err(blame.fault(fault));
         }
+        if let Some(unfit) = reply.unfit {
+            return Err(blame.fault(&Fault::Unfit(in_words(unfit, call.function()))));
+        }
         let rubbish = || blame.broken(&Broken::Rubbish("a reply of the wrong kind"));
         match (call, reply) {
-            (Call::PostRender { .. }, Reply { text: Some(text), .. }) => {
-                check_size(&blame, || count(&text, context.limits.max_output_size))?;
-                Ok(Answer::Text(text))
-            }
+            (Call::PostRender { .. }, Reply { text: Some(text), .. }) => Ok(Answer::Text(text)),
             (Call::PreRender { variables }, Reply { values: Some(values), kept, .. }) => {
-                let values = merge(&blame, variables, values, &kept, size)?;
-                values.map(Answer::Values).ok_or_else(rubbish)
+                merge(variables, values, &kept).map(Answer::Values).ok_or_else(rubbish)
             }
-            (Call::Provide, Reply { values: Some(values), .. }) => {
-                if size > context.limits.max_output_size {
-                    check_size(&blame, || values.values().map(length).sum())?;
-                }
-                Ok(Answer::Values(values))
-            }
+            (Call::Provide, Reply { values: Some(values), .. }) => Ok(Answer::Values(values)),
             _ => Err(rubbish()),
         }
     }
@@ -237,7 +223,7 @@ fn request(
     ];
     let functions: Vec<&'static str> =
         functions.into_iter().filter_map(|(name, granted)| granted.then_some(name)).collect();
-    protocol::frame(&Request {
+    let request = Request {
         id,
         function: call.function(),
         name: &module_name(&script.path),
@@ -250,16 +236,17 @@ fn request(
             Sent(script.path.to_string_lossy(), script.source.text(), folders)
         }),
         arguments: match call {
-            Call::PreRender { variables } => Arguments::Variables([variables]),
+            Call::PreRender { variables } => Arguments::Variables(variables),
             Call::PostRender { text, variables } => Arguments::Text(text, variables),
-            Call::Provide => Arguments::Nothing([]),
+            Call::Provide => Arguments::Nothing,
         },
         workspace: context.workspace.to_string_lossy(),
         session: context.session,
         functions: &functions,
         state: context.session_state().ok(),
         most: allowance(context),
-    })
+    };
+    request.frame()
 }
 
 /// The name of a script's module: nothing that a module beside it or of the library could have.
@@ -271,39 +258,46 @@ fn module_name(path: &Path) -> Cow<'static, str> {
 }
 
 /// Answers a question of a worker.
-fn answer(context: &HookContext<'_>, function: &str, arguments: &Values) -> Vec<u8> {
-    let frame = match context.ask(function, arguments) {
-        Ok(value) => protocol::frame(&Answered::Value { value }),
-        Err(refusal) => protocol::frame(&Answered::from(&refusal)),
+fn answer(context: &HookContext<'_>, function: &str, reply: &Reply) -> Vec<u8> {
+    let answered = match &reply.unfit {
+        None => context.ask(function, &reply.arguments),
+        Some(Unfit { path, kind, .. }) => {
+            let path = path.strip_prefix("[\"arguments\"]").unwrap_or(path);
+            let message = format!("{function}: JSON cannot hold arguments{path}, of type {kind}");
+            Err(Refusal::new("TypeError", message))
+        }
+    };
+    let frame = match answered {
+        Ok(value) => Answered::Value { value }.frame(),
+        Err(refusal) => Answered::from(&refusal).frame(),
     };
     let too_long = Answered::Raise { raise: "OverflowError", message: "the answer is too long" };
-    frame.or_else(|| protocol::frame(&too_long)).unwrap_or_default()
+    frame.or_else(|| too_long.frame()).unwrap_or_default()
 }
 
-/// Bytes that a reply may have beyond those that were sent: a character takes at most six in JSON.
+/// The same with a path as one would write it in Python.
+fn in_words(unfit: Unfit, function: &str) -> Unfit {
+    let returned = if function == "provide" { "provide()" } else { "variables" };
+    let path = match unfit.path.strip_prefix("[\"values\"]") {
+        Some(path) => format!("{returned}{path}"),
+        None => "text".to_owned(),
+    };
+    Unfit { path, ..unfit }
+}
+
+/// Bytes that a reply may have beyond those that were sent: a character takes at most four, and a short value a few more.
 fn allowance(context: &HookContext<'_>) -> usize {
     context.limits.max_output_size.saturating_mul(8).saturating_add(SLACK).min(u32::MAX as usize / 2)
 }
 
 /// What `pre_render` returned: the values that it kept, as they were sent, and those that it changed or added. `None` if a
 /// worker claims to have kept what it was not sent.
-fn merge(
-    blame: &Blame<'_>,
-    sent: Values,
-    mut changed: Values,
-    kept: &[String],
-    size: usize,
-) -> Result<Option<Values>> {
-    let limit = blame.limits.max_output_size;
-    if size > limit {
-        let differs = |(name, value): &(&String, &Json)| sent.get(name.as_str()) != Some(*value);
-        check_size(blame, || changed.iter().filter(differs).map(|(_, value)| length(value)).sum())?;
-    }
+fn merge(sent: Values, mut changed: Values, kept: &[String]) -> Option<Values> {
     if kept.iter().any(|name| !sent.contains_key(name) || changed.contains_key(name)) {
-        return Ok(None);
+        return None;
     }
     if changed.is_empty() && kept.len() == sent.len() {
-        return Ok(Some(sent));
+        return Some(sent);
     }
     let mut merged = Values::new();
     let kept: std::collections::HashSet<&str> = kept.iter().map(String::as_str).collect();
@@ -318,25 +312,7 @@ fn merge(
     }
     let old: std::collections::HashSet<String> = old.into_iter().collect();
     merged.extend(changed.into_iter().filter(|(name, _)| !old.contains(name)));
-    Ok(Some(merged))
-}
-
-fn check_size(blame: &Blame<'_>, size: impl FnOnce() -> usize) -> Result<(), Error> {
-    let size = size();
-    if size <= blame.limits.max_output_size {
-        return Ok(());
-    }
-    Err(blame.too_large(&format!("{size} characters")))
-}
-
-/// Characters of a text, or its bytes if there are no more than the limit: then it does not matter.
-fn count(text: &str, limit: usize) -> usize {
-    if text.len() <= limit { text.len() } else { text.chars().count() }
-}
-
-/// Characters of a value's JSON text.
-fn length(value: &Json) -> usize {
-    value.to_string().chars().count()
+    Some(merged)
 }
 
 /// Whether the script of a worker has been loaded, from what it replied.

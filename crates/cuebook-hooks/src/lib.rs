@@ -13,7 +13,7 @@
 //! | `engine.rs` | a call from its beginning to its end, and the front door [`PythonHooks`] |
 //! | `pool.rs` | workers that wait, by whose they are |
 //! | `worker.rs` | one process: its pipes, its deadline, its end |
-//! | `protocol.rs` | what is said between the two |
+//! | `protocol.rs`, `marshal.rs` | what is said between the two, and how it is written |
 //! | `errors.rs` | what people are told when it goes wrong |
 //! | `python.rs` | finds the interpreter |
 //! | `configured.rs` | all of it as `cuebook.toml` wants it; `examination.rs` says what there is |
@@ -34,6 +34,8 @@ mod engine;
 #[cfg(unix)]
 mod errors;
 mod examination;
+#[cfg(unix)]
+mod marshal;
 #[cfg(unix)]
 mod pool;
 #[cfg(unix)]

@@ -1,7 +1,8 @@
 //! Workers that wait for the next call.
 //!
-//! A worker serves one script in one workspace and nothing else, so that no pack ever runs where another has run. Those that
-//! nobody has needed for a while are let go, by a thread that exists only while there are any.
+//! A worker serves one script in one workspace and nothing else, so that no pack ever runs where another has run. A thread
+//! that exists only while workers wait looks after them: it ends those in which something still runs that a call has left
+//! behind, and lets go those that nobody has needed for a while. Callers do not wait for either.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -26,9 +27,18 @@ pub struct Key {
     pub time: Duration,
 }
 
+/// How soon after a call it is looked whether the worker is quiet.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Something that waits for calls.
+pub trait Waiting: Send + 'static {
+    /// Whether nothing of the last call still runs in it.
+    fn is_quiet(&self) -> bool;
+}
+
 /// Workers that wait. Dropping it ends them.
 #[derive(Debug)]
-pub struct Pool<K: Eq + Hash + Send + 'static, W: Send + 'static> {
+pub struct Pool<K: Eq + Hash + Send + 'static, W: Waiting> {
     shared: Arc<Shared<K, W>>,
 }
 
@@ -43,17 +53,27 @@ struct Shared<K, W> {
 #[derive(Debug)]
 struct State<K, W> {
     /// By owner, those that have waited longest first.
-    waiting: HashMap<K, Vec<(Instant, W)>>,
+    waiting: HashMap<K, Vec<Waiter<W>>>,
     count: usize,
     /// Whether a thread looks after those that wait.
     watched: bool,
+    /// Whether that thread sleeps until somebody has waited too long.
+    asleep: bool,
     closed: bool,
 }
 
-impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
+#[derive(Debug)]
+struct Waiter<W> {
+    since: Instant,
+    /// Whether it has been found quiet.
+    quiet: bool,
+    worker: W,
+}
+
+impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
     /// A pool that keeps at most so many workers, each for at most so long.
     pub fn new(most: usize, idle: Duration) -> Pool<K, W> {
-        let state = State { waiting: HashMap::new(), count: 0, watched: false, closed: false };
+        let state = State { waiting: HashMap::new(), count: 0, watched: false, asleep: false, closed: false };
         Pool { shared: Arc::new(Shared { state: Mutex::new(state), closing: Condvar::new(), most, idle }) }
     }
 
@@ -61,7 +81,7 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
     pub fn take(&self, key: &K) -> Option<W> {
         let mut state = self.shared.lock();
         let waiting = state.waiting.get_mut(key)?;
-        let (_, worker) = waiting.pop()?;
+        let Waiter { worker, .. } = waiting.pop()?;
         if waiting.is_empty() {
             state.waiting.remove(key);
         }
@@ -75,7 +95,8 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
             return;
         }
         let mut state = self.shared.lock();
-        state.waiting.entry(key).or_default().push((Instant::now(), worker));
+        let waiter = Waiter { since: Instant::now(), quiet: false, worker };
+        state.waiting.entry(key).or_default().push(waiter);
         state.count += 1;
         let too_many = if state.count > self.shared.most { state.remove_oldest() } else { None };
         if !state.watched {
@@ -85,7 +106,11 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
                 .spawn(move || shared.watch())
                 .is_ok();
         }
+        let asleep = std::mem::take(&mut state.asleep);
         drop(state);
+        if asleep {
+            self.shared.closing.notify_all();
+        }
         // Ending a process takes a while, and others need not wait for it.
         drop(too_many);
     }
@@ -96,7 +121,7 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Pool<K, W> {
     }
 }
 
-impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Drop for Pool<K, W> {
+impl<K: Eq + Hash + Send + 'static, W: Waiting> Drop for Pool<K, W> {
     fn drop(&mut self) {
         let mut state = self.shared.lock();
         state.closed = true;
@@ -108,34 +133,39 @@ impl<K: Eq + Hash + Send + 'static, W: Send + 'static> Drop for Pool<K, W> {
     }
 }
 
-impl<K: Eq + Hash, W> Shared<K, W> {
+impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
     fn lock(&self) -> MutexGuard<'_, State<K, W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets go what has waited too long, until nothing waits any more.
+    /// Ends what is not quiet and lets go what has waited too long, until nothing waits any more.
     fn watch(&self) {
         let mut state = self.lock();
         while !state.closed {
             let now = Instant::now();
-            let expired = state.remove_before(now.checked_sub(self.idle));
-            if !expired.is_empty() {
+            let mut gone = state.remove_before(now.checked_sub(self.idle));
+            gone.extend(state.remove_restless(now));
+            if !gone.is_empty() {
                 drop(state);
-                drop(expired);
+                drop(gone);
                 state = self.lock();
                 continue;
             }
             let Some(oldest) = state.oldest() else { break };
             let left = (oldest + self.idle).saturating_duration_since(now).max(Duration::from_millis(1));
+            // Whoever puts a worker back wakes us only if we sleep for long, so that a hundred calls in a row do it once.
+            state.asleep = state.waiting.values().flatten().all(|waiter| waiter.quiet);
+            let left = if state.asleep { left } else { left.min(LOOK) };
             state = self.closing.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state.asleep = false;
         }
         state.watched = false;
     }
 }
 
-impl<K: Eq + Hash, W> State<K, W> {
+impl<K: Eq + Hash, W: Waiting> State<K, W> {
     fn oldest(&self) -> Option<Instant> {
-        self.waiting.values().filter_map(|waiting| waiting.first()).map(|(since, _)| *since).min()
+        self.waiting.values().filter_map(|waiting| waiting.first()).map(|waiter| waiter.since).min()
     }
 
     fn remove_oldest(&mut self) -> Option<W> {
@@ -143,8 +173,8 @@ impl<K: Eq + Hash, W> State<K, W> {
         let waiting = self
             .waiting
             .values_mut()
-            .find(|waiting| waiting.first().is_some_and(|(since, _)| *since == oldest))?;
-        let (_, worker) = waiting.remove(0);
+            .find(|waiting| waiting.first().is_some_and(|waiter| waiter.since == oldest))?;
+        let Waiter { worker, .. } = waiting.remove(0);
         self.waiting.retain(|_, waiting| !waiting.is_empty());
         self.count -= 1;
         Some(worker)
@@ -154,12 +184,30 @@ impl<K: Eq + Hash, W> State<K, W> {
         let Some(time) = time else { return Vec::new() };
         let mut expired = Vec::new();
         for waiting in self.waiting.values_mut() {
-            let count = waiting.iter().take_while(|(since, _)| *since <= time).count();
-            expired.extend(waiting.drain(..count).map(|(_, worker)| worker));
+            let count = waiting.iter().take_while(|waiter| waiter.since <= time).count();
+            expired.extend(waiting.drain(..count).map(|waiter| waiter.worker));
         }
         self.waiting.retain(|_, waiting| !waiting.is_empty());
         self.count -= expired.len();
         expired
+    }
+
+    /// Takes out those in which something runs though nobody has called them. A call has a moment to come to its end.
+    fn remove_restless(&mut self, now: Instant) -> Vec<W> {
+        let mut restless = Vec::new();
+        for waiting in self.waiting.values_mut() {
+            for waiter in std::mem::take(waiting) {
+                let due = !waiter.quiet && now.saturating_duration_since(waiter.since) >= LOOK / 2;
+                match due.then(|| waiter.worker.is_quiet()) {
+                    Some(false) => restless.push(waiter.worker),
+                    Some(true) => waiting.push(Waiter { quiet: true, ..waiter }),
+                    None => waiting.push(waiter),
+                }
+            }
+        }
+        self.waiting.retain(|_, waiting| !waiting.is_empty());
+        self.count -= restless.len();
+        restless
     }
 }
 
@@ -172,10 +220,38 @@ mod tests {
     /// A worker that counts how many have been ended.
     struct Ended(&'static AtomicUsize);
 
+    impl Waiting for Ended {
+        fn is_quiet(&self) -> bool {
+            true
+        }
+    }
+
     impl Drop for Ended {
         fn drop(&mut self) {
             self.0.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// Numbers below zero are restless.
+    impl Waiting for i32 {
+        fn is_quiet(&self) -> bool {
+            *self >= 0
+        }
+    }
+
+    #[test]
+    fn a_worker_in_which_something_still_runs_is_ended_soon() {
+        let pool = Pool::new(8, Duration::from_secs(60));
+        pool.put("a", 1);
+        // Once the thread sleeps for long, it has to be woken.
+        std::thread::sleep(4 * LOOK);
+        pool.put("a", -1);
+        let gone = (0..200).any(|_| {
+            std::thread::sleep(Duration::from_millis(5));
+            pool.waiting() == 1
+        });
+        assert!(gone);
+        assert_eq!(pool.take(&"a"), Some(1));
     }
 
     #[test]

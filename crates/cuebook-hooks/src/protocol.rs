@@ -1,4 +1,4 @@
-//! What we and a worker say to each other: frames of a length and a JSON text.
+//! What we and a worker say to each other: frames of a length and a value (see [`crate::marshal`]).
 //!
 //! A worker may have been taken over by the script that it runs, so what it says is read with suspicion: every reply must
 //! carry the number of the call that it answers, which nobody can guess, and nothing that we do not know may stand in it.
@@ -12,11 +12,13 @@ use cuebook::hooks::{Refusal, Values};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// The bytes before a text that say how long it is.
+use crate::marshal::{self, Writer};
+
+/// The bytes before a value that say how long it is.
 pub const HEADER: usize = 4;
 
 /// One call, as it goes to a worker.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Request<'c> {
     /// The number of the call, which the reply must repeat.
     pub id: &'c str,
@@ -25,7 +27,6 @@ pub struct Request<'c> {
     /// The name of the script's module.
     pub name: &'c str,
     /// The script, for a worker that does not have it yet.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<Sent<'c>>,
     /// What the function is called with, but for the context.
     pub arguments: Arguments<'c>,
@@ -36,31 +37,80 @@ pub struct Request<'c> {
     /// The context: the functions that it has.
     pub functions: &'c [&'static str],
     /// The context: the session's state, if it is granted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<&'c Values>,
     /// Bytes that a reply may have.
     pub most: usize,
 }
 
 /// A script: its path, its text, and the folders that hold its modules.
-#[derive(Debug, Serialize)]
+#[derive(Debug)]
 pub struct Sent<'c>(pub Cow<'c, str>, pub &'c str, pub Vec<Cow<'c, str>>);
 
 /// What a function is called with, but for the context.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
+#[derive(Debug)]
 pub enum Arguments<'c> {
     /// Of `pre_render`.
-    Variables([&'c Values; 1]),
+    Variables(&'c Values),
     /// Of `post_render`.
     Text(&'c str, &'c Values),
     /// Of `provide`.
-    Nothing([(); 0]),
+    Nothing,
+}
+
+impl Request<'_> {
+    /// The frame that says it. `None` if it is longer than a frame can be.
+    pub fn frame(&self) -> Option<Vec<u8>> {
+        let mut to = Writer::new(&[0; HEADER]);
+        to.dict();
+        for (name, text) in [("id", self.id), ("function", self.function), ("name", self.name)] {
+            to.text(name);
+            to.text(text);
+        }
+        if let Some(Sent(path, text, folders)) = &self.script {
+            to.text("script");
+            to.list(3);
+            to.text(path);
+            to.text(text);
+            to.list(folders.len());
+            for folder in folders {
+                to.text(folder);
+            }
+        }
+        to.text("arguments");
+        match self.arguments {
+            Arguments::Variables(variables) => {
+                to.list(1);
+                to.values(variables);
+            }
+            Arguments::Text(text, variables) => {
+                to.list(2);
+                to.text(text);
+                to.values(variables);
+            }
+            Arguments::Nothing => to.list(0),
+        }
+        to.text("workspace");
+        to.text(&self.workspace);
+        to.text("session");
+        to.values(self.session);
+        to.text("functions");
+        to.list(self.functions.len());
+        for function in self.functions {
+            to.text(function);
+        }
+        if let Some(state) = self.state {
+            to.text("state");
+            to.values(state);
+        }
+        to.text("most");
+        to.integer(self.most as i128);
+        to.end();
+        framed(to)
+    }
 }
 
 /// The answer to a question of a worker.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
+#[derive(Debug)]
 pub enum Answered<'a> {
     /// The value that was asked for.
     Value {
@@ -82,19 +132,33 @@ impl<'a> From<&'a Refusal> for Answered<'a> {
     }
 }
 
-/// The first thing that a worker says.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Hello {
-    /// The version of its Python.
-    #[allow(dead_code)] // Said for whoever looks at the pipe.
-    pub ready: (u16, u16, u16),
+impl Answered<'_> {
+    /// The frame that says it. `None` if it is longer than a frame can be.
+    pub fn frame(&self) -> Option<Vec<u8>> {
+        let mut to = Writer::new(&[0; HEADER]);
+        to.dict();
+        match self {
+            Answered::Value { value } => {
+                to.text("value");
+                to.value(value);
+            }
+            Answered::Raise { raise, message } => {
+                to.text("raise");
+                to.text(raise);
+                to.text("message");
+                to.text(message);
+            }
+        }
+        to.end();
+        framed(to)
+    }
 }
 
-/// Anything else that a worker says.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+/// What a worker says. Nothing else may stand in it.
+#[derive(Debug, Default)]
 pub struct Reply {
+    /// That it is ready: the version of its Python.
+    pub ready: bool,
     /// The number of the call.
     pub id: String,
     /// A question: the function of the context that is called.
@@ -111,6 +175,37 @@ pub struct Reply {
     pub error: Option<Fault>,
     /// The worker thinks that it should not be used again.
     pub over: bool,
+    /// What in the arguments or the result JSON cannot hold.
+    pub unfit: Option<Unfit>,
+}
+
+impl Reply {
+    /// Reads what a frame says. `None` if that is nothing that a worker says.
+    pub fn read(bytes: &[u8]) -> Option<Reply> {
+        let (Json::Object(said), unfit) = marshal::read(bytes)? else { return None };
+        let mut reply = Reply { unfit, ..Reply::default() };
+        for (name, value) in said {
+            match (name.as_str(), value) {
+                ("ready", Json::Array(_)) => reply.ready = true,
+                ("id", Json::String(id)) => reply.id = id,
+                ("ask", Json::String(function)) => reply.ask = Some(function),
+                ("arguments", Json::Object(arguments)) => reply.arguments = arguments,
+                ("values", Json::Object(values)) => reply.values = Some(values),
+                ("text", Json::String(text)) => reply.text = Some(text),
+                ("over", Json::Bool(over)) => reply.over = over,
+                ("error", error) => reply.error = Some(serde_json::from_value(error).ok()?),
+                ("kept", Json::Array(kept)) => {
+                    let names = kept.into_iter().map(|name| match name {
+                        Json::String(name) => Some(name),
+                        _ => None,
+                    });
+                    reply.kept = names.collect::<Option<_>>()?;
+                }
+                _ => return None,
+            }
+        }
+        Some(reply)
+    }
 }
 
 /// Why a call has no result.
@@ -139,7 +234,7 @@ pub enum Fault {
 }
 
 /// Something in a result that JSON cannot hold.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 pub struct Unfit {
     /// Where it is, as one would write it in Python.
     pub path: String,
@@ -157,10 +252,11 @@ pub struct Unfit {
 }
 
 /// Why JSON cannot hold a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Why {
     /// It has no such type.
+    #[default]
     Type,
     /// The number has more than 64 bits.
     Int,
@@ -238,12 +334,9 @@ pub struct Syntax {
     pub message: String,
 }
 
-/// The bytes of a frame. `None` if it is longer than a frame can be.
-pub fn frame(content: &impl Serialize) -> Option<Vec<u8>> {
-    let mut bytes = Vec::with_capacity(512);
-    bytes.extend([0; HEADER]);
-    // Values have string keys and finite numbers, so this cannot fail.
-    serde_json::to_writer(&mut bytes, content).ok()?;
+/// A frame of what was written behind room for its length.
+fn framed(to: Writer) -> Option<Vec<u8>> {
+    let mut bytes = to.finish();
     let length = u32::try_from(bytes.len() - HEADER).ok()?;
     bytes[..HEADER].copy_from_slice(&length.to_le_bytes());
     Some(bytes)
@@ -270,10 +363,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_frame_is_its_length_and_its_text() {
-        let bytes = frame(&json!({"a": "é"})).unwrap();
-        assert_eq!(bytes, b"\x0a\0\0\0{\"a\":\"\xc3\xa9\"}");
-        assert_eq!(length([10, 0, 0, 0]), 10);
+    fn a_frame_is_its_length_and_its_value() {
+        let frame = Answered::Value { value: json!("é") }.frame().unwrap();
+        assert_eq!(frame, b"\x13\0\0\0{u\x05\0\0\0valueu\x02\0\0\0\xc3\xa90");
+        assert_eq!(length([0x13, 0, 0, 0]), frame.len() - HEADER);
     }
 
     #[test]
@@ -285,13 +378,20 @@ mod tests {
 
     #[test]
     fn nothing_unknown_may_stand_in_a_reply() {
-        assert!(serde_json::from_str::<Reply>(r#"{"id": "1", "text": "x"}"#).is_ok());
+        let read = |said: Json| {
+            let mut writer = Writer::new(b"");
+            writer.value(&said);
+            Reply::read(&writer.finish())
+        };
+        assert_eq!(read(json!({"id": "1", "text": "x"})).unwrap().text.as_deref(), Some("x"));
         for bad in [
-            r#"{"id": "1", "text": "x", "more": 1}"#,
-            r#"{"id": 1}"#,
-            r#"{"id": "1", "error": {"kind": "new"}}"#,
+            json!({"id": "1", "text": "x", "more": 1}),
+            json!({"id": 1}),
+            json!({"id": "1", "error": {"kind": "new"}}),
+            json!({"id": "1", "kept": [1]}),
+            json!(["id"]),
         ] {
-            assert!(serde_json::from_str::<Reply>(bad).is_err(), "{bad}");
+            assert!(read(bad.clone()).is_none(), "{bad}");
         }
     }
 }

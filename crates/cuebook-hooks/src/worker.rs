@@ -9,9 +9,9 @@ use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde::de::DeserializeOwned;
 
-use crate::protocol::{self, HEADER, Hello, Reply};
+use crate::pool::Waiting;
+use crate::protocol::{self, HEADER, Reply};
 use crate::sandbox::{Ending, Sandboxed};
 
 /// How long a process may take to start.
@@ -51,15 +51,6 @@ pub struct Worker {
     printed: Printed,
 }
 
-/// A reply, and the bytes that it took.
-#[derive(Debug)]
-pub struct Received {
-    /// The reply.
-    pub reply: Reply,
-    /// The length of its text.
-    pub size: usize,
-}
-
 impl Worker {
     /// Takes over a process that has just been started, and waits until it is ready.
     pub fn new(sandboxed: Sandboxed) -> Result<Worker, (Broken, Option<String>)> {
@@ -77,8 +68,12 @@ impl Worker {
             chunk: vec![0; 64 << 10].into_boxed_slice(),
             printed: Printed::default(),
         };
-        match worker.receive::<Hello>(KEPT, Instant::now() + STARTUP) {
-            Ok(_) => Ok(worker),
+        match worker.receive(KEPT, Instant::now() + STARTUP) {
+            Ok(Reply { ready: true, .. }) => Ok(worker),
+            Ok(_) => {
+                let broken = worker.end(Broken::Rubbish("something that is no reply"));
+                Err((broken, worker.printed()))
+            }
             Err(broken) => {
                 let broken = worker.end(broken);
                 Err((broken, worker.printed()))
@@ -93,11 +88,6 @@ impl Worker {
             && matches!(poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
     }
 
-    /// Whether nothing of the last call still runs in it.
-    pub fn is_quiet(&self) -> bool {
-        self.sandboxed.is_quiet()
-    }
-
     /// Makes a call: sends a frame, answers questions, and returns the reply.
     pub fn call(
         &mut self,
@@ -105,7 +95,7 @@ impl Worker {
         id: &str,
         (most, deadline): (usize, Instant),
         mut answer: impl FnMut(&str, &Reply) -> Vec<u8>,
-    ) -> Result<Received, Broken> {
+    ) -> Result<Reply, Broken> {
         let began = Instant::now();
         self.printed = Printed::default();
         self.asked = false;
@@ -114,11 +104,11 @@ impl Worker {
             if let Err(broken) = outcome {
                 break Err(self.end(broken));
             }
-            match self.receive::<Reply>(most, deadline) {
-                Ok((reply, _)) if reply.id != id => {
+            match self.receive(most, deadline) {
+                Ok(reply) if reply.id != id => {
                     break Err(self.end(Broken::Rubbish("a reply to another call")));
                 }
-                Ok((reply, size)) => match &reply.ask {
+                Ok(reply) => match &reply.ask {
                     Some(function) => {
                         self.asked = true;
                         let frame = answer(function, &reply);
@@ -127,10 +117,8 @@ impl Worker {
                     None if !self.incoming.is_empty() => {
                         break Err(self.end(Broken::Rubbish("more than one reply")));
                     }
-                    None => {
-                        self.drain_printed();
-                        break Ok(Received { reply, size });
-                    }
+                    // What it printed before was there before the reply, and has been taken with it.
+                    None => break Ok(reply),
                 },
                 Err(broken) => break Err(self.end(broken)),
             }
@@ -173,18 +161,17 @@ impl Worker {
     }
 
     /// Receives a frame of at most so many bytes.
-    fn receive<T: DeserializeOwned>(&mut self, most: usize, deadline: Instant) -> Result<(T, usize), Broken> {
+    fn receive(&mut self, most: usize, deadline: Instant) -> Result<Reply, Broken> {
         loop {
             if let Some(header) = self.incoming.first_chunk::<HEADER>() {
                 let size = protocol::length(*header);
                 if size > most {
                     return Err(Broken::TooLarge(size));
                 }
-                if let Some(text) = self.incoming.get(HEADER..HEADER + size) {
-                    let content = serde_json::from_slice(text)
-                        .map_err(|_| Broken::Rubbish("something that is no reply"))?;
+                if let Some(value) = self.incoming.get(HEADER..HEADER + size) {
+                    let reply = Reply::read(value).ok_or(Broken::Rubbish("something that is no reply"))?;
                     self.incoming.drain(..HEADER + size);
-                    return Ok((content, size));
+                    return Ok(reply);
                 }
                 self.incoming.reserve(HEADER + size - self.incoming.len());
             }
@@ -262,6 +249,12 @@ impl Worker {
                 Err(_) => return,
             }
         }
+    }
+}
+
+impl Waiting for Worker {
+    fn is_quiet(&self) -> bool {
+        self.sandboxed.is_quiet()
     }
 }
 

@@ -1,7 +1,7 @@
 # What a worker runs: it takes calls from descriptor 3, calls functions of one script, and writes replies to descriptor 4.
 #
 # A first call waits until this text is compiled, which takes longer than anything else here. So it is short, it imports only
-# what the interpreter has loaded by itself anyway (no `os`, no `json`, no `site`), and whatever a simple hook does not need
+# what the interpreter has loaded by itself or has built in (no `os`, no `json`, no `site`), and whatever a simple hook does not need
 # stands in further texts that are compiled when they are needed: `context.py`, `imports.py` and `slow.py`. They share one
 # namespace. Nothing here is a fence: the script can reach and change all of it, and the host believes nothing that it reads.
 
@@ -9,14 +9,14 @@ import posix
 import sys
 from _frozen_importlib_external import PathFinder
 from _thread import allocate_lock, get_ident
+from marshal import dumps, loads
 
 PARTS = dict(zip(("context", "imports", "slow"), sys.argv[2:]))
 OUT, ERR = sys.stdout, sys.stderr
 LOCK, MAIN = allocate_lock(), get_ident()
 SCALARS = {str, int, float, bool, type(None)}
-# An int may be too long for JSON's readers, so ints are looked at one by one.
-SIMPLE = SCALARS - {int}
-DEEPEST = 100
+COROUTINE = 0x380
+functions_of_context = {}
 
 call = module = driven = adopted = None
 folders, own_names, packages, has_site, mentions_asyncio = (), frozenset(), set(), False, False
@@ -28,36 +28,21 @@ def part(text, name):
     return globals()[name]
 
 
-try:
-    from _json import encode_basestring, make_encoder, make_scanner
-
-    class Plain:
-        strict = object_hook = object_pairs_hook = None
-        parse_float = parse_constant = float
-        parse_int = int
-
-    def no_json(value):
-        raise TypeError(f"Object of type {type(value).__name__} is not JSON serializable")
-
-    scan = make_scanner(Plain)
-    encoder = make_encoder(None, no_json, encode_basestring, None, ":", ",", False, False, False)
-except Exception:
-    scan, encoder = part("slow", "json_of_the_library")()
-
-
 def receive():
-    data = posix.read(3, 65536)
-    size = 4 + int.from_bytes(data[:4], "little")
-    if not 4 < len(data) == size:
+    data = posix.read(3, 32768)
+    if not 4 < len(data) == 4 + int.from_bytes(data[:4], "little"):
         data = part("context", "receive_rest")(data)
-    value = scan(str(data[4:], "utf-8"), 0)[0]
+    value = loads(data[4:])
     if "most" in value:
         value["most"] += len(data)
     return value
 
 
 def send(value):
-    data = "".join(encoder(value, 0)).encode()
+    try:
+        data = dumps(value, 2)
+    except ValueError:
+        data = dumps(part("slow", "plain_copy")(value), 2)
     if call and len(data) > call["most"]:
         raise OverflowError(len(data))
     data = len(data).to_bytes(4, "little") + data
@@ -112,7 +97,7 @@ def drive(awaitable):
     if mentions_asyncio or "asyncio" in sys.modules:
         return part("slow", "run")(awaitable)
     # Most coroutines only wait for functions of the context, which never suspend them: no need of a loop.
-    driven = wait_for(awaitable)
+    driven = awaitable if hasattr(awaitable, "cr_frame") else wait_for(awaitable)
     try:
         try:
             outcome = {"value": driven.send(None), "suspended": True}
@@ -129,17 +114,6 @@ def drive(awaitable):
         driven = None
 
 
-def sound(value, depth):
-    kind = type(value)
-    if kind is dict:
-        if {*map(type, value)} - {str}:
-            return False
-        value = value.values()
-    elif kind is not list and kind is not tuple:
-        return kind in SIMPLE or kind is int and -(1 << 63) <= value < 1 << 64
-    return {*map(type, value)} <= SIMPLE or depth < DEEPEST and all(sound(inner, depth + 1) for inner in value)
-
-
 def perform():
     stage = "load"
     try:
@@ -152,11 +126,14 @@ def perform():
         if code is None or hasattr(function, "__wrapped__"):
             asynchronous = part("slow", "is_async")(function)
         else:
-            asynchronous = code.co_flags & 0x380
+            asynchronous = code.co_flags & COROUTINE
         make = awaited if asynchronous else plain
         context = {"workspace_path": call["workspace"], "session": call["session"]}
         for key in call["functions"]:
-            context[key] = make(key)
+            made = functions_of_context.get((make, key))
+            if made is None:
+                made = functions_of_context[make, key] = make(key)
+            context[key] = made
         if "state" in call:
             context["session_state"] = part("context", "AwaitedState" if asynchronous else "State")(call["state"])
         before = dict(arguments[0]) if name == "pre_render" else {}
@@ -174,7 +151,7 @@ def perform():
                 kept.append(key)
             else:
                 changed[key] = value
-        return {"values": changed, "kept": kept} if sound(changed, 0) else part("slow", "unsound")(changed, kept)
+        return {"values": changed, "kept": kept}
     except BaseException as error:
         return part("slow", "failed")(error, stage)
 
@@ -207,13 +184,14 @@ try:
     send({"ready": sys.version_info[:3]})
     while True:
         call = receive()
-        reply = perform()
+        # First of all the number, so that it is read whatever else there is.
+        reply = {"id": call["id"]}
+        reply.update(perform())
         if not settle():
             reply["over"] = True
-        reply["id"] = call["id"]
         try:
             send(reply)
-        except (ValueError, OverflowError) as error:
+        except BaseException as error:
             send(part("slow", "unsendable")(reply, error))
         call = reply = None
 finally:

@@ -26,6 +26,11 @@ def ask(function, **arguments):
             send({"id": call["id"], "ask": function, "arguments": arguments})
         except OverflowError as error:
             raise ValueError(f"{function}: the arguments are too long ({error} bytes)") from None
+        except Exception as error:
+            if not isinstance(error, part("slow", "Unusable")):
+                raise
+            found = error.args[0]
+            raise TypeError(f"{function}: JSON cannot hold {found['path']}, of type {found['type']}") from None
         answer = receive()
     if "raise" in answer:
         raise getattr(builtins, answer["raise"], RuntimeError)(answer["message"])

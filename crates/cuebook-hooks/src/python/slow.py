@@ -2,13 +2,7 @@
 
 LONGEST = 4000
 MOST_FRAMES = 50
-
-
-def json_of_the_library():
-    import json
-
-    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-    return json.JSONDecoder(strict=False).raw_decode, lambda value, _: encode(value)
+DEEPEST = 100
 
 
 # Exceptions.
@@ -138,9 +132,29 @@ def unusual_dict(result):
     return result
 
 
-def unsound(changed, kept):
-    error = unfit(changed, "variables" if call["function"] == "pre_render" else "provide()")
-    return {"error": error} if error else {"values": changed, "kept": kept}
+def plain_copy(value):
+    """The same value made of plain types, if what keeps it from being written is only that some are derived from those."""
+    for key in ("values", "arguments", "text"):
+        if key in value:
+            error = unfit(value[key], {"values": returned(), "arguments": "arguments"}.get(key, "text"))
+            if error:
+                raise Unusable(error)
+    return simple(value)
+
+
+def simple(value):
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind.__new__(kind, kind.__str__(value) if kind is str else kind.__repr__(value))
+    if isinstance(value, dict):
+        return {simple(key): simple(inner) for key, inner in dict.items(value)}
+    return [simple(inner) for inner in value]
+
+
+def returned():
+    return "variables" if call["function"] == "pre_render" else "provide()"
 
 
 def unfit(value, path, depth=0, above=()):
@@ -189,12 +203,10 @@ def is_whole(text):
 def unsendable(reply, error):
     """What is said instead of a reply that cannot be written."""
     if isinstance(error, OverflowError):
-        found = {"kind": "large", "size": error.args[0]}
-    elif "text" in reply:
-        found = unfit(reply["text"], "text")
+        instead = {"error": {"kind": "large", "size": error.args[0]}}
     else:
-        found = unfit(reply.get("values"), "variables" if call["function"] == "pre_render" else "provide()")
-    instead = {"id": call["id"], "error": found} if found else dict(failed(error, "return"), id=call["id"])
+        instead = failed(error, "return")
+    instead["id"] = call["id"]
     return dict(instead, over=True) if "over" in reply else instead
 
 

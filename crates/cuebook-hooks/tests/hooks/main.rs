@@ -1,5 +1,7 @@
 //! Scripts in real workers: every test starts a Python, calls functions and looks at what comes back.
 
+#![allow(clippy::unwrap_used)] // A test that fails to unwrap has failed.
+
 #[path = "../support/mod.rs"]
 mod support;
 
