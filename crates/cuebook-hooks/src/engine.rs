@@ -1,6 +1,7 @@
 //! Calls functions of Python scripts for the engine.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -8,7 +9,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 
 use cuebook::error::Result;
-use cuebook::hooks::{Answer, Call, HookContext, Refusal, Script, ScriptEngine, Values};
+use cuebook::hooks::{Answer, Call, Changes, HookContext, Refusal, Script, ScriptEngine, Values};
 use cuebook::library::HooksConfig;
 
 use crate::errors::{self, Blame, NotStarted};
@@ -193,7 +194,7 @@ impl ScriptEngine for PythonHooks {
         match (call, reply) {
             (Call::PostRender { .. }, Reply { text: Some(text), .. }) => Ok(Answer::Text(text)),
             (Call::PreRender { variables }, Reply { values: Some(values), kept, .. }) => {
-                merge(variables, values, &kept).map(Answer::Values).ok_or_else(rubbish)
+                changes(variables, values, &kept).map(Answer::Changes).ok_or_else(rubbish)
             }
             (Call::Provide, Reply { values: Some(values), .. }) => Ok(Answer::Values(values)),
             _ => Err(rubbish()),
@@ -290,29 +291,16 @@ fn allowance(context: &HookContext<'_>) -> usize {
     context.limits.max_output_size.saturating_mul(8).saturating_add(SLACK).min(u32::MAX as usize / 2)
 }
 
-/// What `pre_render` returned: the values that it kept, as they were sent, and those that it changed or added. `None` if a
-/// worker claims to have kept what it was not sent.
-fn merge(sent: Values, mut changed: Values, kept: &[String]) -> Option<Values> {
-    if kept.iter().any(|name| !sent.contains_key(name) || changed.contains_key(name)) {
+/// What `pre_render` did: it returned values that it changed or added, and kept others. `None` if a worker claims to have kept
+/// what it was not sent.
+fn changes(sent: &Values, set: Values, kept: &[String]) -> Option<Changes> {
+    if kept.iter().any(|name| !sent.contains_key(name) || set.contains_key(name)) {
         return None;
     }
-    if changed.is_empty() && kept.len() == sent.len() {
-        return Some(sent);
-    }
-    let mut merged = Values::new();
-    let kept: std::collections::HashSet<&str> = kept.iter().map(String::as_str).collect();
-    let mut old = Vec::new();
-    for (name, value) in sent {
-        if kept.contains(name.as_str()) {
-            merged.insert(name, value);
-        } else if let Some(value) = changed.get_mut(&name) {
-            old.push(name.clone());
-            merged.insert(name, value.take());
-        }
-    }
-    let old: std::collections::HashSet<String> = old.into_iter().collect();
-    merged.extend(changed.into_iter().filter(|(name, _)| !old.contains(name)));
-    Some(merged)
+    let kept: HashSet<&str> = kept.iter().map(String::as_str).collect();
+    let is_gone = |name: &&String| !kept.contains(name.as_str()) && !set.contains_key(name.as_str());
+    let removed = sent.keys().filter(is_gone).cloned().collect();
+    Some(Changes { set, removed })
 }
 
 /// Whether the script of a worker has been loaded, from what it replied.

@@ -23,7 +23,7 @@ pub use context::{HookContext, Host, Refusal, Subject};
 pub use registry::{Event, Hooks, Listener};
 pub(crate) use run::render;
 pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
-pub(crate) use workspace::Workspace;
+pub(crate) use workspace::{Resolved, Workspace};
 
 use crate::error::Result;
 use crate::source::Source;
@@ -97,7 +97,7 @@ pub enum Call<'c> {
     /// `pre_render(variables, context)`
     PreRender {
         /// All variables.
-        variables: Values,
+        variables: &'c Values,
     },
     /// `post_render(text, variables, context)`
     PostRender {
@@ -124,14 +124,35 @@ impl Call<'_> {
 /// What a function returned.
 #[derive(Debug)]
 pub enum Answer {
-    /// Of `pre_render` and `provide`.
+    /// Of `pre_render`.
+    Changes(Changes),
+    /// Of `provide`.
     Values(Values),
     /// Of `post_render`.
     Text(String),
 }
 
+/// What `pre_render` did to the variables.
+#[derive(Debug, Default, PartialEq)]
+pub struct Changes {
+    /// Variables that are new, or have been returned with a value; that may be the one that they had.
+    pub set: Values,
+    /// Variables that were not returned.
+    pub removed: Vec<String>,
+}
+
+impl Changes {
+    /// What was done to the variables between two states.
+    pub fn between(before: &Values, mut after: Values) -> Changes {
+        let removed = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
+        after.retain(|name, value| before.get(name) != Some(value));
+        Changes { set: after, removed }
+    }
+}
+
 /// Runs functions in Python files.
 pub trait ScriptEngine: Send + Sync + fmt::Debug {
-    /// Calls a function of a script. An answer fits the call: values for `pre_render` and `provide`, text for `post_render`.
+    /// Calls a function of a script. An answer fits the call: changes for `pre_render`, text for `post_render`, values for
+    /// `provide`.
     fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer>;
 }

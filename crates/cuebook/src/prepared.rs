@@ -3,14 +3,14 @@
 mod code;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value as Json, json};
 
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::hooks::{self, Hooks};
-use crate::library::{Config, Defaults, Found, LibraryLoader, Scripts};
+use crate::hooks::{self, Hooks, Resolved};
+use crate::library::{Config, Defaults, Found, LibraryLoader, ScriptFile, Scripts};
 use crate::prompt::{Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::{Place, Source};
@@ -36,6 +36,10 @@ pub struct Prepared {
     hooks: Arc<Hooks>,
     scripts: Arc<Scripts>,
     settings: Settings,
+    /// The file of the prompt's own hooks, once somebody has asked.
+    script_file: OnceLock<ScriptFile>,
+    /// The workspace of the last render.
+    workspace: Resolved,
     /// Templates that hooks have asked for.
     partials: Mutex<HashMap<String, Arc<Template>>>,
     /// Whether code takes part in a render.
@@ -109,6 +113,8 @@ impl Prepared {
             hooks: stage.hooks.clone(),
             scripts: stage.scripts.clone(),
             settings,
+            script_file: OnceLock::new(),
+            workspace: Resolved::default(),
             partials: Mutex::default(),
             has_code: false,
             notes: read.notes,

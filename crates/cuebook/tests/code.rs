@@ -6,7 +6,7 @@ mod support;
 
 use std::sync::{Arc, Mutex};
 
-use cuebook::hooks::{Answer, Call, HookContext, Hooks, Refusal, Script, ScriptEngine, Values};
+use cuebook::hooks::{Answer, Call, Changes, HookContext, Hooks, Refusal, Script, ScriptEngine, Values};
 use cuebook::{Book, Code, Context, Error, ErrorKind, Rendered, Result};
 use serde_json::json;
 use support::{Project, values};
@@ -22,7 +22,7 @@ impl ScriptEngine for Recorder {
             return Err(Refusal::failed("it failed").into());
         }
         Ok(match call {
-            Call::PreRender { variables } => Answer::Values(variables),
+            Call::PreRender { .. } => Answer::Changes(Changes::default()),
             Call::PostRender { text, .. } => Answer::Text(text.to_owned()),
             Call::Provide => {
                 let mut values = Values::new();

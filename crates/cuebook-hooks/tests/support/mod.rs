@@ -183,8 +183,13 @@ impl Bench {
     }
 
     pub fn try_pre_render(&self, variables: Json) -> Result<Json> {
-        match self.run(Call::PreRender { variables: values(variables) })? {
-            Answer::Values(values) => Ok(Json::Object(values)),
+        let mut variables = values(variables);
+        match self.run(Call::PreRender { variables: &variables })? {
+            Answer::Changes(changes) => {
+                variables.retain(|name, _| !changes.removed.contains(name));
+                variables.extend(changes.set);
+                Ok(Json::Object(variables))
+            }
             answer => panic!("{answer:?}"),
         }
     }

@@ -10,8 +10,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use serde_json::Value as Json;
 
 use super::{
-    Answer, Call, Event, HookContext, Hooks, Host, HttpRequest, HttpResponse, ModelRequest, PostRender,
-    PreRender, Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
+    Answer, Call, Changes, Event, HookContext, Hooks, Host, HttpRequest, HttpResponse, ModelRequest,
+    PostRender, PreRender, Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
 };
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::prepared::{Prepared, Provider};
@@ -55,10 +55,11 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
         let before = scope.values();
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
-        let after = hook.pre_render(before.clone(), &hook_context)?;
+        let mut changes = hook.call(&before, &hook_context)?;
+        changes.set.retain(|name, value| before.get(name) != Some(value));
         let by = Supplier::Hook { prompt: prepared.prompt().id.clone(), function: "pre_render" };
-        run.check_size(&hook_context, "pre_render", changed_characters(&before, &after))?;
-        scope = run.set_scope(scope.after_hook(&before, &after, &by));
+        run.check_size(&hook_context, "pre_render", changes.set.values().map(characters).sum())?;
+        scope = run.set_scope(scope.after_hook(&changes, &by));
     }
     validation_error(prepared.prompt(), &scope)?;
     let mut rendered = prepared.render_template(&scope)?;
@@ -92,11 +93,24 @@ struct ScriptHook {
     script: Arc<Script>,
 }
 
-impl PreRender for ScriptHook {
-    fn pre_render(&self, variables: Values, context: &HookContext<'_>) -> Result<Values> {
-        match self.engine.run(&self.script, Call::PreRender { variables }, context)? {
-            Answer::Values(values) => Ok(values),
-            Answer::Text(_) => Err(unfitting("pre_render")),
+/// A hook before the template.
+enum Before {
+    Script(ScriptHook),
+    Closure(Arc<dyn PreRender>),
+}
+
+impl Before {
+    fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes> {
+        match self {
+            Before::Script(hook) => {
+                match hook.engine.run(&hook.script, Call::PreRender { variables }, context)? {
+                    Answer::Changes(changes) => Ok(changes),
+                    Answer::Values(_) | Answer::Text(_) => Err(unfitting("pre_render")),
+                }
+            }
+            Before::Closure(hook) => {
+                Ok(Changes::between(variables, hook.pre_render(variables.clone(), context)?))
+            }
         }
     }
 }
@@ -105,7 +119,7 @@ impl PostRender for ScriptHook {
     fn post_render(&self, text: &str, variables: &Values, context: &HookContext<'_>) -> Result<String> {
         match self.engine.run(&self.script, Call::PostRender { text, variables }, context)? {
             Answer::Text(text) => Ok(text),
-            Answer::Values(_) => Err(unfitting("post_render")),
+            Answer::Values(_) | Answer::Changes(_) => Err(unfitting("post_render")),
         }
     }
 }
@@ -114,7 +128,7 @@ impl Provide for ScriptHook {
     fn provide(&self, context: &HookContext<'_>) -> Result<Values> {
         match self.engine.run(&self.script, Call::Provide, context)? {
             Answer::Values(values) => Ok(values),
-            Answer::Text(_) => Err(unfitting("provide")),
+            Answer::Text(_) | Answer::Changes(_) => Err(unfitting("provide")),
         }
     }
 }
@@ -125,12 +139,9 @@ fn unfitting(function: &str) -> Error {
 }
 
 /// The hooks before the template: the prompt's own, then the program's.
-fn pre_render_hooks(prepared: &Prepared) -> Result<Vec<Arc<dyn PreRender>>> {
-    let mut found: Vec<Arc<dyn PreRender>> = Vec::new();
-    if let Some(hook) = own_hook(prepared, "pre_render")? {
-        found.push(Arc::new(hook));
-    }
-    found.extend(prepared.hooks().pre_render.get(&prepared.prompt().id).cloned());
+fn pre_render_hooks(prepared: &Prepared) -> Result<Vec<Before>> {
+    let mut found: Vec<Before> = own_hook(prepared, "pre_render")?.map(Before::Script).into_iter().collect();
+    found.extend(prepared.hooks().pre_render.get(&prepared.prompt().id).cloned().map(Before::Closure));
     Ok(found)
 }
 
@@ -148,7 +159,7 @@ fn own_hook(prepared: &Prepared, function: &str) -> Result<Option<ScriptHook>> {
         return Ok(None);
     };
     let Some(engine) = prepared.engine() else { return Err(prepared.hooks_unavailable(hook)) };
-    let script = prepared.script(&prepared.script_file(hook)?)?;
+    let script = prepared.script(prepared.script_file(hook)?)?;
     Ok(Some(ScriptHook { engine: engine.clone(), script }))
 }
 
@@ -209,12 +220,7 @@ fn session(context: &Context) -> Values {
     session
 }
 
-/// The size of what a hook put in or changed, as JSON text.
-fn changed_characters(before: &Values, after: &Values) -> usize {
-    let changed = after.iter().filter(|(name, value)| before.get(*name) != Some(*value));
-    changed.map(|(_, value)| characters(value)).sum()
-}
-
+/// The size of a value: of a text its own, of anything else that of its JSON text.
 fn characters(value: &Json) -> usize {
     match value {
         Json::String(text) => text.chars().count(),

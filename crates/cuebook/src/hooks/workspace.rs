@@ -3,11 +3,51 @@
 //! A path is opened below the folder by the kernel itself, so that no link on the way can lead out of it, also not one that
 //! is put there while we look.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File, Metadata};
+use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use super::Refusal;
+
+/// The folder that a path leads to when all links are followed. Following them takes a step for every part of the path, so
+/// the last answer is kept for as long as it is certainly right.
+#[derive(Debug, Default)]
+pub(crate) struct Resolved(Mutex<Option<(PathBuf, PathBuf, Identity)>>);
+
+type Identity = (u64, u64);
+
+impl Resolved {
+    /// Follows the links of an absolute path.
+    pub(crate) fn get(&self, path: &Path) -> io::Result<PathBuf> {
+        let now = identity(&fs::metadata(path)?);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((given, folder, then)) = &*known
+            && given == path
+            && now == Some(*then)
+            && (given == folder || fs::metadata(folder).is_ok_and(|metadata| identity(&metadata) == now))
+        {
+            return Ok(folder.clone());
+        }
+        let folder = fs::canonicalize(path)?;
+        *known = now.map(|now| (path.to_owned(), folder.clone(), now));
+        Ok(folder)
+    }
+}
+
+/// What tells a folder from all others.
+fn identity(metadata: &Metadata) -> Option<Identity> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        metadata.is_dir().then(|| (metadata.dev(), metadata.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        None
+    }
+}
 
 /// A workspace.
 #[derive(Debug, Clone)]

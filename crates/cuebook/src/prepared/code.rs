@@ -93,8 +93,16 @@ impl Prepared {
         self.scripts.get(self.loader.library(), file)
     }
 
-    /// The file of the prompt's own hooks.
-    pub(crate) fn script_file(&self, hook: &Hook) -> Result<ScriptFile> {
+    /// The file of the prompt's own hooks. What the hook's place is for is messages, and both hooks stand in one file.
+    pub(crate) fn script_file(&self, hook: &Hook) -> Result<&ScriptFile> {
+        if let Some(known) = self.script_file.get() {
+            return Ok(known);
+        }
+        let file = self.find_script_file(hook)?;
+        Ok(self.script_file.get_or_init(|| file))
+    }
+
+    fn find_script_file(&self, hook: &Hook) -> Result<ScriptFile> {
         let candidate = &self.found.candidate;
         let relative = candidate.file(PROMPT_FILE);
         let Some(path) = candidate.root.path(&relative) else { return Err(self.hooks_unavailable(hook)) };
@@ -154,7 +162,7 @@ impl Prepared {
             Err(Error::new(ErrorKind::Hook, diagnostic))
         };
         let name_one = "name a folder: --context workspace_path=DIR";
-        let folder = match std::fs::canonicalize(&path) {
+        let folder = match self.workspace.get(&path) {
             Ok(folder) if folder.is_dir() => folder,
             Ok(_) => return refuse("the workspace must be a folder, and this is none".into(), name_one),
             Err(error) => return refuse(format!("the workspace cannot be used: {error}"), name_one),

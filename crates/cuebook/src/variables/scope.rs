@@ -11,7 +11,7 @@ use serde_json::Value as Json;
 use super::system::{self, System};
 use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Supplier, Variables};
-use crate::hooks::Values;
+use crate::hooks::{Changes, Values};
 use crate::prompt::{Need, Prompt};
 
 /// The name under which templates find what the system knows.
@@ -86,17 +86,14 @@ impl Scope {
         Arc::new(Scope { caller, context, provided, hooked: None, system: OnceLock::new(), declared })
     }
 
-    /// The scope after a hook that got `before` and returned `after`. A value that it left as it was keeps its layer, and
-    /// nothing takes `system` away.
-    pub(crate) fn after_hook(&self, before: &Values, after: &Values, by: &Supplier) -> Arc<Scope> {
+    /// The scope after a hook. Nothing takes `system` away.
+    pub(crate) fn after_hook(&self, changes: &Changes, by: &Supplier) -> Arc<Scope> {
         let mut hooked = self.hooked.clone().unwrap_or_default();
-        for (name, value) in after {
-            if before.get(name) != Some(value) {
-                hooked.removed.remove(name);
-                hooked.changed.insert(name.clone(), (convert(value), by.clone()));
-            }
+        for (name, value) in &changes.set {
+            hooked.removed.remove(name);
+            hooked.changed.insert(name.clone(), (convert(value), by.clone()));
         }
-        for name in before.keys().filter(|name| !after.contains_key(*name) && *name != SYSTEM) {
+        for name in changes.removed.iter().filter(|name| *name != SYSTEM) {
             hooked.changed.remove(name);
             hooked.removed.insert(name.clone());
         }
@@ -138,12 +135,7 @@ impl Scope {
                 Some((name, value))
             })
             .collect();
-        let mut system = to_json(&Value::from_dyn_object(self.system().clone()));
-        // What nobody has said is not there, as in templates.
-        if let Json::Object(system) = &mut system {
-            system.retain(|_, value| !value.is_null());
-        }
-        values.insert(SYSTEM.into(), system);
+        values.insert(SYSTEM.into(), self.system().to_json());
         values
     }
 

@@ -6,6 +6,8 @@ use jiff::Zoned;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object, ObjectRepr};
 
+use serde_json::Value as Json;
+
 use super::{Clock, Context};
 
 /// Every name below `system`.
@@ -40,8 +42,20 @@ impl System {
         System { context, clock, now: OnceLock::new() }
     }
 
+    /// All that somebody has said, or the machine knows.
+    pub(super) fn to_json(&self) -> Json {
+        SYSTEM_NAMES
+            .iter()
+            .filter_map(|name| Some(((*name).to_owned(), Json::String(self.text(name)?))))
+            .collect()
+    }
+
     /// A system variable; `None` if the caller did not say.
     pub(super) fn get(&self, name: &str) -> Option<Value> {
+        self.text(name).map(Value::from)
+    }
+
+    fn text(&self, name: &str) -> Option<String> {
         let context = &self.context;
         let now = || self.now.get_or_init(|| self.clock.now());
         let text = match name {
@@ -65,7 +79,7 @@ impl System {
             "language" => language(context).to_owned(),
             _ => return None,
         };
-        Some(Value::from(text))
+        Some(text)
     }
 }
 

@@ -95,6 +95,10 @@ pub(crate) fn convert(value: &Json) -> Value {
 
 /// A value of the template engine as JSON; what JSON cannot say is `null`.
 pub(crate) fn to_json(value: &Value) -> Json {
+    // Most values are texts, and these need not be taken apart.
+    if let Some(text) = value.as_str() {
+        return Json::String(text.to_owned());
+    }
     serde_json::to_value(value).unwrap_or(Json::Null)
 }
 
