@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::library::Config;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_hooks::model::CommandModel;
 use cuebook_hooks::sandbox::Launcher;
 
 use crate::output;
@@ -39,6 +40,15 @@ pub struct Options {
     /// Show on stderr what hooks print
     #[arg(long, short, global = true, help_heading = "General")]
     pub verbose: bool,
+    /// The program that answers the llm_call of hooks: the prompt comes on stdin, the answer on stdout
+    #[arg(
+        long,
+        global = true,
+        value_name = "COMMAND",
+        env = "CUEBOOK_LLM_COMMAND",
+        help_heading = "General"
+    )]
+    pub llm_command: Option<String>,
     /// When to use colours
     #[arg(
         long = "color",
@@ -75,6 +85,10 @@ impl Options {
     /// Nothing of this starts anything: a render that needs Python does.
     fn with_hooks(&self, book: Book) -> Book {
         let mut hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+        if let Some(command) = &self.llm_command {
+            let words = command.split_whitespace().map(str::to_owned).collect();
+            hooks = hooks.model(Arc::new(CommandModel::new(words)));
+        }
         if self.verbose {
             hooks = hooks.listener(Arc::new(output::hear));
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use clap::error::ErrorKind as ClapKind;
-use cuebook::error::report;
+use cuebook::error::{printable, report};
 use cuebook::hooks::Event;
 use cuebook::{Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
@@ -67,9 +67,7 @@ pub fn hear(event: &Event) {
         let quiet = Style::new().dimmed();
         let mut err = anstream::stderr();
         for line in text.lines() {
-            let line: String =
-                line.chars().map(|c| if c.is_control() && c != '\t' { '\u{fffd}' } else { c }).collect();
-            let _ = writeln!(err, "{quiet}{function} of {by}:{quiet:#} {line}");
+            let _ = writeln!(err, "{quiet}{function} of {}:{quiet:#} {}", printable(by), printable(line));
         }
     }
 }

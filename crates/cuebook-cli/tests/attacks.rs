@@ -304,6 +304,83 @@ fn byte_code_that_nobody_was_shown_does_not_run() {
 }
 
 #[test]
+fn what_is_shown_for_approval_is_what_runs() {
+    let Some(()) = python_or_skip() else { return };
+    let stage = Stage::new(
+        "import helper\nresult = helper.WORD\ntry:\n    from __pycache__ import hidden\nexcept ImportError: pass\nelse: result = hidden.WORD",
+    );
+    let folder = "user_data/packs/stranger/prompts/attack";
+    // In another encoding the comment would not be one.
+    stage.project.write(
+        &format!("{folder}/helper.py"),
+        "# coding: utf-7\nWORD = 'shown'\n# a comment+AAo-WORD = 'hidden'\n",
+    );
+    assert!(stage.cuebook(&["pack", "approve", "stranger", "--yes"]).status.success());
+    stage.project.write(&format!("{folder}/__pycache__/hidden.py"), "WORD = 'never shown'");
+    assert_eq!(stage.text(), "shown");
+}
+
+#[test]
+fn a_module_that_changes_while_the_hook_runs_is_the_one_that_was_approved() {
+    let Some(()) = python_or_skip() else { return };
+    let stage = Stage::new("import time\ntime.sleep(1)\nimport helper\nresult = helper.WORD");
+    let file = "user_data/packs/stranger/prompts/attack/helper.py";
+    stage.project.write(file, "WORD = 'approved'");
+    assert!(stage.cuebook(&["pack", "approve", "stranger", "--yes"]).status.success());
+    let path = stage.project.path().join(file);
+    let change = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(600));
+        std::fs::write(path, "WORD = 'changed'").unwrap();
+    });
+    assert_eq!(stage.text(), "approved");
+    change.join().unwrap();
+}
+
+#[test]
+fn a_socket_in_the_workspace_cannot_be_spoken_to() {
+    let Some(()) = python_or_skip() else { return };
+    let stage = Stage::new(
+        "import socket\nresult = tried(lambda: socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM))\na, b = socket.socketpair()\n\
+         result += ' ' + tried(lambda: a.connect(os.path.join(context['workspace_path'], 'socket')))\na.send(b'x')\nresult += ' ' + b.recv(1).decode()",
+    );
+    let path = stage.project.path().join("work/socket");
+    let socket = std::os::unix::net::UnixDatagram::bind(&path).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let text = stage.text();
+    assert!(text.starts_with("PermissionError ") && text.ends_with(" x"), "{text}");
+    assert!(!text.contains("None"), "{text}");
+    assert!(socket.recv(&mut [0; 8]).is_err(), "something was said");
+}
+
+#[test]
+fn memory_that_no_process_owns_cannot_be_had() {
+    let Some(()) = python_or_skip() else { return };
+    let result = text(
+        "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\nresult = tried(lambda: os.memfd_create('x')) + ' ' + str(libc.shmget(0, 1 << 20, 0o1600))\n\
+         count = 0\ntry:\n    while count < 100000:\n        open(f'/tmp/{count}', 'w').close(); count += 1\nexcept OSError: pass\nresult += f' {count < 20000}'",
+    );
+    assert_eq!(result, "PermissionError -1 True");
+}
+
+#[test]
+fn what_a_hook_says_does_not_steer_the_terminal() {
+    let Some(()) = python_or_skip() else { return };
+    let stage = Stage::new(
+        "print('\\x1b[2J printed')\nerror = ValueError('\\x1b]0;title\\x07\\u202eabc')\nraise error from RuntimeError('\\x9b31m cause\\x1b[2J')",
+    );
+    let output = stage.cuebook(&["render", "attack", "--verbose", "--color", "always"]);
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        stderr.contains("ValueError") && stderr.contains("printed") && stderr.contains("cause"),
+        "{stderr}"
+    );
+    for bad in ["\x1b[2J", "\x1b]", "\x07", "\u{9b}", "\u{202e}"] {
+        assert!(!stderr.contains(bad), "{bad:?} in {stderr:?}");
+    }
+}
+
+#[test]
 fn closing_stdout_or_everything_else_ends_in_a_message() {
     let Some(()) = python_or_skip() else { return };
     assert_eq!(text("sys.stdout.close(); os.close(1); os.close(2)\nresult = 'still here'"), "still here");

@@ -4,37 +4,40 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::Result;
 use cuebook::hooks::{
-    Answer, Call, HookContext, Hooks, Http, HttpRequest, HttpResponse, Model, ModelRequest, Refusal, Script,
-    ScriptEngine,
+    Answer, Call, HookContext, Hooks, Http, HttpRequest, HttpResponse, Refusal, Script, ScriptEngine,
 };
 use cuebook::library::{HooksConfig, Library};
 
 use crate::PythonHooks;
 use crate::http::HttpClient;
-use crate::model::CommandModel;
 use crate::sandbox::Launcher;
 
-/// What runs the hooks of a project: Python files in a sandbox, HTTP requests and a language model, as its settings say.
+/// What runs the hooks of a project: Python files in a sandbox, and HTTP requests, as its settings say. A language model is the
+/// program's to choose, and not the project's: [`Hooks::model`], with a [`CommandModel`](crate::model::CommandModel) perhaps.
 ///
 /// ```no_run
 /// use cuebook::{Book, Context, Variables};
 /// use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
 ///
-/// fn main() -> cuebook::Result<()> {
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
 ///     // Workers are started by a copy of this program, which must do nothing else.
-///     if launch_if_asked().is_some() {
-///         return Ok(());
+///     if let Some(code) = launch_if_asked() {
+///         return code;
 ///     }
 ///     let book = Book::open(".");
 ///     let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
-///     let rendered = book.with_hooks(hooks).render("coding_system", &Variables::new(), &Context::default())?;
-///     println!("{}", rendered.text());
-///     Ok(())
+///     match book.with_hooks(hooks).render("coding_system", &Variables::new(), &Context::default()) {
+///         Ok(rendered) => println!("{}", rendered.text()),
+///         Err(error) => eprintln!("{error}"),
+///     }
+///     ExitCode::SUCCESS
 /// }
 /// ```
 pub fn hooks(library: Arc<Library>, launcher: Launcher) -> Hooks {
     let configured = Arc::new(Configured { library, launcher, python: Mutex::default() });
-    Hooks::new().engine(configured.clone()).http(configured.clone()).model(configured)
+    Hooks::new().engine(configured.clone()).http(configured)
 }
 
 #[derive(Debug)]
@@ -69,11 +72,5 @@ impl ScriptEngine for Configured {
 impl Http for Configured {
     fn request(&self, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
         HttpClient::new(self.library.config()?.hooks.http_hosts.clone()).request(request)
-    }
-}
-
-impl Model for Configured {
-    fn ask(&self, request: &ModelRequest) -> Result<String, Refusal> {
-        CommandModel::new(self.library.config()?.hooks.llm_command.clone()).ask(request)
     }
 }

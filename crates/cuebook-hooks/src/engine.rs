@@ -234,7 +234,12 @@ fn request(
             if !folders.contains(&script.folder.to_string_lossy()) {
                 folders.push(script.folder.to_string_lossy());
             }
-            Sent(script.path.to_string_lossy(), script.source.text(), folders)
+            Sent {
+                path: script.path.to_string_lossy(),
+                text: script.source.text(),
+                folders,
+                modules: script.modules.as_ref(),
+            }
         }),
         arguments: match call {
             Call::PreRender { variables } => Arguments::Variables(variables),

@@ -430,6 +430,7 @@ mod tests {
             path: "/lib/prompts/p/prompt.py".into(),
             folder: "/lib/prompts/p".into(),
             pack: None,
+            modules: None,
             fingerprint: String::new(),
         };
         let subject = Subject::Prompt { id: "p".into() };

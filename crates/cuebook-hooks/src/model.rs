@@ -46,8 +46,7 @@ impl CommandModel {
 
     fn start(&self, request: &ModelRequest) -> Result<Running, Refusal> {
         let Some((program, arguments)) = self.command.split_first() else {
-            let message = "llm_call: no model is connected; set hooks.llm_command in cuebook.toml, or call Hooks::model \
-                           in a Rust program";
+            let message = "llm_call: no program was named that could answer";
             return Err(Refusal::failed(message));
         };
         let mut command = Command::new(program);
@@ -63,9 +62,10 @@ impl CommandModel {
         // A group of its own, so that the program's children can be ended with it.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let child = command.spawn().map_err(|error| {
-            Refusal::failed(format!("llm_call: {program:?} of hooks.llm_command cannot be started: {error}"))
-        })?;
+        end_with_us(&mut command);
+        let child = command
+            .spawn()
+            .map_err(|error| Refusal::failed(format!("llm_call: {program:?} cannot be started: {error}")))?;
         Ok(Running { child, ended: false })
     }
 }
@@ -215,6 +215,21 @@ impl Drop for Running {
     }
 }
 
+/// Has the system end the program when the thread that waits for it is gone, however that comes about: with a group of its own
+/// it does not hear of a Ctrl-C.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code)]
+fn end_with_us(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+
+    let ask = || Ok(rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?);
+    // SAFETY: between `fork` and `exec` it makes one system call and touches no memory that others could hold.
+    unsafe { command.pre_exec(ask) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_us(_: &mut Command) {}
+
 /// The end of what a program printed on stderr.
 #[derive(Debug)]
 struct Errors {
@@ -309,10 +324,6 @@ mod tests {
     #[test]
     fn without_a_command_there_is_no_model() {
         let refusal = CommandModel::new(Vec::new()).ask(&request("Hi", None)).unwrap_err();
-        assert_eq!(
-            refusal.message,
-            "llm_call: no model is connected; set hooks.llm_command in cuebook.toml, or call Hooks::model in a Rust \
-             program"
-        );
+        assert_eq!(refusal.message, "llm_call: no program was named that could answer");
     }
 }

@@ -4,7 +4,9 @@
 //! carry the number of the call that it answers, which nobody can guess, and nothing that we do not know may stand in it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,9 +44,18 @@ pub struct Request<'c> {
     pub most: usize,
 }
 
-/// A script: its path, its text, and the folders that hold its modules.
+/// A script.
 #[derive(Debug)]
-pub struct Sent<'c>(pub Cow<'c, str>, pub &'c str, pub Vec<Cow<'c, str>>);
+pub struct Sent<'c> {
+    /// Its path.
+    pub path: Cow<'c, str>,
+    /// Its text.
+    pub text: &'c str,
+    /// The folders that hold its modules.
+    pub folders: Vec<Cow<'c, str>>,
+    /// The modules themselves, by path, if they are not to be read from there.
+    pub modules: Option<&'c BTreeMap<PathBuf, String>>,
+}
 
 /// What a function is called with, but for the context.
 #[derive(Debug)]
@@ -66,14 +77,25 @@ impl Request<'_> {
             to.text(name);
             to.text(text);
         }
-        if let Some(Sent(path, text, folders)) = &self.script {
+        if let Some(Sent { path, text, folders, modules }) = &self.script {
             to.text("script");
-            to.list(3);
+            to.list(4);
             to.text(path);
             to.text(text);
             to.list(folders.len());
             for folder in folders {
                 to.text(folder);
+            }
+            match modules {
+                None => to.value(&Json::Null),
+                Some(modules) => {
+                    to.dict();
+                    for (path, text) in *modules {
+                        to.text(&path.to_string_lossy());
+                        to.text(text);
+                    }
+                    to.end();
+                }
             }
         }
         to.text("arguments");

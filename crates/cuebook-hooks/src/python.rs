@@ -81,7 +81,12 @@ impl Interpreter {
     }
 
     fn at(given: &Path, root: &Path) -> Result<Interpreter, String> {
-        let told = if is_script(given) { Some(ask(given, root)?) } else { None };
+        // What comes with a project runs in the sandbox or not at all.
+        let ask = |program: &Path| match program.starts_with(root) {
+            true => Err(format!("{} is no interpreter with its library beside it", program.display())),
+            false => ask(program, root),
+        };
+        let told = if is_script(given) { Some(ask(given)?) } else { None };
         let given = told.as_ref().map_or(given, |told| &told.program);
         let resolved = given.canonicalize().map_err(|error| format!("{}: {error}", given.display()))?;
         let environment = Environment::of(given);
@@ -89,7 +94,7 @@ impl Interpreter {
             (Some(found), _) => found,
             (None, Some(told)) => (told.prefix.clone(), told.version),
             (None, None) => {
-                let told = ask(given, root)?;
+                let told = ask(given)?;
                 (told.prefix, told.version)
             }
         };

@@ -21,6 +21,7 @@
 
 mod code;
 mod diagnostic;
+mod printable;
 mod report;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use serde_json::{Map, Value, json};
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
+pub use printable::{printable, printable_lines};
 pub use report::report;
 
 /// The result of nearly everything here.

@@ -13,6 +13,7 @@ mod run;
 mod services;
 mod workspace;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -87,6 +88,9 @@ pub struct Script {
     pub folder: PathBuf,
     /// The pack that it came with; `None` for code of the user's own.
     pub pack: Option<String>,
+    /// The Python files of its pack by path, as they were approved; `None` for code of the user's own, whose modules are read
+    /// from the folder.
+    pub modules: Option<BTreeMap<PathBuf, String>>,
     /// Changes whenever any code in the folder does.
     pub fingerprint: String,
 }

@@ -36,7 +36,7 @@ pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use pack::{Installation, InstalledPack, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
-pub(crate) use scripts::{ScriptFile, Scripts};
+pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
 pub(crate) use survey::Survey;
 pub use vocab::Vocab;
 

@@ -46,6 +46,8 @@ pub struct Prompt {
     pub limits: Limits,
     /// Its template.
     pub template: Arc<Source>,
+    /// Its `prompt.py`.
+    pub code: Option<Arc<Source>>,
     /// Functions in its `prompt.py` that run before or after the template.
     pub hooks: Vec<Hook>,
 }
@@ -301,6 +303,9 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// No hook takes longer than a day.
+    pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
     /// The limits as scripts see them.
     pub fn to_json(&self) -> Json {
         let time = self.max_execution_time;

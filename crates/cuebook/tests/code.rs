@@ -149,6 +149,99 @@ fn code_of_a_pack_that_is_not_installed_does_not_run_by_way_of_its_path() {
     assert!(stage.ran().is_empty());
 }
 
+#[cfg(unix)]
+#[test]
+fn code_of_a_pack_is_the_packs_whatever_way_leads_to_it() {
+    let stage = Stage::with_pack();
+    let pack = "user_data/packs/tools/prompts";
+    stage.project.write(
+        &format!("{pack}/tools_prompt/a/b/c/d/prompt.py"),
+        "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n",
+    );
+    std::os::unix::fs::symlink(
+        stage.project.path(&format!("{pack}/tools_prompt")),
+        stage.project.path("prompts/link"),
+    )
+    .unwrap();
+    std::os::unix::fs::symlink(stage.project.path(pack), stage.project.path("linked")).unwrap();
+    stage.project.write("cuebook.toml", "[library]\npaths = [\"linked\"]\n");
+    stage.project.write("elsewhere/pack.json", "{\"pack_id\": \"e\"}");
+    stage.project.write("elsewhere/x/y/z/w/v/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    let at = |path: &str| stage.project.path(path).to_string_lossy().into_owned();
+    for way in [
+        "link".to_owned(),
+        at("linked/tools_prompt"),
+        at(&format!("{pack}/tools_prompt")),
+        at(&format!("{pack}/tools_prompt/a/b/c/d")),
+        at("elsewhere/x/y/z/w/v"),
+    ] {
+        let error = stage.render(&way).unwrap_err();
+        assert_eq!(error.code(), Code::ApprovalRequired, "{way}: {error}");
+    }
+    assert!(stage.ran().is_empty(), "nothing may run");
+}
+
+#[test]
+fn a_project_that_is_made_into_a_pack_is_the_users_own() {
+    let project = Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    project.write("pack.json", "{\"pack_id\": \"mine\", \"prompts\": [\"p\"]}");
+    let stage = Stage::new(project);
+    stage.render("p").unwrap();
+    assert_eq!(stage.scripts()[0].pack, None);
+}
+
+#[test]
+fn permissions_hold_for_the_text_that_they_stand_in() {
+    let stage = Stage::with_pack();
+    stage.approve("tools");
+    let context = Context::default();
+    let prepared = stage.book.prepare("tools_prompt", &context).unwrap();
+    prepared.render(&values(json!({})), &Arc::new(context.clone())).unwrap();
+    stage.ran();
+    // The prompt was read with one text, and another one has been approved in the meantime.
+    let file = "user_data/packs/tools/prompts/tools_prompt/prompt.py";
+    let text = stage.project.read(file);
+    stage.project.write(file, &format!("PERMISSIONS = {{\"read_file\": True}}\n{text}"));
+    stage.approve("tools");
+    let error = prepared.render(&values(json!({})), &Arc::new(context)).unwrap_err();
+    assert_eq!(error.code(), Code::ApprovalRequired);
+    assert!(error.diagnostic().message.contains("changed while it was being looked at"), "{error}");
+    assert!(stage.ran().is_empty());
+    stage.render("tools_prompt").unwrap();
+}
+
+#[test]
+fn the_modules_of_a_pack_go_with_the_script_as_they_were_approved() {
+    let stage = Stage::with_pack();
+    stage.project.write("user_data/packs/tools/variables/helper.py", "X = 1\n");
+    stage.project.write("user_data/packs/tools/variables/__pycache__/hidden.py", "X = 2\n");
+    stage.project.write("user_data/packs/tools/variables/.hidden.py", "X = 3\n");
+    stage.approve("tools");
+    stage.render("own").unwrap();
+    let script = stage.scripts().remove(0);
+    let names: Vec<String> = script
+        .modules
+        .unwrap()
+        .keys()
+        .map(|path| path.strip_prefix(&script.folder).unwrap().to_string_lossy().into_owned())
+        .collect();
+    assert_eq!(names, ["prompts/tools_prompt/prompt.py", "variables/git.py", "variables/helper.py"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_text_cannot_hide_behind_another() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let stage = Stage::with_pack();
+    stage.approve("tools");
+    let name = std::ffi::OsStr::from_bytes(b"a\xff.py");
+    std::fs::write(stage.project.path("user_data/packs/tools/variables").join(name), "X = 1").unwrap();
+    let error = stage.render("own").unwrap_err();
+    assert_eq!(error.code(), Code::NotUtf8);
+    assert!(stage.ran().is_empty());
+}
+
 #[test]
 fn a_script_is_another_one_when_any_code_beside_it_changes() {
     let project = Project::new().file("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
@@ -235,5 +328,14 @@ fn a_home_folder_is_no_workspace_for_code_of_a_pack() {
     let context = Context { workspace_path: Some(home.to_string_lossy().into()), ..Context::default() };
     let error = stage.book.render("own", &values(json!({})), &context).unwrap_err();
     assert_eq!(error.code(), Code::BadWorkspace);
+    assert!(stage.ran().is_empty());
+    // Nor by way of a hook of the user's own, which may see it.
+    stage.project.write("prompts/asks/template.md", "x");
+    let asking = Hooks::new().engine(stage.engine.clone()).pre_render("asks", |variables, context| {
+        let refusal = context.get_variable("git.branch").unwrap_err();
+        assert!(refusal.message.contains("home folder"), "{}", refusal.message);
+        Ok(variables)
+    });
+    stage.project.book().with_hooks(asking).render("asks", &values(json!({})), &context).unwrap();
     assert!(stage.ran().is_empty());
 }

@@ -198,6 +198,43 @@ fn providers_that_ask_each_other_in_a_circle_are_an_error_and_not_a_standstill()
 }
 
 #[test]
+fn a_provider_that_a_hook_waits_for_has_no_more_time_than_the_hook() {
+    let project = Project::new()
+        .file("prompts/p/prompt.py", "LIMITS = {\"max_execution_time\": 1}\nTEMPLATE = \"{{ left }}\"");
+    let hooks = Hooks::new()
+        .provider("slow", |context| object(json!({"left": context.remaining().as_secs_f64()})))
+        .pre_render("p", |mut variables, context| {
+            context.deadline();
+            variables.insert("left".into(), context.get_variable("slow.left")?);
+            Ok(variables)
+        });
+    let left: f64 = render(&project, hooks, json!({})).unwrap().text().parse().unwrap();
+    assert!(left > 0.0 && left <= 1.0, "{left}");
+}
+
+#[test]
+fn a_provider_that_panics_lets_nobody_wait() {
+    let project = Project::with_template("{{ a.x }} {{ b.x }}");
+    let hooks = Hooks::new()
+        .provider("a", |_| {
+            std::thread::sleep(std::time::Duration::from_millis(50));
+            panic!("on purpose")
+        })
+        .provider("b", |context| {
+            let refusal = context.get_variable("a").unwrap_err();
+            assert!(
+                refusal.message.contains("panicked") || refusal.message.contains("circle"),
+                "{}",
+                refusal.message
+            );
+            object(json!({"x": 1}))
+        });
+    let outcome =
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| render(&project, hooks, json!({}))));
+    assert!(outcome.is_err(), "the panic is the program's, and goes on");
+}
+
+#[test]
 fn every_provider_that_fails_is_named() {
     let project = Project::with_template("{{ a.x }} {{ b.x }}");
     let fail = |name: &'static str| {

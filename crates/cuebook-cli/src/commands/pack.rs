@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::error::printable;
 use cuebook::files;
 use cuebook::library::{InstalledPack, Proposal};
 use cuebook::trust::Approval;
@@ -267,13 +268,6 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         say(format_args!("{id}: {}", approval_words(&now)));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Code of a stranger must not steer the terminal of the person who reads it.
-fn printable(line: &str) -> String {
-    line.chars()
-        .map(|letter| if letter.is_control() && letter != '\t' { '\u{fffd}' } else { letter })
-        .collect()
 }
 
 fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {

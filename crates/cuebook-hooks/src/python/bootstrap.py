@@ -18,7 +18,10 @@ SCALARS = {str, int, float, bool, type(None)}
 COROUTINE = 0x380
 functions_of_context = {}
 
-call = module = driven = adopted = None
+# Let go when a call fails, so that even a script that has taken all memory leaves enough to say so.
+reserve = bytearray(4 << 20)
+
+call = module = modules = driven = adopted = None
 folders, own_names, packages, has_site, mentions_asyncio = (), frozenset(), set(), False, False
 
 
@@ -76,10 +79,14 @@ class Installed:
             return part("imports", "find_installed")(name)
 
 
-def load(path, text, places):
-    global module, folders, own_names, mentions_asyncio
-    folders, name = places, call["name"]
-    own_names = frozenset(file[:-3] if file[-3:] == ".py" else file for place in places for file in posix.listdir(place))
+def load(path, text, places, sources):
+    global module, modules, folders, own_names, mentions_asyncio
+    folders, modules, name = places, sources, call["name"]
+    if sources is None:
+        files = [file for place in places for file in posix.listdir(place)]
+    else:
+        files = [file[len(place) + 1 :].split("/")[0] for place in places for file in sources if file.startswith(place + "/")]
+    own_names = frozenset(file[:-3] if file[-3:] == ".py" else file for file in files)
     mentions_asyncio = "asyncio" in text
     sys.argv[:] = [path]
     new = sys.modules[name] = type(sys)(name)
@@ -115,6 +122,7 @@ def drive(awaitable):
 
 
 def perform():
+    global reserve
     stage = "load"
     try:
         if "script" in call:
@@ -153,6 +161,7 @@ def perform():
                 changed[key] = value
         return {"values": changed, "kept": kept}
     except BaseException as error:
+        reserve = None
         return part("slow", "failed")(error, stage)
 
 
@@ -194,6 +203,7 @@ try:
         except BaseException as error:
             send(part("slow", "unsendable")(reply, error))
         call = reply = None
+        reserve = reserve or bytearray(4 << 20)
 finally:
     # Whatever it was: the host notices the end, and nothing of the script may run any more.
     posix._exit(70)

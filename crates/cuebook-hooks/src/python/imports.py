@@ -1,7 +1,8 @@
 # Modules that are not of the standard library: those that lie beside the script, then installed ones.
 #
-# What lies beside the script is only ever run from its source. Byte code and libraries in a pack are nothing that a person
-# could have read before approving it.
+# What lies beside the script is only ever run from its source, as UTF-8. Byte code, libraries and other encodings are nothing
+# that a person could have read before approving a pack. Of a pack, not even the files are read: its modules came with the
+# script, as they were approved.
 
 from _frozen_importlib import ModuleSpec
 from _frozen_importlib_external import SourceFileLoader, spec_from_file_location
@@ -14,7 +15,28 @@ MISSED = {"_scproxy", "_winapi", "_winreg", "java", "msvcrt", "nt", "org", "winr
 
 class Source(SourceFileLoader):
     def get_code(self, name):
-        return self.source_to_code(self.get_data(self.path), self.path)
+        data = modules[self.path] if modules is not None else str(self.get_data(self.path), "utf-8")
+        # What says its own encoding has it already.
+        return compile(data.lstrip("\ufeff"), self.path, "exec", 0, True)
+
+
+def is_file(path):
+    if modules is not None:
+        return path in modules
+    try:
+        # A plain file, whatever links lead to it.
+        return posix.stat(path).st_mode & 0o170000 == 0o100000
+    except OSError:
+        return False
+
+
+def is_folder(path):
+    if modules is not None:
+        return any(known.startswith(path + "/") for known in modules)
+    try:
+        return posix.stat(path).st_mode & 0o170000 == 0o040000
+    except OSError:
+        return False
 
 
 def find_own(name, path):
@@ -36,25 +58,22 @@ def find_own(name, path):
 
 
 def find_in(folder, name):
-    base = f"{folder}/{name.rpartition('.')[2]}"
-    try:
-        files = posix.listdir(base)
-    except OSError:
-        files = None
-    if files is not None and "__init__.py" in files:
+    last = name.rpartition(".")[2]
+    if last == "__pycache__":
+        return None
+    base = f"{folder}/{last}"
+    if is_file(base + "/__init__.py"):
         file = base + "/__init__.py"
         packages.add(name)
         return spec_from_file_location(name, file, loader=Source(name, file), submodule_search_locations=[base])
-    try:
-        posix.stat(base + ".py")
-    except OSError:
-        if files is None:
-            return None
-        packages.add(name)
-        spec = ModuleSpec(name, None, is_package=True)
-        spec.submodule_search_locations = [base]
-        return spec
-    return spec_from_file_location(name, base + ".py", loader=Source(name, base + ".py"))
+    if is_file(base + ".py"):
+        return spec_from_file_location(name, base + ".py", loader=Source(name, base + ".py"))
+    if not is_folder(base):
+        return None
+    packages.add(name)
+    spec = ModuleSpec(name, None, is_package=True)
+    spec.submodule_search_locations = [base]
+    return spec
 
 
 def find_installed(name):

@@ -71,7 +71,6 @@ def notes_of(error):
 
 
 def failed(error, stage):
-    global module
     try:
         if stage == "load":
             sys.modules.pop(call["name"], None)

@@ -79,7 +79,7 @@ impl Host for FakeHost {
         ))
     }
 
-    fn get_variable(&self, path: &str) -> Result<Json, Refusal> {
+    fn get_variable(&self, path: &str, _: std::time::Instant) -> Result<Json, Refusal> {
         Ok(json!({"path": path}))
     }
 
@@ -130,6 +130,7 @@ impl Bench {
             path,
             folder: root.join("prompts/p"),
             pack: None,
+            modules: None,
             fingerprint: "1".into(),
         };
         Bench {

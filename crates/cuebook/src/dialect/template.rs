@@ -81,6 +81,7 @@ pub(crate) fn read(
         permissions: definition.permissions,
         limits,
         template,
+        code: python.clone(),
         hooks,
     };
     Ok(Read { prompt, extends, notes })

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
-use super::{Diagnostic, Severity};
+use super::{Diagnostic, Severity, printable, printable_lines};
 use crate::source::Place;
 
 /// Lines of the source that are shown on either side of the place.
@@ -24,7 +24,7 @@ pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour:
         if !out.is_empty() {
             out.push('\n');
         }
-        for group in groups(diagnostic) {
+        for group in groups(&safe(diagnostic)) {
             let rendered = renderer.render(&[group]);
             let mut rendered = rendered.trim_end();
             // Behind a line of context the renderer leaves its margin open, also where nothing follows.
@@ -38,6 +38,23 @@ pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour:
         }
     }
     out
+}
+
+/// The same finding without anything that a terminal would act upon.
+fn safe(diagnostic: &Diagnostic) -> Diagnostic {
+    Diagnostic {
+        message: printable(&diagnostic.message).into_owned(),
+        label: diagnostic.label.as_deref().map(|label| printable(label).into_owned()),
+        related: diagnostic
+            .related
+            .iter()
+            .map(|(place, label)| (place.clone(), printable(label).into_owned()))
+            .collect(),
+        file: diagnostic.file.as_deref().map(|file| printable(file).into_owned()),
+        hint: diagnostic.hint.as_deref().map(|hint| printable_lines(hint).into_owned()),
+        place: diagnostic.place.clone(),
+        ..*diagnostic
+    }
 }
 
 /// Whether a line is nothing but the margin, whatever its colour.

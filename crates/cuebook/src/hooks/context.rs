@@ -104,8 +104,8 @@ pub trait Host: Sync {
     fn llm_call(&self, request: ModelRequest) -> Result<String, Refusal>;
     /// Renders a partial template with these values.
     fn render_template(&self, name: &str, values: Option<&Values>) -> Result<String, Refusal>;
-    /// The value of a variable or of a provider's namespace, by its path.
-    fn get_variable(&self, path: &str) -> Result<Json, Refusal>;
+    /// The value of a variable or of a provider's namespace, by its path. What has to run for it has time until then.
+    fn get_variable(&self, path: &str, until: Instant) -> Result<Json, Refusal>;
     /// Takes what a hook printed.
     fn printed(&self, subject: &Subject, function: &str, text: &str);
 }
@@ -127,6 +127,8 @@ pub struct HookContext<'h> {
     /// The session's state, for those who may read it.
     pub(crate) state: &'h Values,
     pub(crate) host: &'h dyn Host,
+    /// When whoever waits for it has no more time.
+    until: Option<Instant>,
     deadline: OnceCell<Instant>,
 }
 
@@ -154,13 +156,22 @@ impl<'h> HookContext<'h> {
             session,
             state,
             host,
+            until: None,
             deadline: OnceCell::new(),
         }
     }
 
+    /// The same context for a call that somebody waits for, who has time until then.
+    pub fn until(self, until: Option<Instant>) -> HookContext<'h> {
+        HookContext { until, ..self }
+    }
+
     /// Starts the clock, if it does not run yet, and says when the time is over.
     pub fn deadline(&self) -> Instant {
-        *self.deadline.get_or_init(|| Instant::now() + self.limits.max_execution_time)
+        *self.deadline.get_or_init(|| {
+            let own = Instant::now() + self.limits.max_execution_time.min(Limits::LONGEST);
+            self.until.map_or(own, |until| own.min(until))
+        })
     }
 
     /// The time that is left.
@@ -201,7 +212,7 @@ impl<'h> HookContext<'h> {
 
     /// The value of a variable or of a provider's namespace, as in `git` or `git.branch`.
     pub fn get_variable(&self, path: &str) -> Result<Json, Refusal> {
-        self.host.get_variable(path)
+        self.host.get_variable(path, self.deadline())
     }
 
     /// Takes what the hook printed.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use serde_json::Value as Json;
 
@@ -14,7 +15,7 @@ use super::{
     PostRender, PreRender, Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
 };
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
-use crate::prepared::{Prepared, Provider};
+use crate::prepared::{Prepared, Provider, refuse_home};
 use crate::prompt::{Limits, Permissions};
 use crate::render::{Editor, Rendered};
 use crate::variables::{
@@ -28,19 +29,20 @@ const MOST_MODEL_CALLS: usize = 16;
 pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
     let hooks = prepared.hooks();
     let scope = prepared.scope(variables, context);
-    let used: Vec<Source> = used_providers(prepared, &scope)?;
+    let workspace = prepared.workspace(context)?;
+    let used: Vec<Source> = used_providers(prepared, &scope, &workspace)?;
     let provided: BTreeSet<&str> = used.iter().map(|source| source.namespace.as_str()).collect();
     let mut problems = validate(prepared.prompt(), &scope);
     problems.retain(|(problem, _)| !provided.contains(problem.name.as_str()));
     refuse_invalid(prepared.prompt(), problems)?;
 
-    let pre_render = pre_render_hooks(prepared)?;
-    let post_render = post_render_hooks(prepared)?;
+    let pre_render = pre_render_hooks(prepared, &workspace)?;
+    let post_render = post_render_hooks(prepared, &workspace)?;
     let session = session(context);
     let run = Run {
         prepared,
         hooks,
-        workspace: prepared.workspace(context)?,
+        workspace,
         session: &session,
         state: &context.session_state,
         scope: Mutex::new(scope),
@@ -139,43 +141,47 @@ fn unfitting(function: &str) -> Error {
 }
 
 /// The hooks before the template: the prompt's own, then the program's.
-fn pre_render_hooks(prepared: &Prepared) -> Result<Vec<Before>> {
-    let mut found: Vec<Before> = own_hook(prepared, "pre_render")?.map(Before::Script).into_iter().collect();
+fn pre_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Before>> {
+    let mut found: Vec<Before> =
+        own_hook(prepared, workspace, "pre_render")?.map(Before::Script).into_iter().collect();
     found.extend(prepared.hooks().pre_render.get(&prepared.prompt().id).cloned().map(Before::Closure));
     Ok(found)
 }
 
-fn post_render_hooks(prepared: &Prepared) -> Result<Vec<Arc<dyn PostRender>>> {
+fn post_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Arc<dyn PostRender>>> {
     let mut found: Vec<Arc<dyn PostRender>> = Vec::new();
-    if let Some(hook) = own_hook(prepared, "post_render")? {
+    if let Some(hook) = own_hook(prepared, workspace, "post_render")? {
         found.push(Arc::new(hook));
     }
     found.extend(prepared.hooks().post_render.get(&prepared.prompt().id).cloned());
     Ok(found)
 }
 
-fn own_hook(prepared: &Prepared, function: &str) -> Result<Option<ScriptHook>> {
+fn own_hook(prepared: &Prepared, workspace: &Workspace, function: &str) -> Result<Option<ScriptHook>> {
     let Some(hook) = prepared.prompt().hooks.iter().find(|hook| hook.name == function) else {
         return Ok(None);
     };
     let Some(engine) = prepared.engine() else { return Err(prepared.hooks_unavailable(hook)) };
     let script = prepared.script(prepared.script_file(hook)?)?;
+    if script.pack.is_some() {
+        refuse_home(workspace)?;
+    }
     Ok(Some(ScriptHook { engine: engine.clone(), script }))
 }
 
 /// The providers that the templates need, each ready to run. What the caller or the agent gave is not provided again.
-fn used_providers(prepared: &Prepared, scope: &Scope) -> Result<Vec<Source>> {
+fn used_providers(prepared: &Prepared, scope: &Scope, workspace: &Workspace) -> Result<Vec<Source>> {
     let mut sources = Vec::new();
     for namespace in prepared.namespaces() {
         if scope.layer(&namespace).is_none_or(|layer| layer < Layer::Agent) {
-            sources.extend(source(prepared, &namespace)?);
+            sources.extend(source(prepared, &namespace, workspace)?);
         }
     }
     Ok(sources)
 }
 
 /// The provider of a namespace: the program's, or the one pack's that offers it or was chosen.
-fn source(prepared: &Prepared, namespace: &str) -> Result<Option<Source>> {
+fn source(prepared: &Prepared, namespace: &str, workspace: &Workspace) -> Result<Option<Source>> {
     if let Some(provide) = prepared.hooks().providers.get(namespace) {
         return Ok(Some(Source {
             namespace: namespace.to_owned(),
@@ -192,8 +198,8 @@ fn source(prepared: &Prepared, namespace: &str) -> Result<Option<Source>> {
     let Provider { pack, provider, .. } = &provider;
     let ready = match prepared.engine() {
         None => Err(prepared.provider_unavailable(pack, provider, namespace)),
-        Some(engine) => prepared
-            .script(&prepared.provider_file(pack, provider, namespace))
+        Some(engine) => refuse_home(workspace)
+            .and_then(|()| prepared.script(&prepared.provider_file(pack, provider, namespace)))
             .map(|script| ScriptHook { engine: engine.clone(), script }),
     };
     let (provide, trouble): (Arc<dyn Provide>, _) = match ready {
@@ -292,10 +298,12 @@ impl Run<'_> {
             return Ok(lock(&self.scope).clone());
         }
         let results: Vec<Result<Arc<Values>>> = match sources.as_slice() {
-            [one] => vec![self.run_provider(one, None)],
+            [one] => vec![self.run_provider(one, None, None)],
             many => std::thread::scope(|threads| {
-                let running: Vec<_> =
-                    many.iter().map(|source| threads.spawn(|| self.run_provider(source, None))).collect();
+                let running: Vec<_> = many
+                    .iter()
+                    .map(|source| threads.spawn(|| self.run_provider(source, None, None)))
+                    .collect();
                 running
                     .into_iter()
                     .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
@@ -326,8 +334,13 @@ impl Run<'_> {
         }
     }
 
-    /// Runs a provider, or waits for it if it runs already, or gives what it gave.
-    fn run_provider(&self, source: &Source, asking: Option<&str>) -> Result<Arc<Values>> {
+    /// Runs a provider, or waits for it if it runs already, or gives what it gave; until the time of whoever asks is over.
+    fn run_provider(
+        &self,
+        source: &Source,
+        asking: Option<&str>,
+        until: Option<Instant>,
+    ) -> Result<Arc<Values>> {
         let namespace = source.namespace.as_str();
         let mut providers = lock(&self.providers);
         loop {
@@ -346,7 +359,14 @@ impl Run<'_> {
                             .into());
                         }
                     }
-                    providers = self.finished.wait(providers).unwrap_or_else(PoisonError::into_inner);
+                    let left = until
+                        .map_or(Limits::LONGEST, |until| until.saturating_duration_since(Instant::now()));
+                    if left.is_zero() {
+                        let message = format!("{} did not answer in time", source.subject);
+                        return Err(Refusal::new("TimeoutError", message).into());
+                    }
+                    let waited = self.finished.wait_timeout(providers, left);
+                    providers = waited.unwrap_or_else(PoisonError::into_inner).0;
                     if let Some(asking) = asking {
                         providers.waiting.remove(asking);
                     }
@@ -358,11 +378,13 @@ impl Run<'_> {
             providers.waiting.insert(asking.to_owned(), namespace.to_owned());
         }
         drop(providers);
+        // A closure that panics must not let the others wait for it.
+        let running = Running { run: self, namespace };
         let result = match &source.trouble {
             Some(error) => Err(error.clone()),
             None => {
                 let host = self.host(Some(namespace));
-                let context = self.context(source.subject.clone(), source.grants, &host);
+                let context = self.context(source.subject.clone(), source.grants, &host).until(until);
                 source.provide.provide(&context).and_then(|values| {
                     let size = values.values().map(characters).sum();
                     self.check_size(&context, "provide", size)?;
@@ -370,16 +392,13 @@ impl Run<'_> {
                 })
             }
         };
-        let mut providers = lock(&self.providers);
         if let Some(asking) = asking {
-            providers.waiting.remove(asking);
+            lock(&self.providers).waiting.remove(asking);
         }
-        let state = match &result {
+        running.end(match &result {
             Ok(values) => State::Done(values.clone()),
             Err(error) => State::Failed(error.clone()),
-        };
-        providers.states.insert(namespace.to_owned(), state);
-        self.finished.notify_all();
+        });
         result
     }
 
@@ -404,6 +423,29 @@ impl Run<'_> {
             None => diagnostic,
         };
         Err(Error::new(ErrorKind::Limit, diagnostic).with("limit", limit).with("characters", characters))
+    }
+}
+
+/// A provider that runs. However it ends, those that wait for it are told.
+struct Running<'r> {
+    run: &'r Run<'r>,
+    namespace: &'r str,
+}
+
+impl Running<'_> {
+    fn end(self, state: State) {
+        lock(&self.run.providers).states.insert(self.namespace.to_owned(), state);
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut providers = lock(&self.run.providers);
+        if let Some(state @ State::Running) = providers.states.get_mut(self.namespace) {
+            *state =
+                State::Failed(Refusal::failed(format!("the provider `{}` panicked", self.namespace)).into());
+        }
+        self.run.finished.notify_all();
     }
 }
 
@@ -455,7 +497,9 @@ impl Host for RunHost<'_> {
 
     fn llm_call(&self, request: ModelRequest) -> Result<String, Refusal> {
         let Some(model) = &self.run.hooks.model else {
-            return Err(Refusal::failed("llm_call: no language model is connected (see Hooks::model)"));
+            let message = "llm_call: no language model is connected: name a program that answers with --llm-command, or use \
+                           Hooks::model in a Rust program";
+            return Err(Refusal::failed(message));
         };
         let mut calls = lock(&self.run.model_calls);
         if *calls == MOST_MODEL_CALLS {
@@ -480,15 +524,15 @@ impl Host for RunHost<'_> {
         })
     }
 
-    fn get_variable(&self, path: &str) -> Result<Json, Refusal> {
+    fn get_variable(&self, path: &str, until: Instant) -> Result<Json, Refusal> {
         let scope = lock(&self.run.scope).clone();
         let root = path.split(['.', '[']).next().unwrap_or(path);
         let given = scope.get(root);
         let value = match given {
             Some((layer, value)) if layer >= Layer::Provider => value,
-            given => match source(self.run.prepared, root)? {
+            given => match source(self.run.prepared, root, &self.run.workspace)? {
                 Some(source) => {
-                    let values = self.run.run_provider(&source, self.asking)?;
+                    let values = self.run.run_provider(&source, self.asking, Some(until))?;
                     Json::Object((*values).clone())
                 }
                 None => match given {

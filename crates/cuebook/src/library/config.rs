@@ -106,8 +106,6 @@ pub struct HooksConfig {
     pub idle_seconds: u64,
     /// Hosts on this machine or in a private network that hooks may ask, as in `localhost:8080`; public ones need no entry.
     pub http_hosts: Vec<String>,
-    /// The program that answers `llm_call`: it reads the prompt from stdin and prints the answer.
-    pub llm_command: Vec<String>,
 }
 
 impl Default for HooksConfig {
@@ -123,7 +121,6 @@ impl Default for HooksConfig {
             workers: 8,
             idle_seconds: 60,
             http_hosts: Vec::new(),
-            llm_command: Vec::new(),
         }
     }
 }
@@ -330,7 +327,6 @@ mod tests {
             "workers",
             "idle_seconds",
             "http_hosts",
-            "llm_command",
         ];
         for key in limits.iter().chain(&hooks) {
             assert!(rest.contains(&format!("\n{key} = ")), "{key}");

@@ -8,6 +8,7 @@ use serde_json::{Map, Value as Json};
 use crate::error::{Code, ErrorKind, Result, did_you_mean, nearest};
 use crate::json::Step::{self, Key};
 use crate::json::{Document, Problems, quoted};
+use crate::prompt::Limits;
 use crate::source::Source;
 use crate::variables::Variables;
 
@@ -60,7 +61,7 @@ impl Defaults {
                     self.max_output_size = Some(size as usize);
                 }
                 ("max_execution_time", Some(seconds))
-                    if seconds > 0.0 && Duration::try_from_secs_f64(seconds).is_ok() =>
+                    if seconds > 0.0 && seconds <= Limits::LONGEST.as_secs_f64() =>
                 {
                     self.max_execution_time = Duration::try_from_secs_f64(seconds).ok();
                 }
@@ -69,7 +70,7 @@ impl Defaults {
                     problems.wrong(&path, message, "write the number of characters, as in 50000");
                 }
                 ("max_execution_time", _) => {
-                    let message = "`max_execution_time` must be a number above zero";
+                    let message = "`max_execution_time` must be a number above zero, and a day at most";
                     problems.wrong(&path, message, "write the number of seconds, as in 5");
                 }
                 _ => unknown(problems, &path, key, &LIMIT_KEYS),

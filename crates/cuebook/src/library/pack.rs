@@ -22,7 +22,7 @@ use crate::files::{self, Lock};
 use crate::prompt::Permissions;
 use crate::trust::{Approval, ContentDigest, approval};
 
-const MANIFEST: &str = "pack.json";
+pub(super) const MANIFEST: &str = "pack.json";
 const STAGING: &str = ".staging-";
 /// Below a staging folder: the pack that makes room for its successor, where the two cannot be exchanged in one step.
 const ASIDE: &str = "aside";
@@ -151,6 +151,13 @@ impl Drop for Staging {
 impl Library {
     pub(crate) fn packs_folder(&self) -> PathBuf {
         self.root.join(PACKS)
+    }
+
+    /// The installed pack that a path without links lies in.
+    pub(crate) fn pack_that_holds(&self, path: &Path) -> Option<String> {
+        let packs = fs::canonicalize(self.packs_folder()).ok()?;
+        let pack = path.strip_prefix(packs).ok()?.components().next()?;
+        Some(pack.as_os_str().to_string_lossy().into_owned())
     }
 
     pub(super) fn approvals_path(&self) -> PathBuf {

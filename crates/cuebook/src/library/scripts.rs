@@ -2,7 +2,7 @@
 //!
 //! A pack's code is given out only if the pack is approved with exactly the bytes that are on disk now. Nothing here runs it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use sha2::{Digest, Sha256};
 
 use super::Library;
+use super::manifest::{Manifest, VariableProvider};
+use super::pack::MANIFEST;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Stamp};
 use crate::hooks::Script;
-use crate::source::Place;
+use crate::source::{Place, Source};
 use crate::trust::{Approval, hex};
 
 /// Files and folders that are watched for one script. A prompt with more code than this is started afresh for every call.
@@ -31,8 +33,19 @@ pub(crate) struct ScriptFile {
     pub(crate) folder: PathBuf,
     /// The pack that it came with.
     pub(crate) pack: Option<String>,
+    /// What its permissions were read from: they hold for this and nothing else.
+    pub(crate) read: Read,
     /// What asks for it, for messages.
     pub(crate) place: Place,
+}
+
+/// Where the permissions and limits of a script stand.
+#[derive(Debug, Clone)]
+pub(crate) enum Read {
+    /// In the script itself, which was this text.
+    Script(Arc<Source>),
+    /// In the manifest of its pack, which said this.
+    Manifest(VariableProvider),
 }
 
 /// Scripts that were read, and what they depend on.
@@ -42,6 +55,8 @@ pub(crate) struct Scripts(Mutex<HashMap<PathBuf, Known>>);
 #[derive(Debug)]
 struct Known {
     script: Arc<Script>,
+    /// The providers of its pack.
+    manifest: Vec<VariableProvider>,
     /// Everything whose change makes it another script. A folder's stamp tells of files that come and go.
     watched: Vec<(PathBuf, Option<Stamp>)>,
 }
@@ -55,6 +70,7 @@ impl Scripts {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&file.path)
             && unchanged(known)
+            && file.read.is(&known.script, &known.manifest)
         {
             return Ok(known.script.clone());
         }
@@ -62,16 +78,17 @@ impl Scripts {
         // Stamped before anything is read, so that a change in between is noticed.
         let mut watched = Vec::new();
         let complete = watch(&file.folder, file.pack.is_some(), &mut watched);
-        let script = Arc::new(match &file.pack {
+        let (script, manifest) = match &file.pack {
             Some(pack) => {
                 let approvals = library.approvals_path();
                 watched.push((approvals.clone(), Stamp::of(&approvals)));
                 approved(library, file, pack)?
             }
-            None => own(library, file)?,
-        });
+            None => (own(library, file)?, Vec::new()),
+        };
+        let script = Arc::new(script);
         if complete {
-            let known = Known { script: script.clone(), watched };
+            let known = Known { script: script.clone(), manifest, watched };
             self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(file.path.clone(), known);
         }
         Ok(script)
@@ -93,7 +110,8 @@ fn watch(folder: &Path, everything: bool, watched: &mut Vec<(PathBuf, Option<Sta
             return false;
         }
         let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+        // A link of the user's own may lead to a folder with modules; a pack has no links.
+        if path.is_dir() {
             if !watch(&path, everything, watched) {
                 return false;
             }
@@ -105,43 +123,97 @@ fn watch(folder: &Path, everything: bool, watched: &mut Vec<(PathBuf, Option<Sta
     true
 }
 
+impl Read {
+    /// Whether the permissions that were read are those of this script.
+    fn is(&self, script: &Script, manifest: &[VariableProvider]) -> bool {
+        match self {
+            Read::Script(source) => source.text() == script.source.text(),
+            Read::Manifest(provider) => manifest.contains(provider),
+        }
+    }
+}
+
 /// Code of the user's own, which needs nobody's approval.
 fn own(library: &Library, file: &ScriptFile) -> Result<Script> {
     static VERSION: AtomicU64 = AtomicU64::new(0);
-    let source = files::read_text(&file.path, &file.name, library.file_limit()?)?;
-    // It is read again only when some code in its folder has changed, and then it is another script.
+    let source = match &file.read {
+        Read::Script(source) => source.clone(),
+        Read::Manifest(_) => files::read_text(&file.path, &file.name, library.file_limit()?)?,
+    };
+    // It is made again only when some code in its folder has changed, and then it is another script.
     let fingerprint = format!("own-{}", VERSION.fetch_add(1, Ordering::Relaxed));
-    Ok(Script { source, path: resolved(&file.path), folder: resolved(&file.folder), pack: None, fingerprint })
+    let (path, folder) = (resolved(&file.path, &file.name)?, resolved(&file.folder, &file.name)?);
+    Ok(Script { source, path, folder, pack: None, modules: None, fingerprint })
 }
 
-/// Code of a pack, if the pack is approved as it is.
-fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<Script> {
+/// Code of a pack, if the pack is approved as it is, with the providers of its manifest. Everything that runs or says what may
+/// be done is compared with what was approved once it has been read.
+fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script, Vec<VariableProvider>)> {
     let content = library.content(pack)?;
     match library.approval_of(pack, &content)? {
         Approval::Approved { .. } => {}
         approval => return Err(not_approved(file, pack, &approval)),
     }
-    let bytes = files::read_bytes(&file.path, &file.name, library.file_limit()?)?;
-    let relative = file.path.strip_prefix(&file.folder).unwrap_or(&file.path);
-    let relative = relative.to_string_lossy().replace('\\', "/");
-    let sha256 = hex(&Sha256::digest(&bytes));
-    if !content.files().any(|known| known.path == relative && known.sha256 == sha256) {
-        let message = format!("{} changed while it was being looked at", file.name);
-        let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("render again");
-        return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
+    let limit = library.file_limit()?;
+    let folder = resolved(&file.folder, &file.name)?;
+    let path = resolved(&file.path, &file.name)?;
+    let mut modules = BTreeMap::new();
+    let mut manifest = Vec::new();
+    for known in content.files() {
+        let is_manifest = known.path == MANIFEST;
+        if !is_manifest && !known.path.ends_with(".py") {
+            continue;
+        }
+        let at = folder.join(&known.path);
+        let name = format!("{}/{}", library.name(&file.folder), known.path);
+        let bytes = files::read_bytes(&at, &name, limit)?;
+        if hex(&Sha256::digest(&bytes)) != known.sha256 {
+            return Err(changed(&name));
+        }
+        let source = files::source_from_bytes(bytes, &name)?;
+        if is_manifest {
+            manifest = Manifest::read(&source)?.0.variable_providers;
+        } else {
+            modules.insert(at, source.text().to_owned());
+        }
     }
-    Ok(Script {
-        source: files::source_from_bytes(bytes, &file.name)?,
-        path: resolved(&file.path),
-        folder: resolved(&file.folder),
+    let Some(text) = modules.get(&path) else {
+        let message = format!("{} is not among the files that were approved", file.name);
+        let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
+            .at(file.place.clone())
+            .hint("hidden files, links and what lies outside of the pack are left out: give it a place and a name in it");
+        return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
+    };
+    let source = Source::new(&*file.name, text.clone());
+    let script = Script {
+        source,
+        path,
+        folder,
         pack: Some(pack.to_owned()),
+        modules: Some(modules),
         fingerprint: content.digest(),
-    })
+    };
+    if !file.read.is(&script, &manifest) {
+        return Err(changed(&file.name));
+    }
+    Ok((script, manifest))
 }
 
-/// The path without links: where code is put into a sandbox, links may lead nowhere.
-fn resolved(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+fn changed(name: &str) -> Error {
+    let message = format!("{name} changed while it was being looked at");
+    let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("render again");
+    Error::new(ErrorKind::PromptApprovalRequired, diagnostic)
+}
+
+/// The path without links: where code is put into a sandbox, links may lead nowhere. Python knows paths as text.
+fn resolved(path: &Path, name: &str) -> Result<PathBuf> {
+    let path = fs::canonicalize(path).map_err(|error| files::io_error(name, &error))?;
+    if path.to_str().is_none() {
+        let message = format!("hooks cannot run from a path that is not UTF-8: {}", path.display());
+        let diagnostic = Diagnostic::new(Code::NotUtf8, message).hint("rename the folder");
+        return Err(Error::new(ErrorKind::Hook, diagnostic));
+    }
+    Ok(path)
 }
 
 fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {

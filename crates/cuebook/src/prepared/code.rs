@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
-use crate::library::{HooksConfig, PROMPT_FILE, RootKind, ScriptFile, VariableProvider};
+use crate::library::{HooksConfig, PROMPT_FILE, ScriptFile, ScriptRead, VariableProvider};
 use crate::prompt::{Hook, Limits, Permissions};
 use crate::render::Rendered;
 use crate::source::Place;
@@ -102,27 +103,26 @@ impl Prepared {
         Ok(self.script_file.get_or_init(|| file))
     }
 
+    /// Whose code it is depends on where the file really lies, and not on the way that led to it.
     fn find_script_file(&self, hook: &Hook) -> Result<ScriptFile> {
         let candidate = &self.found.candidate;
         let relative = candidate.file(PROMPT_FILE);
-        let Some(path) = candidate.root.path(&relative) else { return Err(self.hooks_unavailable(hook)) };
-        let own_folder = path.parent().unwrap_or(&path).to_owned();
-        let folder = match &candidate.pack_id {
-            Some(pack) => self.loader.library().packs_folder().join(pack),
-            None => {
-                if candidate.root.kind == RootKind::Given {
-                    refuse_uninstalled_pack(&own_folder, hook)?;
-                }
-                own_folder
-            }
+        let (Some(path), Some(code)) = (candidate.root.path(&relative), &self.prompt.code) else {
+            return Err(self.hooks_unavailable(hook));
         };
-        Ok(ScriptFile {
-            path,
-            name: candidate.root.file_name(&relative),
-            folder,
-            pack: candidate.pack_id.clone(),
-            place: hook.place.clone(),
-        })
+        let library = self.loader.library();
+        let name = candidate.root.file_name(&relative);
+        let real = std::fs::canonicalize(&path).map_err(|error| files::io_error(&name, &error))?;
+        let pack = library.pack_that_holds(&real);
+        if pack.is_none() {
+            refuse_uninstalled_pack(&real, library.root(), hook)?;
+        }
+        let folder = match &pack {
+            Some(pack) => library.packs_folder().join(pack),
+            None => path.parent().unwrap_or(&path).to_owned(),
+        };
+        let read = ScriptRead::Script(code.clone());
+        Ok(ScriptFile { path, name, folder, pack, read, place: hook.place.clone() })
     }
 
     /// The file of a pack's provider.
@@ -139,6 +139,7 @@ impl Prepared {
             path,
             folder,
             pack: Some(pack.to_owned()),
+            read: ScriptRead::Manifest(provider.clone()),
             // A hook may ask for a namespace that no template uses.
             place: self
                 .namespaces
@@ -171,21 +172,14 @@ impl Prepared {
             let message = "the whole file system cannot be a workspace: hooks could read all of it".into();
             return refuse(message, name_one);
         }
-        let home = || std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-        if self.runs_pack_code() && home().is_some_and(|home| home.starts_with(&folder)) {
-            let message =
-                "a workspace that holds your home folder would show your keys to the code of a pack";
-            return refuse(
-                message.into(),
-                "name the folder that the agent works in: --context workspace_path=DIR",
-            );
+        if folder.to_str().is_none() {
+            return refuse("hooks cannot work in a folder whose path is not UTF-8".into(), name_one);
+        }
+        if OCCUPIED.iter().any(|taken| folder == Path::new(taken)) {
+            let message = "hooks cannot be given this folder: they have one of their own in its place".into();
+            return refuse(message, name_one);
         }
         Ok(Workspace::new(folder, self.config.limits.file_size))
-    }
-
-    fn runs_pack_code(&self) -> bool {
-        let own = self.found.candidate.pack_id.is_some() && !self.prompt.hooks.is_empty();
-        own || self.namespaces.keys().any(|namespace| !self.hooks.providers.contains_key(namespace))
     }
 
     /// Renders the template with these values.
@@ -279,11 +273,27 @@ impl Prepared {
     }
 }
 
-/// Code of a pack that is not installed has nobody's approval, however it is named.
-fn refuse_uninstalled_pack(prompt: &Path, hook: &Hook) -> Result<()> {
-    let folder = std::fs::canonicalize(prompt).unwrap_or_else(|_| prompt.to_owned());
-    let Some(pack) = folder.ancestors().skip(1).take(3).find(|above| above.join("pack.json").is_file())
-    else {
+/// Folders that a sandbox has of its own.
+const OCCUPIED: [&str; 4] = ["/tmp", "/dev", "/proc", "/sys"];
+
+/// Code of a pack must not see the home folder, however it comes to run.
+pub(crate) fn refuse_home(workspace: &Workspace) -> Result<()> {
+    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
+    if !home.is_some_and(|home| home.starts_with(workspace.folder())) {
+        return Ok(());
+    }
+    let message = "a workspace that holds your home folder would show your keys to the code of a pack";
+    let diagnostic = Diagnostic::new(Code::BadWorkspace, message)
+        .file(workspace.folder().to_string_lossy())
+        .hint("name the folder that the agent works in: --context workspace_path=DIR");
+    Err(Error::new(ErrorKind::Hook, diagnostic))
+}
+
+/// Code of a pack that is not installed has nobody's approval. A project that is itself being made into a pack is the user's.
+fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()> {
+    let root = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let holds_pack = |above: &&Path| above.join("pack.json").is_file();
+    let Some(pack) = script.ancestors().skip(1).take_while(|above| **above != root).find(holds_pack) else {
         return Ok(());
     };
     let message = "this is code of a pack that is not installed, so nobody can have approved it";

@@ -5,28 +5,36 @@
 //!
 //! Origins decide what may carry structure, so doubt is settled against the author. A line that changed is never left
 //! looking as if an author had written it whole: a hook could else make a role marker of `the user:` by taking words away.
-//! And where the same line stands in the text both as an author's and as a value's, it stays the author's only if none of
-//! them came or went.
+//! And where the same line stands in the text both as an author's and as a value's, it stays the author's only if every line
+//! that is the same stands where it stood.
+//!
+//! The work is bounded, whatever the texts are: what would take too long to compare is the hook's.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use imara_diff::{Algorithm, Diff, InternedInput, TokenSource};
 
 use crate::template::sink::{Piece, Writer};
 
+/// Tokens whose comparison is worth its time. Texts that repeat themselves take time by the square of their length.
+const MOST_TOKENS: usize = 2_000;
+
 /// The pieces of the new text. The pieces of the old text cover it without gaps, and so do these.
 pub(super) fn reattribute(old: &str, pieces: &[Piece], new: &str, editor: u32) -> Vec<Piece> {
     let mut edit = Edit::new(old, pieces, new, editor);
-    let input = InternedInput::new(Lines(old), Lines(new));
+    let old_lines: Vec<&str> = old.split('\n').collect();
+    let new_lines: Vec<&str> = new.split('\n').collect();
+    let hunks = differences(&old_lines, &new_lines);
+    edit.in_place = hunks.iter().all(|(before, after)| before.len() == after.len());
     let (mut from, mut to) = (0, 0);
-    for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
-        while to < hunk.after.start as usize {
+    for (before, after) in hunks {
+        while to < after.start {
             edit.keep(from, to);
             (from, to) = (from + 1, to + 1);
         }
-        (from, to) = (hunk.before.end as usize, hunk.after.end as usize);
-        edit.change(hunk.before.start as usize..from, hunk.after.start as usize..to);
+        (from, to) = (before.end, after.end);
+        edit.change(before, after);
     }
     while to < edit.new_lines.len() {
         edit.keep(from, to);
@@ -35,26 +43,53 @@ pub(super) fn reattribute(old: &str, pieces: &[Piece], new: &str, editor: u32) -
     edit.result
 }
 
+/// Where two sequences differ. What they begin and end with in common is found whatever their length; what lies between is
+/// compared if that does not take too long.
+fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+    let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[start..], &new[start..]);
+    let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - end], &new[..new.len() - end]);
+    if old.is_empty() && new.is_empty() {
+        return Vec::new();
+    }
+    let whole = (start..start + old.len(), start..start + new.len());
+    if old.is_empty() || new.is_empty() {
+        return vec![whole];
+    }
+    if old.len() + new.len() > MOST_TOKENS {
+        // Lines that were changed one by one are the usual case, and easy.
+        if old.len() != new.len() {
+            return vec![whole];
+        }
+        let differ = (0..old.len()).filter(|index| old[*index] != new[*index]);
+        return differ
+            .map(|index| (start + index..start + index + 1, start + index..start + index + 1))
+            .collect();
+    }
+    let input = InternedInput::new(Tokens(old), Tokens(new));
+    let shift = |range: Range<u32>| start + range.start as usize..start + range.end as usize;
+    Diff::compute(Algorithm::Histogram, &input)
+        .hunks()
+        .map(|hunk| (shift(hunk.before), shift(hunk.after)))
+        .collect()
+}
+
 struct Edit<'t> {
     old: &'t str,
     pieces: &'t [Piece],
     old_lines: Vec<Range<usize>>,
     new: &'t str,
     new_lines: Vec<Range<usize>>,
-    /// For lines of an author: how often they stand in the old text as such, there at all, and in the new text.
-    counts: HashMap<&'t str, Count>,
+    /// Lines that stand in the old text both as an author's and as somebody else's.
+    twofold: HashSet<&'t str>,
+    /// Whether every line that is the same stands where it stood.
+    in_place: bool,
     editor: u32,
     result: Vec<Piece>,
     written: usize,
     /// The piece that was copied last and where in the old text that ended: what goes on there is one piece.
     last: Option<(usize, usize)>,
-}
-
-#[derive(Default)]
-struct Count {
-    authors: usize,
-    before: usize,
-    after: usize,
 }
 
 impl<'t> Edit<'t> {
@@ -65,27 +100,18 @@ impl<'t> Edit<'t> {
             old_lines: ranges(old),
             new,
             new_lines: ranges(new),
-            counts: HashMap::new(),
+            twofold: HashSet::new(),
+            in_place: true,
             editor,
             result: Vec::new(),
             written: 0,
             last: None,
         };
-        for line in edit.old_lines.clone() {
-            if edit.is_authors(&line) {
-                edit.counts.entry(&old[line]).or_default().authors += 1;
-            }
-        }
-        for line in &edit.old_lines {
-            if let Some(count) = edit.counts.get_mut(&old[line.clone()]) {
-                count.before += 1;
-            }
-        }
-        for line in &edit.new_lines {
-            if let Some(count) = edit.counts.get_mut(&new[line.clone()]) {
-                count.after += 1;
-            }
-        }
+        let (authors, others): (Vec<Range<usize>>, Vec<Range<usize>>) =
+            edit.old_lines.iter().cloned().partition(|line| edit.is_authors(line));
+        let authors: HashSet<&str> = authors.into_iter().map(|line| &old[line]).collect();
+        edit.twofold =
+            others.into_iter().map(|line| &old[line]).filter(|line| authors.contains(line)).collect();
         edit
     }
 
@@ -110,7 +136,7 @@ impl<'t> Edit<'t> {
 
     /// Whether nobody can say which of several equal lines this one is, and it matters.
     fn is_in_doubt(&self, line: &str) -> bool {
-        self.counts.get(line).is_some_and(|count| count.authors < count.before && count.before != count.after)
+        !self.in_place && self.twofold.contains(line)
     }
 
     fn copy(&mut self, mut from: Range<usize>) {
@@ -175,18 +201,32 @@ impl<'t> Edit<'t> {
         if to.is_empty() {
             return;
         }
-        let matches = self.matching_words(&from, &to);
-        for line in to.clone() {
+        // As many lines as before are the same lines, each changed.
+        let paired = from.len() == to.len();
+        let mut matches = if paired { Vec::new() } else { self.matching_words(from.clone(), to.clone()) }
+            .into_iter()
+            .peekable();
+        for (index, line) in to.clone().enumerate() {
             let Range { start, end } = self.new_lines[line].clone();
+            if paired {
+                let old = from.start + index;
+                matches = self.matching_words(old..old + 1, line..line + 1).into_iter().peekable();
+            }
             // Parts of the line that are the same in both texts: where in the new text, and where in the old one.
-            let same: Vec<(Range<usize>, usize)> = matches
-                .iter()
-                .filter_map(|(new, old)| {
-                    let part = new.start.max(start)..new.end.min(end);
-                    (!part.is_empty()).then(|| (part.clone(), old + (part.start - new.start)))
-                })
-                .filter(|(part, _)| self.new[part.clone()].contains(char::is_alphanumeric))
-                .collect();
+            let mut same: Vec<(Range<usize>, usize)> = Vec::new();
+            while let Some((new, old)) = matches.peek().cloned() {
+                if new.start >= end {
+                    break;
+                }
+                let part = new.start.max(start)..new.end.min(end);
+                if self.new[part.clone()].contains(char::is_alphanumeric) {
+                    same.push((part.clone(), old + (part.start - new.start)));
+                }
+                if new.end > end {
+                    break;
+                }
+                matches.next();
+            }
             let kept: usize = same.iter().map(|(part, _)| part.len()).sum();
             let all_authors = same.iter().all(|(part, old)| self.is_authors(&(*old..old + part.len())));
             if kept == end - start && all_authors {
@@ -200,40 +240,36 @@ impl<'t> Edit<'t> {
                 }
                 self.hook(end - at);
             }
-            let last = line + 1 == to.end;
-            self.line_end((last && !from.is_empty()).then(|| from.end - 1), line);
+            let before = match paired {
+                true => Some(from.start + index),
+                false => (line + 1 == to.end && !from.is_empty()).then(|| from.end - 1),
+            };
+            self.line_end(before, line);
         }
     }
 
-    /// Runs of words that are the same in some lines of both texts: where in the new text, and where in the old one.
-    fn matching_words(&self, from: &Range<usize>, to: &Range<usize>) -> Vec<(Range<usize>, usize)> {
+    /// Runs of words that are the same in some lines of both texts, in order: where in the new text, and where in the old one.
+    fn matching_words(&self, from: Range<usize>, to: Range<usize>) -> Vec<(Range<usize>, usize)> {
         if from.is_empty() {
             return Vec::new();
         }
         let old = self.old_lines[from.start].start..self.old_lines[from.end - 1].end;
         let new = self.new_lines[to.start].start..self.new_lines[to.end - 1].end;
-        let input = InternedInput::new(Words(&self.old[old.clone()]), Words(&self.new[new.clone()]));
-        let length = |token: &imara_diff::Token| input.interner[*token].len();
+        let old_words: Vec<&str> = Words(&self.old[old.clone()]).collect();
+        let new_words: Vec<&str> = Words(&self.new[new.clone()]).collect();
+        let length = |words: &[&str]| words.iter().map(|word| word.len()).sum::<usize>();
         let mut matches = Vec::new();
-        let (mut old_at, mut new_at) = (old.start, new.start);
-        let (mut before, mut after) = (0, 0);
-        let mut step = |old_at: &mut usize, new_at: &mut usize, before: usize, tokens: Range<usize>| {
-            let bytes: usize = input.after[tokens.clone()].iter().map(length).sum();
-            if bytes > 0 {
-                matches.push((*new_at..*new_at + bytes, *old_at));
+        let (mut old_at, mut new_at, mut after) = (old.start, new.start, 0);
+        let end = (old_words.len()..old_words.len(), new_words.len()..new_words.len());
+        for (was, is) in differences(&old_words, &new_words).into_iter().chain([end]) {
+            let same = length(&new_words[after..is.start]);
+            if same > 0 {
+                matches.push((new_at..new_at + same, old_at));
             }
-            debug_assert_eq!(input.before[before..before + tokens.len()], input.after[tokens]);
-            *old_at += bytes;
-            *new_at += bytes;
-        };
-        for hunk in Diff::compute(Algorithm::Histogram, &input).hunks() {
-            step(&mut old_at, &mut new_at, before, after..hunk.after.start as usize);
-            let words = |range: Range<u32>| range.start as usize..range.end as usize;
-            old_at += input.before[words(hunk.before.clone())].iter().map(length).sum::<usize>();
-            new_at += input.after[words(hunk.after.clone())].iter().map(length).sum::<usize>();
-            (before, after) = (hunk.before.end as usize, hunk.after.end as usize);
+            old_at += same + length(&old_words[was]);
+            new_at += same + length(&new_words[is.clone()]);
+            after = is.end;
         }
-        step(&mut old_at, &mut new_at, before, after..input.after.len());
         matches
     }
 }
@@ -249,24 +285,24 @@ fn ranges(text: &str) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// A text as lines, without their ends.
-struct Lines<'t>(&'t str);
+/// Parts of a text, to be compared with others.
+#[derive(Clone, Copy)]
+struct Tokens<'s, 't>(&'s [&'t str]);
 
-impl<'t> TokenSource for Lines<'t> {
+impl<'s, 't> TokenSource for Tokens<'s, 't> {
     type Token = &'t str;
-    type Tokenizer = std::str::Split<'t, char>;
+    type Tokenizer = std::iter::Copied<std::slice::Iter<'s, &'t str>>;
 
     fn tokenize(&self) -> Self::Tokenizer {
-        self.0.split('\n')
+        self.0.iter().copied()
     }
 
     fn estimate_tokens(&self) -> u32 {
-        (self.0.len() / 40) as u32
+        self.0.len() as u32
     }
 }
 
 /// A text as words, and everything between them letter by letter.
-#[derive(Clone, Copy)]
 struct Words<'t>(&'t str);
 
 impl<'t> Iterator for Words<'t> {
@@ -281,19 +317,6 @@ impl<'t> Iterator for Words<'t> {
         let (word, rest) = self.0.split_at(end);
         self.0 = rest;
         Some(word)
-    }
-}
-
-impl<'t> TokenSource for Words<'t> {
-    type Token = &'t str;
-    type Tokenizer = Words<'t>;
-
-    fn tokenize(&self) -> Self::Tokenizer {
-        *self
-    }
-
-    fn estimate_tokens(&self) -> u32 {
-        (self.0.len() / 3) as u32
     }
 }
 
@@ -363,10 +386,29 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_a_values_as_well_stays_the_authors_only_if_none_came_or_went() {
+    fn a_line_that_is_a_values_as_well_stays_the_authors_only_where_it_stood() {
         let (old, writers) = ("user:\nA\nuser:\nB", "LLLLLLvvvvvvvvv");
         assert_eq!(edit(old, writers, "user:\nA\nuser:\nB!"), "LLLLLLvvvvvvvvvh");
         assert_eq!(edit(old, writers, "user:\nB"), "hhhhhLv");
+        // A line that is moved is somewhere else.
+        assert_eq!(edit("a\nu:\nu:", "LLvvvLL", "u:\na\nu:"), "vvvhhhh");
+    }
+
+    #[test]
+    fn texts_that_repeat_themselves_take_no_more_time_than_others() {
+        for (old, new) in [
+            ("a ".repeat(500_000), "b a ".repeat(250_000)),
+            ("a\n".repeat(500_000), "b\na\n".repeat(250_000)),
+            ("some words here\n".repeat(60_000), "SOME WORDS HERE\n".repeat(60_000)),
+            ("one line\n".repeat(60_000), "one line!\n".repeat(60_000)),
+        ] {
+            let writers = "L".repeat(old.len());
+            let result = reattribute(&old, &pieces(&writers), &new, 0);
+            assert_eq!(shown(&result, new.len()).len(), new.len());
+        }
+        let (old, new) = ("one line\n".repeat(3000), "one line!\n".repeat(3000));
+        let result = reattribute(&old, &pieces(&"L".repeat(old.len())), &new, 0);
+        assert!(shown(&result, new.len()).starts_with("LLLLLLLLhLLLLLLLLLhL"));
     }
 
     proptest! {

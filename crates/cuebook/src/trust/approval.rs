@@ -62,6 +62,7 @@ impl ContentDigest {
             // Lengths in front keep `ab` + `c` apart from `a` + `bc`.
             hasher.update((path.len() as u64).to_le_bytes());
             hasher.update(path.as_bytes());
+            hasher.update((sha256.len() as u64).to_le_bytes());
             hasher.update(sha256.as_bytes());
         }
         hex(&hasher.finalize())
@@ -78,7 +79,13 @@ fn collect(
     let entries = fs::read_dir(folder).map_err(|error| files::io_error(name, &error))?;
     for entry in entries {
         let entry = entry.map_err(|error| files::io_error(name, &error))?;
-        let file_name = entry.file_name().to_string_lossy().into_owned();
+        let file_name = entry.file_name();
+        // Two names that only look the same would be one here, and only one of them would have been shown.
+        let Some(file_name) = file_name.to_str().map(str::to_owned) else {
+            let message = format!("the name of a file is not UTF-8: {}", file_name.to_string_lossy());
+            let diagnostic = Diagnostic::new(Code::NotUtf8, message).file(name).hint("rename the file");
+            return Err(Error::new(ErrorKind::Pack, diagnostic));
+        };
         if file_name.starts_with('.') || file_name == "__pycache__" {
             continue;
         }

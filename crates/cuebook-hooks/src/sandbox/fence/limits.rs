@@ -11,7 +11,7 @@ const COUNTS_PER_NAMESPACE: (u32, u32) = (5, 14);
 /// Limits memory, CPU time, files and open files of each process.
 pub fn resources(order: &Order) -> Result<(), String> {
     // Rounded up: a limit of no seconds would end it at once.
-    let seconds = order.cpu.as_secs() + u64::from(order.cpu.subsec_nanos() > 0);
+    let seconds = order.cpu.as_secs().saturating_add(u64::from(order.cpu.subsec_nanos() > 0));
     let mut failed = None;
     for (name, resource, limit) in [
         ("memory", Resource::As, order.memory),

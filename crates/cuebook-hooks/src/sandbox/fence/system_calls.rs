@@ -11,8 +11,15 @@ use seccompiler::{
 
 /// Refused in any case.
 const REFUSED: &[i64] = &[
-    // Sockets of any kind. A pair of sockets stays possible: it reaches nobody, and Python's event loops need it.
+    // Sockets of any kind. A connected pair stays possible (see below): it reaches nobody, and Python's event loops need it.
     libc::SYS_socket,
+    // Memory that the limit of a process does not count.
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+    libc::SYS_mq_open,
     // Other processes.
     libc::SYS_ptrace,
     libc::SYS_process_vm_readv,
@@ -128,6 +135,12 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWNET,
 ];
 
+/// Types of sockets, but for streams. A pair of these is not bound to each other: datagrams can be sent to any socket in sight.
+const UNCONNECTED: [u64; 5] = [0, 2, 3, 4, 5];
+
+/// The bits of a socket's type that are not flags.
+const SOCKET_TYPE: u64 = 0xf;
+
 /// What `personality` is asked when it shall only tell.
 const ONLY_TELL: u64 = 0xffff_ffff;
 
@@ -156,6 +169,9 @@ fn programs(without_view: bool) -> Result<(BpfProgram, BpfProgram), seccompiler:
         .map(|flag| if_argument(0, SeccompCmpOp::MaskedEq(flag), flag))
         .collect();
     rules.insert(libc::SYS_clone, clone?);
+    let pairs: Result<Vec<_>, _> =
+        UNCONNECTED.iter().map(|kind| if_argument(1, SeccompCmpOp::MaskedEq(SOCKET_TYPE), *kind)).collect();
+    rules.insert(libc::SYS_socketpair, pairs?);
     // Typing into a terminal on somebody's behalf.
     let typing = [libc::TIOCSTI, libc::TIOCLINUX];
     let ioctl: Result<Vec<_>, _> =

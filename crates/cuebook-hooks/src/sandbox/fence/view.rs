@@ -89,7 +89,8 @@ fn build(
     };
     make().map_err(made)?;
     // Before what is shown, some of which may lie below.
-    mount_memory(&at("/tmp"), &format!("mode=1777,size={}", order.temp_size))
+    // Files that are empty take memory too.
+    mount_memory(&at("/tmp"), &format!("mode=1777,size={},nr_inodes=16k", order.temp_size))
         .map_err(refused("mount /tmp"))?;
     plan.carry_out(base, identity)?;
 

@@ -359,9 +359,13 @@ impl<'m> Reader<'m> {
             };
             match (entry.key.as_str(), number) {
                 ("max_execution_time", Some(seconds))
-                    if seconds > 0.0 && Duration::try_from_secs_f64(seconds).is_ok() =>
+                    if seconds > 0.0 && seconds <= Limits::LONGEST.as_secs_f64() =>
                 {
                     definition.max_execution_time = Duration::try_from_secs_f64(seconds).ok();
+                }
+                ("max_execution_time", Some(seconds)) if seconds > 0.0 => {
+                    let what = format!("a number of seconds up to {}", Limits::LONGEST.as_secs());
+                    self.mismatch("LIMITS[\"max_execution_time\"]", &what, &entry.value);
                 }
                 ("max_output_size", Some(size)) if size >= 1.0 && size.fract() == 0.0 => {
                     definition.max_output_size = Some(size as usize);

@@ -542,13 +542,13 @@ impl<'d> Reader<'d> {
         };
         if let Some(value) = self.field(map, "max_execution_time") {
             let time = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            match time.filter(|time| !time.is_zero()) {
+            match time.filter(|time| !time.is_zero() && *time <= Limits::LONGEST) {
                 Some(time) => limits.max_execution_time = time,
                 None => {
                     self.wrong_type(
                         &joined(&path, "max_execution_time"),
                         value,
-                        "a number of seconds above zero",
+                        "a number of seconds above zero, and a day at most",
                     );
                 }
             }

@@ -379,9 +379,9 @@ error pack.json:1:88: `variable_providers[0].optional` must be true or false [CB
 error pack.json:2:31: `variable_providers[0].permissions.read_file` must be true or false [CB201]
   at \"yes\" -- this is a string
   help: write true or false here
-error pack.json:2:86: `variable_providers[0].limits.max_execution_time` must be a number of seconds above zero [CB201]
+error pack.json:2:86: `variable_providers[0].limits.max_execution_time` must be a number of seconds above zero, and a day at most [CB201]
   at 0 -- this is a number
-  help: write a number of seconds above zero here
+  help: write a number of seconds above zero, and a day at most here
 error pack.json:2:108: `variable_providers[0].limits.max_output_size` must be a whole number of characters above zero [CB201]
   at 1.5 -- this is a number
   help: write a whole number of characters above zero here
