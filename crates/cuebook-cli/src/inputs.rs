@@ -140,8 +140,8 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         _ => None,
     };
     if let Some(object) = object {
-        let read = Variables::read_value(&Source::new(format!("--context {name}"), value))?;
-        let Json::Object(values) = read else {
+        let read = Variables::read_value(&Source::new(format!("--context {name}"), value)).ok();
+        let Some(Json::Object(values)) = read else {
             let hint = format!("write --context {}:='{{\"turns\": 3}}'", name.trim_end_matches(':'));
             return Err(bad_input(format!("--context {argument} gives no JSON object"), hint));
         };
@@ -156,6 +156,7 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         "workspace_path" => &mut context.workspace_path,
         "language" => &mut context.language,
         _ => {
+            let name = name.trim_end_matches(':');
             let hint = did_you_mean(&nearest(name, CONTEXT_NAMES))
                 .unwrap_or_else(|| format!("known: {}", CONTEXT_NAMES.join(", ")));
             return Err(bad_input(format!("there is no fact `{name}` about a render"), hint));

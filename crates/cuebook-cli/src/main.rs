@@ -17,9 +17,7 @@ use crate::output::Failure;
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
-    if let Some(code) = cuebook_hooks::sandbox::launch_if_asked() {
-        return code;
-    }
+    cuebook_hooks::sandbox::launch_if_asked();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),

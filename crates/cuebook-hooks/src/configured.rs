@@ -19,20 +19,15 @@ use crate::sandbox::Launcher;
 /// use cuebook::{Book, Context, Variables};
 /// use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
 ///
-/// use std::process::ExitCode;
 ///
-/// fn main() -> ExitCode {
-///     // Workers are started by a copy of this program, which must do nothing else.
-///     if let Some(code) = launch_if_asked() {
-///         return code;
-///     }
+/// fn main() -> cuebook::Result<()> {
+///     // Workers are started by a copy of this program, which does nothing else.
+///     launch_if_asked();
 ///     let book = Book::open(".");
 ///     let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
-///     match book.with_hooks(hooks).render("coding_system", &Variables::new(), &Context::default()) {
-///         Ok(rendered) => println!("{}", rendered.text()),
-///         Err(error) => eprintln!("{error}"),
-///     }
-///     ExitCode::SUCCESS
+///     let rendered = book.with_hooks(hooks).render("coding_system", &Variables::new(), &Context::default())?;
+///     println!("{}", rendered.text());
+///     Ok(())
 /// }
 /// ```
 pub fn hooks(library: Arc<Library>, launcher: Launcher) -> Hooks {

@@ -29,7 +29,7 @@ mod wire;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::{ChildStderr, ChildStdin, ChildStdout, ExitCode};
+use std::process::{ChildStderr, ChildStdin, ChildStdout};
 use std::time::Duration;
 
 use cuebook::library::SandboxLevel;
@@ -227,16 +227,23 @@ impl Sandboxed {
     }
 }
 
-/// Becomes the launcher, if this process was started as one. A program that starts workers calls this first in its `main`.
-pub fn launch_if_asked() -> Option<ExitCode> {
+/// Becomes the launcher, if this process was started as one, and then never returns. A program that starts workers as
+/// [`Launcher::this_program`] calls this first of all in its `main`: a copy of it does nothing else.
+pub fn launch_if_asked() {
+    if is_asked() {
+        #[cfg(unix)]
+        std::process::exit(launcher::run());
+    }
+}
+
+fn is_asked() -> bool {
     #[cfg(unix)]
     {
         let mut arguments = std::env::args_os().skip(1);
-        if arguments.next().is_some_and(|first| first == MAGIC) && arguments.next().is_none() {
-            return Some(launcher::run());
-        }
+        arguments.next().is_some_and(|first| first == MAGIC) && arguments.next().is_none()
     }
-    None
+    #[cfg(not(unix))]
+    false
 }
 
 #[cfg(test)]

@@ -159,8 +159,14 @@ impl Checker<'_> {
                 Some(id) => self.library().inspect_pack(&id.to_string_lossy()),
                 None => self.library().inspect_pack_at(folder),
             };
+            let id = installed.map(|id| id.to_string_lossy().into_owned());
             match inspected {
-                Ok((_, findings)) => self.report.findings.extend(findings),
+                Ok((manifest, findings)) => {
+                    let providers =
+                        pack::providers(self.library(), id.as_deref(), folder, &manifest, &findings);
+                    self.report.findings.extend(findings);
+                    self.report.findings.extend(providers);
+                }
                 Err(error) => self.fail(error),
             }
         }
@@ -179,7 +185,9 @@ impl Checker<'_> {
         for root in below {
             self.root(&root, progress);
         }
-        match (self.report.prompts, self.report.findings.len()) == before {
+        let nothing = (self.report.prompts, self.report.findings.len()) == before;
+        // A pack may bring nothing but providers, and nothing may be wrong with them.
+        match nothing && !folder.join("pack.json").is_file() {
             true => Err(error),
             false => Ok(()),
         }

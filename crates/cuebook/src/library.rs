@@ -555,13 +555,22 @@ impl Library {
         Ok(resolution)
     }
 
+    /// The packs that provide a namespace, each with its provider.
+    pub(crate) fn offers_of(&self, namespace: &str) -> Result<Vec<(String, VariableProvider)>> {
+        let mut providers = self.providers(|_| {})?;
+        providers.retain(|(_, provider)| provider.namespace == namespace);
+        Ok(providers)
+    }
+
     /// Records which pack provides a namespace: its id, or the source of the provider.
     fn choose_provider(&self, namespace: &str, wanted: &str) -> Result<Resolution> {
-        let providers = self.providers(|_| {})?;
-        let offers: Vec<(String, String)> = providers
-            .iter()
-            .filter(|(_, provider)| provider.namespace == namespace)
-            .map(|(pack, provider)| (pack.clone(), provider_source(pack, provider)))
+        let offers: Vec<(String, String)> = self
+            .offers_of(namespace)?
+            .into_iter()
+            .map(|(pack, provider)| {
+                let source = provider_source(&pack, &provider);
+                (pack, source)
+            })
             .collect();
         let sources: Vec<String> = offers.iter().map(|(_, source)| source.clone()).collect();
         let Some((_, chosen)) = offers.iter().find(|(pack, source)| pack == wanted || source == wanted)
@@ -607,7 +616,7 @@ impl Library {
 }
 
 /// Under which the choice between providers of a namespace is recorded: `provider.git`.
-const PROVIDER: &str = "provider.";
+pub const PROVIDER: &str = "provider.";
 
 pub(crate) fn provider_key(namespace: &str) -> String {
     format!("{PROVIDER}{namespace}")

@@ -18,7 +18,7 @@ use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Loader, Settings, Template};
 use crate::variables::{Clock, Context, Declared, Provided, Scope, Variables, validation_error};
 
-pub(crate) use code::{Provider, refuse_home};
+pub(crate) use code::{Provider, choose_provider, refuse_home};
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {

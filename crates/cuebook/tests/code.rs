@@ -273,7 +273,10 @@ fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_choos
     assert_eq!(error.diagnostic().message, "2 packs provide `git`");
     let error = stage.book.set_resolution("provider.git", "nobody").unwrap_err();
     assert_eq!(error.code(), Code::UnknownSource);
+    assert!(stage.book.check(&[], |_| {}).unwrap().findings.iter().any(|f| f.code == Code::ProviderConflict));
     stage.book.set_resolution("provider.git", "other").unwrap();
+    let report = stage.book.check(&[], |_| {}).unwrap();
+    assert_eq!(report.errors(), 0, "{:#?}", report.findings);
     stage.approve("other");
     assert_eq!(stage.render("own").unwrap().text(), "on main");
     assert_eq!(stage.ran(), ["provide of the provider `git` of the pack `other`"]);
@@ -282,7 +285,9 @@ fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_choos
     assert_eq!(stage.render("own").unwrap_err().code(), Code::ProviderConflict);
     stage.book.library().remove_pack("third").unwrap();
     stage.book.library().remove_pack("other").unwrap();
-    assert_eq!(stage.render("own").unwrap_err().code(), Code::ProviderConflict);
+    let error = stage.render("own").unwrap_err();
+    assert_eq!(error.code(), Code::ProviderConflict);
+    assert!(error.diagnostic().message.ends_with("is no longer there"), "{error}");
 }
 
 #[test]
@@ -306,6 +311,37 @@ fn an_optional_provider_that_fails_or_may_not_run_is_skipped_with_a_warning() {
         "the provider `git` of the pack `tools` was skipped: RuntimeError: it failed"
     );
     assert_eq!(rendered.to_json()["notes"][0]["code"], json!("CB416"));
+}
+
+#[test]
+fn a_check_finds_names_that_are_nearly_right_and_hooks_that_cannot_be_called() {
+    let project = Project::new().file(
+        "prompts/p/prompt.py",
+        "PERMISION = {\"read_file\": True}\nTEMPLATE = \"x\"\ndef prerender(variables, context): ...\ndef post_render(text): ...\ndef render(): ...\nPRICE = 1\n",
+    );
+    pack(&project, "tools", "");
+    project.write("user_data/packs/tools/variables/git.py", "def provides(context): ...\n");
+    let found = |targets: &[&str]| -> Vec<String> {
+        let targets: Vec<String> = targets.iter().map(|target| target.to_string()).collect();
+        let report = project.book().check(&targets, |_| {}).unwrap();
+        report.findings.iter().map(|finding| format!("{} {}", finding.code, finding.message)).collect()
+    };
+    assert_eq!(
+        found(&["p"]),
+        [
+            "CB315 `PERMISION` means nothing here, and is spelt nearly like `PERMISSIONS`",
+            "CB315 `prerender` means nothing here, and is spelt nearly like `pre_render`",
+            "CB317 `post_render` is called as post_render(text, variables, context), and this cannot be",
+        ]
+    );
+    let pack = project.path("user_data/packs/tools");
+    let provider = [
+        "CB317 a variable provider needs a function `provide(context)`, and there is none",
+        "CB315 `provides` means nothing here, and is spelt nearly like `provide`",
+    ];
+    for findings in [found(&[&pack.to_string_lossy()]), found(&[])] {
+        assert!(provider.iter().all(|wanted| findings.iter().any(|found| found == wanted)), "{findings:#?}");
+    }
 }
 
 #[test]

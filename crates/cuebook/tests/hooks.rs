@@ -118,7 +118,17 @@ fn a_hook_that_forgets_the_variables_is_told() {
     );
     let hooks = Hooks::new().pre_render("p", |_, _| object(json!({"other": 1})));
     let error = render(&project, hooks, json!({"n": 1})).unwrap_err();
-    assert_eq!(error.diagnostic().message, "the required variable `n` is missing");
+    assert_eq!(error.code(), Code::HookReturn);
+    assert_eq!(
+        error.diagnostic().message,
+        "`pre_render` of the prompt `p` did not return the required variable `n`"
+    );
+    // Where nothing is declared there may be a reason, so it is only said.
+    let project = Project::with_template("{{ n }}{{ other }}");
+    let hooks = Hooks::new().pre_render("p", |_, _| object(json!({"other": 1})));
+    let rendered = render(&project, hooks, json!({"n": 1})).unwrap();
+    assert_eq!((rendered.text(), rendered.notes().len()), ("1", 1));
+    assert!(rendered.notes()[0].message.contains("none of the variables"), "{:?}", rendered.notes());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use cuebook::library::PROVIDER;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::json;
 
@@ -24,15 +25,18 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
         return Ok(if chosen { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     };
     let resolution = book.set_resolution(&args.prompt, source)?;
+    let id = match args.prompt.starts_with(PROVIDER) {
+        true => args.prompt.clone(),
+        false => book.library().resolve_id(&args.prompt)?.0,
+    };
     if options.json {
         print_json(&json!({
-            "prompt_id": book.library().resolve_id(&args.prompt)?.0,
+            "prompt_id": id,
             "source": resolution.source,
             "resolved_at": resolution.resolved_at,
             "candidates": resolution.candidates,
         }))?;
     } else {
-        let (id, _) = book.library().resolve_id(&args.prompt)?;
         say(format_args!("{id} now means {}", resolution.source));
     }
     Ok(ExitCode::SUCCESS)

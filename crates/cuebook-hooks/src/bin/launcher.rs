@@ -1,5 +1,7 @@
 //! The launcher on its own, for programs that use Cuebook as a library and do not want to launch themselves.
 
-fn main() -> std::process::ExitCode {
-    cuebook_hooks::sandbox::launch_if_asked().unwrap_or(std::process::ExitCode::from(2))
+fn main() {
+    cuebook_hooks::sandbox::launch_if_asked();
+    eprintln!("this program is started by programs that run hooks, and does nothing by itself");
+    std::process::exit(2);
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags};
 use rustix::io::FdFlags;
@@ -26,20 +26,20 @@ const REQUESTS: RawFd = 3;
 const REPLIES: RawFd = 4;
 
 /// The launcher from its beginning to its end.
-pub fn run() -> ExitCode {
+pub fn run() -> i32 {
     // First of all, so that the numbers that the program expects are free.
     if calls::close_from(REQUESTS).is_err() {
-        return ExitCode::from(2);
+        return 2;
     }
     let Ok(control) = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), REQUESTS).map(UnixStream::from)
     else {
-        return ExitCode::from(2);
+        return 2;
     };
     match launch(&control) {
         Ok(status) => pass_on(status),
         Err(error) => {
             let _ = wire::send(&control, &FromLauncher::Failed(Failed::new(&error)));
-            ExitCode::from(2)
+            2
         }
     }
 }
@@ -132,7 +132,7 @@ fn wait(control: &UnixStream, pid: Pid, fence: &Fence) -> io::Result<WaitStatus>
 }
 
 /// Ends the launcher as the program has ended, so that whoever waits for the one learns of the other.
-fn pass_on(status: WaitStatus) -> ExitCode {
+fn pass_on(status: WaitStatus) -> i32 {
     if let Some(signal) = status.terminating_signal() {
         let ourselves = rustix::process::getpid();
         if let Some(signal) = Signal::from_named_raw(signal) {
@@ -140,9 +140,9 @@ fn pass_on(status: WaitStatus) -> ExitCode {
             let _ = rustix::process::kill_process(ourselves, signal);
             let _ = rustix::process::kill_process(ourselves, signal);
         }
-        return ExitCode::from(u8::try_from(128 + signal).unwrap_or(255));
+        return 128 + signal;
     }
-    ExitCode::from(status.exit_status().and_then(|code| u8::try_from(code).ok()).unwrap_or(255))
+    status.exit_status().unwrap_or(255)
 }
 
 /// The child: completes the fence from within, and becomes the program.

@@ -87,9 +87,10 @@ mod unix {
                     io::ErrorKind::TimedOut,
                     format!("the launcher did not start the program within {} seconds", PATIENCE.as_secs()),
                 ),
-                io::ErrorKind::UnexpectedEof => io::Error::new(
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    "the launcher ended before the program started",
+                    "the launcher ended before the program started: does its `main` begin with \
+                     `cuebook_hooks::sandbox::launch_if_asked()`?",
                 ),
                 _ => error,
             }

@@ -26,8 +26,12 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
             let source = program.units()[*unit].source();
             let parent = program.units()[above[0]].source().name();
             let message = format!("no parent has a block `{}`, so its text is never shown", block.name);
-            let hint = did_you_mean(&nearest(&block.name, known.iter().copied()))
-                .unwrap_or_else(|| format!("{parent} has: {}", known.join(", ")));
+            let hint = did_you_mean(&nearest(&block.name, known.iter().copied())).unwrap_or_else(|| {
+                match known.is_empty() {
+                    true => format!("{parent} has no blocks"),
+                    false => format!("{parent} has: {}", known.join(", ")),
+                }
+            });
             findings.push(
                 Diagnostic::new(Code::UnknownBlock, message).at(source.place(block.range.clone())).hint(hint),
             );

@@ -2,9 +2,11 @@
 //! ([CB202](crate::Code::MissingPackPrompt)) or leave out what is ([CB203](crate::Code::UnlistedPackPrompt)), and providers
 //! that cannot be called ([CB317](crate::Code::HookSignature)).
 
+use std::path::Path;
+
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Result};
-use crate::library::Survey;
+use crate::library::{Library, Manifest, Survey};
 
 /// Looks at every installed pack.
 pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
@@ -12,17 +14,33 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     for pack in survey.roots().iter().filter_map(|root| root.pack_id()) {
         match book.library().inspect_pack(pack) {
             Ok((manifest, odd)) => {
-                // A file that is not there has its finding already.
-                let listed_in_vain = odd.iter().any(|finding| finding.code == Code::MissingPackPrompt);
+                let folder = book.library().packs_folder().join(pack);
+                let wrong = providers(book.library(), Some(pack), &folder, &manifest, &odd);
                 findings.extend(odd);
-                if !listed_in_vain {
-                    for provider in &manifest.variable_providers {
-                        findings.extend(book.library().provider_problems(pack, &provider.file));
-                    }
-                }
+                findings.extend(wrong);
             }
             Err(error) => findings.extend(error.into_diagnostics()),
         }
     }
     Ok(findings)
+}
+
+/// What is wrong with the providers of a pack. A file that is not there has its finding already.
+pub(super) fn providers(
+    library: &Library,
+    pack: Option<&str>,
+    folder: &Path,
+    manifest: &Manifest,
+    odd: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    if odd.iter().any(|finding| finding.code == Code::MissingPackPrompt) {
+        return Vec::new();
+    }
+    let name =
+        pack.map_or_else(|| library.name(folder), |pack| library.name(&library.packs_folder().join(pack)));
+    manifest
+        .variable_providers
+        .iter()
+        .flat_map(|provider| library.provider_problems(folder, &name, &provider.file))
+        .collect()
 }

@@ -1,20 +1,22 @@
 //! Conflicts that nobody has resolved ([CB102](crate::Code::PromptConflict)) and recorded choices that no longer fit
-//! ([CB103](crate::Code::StaleResolution)).
+//! ([CB103](crate::Code::StaleResolution)); the same for packs that provide one namespace
+//! ([CB415](crate::Code::ProviderConflict)).
 
 use std::collections::BTreeSet;
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Result};
-use crate::library::Survey;
+use crate::library::{Library, PROVIDER, Survey, provider_key};
+use crate::prepared::choose_provider;
 
 /// Looks at every id that several places offer, and at every recorded choice.
 pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     let library = book.library();
     let resolutions = library.resolutions()?;
     // Choices for tools and flows are other programs' business; partials are looked at where they are included.
-    let recorded = resolutions
-        .ids()
-        .filter(|id| !id.starts_with("tool.") && !id.starts_with("flow.") && !id.contains('/'));
+    let recorded = resolutions.ids().filter(|id| {
+        !["tool.", "flow.", PROVIDER].iter().any(|kind| id.starts_with(kind)) && !id.contains('/')
+    });
     let ids: BTreeSet<&str> = survey.ids().map(|(id, _)| id).chain(recorded).collect();
     let mut findings = Vec::new();
     for id in ids {
@@ -31,6 +33,25 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
                 }
                 _ => findings.extend(error.into_diagnostics()),
             }
+        }
+    }
+    findings.extend(providers(library)?);
+    Ok(findings)
+}
+
+/// Namespaces that several packs provide, and recorded choices between them.
+fn providers(library: &Library) -> Result<Vec<Diagnostic>> {
+    let resolutions = library.resolutions()?;
+    let providers = library.providers(|_| {}).unwrap_or_default();
+    let recorded = resolutions.ids().filter_map(|id| id.strip_prefix(PROVIDER));
+    let names: BTreeSet<&str> =
+        providers.iter().map(|(_, offer)| offer.namespace.as_str()).chain(recorded).collect();
+    let mut findings = Vec::new();
+    for name in names {
+        let offers = providers.iter().filter(|(_, offer)| offer.namespace == name).cloned().collect();
+        let place = resolutions.place(&provider_key(name));
+        if let Err(error) = choose_provider(library, name, offers, place.as_ref()) {
+            findings.extend(error.into_diagnostics());
         }
     }
     Ok(findings)

@@ -20,6 +20,9 @@ use crate::source::{Place, Source};
 const HOOKS: [(&str, &str); 2] =
     [("pre_render", "variables, context"), ("post_render", "text, variables, context")];
 
+/// The names in `prompt.py` that say something.
+const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
+
 /// The function of a variable provider, and how it is called.
 const PROVIDE: (&str, &str) = ("provide", "context");
 
@@ -60,6 +63,7 @@ pub(crate) fn read(
         notes.extend(
             HOOKS.into_iter().filter_map(|(name, arguments)| wrong_signature(module, name, arguments)),
         );
+        notes.extend(slips(module, &HOOKS.map(|(name, _)| name), &DEFINITIONS));
     }
     if let (Some(declared), Some(place)) = (&definition.prompt_id, &definition.prompt_id_place)
         && declared != id
@@ -238,9 +242,30 @@ pub(crate) fn provider_problems(source: &Arc<Source>) -> Result<Vec<Diagnostic>>
         let diagnostic = Diagnostic::new(Code::HookSignature, message)
             .file(source.name())
             .hint(format!("add it: def {name}({arguments}): return {{…}}"));
-        return Ok(vec![diagnostic]);
+        return Ok(slips(&module, &[name], &[]).into_iter().chain([diagnostic]).collect());
     }
     Ok(wrong_signature(&module, name, arguments).into_iter().collect())
+}
+
+/// Names that mean nothing to us, and are spelt nearly like one that does.
+fn slips(module: &Module, functions: &[&str], definitions: &[&str]) -> Vec<Diagnostic> {
+    let slip = |name: &str, known: &[&str]| -> Option<Diagnostic> {
+        if known.contains(&name) {
+            return None;
+        }
+        let letters = |name: &str| name.replace('_', "").to_lowercase();
+        let meant = known.iter().find(|known| {
+            module.defines(known).is_none()
+                && strsim::damerau_levenshtein(&letters(name), &letters(known)) <= 2
+        })?;
+        let place = module.source().place(module.defines(name)?);
+        let message = format!("`{name}` means nothing here, and is spelt nearly like `{meant}`");
+        let hint = format!("write `{meant}`, if that was meant");
+        Some(Diagnostic::new(Code::UnknownKey, message).at(place).hint(hint))
+    };
+    let functions = module.functions().iter().filter_map(|function| slip(&function.name, functions));
+    let constants = module.names().filter(|name| name.chars().all(|c| c.is_uppercase() || c == '_'));
+    functions.chain(constants.filter_map(|name| slip(name, definitions))).collect()
 }
 
 /// A hook that would fail as soon as it is called.

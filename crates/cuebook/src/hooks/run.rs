@@ -14,9 +14,9 @@ use super::{
     Answer, Call, Changes, Event, HookContext, Hooks, Host, HttpRequest, HttpResponse, ModelRequest,
     PostRender, PreRender, Provide, Refusal, Script, ScriptEngine, Subject, Values, Workspace,
 };
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::prepared::{Prepared, Provider, refuse_home};
-use crate::prompt::{Limits, Permissions};
+use crate::prompt::{Limits, Need, Permissions};
 use crate::render::{Editor, Rendered};
 use crate::variables::{
     Context, Layer, Provided, Scope, Supplier, Variables, refuse_invalid, validate, validation_error,
@@ -59,6 +59,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
         let mut changes = hook.call(&before, &hook_context)?;
         changes.set.retain(|name, value| before.get(name) != Some(value));
+        notes.extend(refuse_forgotten(prepared, &before, &changes)?);
         let by = Supplier::Hook { prompt: prepared.prompt().id.clone(), function: "pre_render" };
         run.check_size(&hook_context, "pre_render", changes.set.values().map(characters).sum())?;
         scope = run.set_scope(scope.after_hook(&changes, &by));
@@ -224,6 +225,37 @@ fn session(context: &Context) -> Values {
         session.entry("session_id").or_insert_with(|| Json::from(id.as_str()));
     }
     session
+}
+
+/// A hook that does not return a required variable has forgotten it. One that returns none of those that it got most likely
+/// has, too; but there may be a reason, so that is only said.
+fn refuse_forgotten(prepared: &Prepared, before: &Values, changes: &Changes) -> Result<Option<Diagnostic>> {
+    let prompt = prepared.prompt();
+    let place = prompt.hooks.iter().find(|hook| hook.name == "pre_render").map(|hook| hook.place.clone());
+    let finding = |message: String| {
+        let diagnostic = Diagnostic::new(Code::HookReturn, message)
+            .hint("end it with `return variables`: what is not returned is gone");
+        match &place {
+            Some(place) => diagnostic.at(place.clone()),
+            None => diagnostic,
+        }
+    };
+    let is_required =
+        |name: &&String| prompt.variable(name).is_some_and(|variable| variable.need == Need::Required);
+    if let Some(name) = changes.removed.iter().find(is_required) {
+        let message = format!(
+            "`pre_render` of the prompt `{}` did not return the required variable `{name}`",
+            prompt.id
+        );
+        return Err(Error::new(ErrorKind::Hook, finding(message)).with("variable", name));
+    }
+    let given = before.keys().filter(|name| *name != "system").count();
+    let gone = changes.removed.iter().filter(|name| *name != "system").count();
+    Ok((given > 0 && given == gone && !changes.set.is_empty()).then(|| {
+        let message =
+            format!("`pre_render` of the prompt `{}` returned none of the variables that it got", prompt.id);
+        finding(message).severity(Severity::Warning)
+    }))
 }
 
 /// The size of a value: of a text its own, of anything else that of its JSON text.

@@ -261,11 +261,10 @@ impl Library {
     }
 
     /// What is wrong with the file of a pack's provider.
-    pub(crate) fn provider_problems(&self, pack: &str, file: &str) -> Vec<Diagnostic> {
-        let folder = self.packs_folder().join(pack);
-        let path = folder.join(file);
+    pub(crate) fn provider_problems(&self, folder: &Path, name: &str, file: &str) -> Vec<Diagnostic> {
         let read = || {
-            let source = files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?)?;
+            let name = format!("{name}/{file}");
+            let source = files::read_text_inside(folder, &folder.join(file), &name, self.file_limit()?)?;
             dialect::template::provider_problems(&source)
         };
         read().unwrap_or_else(Error::into_diagnostics)
@@ -304,6 +303,11 @@ impl Library {
         let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
         let (manifest, mut findings) = Manifest::read(&source)?;
         findings.extend(manifest.verify_contents(&unpacked.root, &shown));
+        if findings.iter().all(|finding| finding.code != Code::MissingPackPrompt) {
+            for provider in &manifest.variable_providers {
+                findings.extend(self.provider_problems(&unpacked.root, &shown, &provider.file));
+            }
+        }
         let wrong: Vec<Diagnostic> =
             findings.iter().filter(|f| f.severity == crate::error::Severity::Error).cloned().collect();
         if !wrong.is_empty() {

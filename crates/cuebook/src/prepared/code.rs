@@ -7,7 +7,10 @@ use super::Prepared;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
-use crate::library::{HooksConfig, PROMPT_FILE, ScriptFile, ScriptRead, VariableProvider};
+use crate::library::{
+    HooksConfig, Library, PROMPT_FILE, ScriptFile, ScriptRead, VariableProvider, provider_key,
+    provider_source,
+};
 use crate::prompt::{Hook, Limits, Permissions};
 use crate::render::Rendered;
 use crate::source::Place;
@@ -57,36 +60,11 @@ impl Prepared {
 
     /// The pack's provider of a namespace: the only one, or the one that was chosen.
     pub(crate) fn provider(&self, namespace: &str) -> Result<Option<Provider>> {
-        let mut offers: Vec<Provider> = self
-            .loader
-            .providers()?
-            .into_iter()
-            .filter(|(_, provider)| provider.namespace == namespace)
-            .map(|(pack, provider)| Provider { pack, provider })
-            .collect();
-        let sources: Vec<String> = offers
-            .iter()
-            .map(|offer| crate::library::provider_source(&offer.pack, &offer.provider))
-            .collect();
-        let library = self.loader.library();
-        let key = crate::library::provider_key(namespace);
-        match library.resolutions()?.get(&key) {
-            Some(recorded) => {
-                let position = sources.iter().position(|source| *source == recorded.source);
-                let known = recorded.candidates.unwrap_or_default();
-                let is_new = |source: &&String| **source != recorded.source && !known.contains(source);
-                match position {
-                    Some(position) if !sources.iter().any(|source| is_new(&source)) => {
-                        Ok(Some(offers.swap_remove(position)))
-                    }
-                    _ => Err(provider_conflict(namespace, &sources, self.namespaces.get(namespace))),
-                }
-            }
-            None if offers.len() > 1 => {
-                Err(provider_conflict(namespace, &sources, self.namespaces.get(namespace)))
-            }
-            None => Ok(offers.pop()),
-        }
+        let mut offers = self.loader.providers()?;
+        offers.retain(|(_, provider)| provider.namespace == namespace);
+        let place = self.namespaces.get(namespace);
+        let chosen = choose_provider(self.loader.library(), namespace, offers, place)?;
+        Ok(chosen.map(|(pack, provider)| Provider { pack, provider }))
     }
 
     /// A script as it is now, if it may run.
@@ -304,16 +282,46 @@ fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()
     Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic))
 }
 
-fn provider_conflict(namespace: &str, sources: &[String], place: Option<&Place>) -> Error {
-    let message = match sources.len() {
-        0 => format!("the provider that was chosen for `{namespace}` is no longer there"),
-        count => format!("{count} packs provide `{namespace}`"),
+/// Chooses between the packs that provide a namespace: the only one, or the recorded one.
+pub(crate) fn choose_provider(
+    library: &Library,
+    namespace: &str,
+    mut offers: Vec<(String, VariableProvider)>,
+    place: Option<&Place>,
+) -> Result<Option<(String, VariableProvider)>> {
+    let sources: Vec<String> = offers.iter().map(|(pack, offer)| provider_source(pack, offer)).collect();
+    let Some(recorded) = library.resolutions()?.get(&provider_key(namespace)) else {
+        return match offers.len() {
+            0 | 1 => Ok(offers.pop()),
+            count => Err(provider_conflict(
+                namespace,
+                format!("{count} packs provide `{namespace}`"),
+                &sources,
+                place,
+            )),
+        };
     };
-    let key = crate::library::provider_key(namespace);
+    let known = recorded.candidates.unwrap_or_default();
+    let new = sources.iter().find(|source| **source != recorded.source && !known.contains(source));
+    match (sources.iter().position(|source| *source == recorded.source), new) {
+        (Some(position), None) => Ok(Some(offers.swap_remove(position))),
+        (Some(_), Some(new)) => {
+            let message = format!("another pack provides `{namespace}` since it was chosen: {new}");
+            Err(provider_conflict(namespace, message, &sources, place))
+        }
+        (None, _) => {
+            let message = format!("the choice for `{namespace}`, {}, is no longer there", recorded.source);
+            Err(provider_conflict(namespace, message, &sources, place))
+        }
+    }
+}
+
+fn provider_conflict(namespace: &str, message: String, sources: &[String], place: Option<&Place>) -> Error {
+    let key = provider_key(namespace);
     let choices: Vec<String> =
         sources.iter().map(|source| format!("cuebook resolve {key} {source}")).collect();
     let hint = if choices.is_empty() {
-        "install the pack again, or remove the entry from resolution.json".to_owned()
+        format!("install the pack again, or remove the entry `{key}` from resolution.json")
     } else {
         format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
     };
