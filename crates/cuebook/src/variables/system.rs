@@ -34,7 +34,8 @@ const DEFAULT_LANGUAGE: &str = "en";
 pub(super) struct System {
     context: Arc<Context>,
     clock: Arc<dyn Clock>,
-    now: OnceLock<Zoned>,
+    /// The time, and how it is written.
+    now: OnceLock<(Zoned, String)>,
 }
 
 impl System {
@@ -57,13 +58,21 @@ impl System {
 
     fn text(&self, name: &str) -> Option<String> {
         let context = &self.context;
-        let now = || self.now.get_or_init(|| self.clock.now());
+        let now = || {
+            self.now.get_or_init(|| {
+                let now = self.clock.now();
+                let written = now.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string();
+                (now, written)
+            })
+        };
+        // The date, and behind a `T` the time with its offset.
+        let halves = || now().1.split_once('T').unwrap_or_default();
         let text = match name {
-            "datetime" => now().strftime("%Y-%m-%dT%H:%M:%S%:z").to_string(),
-            "date" => now().strftime("%Y-%m-%d").to_string(),
-            "time" => now().strftime("%H:%M:%S").to_string(),
+            "datetime" => now().1.clone(),
+            "date" => halves().0.to_owned(),
+            "time" => halves().1.chars().take("00:00:00".len()).collect(),
             "timezone" => {
-                let now = now();
+                let (now, _) = now();
                 match now.time_zone().iana_name() {
                     Some(name) => name.to_owned(),
                     None => now.strftime("%:z").to_string(),
