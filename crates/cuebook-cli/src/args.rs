@@ -18,7 +18,8 @@ use crate::output;
   cuebook render general_system --var agent_name=Rumi
   cuebook init my-prompts
   cuebook check
-  cuebook help CB101        what an error code means, and what to do")]
+  cuebook help CB101        what an error code means, and what to do
+  cuebook help hooks        Python that takes part in renders")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -145,7 +146,7 @@ pub enum Command {
     Init(InitArgs),
     /// Print completions for a shell
     Completions(CompletionsArgs),
-    /// Explain a command or an error code
+    /// Explain a command, an error code or a topic
     Help(HelpArgs),
 }
 
@@ -333,8 +334,9 @@ pub struct CompletionsArgs {
 #[command(after_help = "Examples:
   cuebook help render
   cuebook help CB402
-  cuebook help codes          every code in one line")]
+  cuebook help codes          every code in one line
+  cuebook help hooks          Python that takes part in renders")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, or `codes`
+    /// A command, an error code such as CB101 or its name, `codes`, or the topic `hooks`
     pub topic: Vec<String>,
 }

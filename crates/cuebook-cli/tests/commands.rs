@@ -87,6 +87,14 @@ fn the_documents_have_the_fields_of_the_contract() {
         json!({"name": "x", "layer": "caller", "value": "1", "declared": null, "used": true})
     );
     assert_eq!(json(&project, &["help", "CB101", "--json"])["rule"], "prompt-not-found");
+    assert_eq!(json(&project, &["help", "hooks", "--json"])["topic"], "hooks");
+}
+
+#[test]
+fn help_has_topics_and_suggests_the_near_ones() {
+    Test::new().args(["help", "hooks"]).stdout(include_str!("../topics/hooks.md")).run();
+    let error = "error[CB407]: there is no help on `hoks`\nhelp: did you mean `hooks` or `hook-signature`?\n\nfor more about this: cuebook help CB407\n";
+    Test::new().args(["help", "hoks"]).stderr(error).code(1).run();
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The pages of the error codes: each shows a project in which the code really appears.
+//! The pages of the error codes, each of which shows a project in which the code really appears; and those on topics.
 
 mod support;
 
@@ -57,6 +57,19 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
     let mut wrong = wrong.into_inner().unwrap();
     wrong.sort();
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_page_on_hooks_is_true_and_short() {
+    let Some(()) = python_or_skip() else { return };
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/topics/hooks.md"));
+    transcript::run_file(&path);
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.lines().count() <= 150);
+    for line in text.split("```").step_by(2).flat_map(str::lines) {
+        // A row of a table cannot be broken.
+        assert!(line.chars().count() <= 120 || line.starts_with('|'), "{line}");
+    }
 }
 
 #[test]

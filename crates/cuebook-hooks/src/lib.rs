@@ -1,5 +1,22 @@
 //! Runs hooks and variable providers that are written in Python, in a sandboxed worker process.
 //!
+//! ```no_run
+//! use cuebook::{Book, Context, Variables};
+//! use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
+//!
+//! fn main() -> cuebook::Result<()> {
+//!     // Workers are started by a copy of this program, which must do nothing else: there this does not return.
+//!     launch_if_asked();
+//!     let book = Book::open("my-prompts");
+//!     let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+//!     let rendered = book.with_hooks(hooks).render("greeting", &Variables::new(), &Context::default())?;
+//!     println!("{}", rendered.text());
+//!     Ok(())
+//! }
+//! ```
+//!
+//! What such functions look like is told by `cuebook help hooks`. How a call goes:
+//!
 //! ```text
 //! PythonHooks ──▶ pool ──▶ worker ──▶ sandbox ──▶ python (bootstrap.py)
 //!   engine.rs    pool.rs  worker.rs  sandbox.rs

@@ -11,6 +11,10 @@ use serde_json::{Value as Json, json};
 use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
+/// Pages on what no single command or error is about: a name, what it is about, and the page.
+const TOPICS: [(&str, &str, &str); 1] =
+    [("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md"))];
+
 pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
     let mut command = Cli::command();
     // Without it the usage line of a subcommand would not name the program.
@@ -38,6 +42,14 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
         }
         return Ok(ExitCode::SUCCESS);
     }
+    if let Some((name, summary, page)) = TOPICS.iter().find(|(name, ..)| name == topic) {
+        if options.json {
+            print_json(&json!({"topic": name, "summary": summary, "page": page}))?;
+        } else {
+            print_text(page)?;
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut found = command;
     for (index, name) in args.topic.iter().enumerate() {
         let next = found.find_subcommand(name).cloned();
@@ -45,7 +57,8 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
             let names: Vec<String> =
                 found.get_subcommands().map(|command| command.get_name().to_owned()).collect();
             let codes = Code::ALL.iter().flat_map(|code| [code.as_str(), code.name()]);
-            let known: Vec<&str> = names.iter().map(String::as_str).chain(codes).collect();
+            let topics = TOPICS.iter().map(|(name, ..)| *name).filter(|_| index == 0);
+            let known: Vec<&str> = names.iter().map(String::as_str).chain(topics).chain(codes).collect();
             let shown = args.topic[..=index].join(" ");
             let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no help on `{shown}`"));
             let hint = did_you_mean(&nearest(name, known.iter().copied())).unwrap_or_else(|| {
