@@ -292,7 +292,7 @@ impl Permissions {
 pub struct Limits {
     /// How long its hooks may take.
     pub max_execution_time: Duration,
-    /// Characters that the rendered text may have.
+    /// Characters that the rendered text may have, and what hooks return.
     pub max_output_size: usize,
 }
 

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
@@ -84,7 +83,7 @@ impl Scripts {
                 watched.push((approvals.clone(), Stamp::of(&approvals)));
                 approved(library, file, pack)?
             }
-            None => (own(library, file)?, Vec::new()),
+            None => (own(library, file, &watched)?, Vec::new()),
         };
         let script = Arc::new(script);
         if complete {
@@ -134,14 +133,21 @@ impl Read {
 }
 
 /// Code of the user's own, which needs nobody's approval.
-fn own(library: &Library, file: &ScriptFile) -> Result<Script> {
-    static VERSION: AtomicU64 = AtomicU64::new(0);
+fn own(library: &Library, file: &ScriptFile, watched: &[(PathBuf, Option<Stamp>)]) -> Result<Script> {
+    let limit = library.file_limit()?;
     let source = match &file.read {
         Read::Script(source) => source.clone(),
-        Read::Manifest(_) => files::read_text(&file.path, &file.name, library.file_limit()?)?,
+        Read::Manifest(_) => files::read_text(&file.path, &file.name, limit)?,
     };
-    // It is made again only when some code in its folder has changed, and then it is another script.
-    let fingerprint = format!("own-{}", VERSION.fetch_add(1, Ordering::Relaxed));
+    // Of the content, and not of the stamps: a file that has just been written is looked at again and again, and is the same.
+    let mut hasher = Sha256::new();
+    hasher.update(source.text());
+    for (path, _) in watched.iter().filter(|(path, _)| path.extension().is_some_and(|kind| kind == "py")) {
+        hasher.update(path.as_os_str().as_encoded_bytes());
+        // One that cannot be read cannot be imported either.
+        hasher.update(Sha256::digest(files::read_bytes(path, &file.name, limit).unwrap_or_default()));
+    }
+    let fingerprint = hex(&hasher.finalize());
     let (path, folder) = (resolved(&file.path, &file.name)?, resolved(&file.folder, &file.name)?);
     Ok(Script { source, path, folder, pack: None, modules: None, fingerprint })
 }
