@@ -64,7 +64,8 @@ impl Interpreter {
                 None => return Err(unusable(setting, format!("there is no `{setting}` on the PATH"))),
             }
         };
-        let interpreter = Interpreter::at(&given, root).map_err(|why| unusable(setting, why))?;
+        let of_project = setting.contains('/') && Path::new(setting).is_relative();
+        let interpreter = Interpreter::at(&given, root, of_project).map_err(|why| unusable(setting, why))?;
         if interpreter.version < OLDEST {
             let (major, minor) = interpreter.version;
             return Err(unusable(
@@ -80,9 +81,9 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    fn at(given: &Path, root: &Path) -> Result<Interpreter, String> {
-        // What comes with a project runs in the sandbox or not at all.
-        let ask = |program: &Path| match program.starts_with(root) {
+    /// What comes with a project (`of_project`) runs in the sandbox or not at all, so it is not asked anything.
+    fn at(given: &Path, root: &Path, of_project: bool) -> Result<Interpreter, String> {
+        let ask = |program: &Path| match of_project {
             true => Err(format!("{} is no interpreter with its library beside it", program.display())),
             false => ask(program, root),
         };

@@ -91,6 +91,9 @@ pub struct Script {
     /// The Python files of its pack by path, as they were approved; `None` for code of the user's own, whose modules are read
     /// from the folder.
     pub modules: Option<BTreeMap<PathBuf, String>>,
+    /// Whether its code mentions what the system knows: then `system` is among the variables that it gets. It is made anew for
+    /// every render, and most code has no use for it.
+    pub mentions_system: bool,
     /// Changes whenever any code in the folder does.
     pub fingerprint: String,
 }

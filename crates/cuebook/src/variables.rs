@@ -14,7 +14,7 @@ mod values;
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
 pub use layer::{Layer, Supplier};
 pub use scope::Scope;
-pub(crate) use scope::{Declared, Provided};
+pub(crate) use scope::{Declared, Provided, SYSTEM};
 pub use system::SYSTEM_NAMES;
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validation_error};

@@ -131,6 +131,7 @@ impl Bench {
             folder: root.join("prompts/p"),
             pack: None,
             modules: None,
+            mentions_system: true,
             fingerprint: "1".into(),
         };
         Bench {

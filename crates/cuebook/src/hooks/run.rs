@@ -19,7 +19,7 @@ use crate::prepared::{Prepared, Provider, refuse_home};
 use crate::prompt::{Limits, Need, Permissions};
 use crate::render::{Editor, Rendered};
 use crate::variables::{
-    Context, Layer, Provided, Scope, Supplier, Variables, refuse_invalid, validate, validation_error,
+    Context, Layer, Provided, SYSTEM, Scope, Supplier, Variables, refuse_invalid, validate, validation_error,
 };
 
 /// Requests to a language model that one render may make.
@@ -54,7 +54,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
     let scope = run.provide(used, variables, context, &mut notes)?;
     let mut scope = run.set_scope(scope);
     for hook in pre_render {
-        let before = scope.values();
+        let before = scope.values(hook.wants_system());
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
         let mut changes = hook.call(&before, &hook_context)?;
@@ -66,8 +66,8 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
     }
     validation_error(prepared.prompt(), &scope)?;
     let mut rendered = prepared.render_template(&scope)?;
-    for hook in post_render {
-        let values = scope.values();
+    for (hook, wants_system) in post_render {
+        let values = scope.values(wants_system);
         let host = run.host(None);
         let hook_context = run.context(prepared.subject(), prepared.grants(), &host);
         let text = hook.post_render(rendered.text(), &values, &hook_context)?;
@@ -103,6 +103,14 @@ enum Before {
 }
 
 impl Before {
+    /// What a closure does with its variables nobody knows.
+    fn wants_system(&self) -> bool {
+        match self {
+            Before::Script(hook) => hook.script.mentions_system,
+            Before::Closure(_) => true,
+        }
+    }
+
     fn call(&self, variables: &Values, context: &HookContext<'_>) -> Result<Changes> {
         match self {
             Before::Script(hook) => {
@@ -149,12 +157,14 @@ fn pre_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Be
     Ok(found)
 }
 
-fn post_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<Arc<dyn PostRender>>> {
-    let mut found: Vec<Arc<dyn PostRender>> = Vec::new();
+/// The hooks after the template, in the same order, and whether they want to know what the system knows.
+fn post_render_hooks(prepared: &Prepared, workspace: &Workspace) -> Result<Vec<(Arc<dyn PostRender>, bool)>> {
+    let mut found: Vec<(Arc<dyn PostRender>, bool)> = Vec::new();
     if let Some(hook) = own_hook(prepared, workspace, "post_render")? {
-        found.push(Arc::new(hook));
+        let wants_system = hook.script.mentions_system;
+        found.push((Arc::new(hook), wants_system));
     }
-    found.extend(prepared.hooks().post_render.get(&prepared.prompt().id).cloned());
+    found.extend(prepared.hooks().post_render.get(&prepared.prompt().id).cloned().map(|hook| (hook, true)));
     Ok(found)
 }
 
@@ -249,8 +259,8 @@ fn refuse_forgotten(prepared: &Prepared, before: &Values, changes: &Changes) -> 
         );
         return Err(Error::new(ErrorKind::Hook, finding(message)).with("variable", name));
     }
-    let given = before.keys().filter(|name| *name != "system").count();
-    let gone = changes.removed.iter().filter(|name| *name != "system").count();
+    let given = before.keys().filter(|name| *name != SYSTEM).count();
+    let gone = changes.removed.iter().filter(|name| *name != SYSTEM).count();
     Ok((given > 0 && given == gone && !changes.set.is_empty()).then(|| {
         let message =
             format!("`pre_render` of the prompt `{}` returned none of the variables that it got", prompt.id);

@@ -17,6 +17,7 @@ use crate::files::{self, Stamp};
 use crate::hooks::Script;
 use crate::source::{Place, Source};
 use crate::trust::{Approval, hex};
+use crate::variables::SYSTEM;
 
 /// Files and folders that are watched for one script. A prompt with more code than this is started afresh for every call.
 const MOST_WATCHED: usize = 4096;
@@ -142,14 +143,17 @@ fn own(library: &Library, file: &ScriptFile, watched: &[(PathBuf, Option<Stamp>)
     // Of the content, and not of the stamps: a file that has just been written is looked at again and again, and is the same.
     let mut hasher = Sha256::new();
     hasher.update(source.text());
+    let mut mentions_system = source.text().contains(SYSTEM);
     for (path, _) in watched.iter().filter(|(path, _)| path.extension().is_some_and(|kind| kind == "py")) {
         hasher.update(path.as_os_str().as_encoded_bytes());
         // One that cannot be read cannot be imported either.
-        hasher.update(Sha256::digest(files::read_bytes(path, &file.name, limit).unwrap_or_default()));
+        let code = files::read_bytes(path, &file.name, limit).unwrap_or_default();
+        mentions_system = mentions_system || String::from_utf8_lossy(&code).contains(SYSTEM);
+        hasher.update(Sha256::digest(code));
     }
     let fingerprint = hex(&hasher.finalize());
     let (path, folder) = (resolved(&file.path, &file.name)?, resolved(&file.folder, &file.name)?);
-    Ok(Script { source, path, folder, pack: None, modules: None, fingerprint })
+    Ok(Script { source, path, folder, pack: None, modules: None, mentions_system, fingerprint })
 }
 
 /// Code of a pack, if the pack is approved as it is, with the providers of its manifest. Everything that runs or says what may
@@ -196,6 +200,7 @@ fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script,
         path,
         folder,
         pack: Some(pack.to_owned()),
+        mentions_system: modules.values().any(|text| text.contains(SYSTEM)),
         modules: Some(modules),
         fingerprint: content.digest(),
     };

@@ -15,7 +15,7 @@ use crate::hooks::{Changes, Values};
 use crate::prompt::{Need, Prompt};
 
 /// The name under which templates find what the system knows.
-const SYSTEM: &str = "system";
+pub(crate) const SYSTEM: &str = "system";
 
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
@@ -125,8 +125,8 @@ impl Scope {
         })
     }
 
-    /// All values as a hook gets them, with `system` among them.
-    pub(crate) fn values(&self) -> Values {
+    /// All values as a hook gets them, with `system` among them if it has a use for that.
+    pub(crate) fn values(&self, with_system: bool) -> Values {
         let mut values: Values = self
             .names()
             .into_iter()
@@ -135,7 +135,9 @@ impl Scope {
                 Some((name, value))
             })
             .collect();
-        values.insert(SYSTEM.into(), self.system().to_json());
+        if with_system {
+            values.insert(SYSTEM.into(), self.system().to_json());
+        }
         values
     }
 
