@@ -109,9 +109,15 @@ impl Blame<'_> {
             seconds(self.limits.max_execution_time),
             waited.map_or_else(String::new, |function| format!(" while it waited for `{function}`"))
         );
-        let hint = format!("make it faster, or raise `max_execution_time` in {}", self.limits_at());
-        self.error(self.at_function(Diagnostic::new(Code::HookTimeout, message)).hint(hint))
-            .with("max_execution_time", self.limits.max_execution_time.as_secs_f64())
+        let faster = if waited.is_some() { "ask for less" } else { "make it faster" };
+        let hint = format!("{faster}, or raise `max_execution_time` in {}", self.limits_at());
+        let error = self
+            .error(self.at_function(Diagnostic::new(Code::HookTimeout, message)).hint(hint))
+            .with("max_execution_time", self.limits.max_execution_time.as_secs_f64());
+        match waited {
+            Some(function) => error.with("waited_for", function),
+            None => error,
+        }
     }
 
     /// It returned more than it may.

@@ -5,7 +5,7 @@ use cuebook::hooks::Subject;
 use cuebook::prompt::Permissions;
 
 use super::Blame;
-use super::files::Files;
+use super::files::{Files, MOST_FRAMES};
 use crate::protocol::{Frame, Raised};
 
 /// What the context always has.
@@ -127,8 +127,9 @@ impl Blame<'_> {
         if refused(name) {
             return Some(format!("`{name}` is not granted: declare it in {place}"));
         }
-        if !is_key && (ALWAYS.contains(&name) || granted.contains(&name)) {
-            return Some(format!("{dict}write `context[\"{name}\"]`"));
+        if ALWAYS.contains(&name) || granted.contains(&name) {
+            // A key that the context has was missed somewhere else on the line.
+            return (!is_key).then(|| format!("{dict}write `context[\"{name}\"]`"));
         }
         let similar = nearest(name, ALWAYS.into_iter().chain(Permissions::NAMES));
         if let Some(question) = did_you_mean(&similar) {
@@ -176,11 +177,8 @@ fn lacks_network(raised: &Raised, files: &Files<'_>) -> bool {
             _ => refused && NETWORKING.iter().any(|package| kind.starts_with(package)),
         }
     };
+    let mut others = raised.causes.iter().chain(&raised.inner).take(MOST_FRAMES);
     !raised.ours
         && (is_network(&raised.kind, &raised.message, &raised.frames)
-            || raised
-                .causes
-                .iter()
-                .chain(&raised.inner)
-                .any(|cause| !cause.ours && is_network(&cause.kind, &cause.message, &cause.frames)))
+            || others.any(|cause| !cause.ours && is_network(&cause.kind, &cause.message, &cause.frames)))
 }

@@ -16,6 +16,9 @@ use crate::protocol::Frame;
 /// Bytes of a module that are read to show a line of it.
 const LARGEST: u64 = 1 << 20;
 
+/// Frames that are looked at. A worker sends fewer, unless it wants to keep us busy.
+pub const MOST_FRAMES: usize = 100;
+
 /// The script and the modules beside it. Each is read once, so that its lines are shown in one excerpt.
 #[derive(Debug)]
 pub struct Files<'c> {
@@ -37,7 +40,7 @@ impl<'c> Files<'c> {
 
     /// The last line of the script's own on the way to an exception, and its place on that way.
     pub fn last_own(&self, frames: &[Frame]) -> Option<(usize, Place)> {
-        let places = frames.iter().enumerate().rev();
+        let places = frames.iter().enumerate().rev().take(MOST_FRAMES);
         places.filter_map(|(index, frame)| Some((index, self.place(frame)?))).next()
     }
 

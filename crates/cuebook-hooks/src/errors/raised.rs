@@ -49,7 +49,7 @@ impl Blame<'_> {
         } else {
             diagnostic = self.at_function(diagnostic);
         }
-        for place in way.iter().rev().filter_map(|frame| files.place(frame)) {
+        for place in way.iter().rev().take(files::MOST_FRAMES).filter_map(|frame| files.place(frame)) {
             if marked.len() <= MOST && !marked.iter().any(|other| other.is_same(&place)) {
                 marked.push(place.clone());
                 diagnostic = diagnostic.related(place, std::mem::replace(&mut called, "called from here"));
@@ -67,7 +67,7 @@ impl Blame<'_> {
             hints.push(format!("… and {} more", raised.inner.len() - MOST));
         }
         let mut told = vec![raised.message.as_str()];
-        for cause in &raised.causes {
+        for cause in raised.causes.iter().take(MOST) {
             let how = if cause.explicit { "caused by" } else { "while handling" };
             // A library often says the same again for each exception that it makes of another.
             let known = !cause.message.is_empty() && told.iter().any(|text| text.contains(&cause.message));

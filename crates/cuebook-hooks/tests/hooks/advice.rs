@@ -41,6 +41,7 @@ fn a_name_that_the_context_does_not_have_is_explained() {
         // Other dicts have their own names.
         ("variables['read_file']", &[], String::new()),
         ("variables['context']", &[], String::new()),
+        ("k = 'a'; variables['session'], context[k]", &[], String::new()),
         ("context['session']['read_file']", &[], String::new()),
         ("context['session'].read_file", &[], String::new()),
         ("raise KeyError('read_file')", &[], String::new()),
@@ -124,5 +125,6 @@ fn a_hook_that_was_stopped_while_it_waited_for_us_says_for_what() {
     bench.host.slowness = Duration::from_millis(400);
     let error = bench.time(300).error();
     assert_eq!(error.code(), Code::HookTimeout);
+    assert_eq!(error.field("waited_for"), Some(&json!("render_template")));
     assert!(error.diagnostic().message.ends_with("stopped while it waited for `render_template`"), "{error}");
 }
