@@ -203,7 +203,13 @@ impl ScriptEngine for PythonHooks {
 }
 
 fn blame<'c>(script: &'c Script, call: &Call<'_>, context: &'c HookContext<'_>) -> Blame<'c> {
-    Blame { script, function: call.function(), subject: &context.subject, limits: &context.limits }
+    Blame {
+        script,
+        function: call.function(),
+        subject: &context.subject,
+        limits: &context.limits,
+        permissions: &context.permissions,
+    }
 }
 
 /// The frame of a call.

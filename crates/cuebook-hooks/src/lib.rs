@@ -31,7 +31,7 @@
 //! | `pool.rs` | workers that wait, by whose they are |
 //! | `worker.rs` | one process: its pipes, its deadline, its end |
 //! | `protocol.rs`, `marshal.rs` | what is said between the two, and how it is written |
-//! | `errors.rs` | what people are told when it goes wrong |
+//! | `errors.rs`, `errors/` | what people are told when it goes wrong |
 //! | `python.rs` | finds the interpreter |
 //! | `configured.rs` | all of it as `cuebook.toml` wants it; `examination.rs` says what there is |
 //! | `http.rs`, `model.rs` | what hooks may ask of the world outside |

@@ -308,8 +308,8 @@ impl Reader<'_> {
                 Step::Key(key) => format!("[\"{key}\"]"),
                 Step::Index(index) => format!("[{index}]"),
             });
-            self.unfit =
-                Some(Unfit { path: path.collect(), kind: kind.to_owned(), why, value, key: String::new() });
+            let path = path.collect();
+            self.unfit = Some(Unfit { path, kind: kind.to_owned(), why, value, ..Unfit::default() });
         }
     }
 }
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn what_json_cannot_hold_is_found_with_the_way_to_it() {
         let unfit = |bytes: &[u8]| {
-            let Unfit { path, kind, why, value, key } = read(bytes).unwrap().1.unwrap();
+            let Unfit { path, kind, why, value, key, .. } = read(bytes).unwrap().1.unwrap();
             (path, kind, why, value, key)
         };
         let found = unfit(b"{u\x01\0\0\0a[\x02\0\0\0N<\0\0\0\x000");

@@ -236,10 +236,12 @@ impl Reply {
 pub enum Fault {
     /// An exception.
     Raised(Box<Raised>),
-    /// There is no such function, but something of this type.
+    /// There is no such function, but perhaps something of this type.
     Missing {
         #[serde(rename = "type")]
         kind: String,
+        #[serde(default)]
+        defined: bool,
     },
     /// The result is of another type than it must be.
     Returned {
@@ -271,6 +273,9 @@ pub struct Unfit {
     /// The type of the key that is wrong.
     #[serde(default)]
     pub key: String,
+    /// What its type is one of: `dataclass`, `enum`, `path`, or nothing of these.
+    #[serde(default)]
+    pub like: String,
 }
 
 /// Why JSON cannot hold a value.
@@ -309,10 +314,16 @@ pub struct Raised {
     pub message: String,
     /// Where it came from, outermost first, without our own frames.
     pub frames: Vec<Frame>,
-    /// What was added to it, and the exceptions of a group.
+    /// What was added to it.
     pub notes: Vec<String>,
     /// The exceptions that it came from, the nearest first.
     pub causes: Vec<Cause>,
+    /// The exceptions of a group.
+    pub inner: Vec<Cause>,
+    /// Whether a function of the context raised it.
+    pub ours: bool,
+    /// The module of the standard library that something was looked for in, where the script has one of that name.
+    pub shadowed: Option<String>,
     /// Of a syntax error: its place.
     pub syntax: Option<Syntax>,
 }
@@ -328,8 +339,9 @@ pub struct Frame {
     pub function: String,
 }
 
-/// An exception that another came from.
-#[derive(Debug, Serialize, Deserialize)]
+/// An exception that another came from, or one of a group.
+#[derive(Debug, Default, Clone, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Cause {
     /// Its type.
     #[serde(rename = "type")]
@@ -339,8 +351,14 @@ pub struct Cause {
     /// Whether the script says so with `from`.
     pub explicit: bool,
     /// Where it was raised.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub frame: Option<Frame>,
+    /// The whole way to there, outermost first.
+    #[serde(skip_serializing)]
+    pub frames: Vec<Frame>,
+    /// Whether a function of the context raised it.
+    #[serde(skip_serializing)]
+    pub ours: bool,
 }
 
 /// The place of a syntax error.

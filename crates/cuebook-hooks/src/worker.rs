@@ -26,8 +26,8 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Why a call, or a worker, came to no good end.
 #[derive(Debug)]
 pub enum Broken {
-    /// The time was over.
-    Timeout,
+    /// The time was over, perhaps while it waited for this function of its context.
+    Timeout(Option<String>),
     /// The process ended, in this way, or is about to if nobody can say.
     Ended(Option<Ending>),
     /// The process said something that no worker says.
@@ -99,6 +99,7 @@ impl Worker {
         let began = Instant::now();
         self.printed = Printed::default();
         self.asked = false;
+        let mut waited = None;
         let mut outcome = self.send(request, deadline);
         let outcome = loop {
             if let Err(broken) = outcome {
@@ -112,6 +113,9 @@ impl Worker {
                     Some(function) => {
                         self.asked = true;
                         let frame = answer(function, &reply);
+                        if Instant::now() >= deadline {
+                            waited = Some(function.clone());
+                        }
                         outcome = self.send(&frame, deadline);
                     }
                     None if !self.incoming.is_empty() => {
@@ -124,7 +128,10 @@ impl Worker {
             }
         };
         self.busy += began.elapsed();
-        outcome
+        outcome.map_err(|broken| match broken {
+            Broken::Timeout(_) => Broken::Timeout(waited),
+            broken => broken,
+        })
     }
 
     /// What the last call printed, if it did.
@@ -183,7 +190,7 @@ impl Worker {
     fn wait(&mut self, sending: bool, deadline: Instant) -> Result<(), Broken> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Broken::Timeout);
+            return Err(Broken::Timeout(None));
         }
         // No call takes longer than this many seconds, or it is asked again.
         let left = left.min(Duration::from_secs(3600));

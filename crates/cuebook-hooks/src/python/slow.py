@@ -54,20 +54,50 @@ def causes_of(error):
         if error is None or id(error) in seen:
             break
         seen.add(id(error))
-        cause = {"type": name_of(type(error)), "message": text_of(error), "explicit": explicit}
-        frames = frames_of(error)
-        if frames:
-            cause["frame"] = frames[-1]
-        causes.append(cause)
+        causes.append(dict(described(error), explicit=explicit))
     return causes
 
 
+def described(error):
+    found = {"type": name_of(type(error)), "message": text_of(error), "frames": frames_of(error), "ours": is_ours(error)}
+    if found["frames"]:
+        found["frame"] = found["frames"][-1]
+    return found
+
+
+def is_ours(error):
+    """Whether it was raised by a function of the context rather than by the script or what that uses."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_filename == "<cuebook>"
+
+
 def notes_of(error):
-    notes = [readable(str(note)) for note in list(getattr(error, "__notes__", None) or ())[:5]]
-    inner = getattr(error, "exceptions", None)
-    if isinstance(inner, tuple):
-        notes += [f"{name_of(type(one))}: {text_of(one)}" for one in inner[:5]]
-    return notes
+    return [readable(str(note)) for note in list(getattr(error, "__notes__", None) or ())[:5]]
+
+
+def inner_of(error):
+    """The exceptions of a group, also those of groups in it."""
+    leaves, groups = [], [error]
+    while groups and len(leaves) + len(groups) < 50:
+        inner = getattr(groups.pop(0), "exceptions", None)
+        for one in inner if isinstance(inner, tuple) else ():
+            (groups if isinstance(getattr(one, "exceptions", None), tuple) else leaves).append(one)
+    return [dict(described(one), explicit=False) for one in leaves[:50] if isinstance(one, BaseException)]
+
+
+def shadow_of(error, text):
+    """The module of the standard library in which something was looked for that may be in the script's own of that name."""
+    if isinstance(error, AttributeError) and text.startswith("module '"):
+        name = text.split("'")[1]
+    elif isinstance(error, ImportError) and text.startswith("cannot import name"):
+        name = str(error.name)
+    else:
+        return None
+    file = getattr(sys.modules.get(name), "__file__", None) or ""
+    is_own = any(file.startswith(folder + "/") for folder in folders)
+    return readable(name) if name in own_names and name in sys.modules and not is_own else None
 
 
 def failed(error, stage):
@@ -78,12 +108,15 @@ def failed(error, stage):
             return {"error": error.args[0]}
         if stage == "call" and not callable(getattr(module, call["function"], None)):
             kind = name_of(type(getattr(module, call["function"], None)))
-            return {"error": {"kind": "missing", "type": kind}}
+            return {"error": {"kind": "missing", "type": kind, "defined": hasattr(module, call["function"])}}
         found = {"kind": "raised", "stage": stage, "type": name_of(type(error)), "message": text_of(error)}
         found["bases"] = [base.__name__ for base in type(error).__mro__ if base.__module__ == "builtins"]
         found["frames"] = frames_of(error)
         found["notes"] = notes_of(error)
         found["causes"] = causes_of(error)
+        found["inner"] = inner_of(error)
+        found["ours"] = is_ours(error)
+        found["shadowed"] = shadow_of(error, found["message"])
         if isinstance(error, SyntaxError) and isinstance(error.lineno, int):
             found["syntax"] = {
                 "file": readable(str(error.filename)),
@@ -156,11 +189,21 @@ def returned():
     return "variables" if call["function"] == "pre_render" else "provide()"
 
 
-def unfit(value, path, depth=0, above=()):
+def like(kind):
+    """What a type is one of, where there is a usual way to make something of it that JSON can hold."""
+    if hasattr(kind, "__dataclass_fields__"):
+        return "dataclass"
+    if any(base.__module__ == "enum" and base.__name__ == "Enum" for base in kind.__mro__):
+        return "enum"
+    return "path" if hasattr(kind, "__fspath__") else ""
+
+
+def unfit(value, path, depth=0, above={}):
     """The first thing in a value that JSON cannot hold."""
 
     def because(why, **more):
-        return dict({"kind": "unfit", "path": readable(path), "type": name_of(type(value)), "why": why}, **more)
+        found = {"kind": "unfit", "path": readable(path), "type": name_of(type(value)), "why": why}
+        return dict(found, like=like(type(value)), **more)
 
     if value is None or isinstance(value, bool):
         return None
@@ -173,10 +216,12 @@ def unfit(value, path, depth=0, above=()):
     if not isinstance(value, (dict, list, tuple)):
         return because("type")
     if id(value) in above:
+        # It is called by the way on which it was met first.
+        path = above[id(value)]
         return because("cycle")
     if depth > DEEPEST:
         return because("depth", value=str(DEEPEST))
-    above += (id(value),)
+    above = {**above, id(value): path}
     if isinstance(value, dict):
         for key in value:
             if not isinstance(key, str) or not is_whole(key):

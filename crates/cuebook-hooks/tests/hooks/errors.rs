@@ -62,18 +62,114 @@ def post_render(text, variables, context):
     );
     let error = bench.error();
     assert_eq!(error.diagnostic().message, "`pre_render` of the prompt `p` raised helper.Odd: no");
-    assert!(
-        hint(&error).starts_with("caused by json.decoder.JSONDecodeError: Expecting property name"),
-        "{}",
-        hint(&error)
-    );
+    let (place, label) = &error.diagnostic().related[0];
+    assert_eq!((place.line(), place.text()), (4, "json.loads('{')"));
+    assert!(label.starts_with("caused by json.decoder.JSONDecodeError: Expecting property name"), "{label}");
     let error = bench.try_post_render("x").unwrap_err();
     assert_eq!(error.diagnostic().message, "`post_render` of the prompt `p` raised helper.Odd");
-    assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 8);
+    assert_eq!(
+        explain(&error),
+        "\
+error[CB410]: `post_render` of the prompt `p` raised helper.Odd
+ --> prompts/p/helper.py:6:9
+  |
+3 |     try:
+4 |         1 / 0
+  |         ----- while handling ZeroDivisionError: division by zero
+5 |     except ZeroDivisionError:
+6 |         raise Odd()
+  |         ^^^^^^^^^^^ raised here
+  |
+ ::: prompts/p/prompt.py:8:5
+  |
+7 | def post_render(text, variables, context):
+8 |     helper.fail()
+  |     ------------- called from here
+"
+    );
+    let json = error.to_json().to_string();
+    assert!(!json.contains(bench.path("").to_str().unwrap()), "{json}");
+}
+
+#[test]
+fn frames_of_the_library_are_folded_into_one_beside_the_line_that_called_it() {
+    let Some(bench) = Bench::new(
+        "import json
+def pre_render(variables, context):
+    return json.loads('x')
+",
+    ) else {
+        return;
+    };
+    let error = bench.error();
+    assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
+    let label = error.diagnostic().label.as_deref().unwrap();
+    assert!(label.starts_with("raised in json/decoder.py:") && label.ends_with(" (raw_decode)"), "{label}");
+    // The exception that Python itself handled there is no news, but it is said to scripts.
+    assert_eq!(error.field("exception").unwrap()["causes"].as_array().unwrap().len(), 0);
+    assert_eq!(hint(&error), "");
+}
+
+#[test]
+fn a_module_that_is_no_python_is_shown_at_its_own_line() {
+    let Some(bench) = Bench::new("import tools.helper\ndef pre_render(variables, context): pass\n") else {
+        return;
+    };
+    let bench = bench.file("prompts/p/tools/helper.py", "x = 1\n\nif x print(x)\n");
+    let error = bench.error();
+    let place = error.diagnostic().place.as_ref().unwrap();
+    assert_eq!((place.file(), place.line()), ("prompts/p/tools/helper.py", 3));
+    let (importer, label) = &error.diagnostic().related[0];
+    assert_eq!(
+        (importer.file(), importer.line(), label.as_str()),
+        ("prompts/p/prompt.py", 1, "imported from here")
+    );
+    let message = &error.diagnostic().message;
+    assert!(message.starts_with("prompts/p/tools/helper.py is not valid Python: "), "{message}");
+}
+
+#[test]
+fn modules_of_a_pack_are_shown_as_they_were_approved() {
+    let Some(mut bench) = Bench::new("import helper\ndef pre_render(variables, context): helper.fail()\n")
+    else {
+        return;
+    };
+    let modules =
+        [("prompt.py", bench.script.source.text()), ("helper.py", "def fail():\n    return 1 / 0\n")];
+    let modules = modules.map(|(name, text)| (bench.path("prompts/p").join(name), text.to_owned()));
+    bench.script.pack = Some("k".into());
+    bench.script.modules = Some(modules.into());
+    let bench = bench.file("prompts/p/helper.py", "# Changed.\n# Since.\n");
+    let error = bench.error();
+    let place = error.diagnostic().place.as_ref().unwrap();
+    assert_eq!((place.file(), place.text()), ("prompts/p/helper.py", "return 1 / 0"));
+}
+
+#[test]
+fn the_exceptions_of_a_group_are_listed_with_their_lines() {
+    let Some(bench) = Bench::new(
+        "class Group(Exception):
+    exceptions = ()
+def caught(number):
+    try:
+        return int(number)
+    except ValueError as error:
+        return error
+def pre_render(variables, context):
+    outer, inner = Group('several'), Group('few')
+    inner.exceptions = (KeyError('k'),)
+    outer.exceptions = (caught('x'), inner)
+    raise outer
+",
+    ) else {
+        return;
+    };
+    let error = bench.error();
     assert_eq!(
         hint(&error),
-        "in helper.py:6 (fail)\nwhile handling ZeroDivisionError: division by zero (helper.py:4)"
+        "ValueError: invalid literal for int() with base 10: 'x' (prompts/p/prompt.py:5)\nKeyError: 'k'"
     );
+    assert_eq!(error.field("exception").unwrap()["exceptions"][0]["frame"]["file"], "prompts/p/prompt.py");
 }
 
 #[test]
@@ -109,9 +205,14 @@ fn a_function_that_takes_other_arguments_is_explained() {
     let bench = Bench::new("def pre_render(variables, context):\n    len(5)\n").unwrap();
     assert_eq!(hint(&bench.error()), "");
     let bench = Bench::new("pre_render = 5\n").unwrap();
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is a int instead of a function");
+    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is no function but an int");
+    assert_eq!(bench.error().diagnostic().place.as_ref().unwrap().line(), 1);
+    let bench = Bench::new("pre_render = None\n").unwrap();
+    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is no function but `None`");
     let bench = Bench::new("").unwrap();
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is nothing instead of a function");
+    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is not defined");
+    let message = bench.try_provide().unwrap_err().diagnostic().message.clone();
+    assert_eq!(message, "`provide` of the prompt `p` is not defined");
 }
 
 #[test]
