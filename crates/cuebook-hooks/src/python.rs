@@ -408,9 +408,15 @@ mod tests {
             message("old/bin/python3.8"),
             "hooks cannot run: …/old/bin/python3.8 is Python 3.8, and hooks need 3.9 or newer"
         );
+        let broken = folder.join("broken");
+        assert_eq!(
+            message(broken.to_str().unwrap()),
+            "hooks cannot run: …/broken cannot be used: pyenv: python3: command not found"
+        );
+        // What comes with the project is not run to ask it something.
         assert_eq!(
             message("./broken"),
-            "hooks cannot run: …/./broken cannot be used: pyenv: python3: command not found"
+            "hooks cannot run: …/./broken is no interpreter with its library beside it"
         );
     }
 }

@@ -163,6 +163,7 @@ mod tests {
             folder: folder.into(),
             pack: None,
             modules: None,
+            mentions_system: true,
             fingerprint: String::new(),
         }
     }

@@ -15,6 +15,7 @@ fn blame<T>(check: impl FnOnce(Blame<'_>) -> T) -> T {
         folder: "/lib/prompts/p".into(),
         pack: None,
         modules: None,
+        mentions_system: true,
         fingerprint: String::new(),
     };
     let subject = Subject::Prompt { id: "p".into() };
