@@ -30,6 +30,9 @@ pub struct Key {
 /// How soon after a call it is looked whether the worker is quiet.
 const LOOK: Duration = Duration::from_millis(20);
 
+/// How often it looks for workers where there are none before it ends.
+const TURNS_IN_VAIN: usize = 50;
+
 /// Something that waits for calls.
 pub trait Waiting: Send + 'static {
     /// Whether nothing of the last call still runs in it.
@@ -81,10 +84,8 @@ impl<K: Eq + Hash + Send + 'static, W: Waiting> Pool<K, W> {
     pub fn take(&self, key: &K) -> Option<W> {
         let mut state = self.shared.lock();
         let waiting = state.waiting.get_mut(key)?;
+        // An owner without a worker is forgotten when somebody looks after those that wait.
         let Waiter { worker, .. } = waiting.pop()?;
-        if waiting.is_empty() {
-            state.waiting.remove(key);
-        }
         state.count -= 1;
         Some(worker)
     }
@@ -141,6 +142,7 @@ impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
     /// Ends what is not quiet and lets go what has waited too long, until nothing waits any more.
     fn watch(&self) {
         let mut state = self.lock();
+        let mut turns_in_vain = 0;
         while !state.closed {
             let now = Instant::now();
             let mut gone = state.remove_before(now.checked_sub(self.idle));
@@ -151,7 +153,16 @@ impl<K: Eq + Hash, W: Waiting> Shared<K, W> {
                 state = self.lock();
                 continue;
             }
-            let Some(oldest) = state.oldest() else { break };
+            let Some(oldest) = state.oldest() else {
+                // A worker that is in use will be back; a new thread for each call would be a waste.
+                turns_in_vain += 1;
+                if turns_in_vain > TURNS_IN_VAIN {
+                    break;
+                }
+                state = self.closing.wait_timeout(state, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            };
+            turns_in_vain = 0;
             let left = (oldest + self.idle).saturating_duration_since(now).max(Duration::from_millis(1));
             // Whoever puts a worker back wakes us only if we sleep for long, so that a hundred calls in a row do it once.
             state.asleep = state.waiting.values().flatten().all(|waiter| waiter.quiet);

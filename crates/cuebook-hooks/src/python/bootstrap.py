@@ -17,6 +17,8 @@ LOCK, MAIN = allocate_lock(), get_ident()
 SCALARS = {str, int, float, bool, type(None)}
 COROUTINE = 0x380
 functions_of_context = {}
+# The function that was called last, and whether it is one that is awaited.
+known = None, False
 
 # Let go when a call fails, so that even a script that has taken all memory leaves enough to say so.
 reserve = bytearray(4 << 20)
@@ -122,7 +124,7 @@ def drive(awaitable):
 
 
 def perform():
-    global reserve
+    global known, reserve
     stage = "load"
     try:
         if "script" in call:
@@ -130,11 +132,14 @@ def perform():
         stage = "call"
         name, arguments = call["function"], call["arguments"]
         function = getattr(module, name, None)
-        code = getattr(function, "__code__", None)
-        if code is None or hasattr(function, "__wrapped__"):
-            asynchronous = part("slow", "is_async")(function)
-        else:
-            asynchronous = code.co_flags & COROUTINE
+        if function is not known[0]:
+            code = getattr(function, "__code__", None)
+            if code is None or hasattr(function, "__wrapped__"):
+                asynchronous = part("slow", "is_async")(function)
+            else:
+                asynchronous = code.co_flags & COROUTINE
+            known = function, asynchronous
+        function, asynchronous = known
         make = awaited if asynchronous else plain
         context = {"workspace_path": call["workspace"], "session": call["session"]}
         for key in call["functions"]:
