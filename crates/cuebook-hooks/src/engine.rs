@@ -358,6 +358,9 @@ fn environment(python: &Path) -> Vec<(OsString, OsString)> {
         ("GIT_CONFIG_VALUE_0", "*"),
         // It is read-only, and nobody could answer a question.
         ("GIT_OPTIONAL_LOCKS", "0"),
+        // Settings that exist and cannot be read would stop it.
+        ("GIT_CONFIG_NOSYSTEM", "1"),
+        ("GIT_CONFIG_GLOBAL", "/dev/null"),
         ("GIT_TERMINAL_PROMPT", "0"),
     ];
     environment.extend(fixed.map(|(name, value)| (name.into(), value.into())));

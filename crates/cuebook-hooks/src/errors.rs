@@ -229,11 +229,19 @@ impl Blame<'_> {
 
 /// This system lacks protections that the code of a pack needs.
 pub fn unprotected(pack: &str, report: &Report, needed: cuebook::library::SandboxLevel) -> Error {
+    // Several are often missing for one reason.
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (protection, why) in &report.missing {
+        match reasons.iter_mut().find(|(reason, _)| reason == why) {
+            Some((_, missing)) => missing.push(protection.as_str()),
+            None => reasons.push((why, vec![protection.as_str()])),
+        }
+    }
     let missing: Vec<String> =
-        report.missing.iter().map(|(protection, why)| format!("{} ({why})", protection.as_str())).collect();
+        reasons.iter().map(|(why, missing)| format!("{} ({why})", missing.join(", "))).collect();
     let message = format!(
         "the code of the pack `{pack}` did not run: this system cannot give all the protection that it needs; missing: {}",
-        missing.join(", ")
+        missing.join("; ")
     );
     let level = report.level().as_str();
     let hint = format!(
