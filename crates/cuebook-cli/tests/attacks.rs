@@ -239,6 +239,27 @@ fn a_daemon_does_not_outlive_the_call() {
 }
 
 #[test]
+fn the_program_that_answers_for_a_model_ends_with_cuebook() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    let code = "PERMISSIONS = {'llm_call': True}\nLIMITS = {'max_execution_time': 60}\nTEMPLATE = 'x'\n\
+                def pre_render(variables, context):\n    context['llm_call']('hello')\n    return variables\n";
+    project.write("prompts/asks/prompt.py", code);
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    let mut cuebook = command.args(["render", "asks", "--llm-command", "sleep 76543"]).spawn().unwrap();
+    let soon = |wanted: bool| {
+        (0..500).any(|_| {
+            std::thread::sleep(Duration::from_millis(20));
+            is_running("76543") == wanted
+        })
+    };
+    assert!(soon(true), "the program was never started");
+    cuebook.kill().unwrap();
+    cuebook.wait().unwrap();
+    assert!(soon(false), "the program outlived Cuebook");
+}
+
+#[test]
 fn a_link_that_leaves_the_workspace_leads_nowhere() {
     let Some(()) = python_or_skip() else { return };
     let stage = Stage::new(

@@ -17,7 +17,15 @@ struct Recorder(Mutex<Vec<(String, Script)>>);
 
 impl ScriptEngine for Recorder {
     fn run(&self, script: &Script, call: Call<'_>, context: &HookContext<'_>) -> Result<Answer> {
-        self.0.lock().unwrap().push((format!("{} of {}", call.function(), context.subject), script.clone()));
+        let knows = match &call {
+            Call::PreRender { variables } | Call::PostRender { variables, .. } => {
+                variables.contains_key("system")
+            }
+            Call::Provide => false,
+        };
+        let knowing = if knows { ", knowing the system" } else { "" };
+        let what = format!("{} of {}{knowing}", call.function(), context.subject);
+        self.0.lock().unwrap().push((what, script.clone()));
         if script.source.text().contains("fail") {
             return Err(Refusal::failed("it failed").into());
         }
@@ -342,6 +350,27 @@ fn a_check_finds_names_that_are_nearly_right_and_hooks_that_cannot_be_called() {
     for findings in [found(&[&pack.to_string_lossy()]), found(&[])] {
         assert!(provider.iter().all(|wanted| findings.iter().any(|found| found == wanted)), "{findings:#?}");
     }
+}
+
+#[test]
+fn what_the_system_knows_goes_to_code_that_mentions_it() {
+    let project = Project::new()
+        .file("prompts/says/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): return v['system']\n")
+        .file("prompts/helped/prompt.py", "TEMPLATE = \"x\"\nimport helper\ndef post_render(t, v, c): ...\n")
+        .file("prompts/helped/helper.py", "def date(v): return v['system']['date']\n")
+        .file("prompts/silent/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): ...\n");
+    let stage = Stage::new(project);
+    for prompt in ["says", "helped", "silent"] {
+        stage.render(prompt).unwrap();
+    }
+    assert_eq!(
+        stage.ran(),
+        [
+            "pre_render of the prompt `says`, knowing the system",
+            "post_render of the prompt `helped`, knowing the system",
+            "pre_render of the prompt `silent`",
+        ]
+    );
 }
 
 #[test]
