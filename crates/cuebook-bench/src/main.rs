@@ -1,11 +1,14 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Machines are noisy, so every row is a ratio of two measurements that take turns, and each measurement is the best of
-//! many rounds: noise only ever adds. An argument chooses one table: `attribution` or `hooks`.
+//! many rounds: noise only ever adds. An argument chooses one table: `attribution`, `hooks` or `prompty`; the last one needs
+//! the feature `peers`, which builds the peer.
 
 mod attribution;
 mod hooks;
 mod measure;
+#[cfg(feature = "peers")]
+mod prompty;
 
 use std::process::ExitCode;
 
@@ -21,6 +24,20 @@ fn main() -> ExitCode {
         && let Err(error) = hooks::run()
     {
         eprintln!("hooks: {error}");
+        return ExitCode::FAILURE;
+    }
+    #[cfg(feature = "peers")]
+    if is_wanted("prompty")
+        && let Err(error) = prompty::run()
+    {
+        eprintln!("prompty: {error}");
+        return ExitCode::FAILURE;
+    }
+    #[cfg(not(feature = "peers"))]
+    if wanted.as_deref() == Some("prompty") {
+        eprintln!(
+            "prompty: build with the peer: cargo run --release -p cuebook-bench --features peers prompty"
+        );
         return ExitCode::FAILURE;
     }
     ExitCode::SUCCESS

@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::Config;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::model::CommandModel;
 use cuebook_hooks::sandbox::Launcher;
+use cuebook_trace::Tracing;
 
 use crate::output;
 
@@ -19,7 +21,8 @@ use crate::output;
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
-  cuebook help hooks        Python that takes part in renders")]
+  cuebook help hooks        Python that takes part in renders
+  cuebook help prompty      .prompty files")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -50,6 +53,16 @@ pub struct Options {
         help_heading = "General"
     )]
     pub llm_command: Option<String>,
+    /// Record what happens: in `.tracy` files in a folder, on stderr with `console`, or to a collector with `otel` (builds
+    /// with that feature). Secrets are left out
+    #[arg(
+        long,
+        global = true,
+        value_name = "DIR|console|otel",
+        env = "CUEBOOK_TRACE",
+        help_heading = "General"
+    )]
+    pub trace: Option<String>,
     /// When to use colours
     #[arg(
         long = "color",
@@ -81,6 +94,21 @@ impl Options {
                 Ok(self.with_hooks(Book::open(Config::find_root(&here))))
             }
         }
+    }
+
+    /// Records what happens from here on, if that is wanted, until what is returned goes.
+    pub fn start_trace(&self) -> Result<Option<cuebook_trace::Guard>> {
+        let tracing = match self.trace.as_deref() {
+            None | Some("") => return Ok(None),
+            Some("console") => Tracing { console: true, ..Tracing::default() },
+            Some("otel") => Tracing { otel: true, ..Tracing::default() },
+            Some(folder) => Tracing { tracy: Some(PathBuf::from(folder)), ..Tracing::default() },
+        };
+        tracing.install().map(Some).map_err(|error| {
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("--trace: {error}"))
+                .hint("name a folder, or write --trace console");
+            Error::new(ErrorKind::Usage, diagnostic)
+        })
     }
 
     /// Nothing of this starts anything: a render that needs Python does.
@@ -179,6 +207,9 @@ pub struct Inputs {
     /// Variables from a JSON file, or from stdin with -
     #[arg(long = "vars", value_name = "FILE|-", help_heading = "Values")]
     pub vars_file: Option<PathBuf>,
+    /// A variable from a file: the text of it, or the picture, sound or document that it is
+    #[arg(long = "file", value_name = "NAME=PATH", help_heading = "Values")]
+    pub files: Vec<String>,
     /// An agent.json, whose prompt_variables are used
     #[arg(long, value_name = "FILE", help_heading = "Values")]
     pub agent: Option<PathBuf>,
@@ -201,28 +232,58 @@ pub struct Inputs {
   cuebook render coding_system --agent agent.json --vars inputs.json
   cuebook render ./prompts/greeting --var 'tools:=[{\"name\": \"grep\"}]'
   cuebook render general_system --var agent_name=Rumi --context language=ja
-  cuebook render general_system --var agent_name=Rumi --as segments")]
+  cuebook render general_system --var agent_name=Rumi --as segments
+  cuebook render support.prompty --vars inputs.json --as wire:openai")]
 pub struct RenderArgs {
     /// An id, or a path to a file or folder; may be left out if --agent names one
     pub prompt: Option<String>,
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The form of the result
-    #[arg(long = "as", value_name = "FORM", default_value = "text")]
+    /// The form of the result: text, segments (who wrote what), messages (roles and parts), wire (the body of a request to
+    /// the prompt's own provider) or wire:NAME (openai, openai-responses, openai-embeddings, openai-images, anthropic, gemini)
+    #[arg(long = "as", value_name = "FORM", default_value = "text", value_parser = Form::read)]
     pub form: Form,
+    /// The model that will read the prompt
+    #[arg(long, value_name = "ID")]
+    pub model: Option<String>,
     /// Say on stderr where everything came from
     #[arg(long)]
     pub explain: bool,
 }
 
 /// The form of a rendered prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Form {
     /// The text and nothing else.
     Text,
     /// Literals and values, as JSON.
     Segments,
+    /// Messages, as JSON.
+    Messages,
+    /// The body of a request, as JSON: in the format of this name, or in that of the prompt's own provider.
+    Wire(Option<String>),
+}
+
+impl Form {
+    /// The forms, by name.
+    const NAMES: [&str; 4] = ["text", "segments", "messages", "wire"];
+
+    fn read(text: &str) -> std::result::Result<Form, String> {
+        match (text, text.strip_prefix("wire:")) {
+            ("text", _) => Ok(Form::Text),
+            ("segments", _) => Ok(Form::Segments),
+            ("messages", _) => Ok(Form::Messages),
+            ("wire", _) => Ok(Form::Wire(None)),
+            (_, Some(name)) if !name.is_empty() => Ok(Form::Wire(Some(name.to_owned()))),
+            _ => {
+                let near = did_you_mean(&nearest(text, Form::NAMES));
+                let hint =
+                    near.unwrap_or_else(|| "write text, segments, messages, wire or wire:NAME".to_owned());
+                Err(format!("there is no such form: {hint}"))
+            }
+        }
+    }
 }
 
 /// `check`
@@ -335,8 +396,9 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
-  cuebook help hooks          Python that takes part in renders")]
+  cuebook help hooks          Python that takes part in renders
+  cuebook help prompty        .prompty files")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or the topic `hooks`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks` and `prompty`
     pub topic: Vec<String>,
 }

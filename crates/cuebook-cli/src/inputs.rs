@@ -4,8 +4,10 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use cuebook::chat::Media;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
+use cuebook::prompt::Rich;
 use cuebook::source::Source;
 use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
 use serde_json::Value as Json;
@@ -51,6 +53,21 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     for argument in &inputs.vars {
         let (name, value) = parse(argument)?;
         from_line.push(name.clone());
+        values = values.set(name, value);
+    }
+    for argument in &inputs.files {
+        let (name, path) =
+            argument.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(
+                || bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png"),
+            )?;
+        from_line.push(name.to_owned());
+        let rich =
+            book.prepare(&prompt, &context)?.prompt().variable(name).and_then(|variable| variable.rich);
+        let value = match rich {
+            Some(Rich::Image | Rich::File | Rich::Audio) => Media::of_file(Path::new(path))?.to_json(),
+            Some(Rich::Thread) => Variables::read_value(&read_text(Path::new(path))?)?,
+            None => Json::String(read_text(Path::new(path))?.text().to_owned()),
+        };
         values = values.set(name, value);
     }
     if !values.is_empty() {

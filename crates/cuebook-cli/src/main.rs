@@ -24,7 +24,11 @@ fn main() -> ExitCode {
     };
     let options = cli.options;
     options.colour.apply();
-    match commands::run(cli.command, &options) {
+    let done = match options.start_trace() {
+        Ok(_trace) => commands::run(cli.command, &options),
+        Err(error) => Err(error.into()),
+    };
+    match done {
         Ok(code) => code,
         // Whoever reads our output has had enough of it.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,

@@ -65,7 +65,7 @@ fn the_documents_have_the_fields_of_the_contract() {
     let candidates = json(&project, &["candidates", "p", "--json"]);
     assert_eq!(
         candidates,
-        json!([{"source": "prompts/p", "version": "1.0.0", "pack_id": null, "has_prompt_py": false, "has_template": true}])
+        json!([{"source": "prompts/p", "version": "1.0.0", "pack_id": null, "has_prompt_py": false, "has_template": true, "dialect": "template"}])
     );
     let listed = json(&project, &["list", "--json"]);
     let p = listed.as_array().unwrap().iter().find(|row| row["id"] == "p").unwrap();

@@ -10,10 +10,14 @@ use cuebook::{Book, Code};
 use support::{Project, python_or_skip, transcript};
 
 /// Codes whose situation cannot be brought about in a test that runs everywhere, and why.
-const WITHOUT_EXAMPLE: &[(&str, &str)] = &[(
-    "CB409",
-    "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out",
-)];
+const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
+    (
+        "CB409",
+        "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out",
+    ),
+    ("CB605", "no command reads replies; programs do, and the engine's own tests show it"),
+    ("CB606", "no command reads replies; programs do, and the engine's own tests show it"),
+];
 
 /// Codes whose sessions run a hook.
 const NEEDS_PYTHON: [&str; 6] = ["CB207", "CB410", "CB411", "CB412", "CB413", "CB414"];
@@ -62,10 +66,19 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
 #[test]
 fn the_page_on_hooks_is_true_and_short() {
     let Some(()) = python_or_skip() else { return };
-    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/topics/hooks.md"));
+    topic("hooks.md", 150);
+}
+
+#[test]
+fn the_page_on_prompty_files_is_true_and_short() {
+    topic("prompty.md", 200);
+}
+
+fn topic(file: &str, most_lines: usize) {
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/topics")).join(file);
     transcript::run_file(&path);
-    let text = std::fs::read_to_string(path).unwrap();
-    assert!(text.lines().count() <= 150);
+    let text = std::fs::read_to_string(path).expect("a topic");
+    assert!(text.lines().count() <= most_lines, "{file}: {} lines", text.lines().count());
     for line in text.split("```").step_by(2).flat_map(str::lines) {
         // A row of a table cannot be broken.
         assert!(line.chars().count() <= 120 || line.starts_with('|'), "{line}");

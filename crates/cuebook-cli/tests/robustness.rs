@@ -107,7 +107,7 @@ fn a_folder_without_a_template_is_told_where_one_belongs() {
         &project,
         &["render", "p"],
         "\
-error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py
+error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py, and no .prompty file of its name
 help: put the prompt's text into prompts/p/template.md",
     );
 }
@@ -246,7 +246,7 @@ error[CB202]: the pack lists the prompt `q` and does not contain it
  --> user_data/packs/k/pack.json:1:73
   |
 1 | {\"pack_id\": \"k\", \"version\": \"1.0.0\", \"type\": \"prompt_pack\", \"prompts\": [\"q\"]}
-  |                                                                         ^^^ there is no folder prompts/q
+  |                                                                         ^^^ there is neither a folder prompts/q nor a file prompts/q.prompty
   |
   = help: add prompts/q/template.md, or take the id out of the list
 ";

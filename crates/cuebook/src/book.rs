@@ -6,17 +6,25 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use futures_channel::oneshot;
 use indexmap::IndexMap;
 use serde_json::{Value as Json, json};
+use tracing::Span;
 
 use crate::dialect;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::explain::Explanation;
 use crate::hooks::Hooks;
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared, Stage};
+use crate::prompt::Dialect;
+use crate::redact::Secrets;
 use crate::render::Rendered;
-use crate::variables::{Clock, Context, Problem, Scope, SystemClock, Variables, validate};
+use crate::template::engine::Engine;
+use crate::trace::{self, span};
+use crate::variables::{
+    Clock, Context, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
+};
 
 /// Compiled prompts that a book keeps. The oldest go first.
 const MOST_PREPARED: usize = 1024;
@@ -58,6 +66,8 @@ pub struct Listing {
     pub id: String,
     /// The name for people; `None` if the prompt cannot be told or read.
     pub name: Option<String>,
+    /// The notation that it is written in, if it is clear which prompt is meant.
+    pub dialect: Option<Dialect>,
     /// Its type.
     pub kind: Option<String>,
     /// Its version.
@@ -81,7 +91,7 @@ impl Listing {
             "id": self.id,
             "name": self.name,
             "type": self.kind,
-            "dialect": "template",
+            "dialect": self.dialect.map(Dialect::as_str),
             "version": self.version,
             "tags": self.tags,
             "description": self.description,
@@ -106,7 +116,13 @@ impl Book {
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().to_owned());
         Book {
             library: Arc::new(Library::open(root)),
-            stage: Stage { clock: Arc::new(SystemClock), hooks: Arc::default(), scripts: Arc::default() },
+            stage: Stage {
+                clock: Arc::new(SystemClock),
+                hooks: Arc::default(),
+                scripts: Arc::default(),
+                engines: Arc::default(),
+                nonces: Arc::new(SystemNonces),
+            },
             prepared: Mutex::default(),
         }
     }
@@ -120,6 +136,20 @@ impl Book {
     /// The same book with hooks, providers and what runs those in files.
     pub fn with_hooks(mut self, hooks: Hooks) -> Book {
         self.stage.hooks = Arc::new(hooks);
+        self
+    }
+
+    /// The same book with one more template engine, for `.prompty` files that name it by this key. An engine of that key
+    /// that is there already is replaced.
+    pub fn with_engine(mut self, key: impl Into<String>, engine: impl Engine + 'static) -> Book {
+        let engines = Arc::unwrap_or_clone(self.stage.engines).with(key, Arc::new(engine));
+        self.stage.engines = Arc::new(engines);
+        self
+    }
+
+    /// The same book with another source of nonces.
+    pub fn with_nonces(mut self, nonces: impl NonceSource + 'static) -> Book {
+        self.stage.nonces = Arc::new(nonces);
         self
     }
 
@@ -138,8 +168,77 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn render(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Rendered> {
+        self.render_and_keep(prompt_id, variables, context).map(|(_, rendered)| rendered)
+    }
+
+    /// Renders a prompt, and keeps what it was rendered from.
+    fn render_and_keep(
+        &self,
+        prompt_id: &str,
+        variables: &Variables,
+        context: &Context,
+    ) -> Result<(Arc<Prepared>, Rendered)> {
+        let span = span!("render", "cuebook.render", prompt_id);
+        let _entered = span.enter();
+        let mut secrets = trace::inputs(&span, variables);
         let context = self.complete(context)?;
-        self.prepare(prompt_id, &context)?.render(variables, &context)
+        let done = self.prepare(prompt_id, &context).and_then(|prepared| {
+            let rendered = prepared.render(variables, &context)?;
+            Ok((prepared, rendered))
+        });
+        if let Ok((prepared, _)) = &done {
+            trace::keep_secret(&span, &mut secrets, prepared.prompt());
+        }
+        trace::outcome(&span, secrets, &done, |(_, rendered)| Json::from(rendered.text()));
+        done
+    }
+
+    /// Renders a prompt without holding up the task that waits for it: what runs code of hooks does so in a thread of its
+    /// own. Needs no particular runtime.
+    ///
+    /// ```
+    /// # use cuebook::{Book, Context, Variables};
+    /// # use std::sync::Arc;
+    /// # let wait = |future| -> cuebook::Result<cuebook::Rendered> { futures_executor::block_on(future) };
+    /// let book = Arc::new(Book::open("."));
+    /// let variables = Variables::new().set("agent_name", "Rumi");
+    /// let rendered = wait(book.render_async("general_system", &variables, &Context::default()))?;
+    /// assert!(rendered.text().contains("Rumi"));
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn render_async(
+        self: &Arc<Self>,
+        prompt_id: &str,
+        variables: &Variables,
+        context: &Context,
+    ) -> impl Future<Output = Result<Rendered>> + Send + 'static {
+        let book = self.clone();
+        let prompt_id = prompt_id.to_owned();
+        let (variables, context) = (variables.clone(), context.clone());
+        let listening = Span::current();
+        async move {
+            let runs_code = {
+                let context = book.complete(&context)?;
+                book.prepare(&prompt_id, &context)?.runs_code(&context)
+            };
+            if !runs_code {
+                return listening.in_scope(|| book.render(&prompt_id, &variables, &context));
+            }
+            let (sender, receiver) = oneshot::channel();
+            let work = move || {
+                let rendered = listening.in_scope(|| book.render(&prompt_id, &variables, &context));
+                // Whoever no longer waits no longer wants it.
+                let _ = sender.send(rendered);
+            };
+            std::thread::Builder::new().name("cuebook render".into()).spawn(work).map_err(|error| {
+                let message = format!("no thread can be started for a render: {error}");
+                Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
+            })?;
+            receiver.await.unwrap_or_else(|_| {
+                let message = "the render ended without an answer";
+                Err(Error::new(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message)))
+            })
+        }
     }
 
     /// The definition of a prompt: metadata, variables, permissions, limits, and the names that its templates mention.
@@ -175,6 +274,7 @@ impl Book {
             let mut listing = Listing {
                 id: id.to_owned(),
                 name: None,
+                dialect: None,
                 kind: None,
                 version: None,
                 tags: Vec::new(),
@@ -185,7 +285,8 @@ impl Book {
             };
             let summary = survey.choose(&self.library, id).and_then(|found| {
                 listing.source = Some(found.candidate.source.clone());
-                dialect::template::summary(id, &found.candidate, limit, &defaults)
+                listing.dialect = Some(found.candidate.dialect);
+                dialect::summary(id, &found.candidate, limit, &defaults)
             });
             match summary {
                 Ok(metadata) => {
@@ -257,9 +358,7 @@ impl Book {
 
     /// Everything about one render: which place and why, the layer of every variable, the origin of every byte.
     pub fn explain(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Explanation> {
-        let context = self.complete(context)?;
-        let prepared = self.prepare(prompt_id, &context)?;
-        let rendered = prepared.render(variables, &context)?;
+        let (prepared, rendered) = self.render_and_keep(prompt_id, variables, context)?;
         Ok(Explanation::new(prepared, rendered))
     }
 
@@ -275,9 +374,15 @@ impl Book {
         {
             return Ok(prepared);
         }
-        let found = self.library.find(prompt_id)?;
+        let span = span!("load", "cuebook.load", prompt_id);
+        let _entered = span.enter();
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
-        let prepared = Arc::new(self.prepare_found(found, language, mode, &config, None)?);
+        let read = self
+            .library
+            .find(prompt_id)
+            .and_then(|found| self.prepare_found(found, language, mode, &config, None));
+        trace::outcome(&span, Secrets::new(), &read, |prepared| prepared.prompt().to_json());
+        let prepared = Arc::new(read?);
         let mut cache = self.lock();
         if cache.len() >= MOST_PREPARED {
             cache.shift_remove_index(0);

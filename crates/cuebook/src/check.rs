@@ -10,6 +10,7 @@ mod cycle;
 mod pack;
 mod partial;
 mod resolution;
+mod speech;
 mod text;
 mod undeclared;
 mod unused;
@@ -27,7 +28,8 @@ use crate::prepared::{Mode, Prepared};
 type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
 
 /// In the order in which their findings are made; they are sorted by place afterwards.
-const PROMPT_RULES: &[PromptRule] = &[undeclared::check, cycle::check, callable::check, text::check];
+const PROMPT_RULES: &[PromptRule] =
+    &[undeclared::check, cycle::check, callable::check, text::check, speech::check];
 
 /// Rules that make sense only if every template is there: a missing one might use the variable or have the block.
 const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
@@ -120,15 +122,14 @@ impl Checker<'_> {
         if root.kind == RootKind::Builtin {
             return;
         }
-        let folders = match root.folders() {
-            Ok(folders) => folders,
+        let ids = match root.ids() {
+            Ok(ids) => ids,
             Err(error) => return self.fail(error),
         };
-        for entry in folders {
-            if let Some(candidate) = self.library().candidate_below(root, &entry) {
+        for id in ids {
+            for candidate in self.library().candidates_below(root, &id) {
                 progress(&candidate.source);
-                let found = Found { id: entry, candidate, reason: Reason::Given };
-                self.prompt(found);
+                self.prompt(Found { id: id.clone(), candidate, reason: Reason::Given });
             }
         }
     }

@@ -2,5 +2,48 @@
 //!
 //! Reading executes nothing. What a file computes instead of writing out is an error with its place.
 
+pub mod prompty;
 pub mod python;
 pub mod template;
+
+use crate::error::{Diagnostic, Result};
+use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::prompt::{Dialect, Metadata, Prompt};
+use crate::source::Place;
+
+/// A prompt as it was read, and what is odd about its files without keeping it from working.
+pub(crate) struct Read {
+    pub(crate) prompt: Prompt,
+    /// The parent that METADATA names, and where.
+    pub(crate) extends: Option<(String, Place)>,
+    pub(crate) notes: Vec<Diagnostic>,
+}
+
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
+    match candidate.dialect {
+        Dialect::Template => template::read(id, candidate, loader, defaults),
+        Dialect::Prompty => prompty::read(id, candidate, loader, defaults),
+    }
+}
+
+/// The version that a candidate declares, for lists; nothing else of it is read.
+pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
+    match candidate.dialect {
+        Dialect::Template => template::version(candidate, limit),
+        Dialect::Prompty => Ok(prompty::summary("", candidate, limit, &Defaults::default())?.version),
+    }
+}
+
+/// Name, type, version and tags of a candidate without its template.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    match candidate.dialect {
+        Dialect::Template => template::summary(id, candidate, limit, defaults),
+        Dialect::Prompty => prompty::summary(id, candidate, limit, defaults),
+    }
+}

@@ -9,6 +9,10 @@
 //! ├── PromptRenderError         the template failed while it ran
 //! ├── PromptHookError           a hook or a variable provider failed, or cannot run here
 //! ├── PromptApprovalRequired    code of a pack has not been approved, or has changed since
+//! ├── StrictViolation           the value of a strict input looks like a role marker
+//! ├── InvokerError              nobody has registered the engine, parser or provider that is named
+//! ├── WireError                 a provider cannot take what a prompt says
+//! ├── ReplyError                a provider's reply cannot be understood, or says that it failed
 //! ├── PackError                 a pack's manifest, archive or folder is not acceptable
 //! ├── ConfigError               one of Cuebook's own files (cuebook.toml, resolution.json, …) is wrong
 //! ├── LimitError                a limit was reached
@@ -54,6 +58,14 @@ pub enum ErrorKind {
     Hook,
     /// Code of a pack has not been approved.
     PromptApprovalRequired,
+    /// The value of a strict input looks like a role marker.
+    StrictViolation,
+    /// Nobody has registered the engine, parser or provider that is named.
+    Invoker,
+    /// A provider cannot take what a prompt says.
+    Wire,
+    /// A provider's reply cannot be understood, or says that it failed.
+    Reply,
     /// A pack is not acceptable.
     Pack,
     /// One of Cuebook's own files is wrong.
@@ -77,6 +89,10 @@ impl ErrorKind {
             ErrorKind::PromptRender => "PromptRenderError",
             ErrorKind::Hook => "PromptHookError",
             ErrorKind::PromptApprovalRequired => "PromptApprovalRequired",
+            ErrorKind::StrictViolation => "StrictViolation",
+            ErrorKind::Invoker => "InvokerError",
+            ErrorKind::Wire => "WireError",
+            ErrorKind::Reply => "ReplyError",
             ErrorKind::Pack => "PackError",
             ErrorKind::Config => "ConfigError",
             ErrorKind::Limit => "LimitError",

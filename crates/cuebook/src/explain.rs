@@ -90,7 +90,7 @@ impl Explanation {
             })
             .collect();
         let files: Vec<String> = {
-            let program = self.prepared.template().program();
+            let program = self.prepared.outline();
             program.units().iter().map(|unit| unit.source().name().to_owned()).collect()
         };
         let mut object = self.rendered.to_json();

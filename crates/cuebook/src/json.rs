@@ -14,6 +14,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::node::{Data, Key, Node};
 use crate::source::{Place, Source};
 
 /// Findings of one kind that one file can have before the rest is left out: each of them walks the whole text.
@@ -26,6 +27,18 @@ pub(crate) enum Step<'k> {
     Key(&'k str),
     /// Into an array, to this element.
     Index(usize),
+}
+
+/// A file that has been understood and whose values have places, whatever its notation.
+pub(crate) trait Located {
+    /// Where a value stands. If the path leads nowhere: the deepest value on the way to it.
+    fn place(&self, path: &[Step<'_>]) -> Place;
+    /// Where the key stands that the last step names; the value itself if it has none.
+    fn key_place(&self, path: &[Step<'_>]) -> Place;
+    /// Where a value begins, for remarks about a list or map as a whole.
+    fn opening(&self, path: &[Step<'_>]) -> Place;
+    /// The code and kind that everything wrong with the file gets.
+    fn refusal(&self) -> (Code, ErrorKind);
 }
 
 /// A JSON file that has been understood.
@@ -102,6 +115,12 @@ impl Document {
         self.source.place(start..start + length)
     }
 
+    /// What the file holds, with the place of every value and key: one walk, for whoever points at many of them.
+    pub(crate) fn to_node(&self) -> Node {
+        let mut scanner = Scanner::new(self.source.text());
+        node_of(&self.source, &mut scanner, &self.value)
+    }
+
     /// The range of the value at a path, and of its key if it is a member of an object.
     fn find(&self, path: &[Step<'_>]) -> (Option<Range<usize>>, Range<usize>) {
         let mut scanner = Scanner::new(self.source.text());
@@ -118,14 +137,82 @@ impl Document {
     }
 }
 
+impl Located for Document {
+    fn place(&self, path: &[Step<'_>]) -> Place {
+        Document::place(self, path)
+    }
+
+    fn key_place(&self, path: &[Step<'_>]) -> Place {
+        Document::key_place(self, path)
+    }
+
+    fn opening(&self, path: &[Step<'_>]) -> Place {
+        Document::opening(self, path)
+    }
+
+    fn refusal(&self) -> (Code, ErrorKind) {
+        (self.code, self.kind)
+    }
+}
+
+/// The node of the value that begins at the scanner. The text has been accepted, so it is not deeper than that allows.
+fn node_of(source: &Arc<Source>, scanner: &mut Scanner<'_>, value: &Value) -> Node {
+    scanner.skip_space();
+    let start = scanner.at;
+    let data = match value {
+        Value::Array(items) => {
+            scanner.at += 1;
+            let items = items.iter().map(|item| {
+                let node = node_of(source, scanner, item);
+                scanner.skip_space();
+                scanner.at += 1; // the comma or the bracket
+                node
+            });
+            let items: Vec<Node> = items.collect();
+            if items.is_empty() {
+                scanner.end_of_value(start);
+            }
+            Data::List(items)
+        }
+        Value::Object(members) => {
+            scanner.at += 1;
+            let entries = members.iter().map(|(name, member)| {
+                scanner.skip_space();
+                let place = source.place(scanner.string());
+                scanner.skip_space();
+                scanner.at += 1; // the colon
+                let node = node_of(source, scanner, member);
+                scanner.skip_space();
+                scanner.at += 1; // the comma or the brace
+                (Key { name: name.clone(), place }, node)
+            });
+            let entries: Vec<(Key, Node)> = entries.collect();
+            if entries.is_empty() {
+                scanner.end_of_value(start);
+            }
+            Data::Map(entries)
+        }
+        scalar => {
+            scanner.end_of_value(start);
+            match scalar {
+                Value::Bool(value) => Data::Bool(*value),
+                Value::Number(number) => Data::Number(number.clone()),
+                Value::String(text) => Data::Text(text.clone()),
+                _ => Data::Null,
+            }
+        }
+    };
+    Node::new(data, source.place(start..scanner.at))
+}
+
 /// What is wrong with the values of a document, collected so that all of it is told at once.
 pub(crate) struct Problems<'d> {
-    document: &'d Document,
+    document: &'d dyn Located,
     found: Vec<Diagnostic>,
 }
 
 impl<'d> Problems<'d> {
-    pub(crate) fn new(document: &'d Document) -> Problems<'d> {
+    pub(crate) fn new(document: &'d dyn Located) -> Problems<'d> {
         Problems { document, found: Vec::new() }
     }
 
@@ -171,16 +258,21 @@ impl<'d> Problems<'d> {
         }
     }
 
-    fn note(&mut self, place: impl FnOnce(&Document) -> Place, message: String, hint: String) {
+    fn note(&mut self, place: impl FnOnce(&dyn Located) -> Place, message: String, hint: String) {
         if self.found.len() < MOST_FINDINGS {
-            let diagnostic = Diagnostic::new(self.document.code, message).at(place(self.document)).hint(hint);
+            let (code, _) = self.document.refusal();
+            let diagnostic = Diagnostic::new(code, message).at(place(self.document)).hint(hint);
             self.found.push(diagnostic);
         }
     }
 
     /// The result, if nothing was wrong.
     pub(crate) fn or<T>(self, result: T) -> Result<T> {
-        if self.found.is_empty() { Ok(result) } else { Err(Error::all(self.document.kind, self.found)) }
+        if self.found.is_empty() {
+            Ok(result)
+        } else {
+            Err(Error::all(self.document.refusal().1, self.found))
+        }
     }
 }
 
@@ -697,12 +789,47 @@ error t.json:2:10: not valid JSON: the text ends where a value should stand [CB2
         }
     }
 
+    fn every_node_stands_where_its_document_says<'n>(
+        document: &Document,
+        node: &'n Node,
+        path: &mut Vec<Step<'n>>,
+    ) {
+        assert_eq!(node.place.range(), document.place(path).range());
+        match &node.data {
+            Data::List(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    path.push(Index(index));
+                    every_node_stands_where_its_document_says(document, item, path);
+                    path.pop();
+                }
+            }
+            Data::Map(entries) => {
+                for (key, entry) in entries {
+                    path.push(Key(&key.name));
+                    assert_eq!(key.place.range(), document.key_place(path).range());
+                    every_node_stands_where_its_document_says(document, entry, path);
+                    path.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+
     proptest! {
         #[test]
         fn the_text_at_a_place_reads_as_the_value(value in json(), pretty: bool) {
             let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let document = document(&text.unwrap());
             every_value_is_where_it_is_said_to_be(&document, &value, &mut Vec::new());
+        }
+
+        #[test]
+        fn nodes_are_the_values_with_their_places(value in json(), pretty: bool) {
+            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
+            let document = document(&text.unwrap());
+            let node = document.to_node();
+            assert_eq!(node.to_json(), value);
+            every_node_stands_where_its_document_says(&document, &node, &mut Vec::new());
         }
 
         #[test]

@@ -2,11 +2,12 @@
 //!
 //! It finds, verifies, reads, fills and renders prompts, and can say of every byte it produced where it came from. The
 //! modules are the stages that a prompt goes through: [`library`] finds, [`trust`] verifies, [`dialect`] reads,
-//! [`variables`] fills, [`template`] and [`render`] render. [`Book`] is the front door to all of them.
+//! [`variables`] fills, [`template`] and [`render`] render, [`chat`] speaks. [`Book`] is the front door to all of them.
 //!
 //! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
 mod book;
+pub mod chat;
 pub mod check;
 pub mod dialect;
 pub mod error;
@@ -15,15 +16,20 @@ pub mod files;
 pub mod hooks;
 mod json;
 pub mod library;
+mod node;
 mod prepared;
 pub mod prompt;
+pub mod redact;
 pub mod render;
 pub mod source;
 pub mod template;
+pub mod trace;
 pub mod trust;
 pub mod variables;
+mod yaml;
 
 pub use book::{Book, Listing};
+pub use chat::Message;
 pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 pub use prepared::Prepared;
 pub use render::{Origin, Rendered, Segment, Span};

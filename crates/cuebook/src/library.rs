@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub use candidate::{Candidate, PROMPT_FILE, TEMPLATE_FILE};
+pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, TEMPLATE_FILE};
 pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel};
 pub use defaults::Defaults;
 pub use id::normalize_id;
@@ -44,6 +44,7 @@ use self::cached::Cached;
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
+use crate::prompt::Dialect;
 
 const SHARED: &str = "user_data/shared/prompts";
 const PACKS: &str = "user_data/packs";
@@ -192,17 +193,44 @@ impl Library {
     pub(crate) fn search(&self, id: &str) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for root in self.roots()? {
-            if let Some(candidate) = self.candidate_below(&root, id)
+            for candidate in self.candidates_below(&root, id) {
                 // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
-                && candidates.iter().all(|known| known.source != candidate.source)
-            {
-                candidates.push(candidate);
+                if candidates.iter().all(|known| known.source != candidate.source) {
+                    candidates.push(candidate);
+                }
             }
         }
         Ok(candidates)
     }
 
-    pub(crate) fn candidate_below(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
+    /// What a place offers under an id: a folder of that name, a `.prompty` file of that name, or one in the folder.
+    pub(crate) fn candidates_below(&self, root: &Arc<Root>, id: &str) -> Vec<Candidate> {
+        let mut candidates: Vec<Candidate> = self.folder_below(root, id).into_iter().collect();
+        let file = format!("{id}{PROMPTY_END}");
+        candidates.extend(self.file_below(root, "", &file));
+        if root.has_folder(id) {
+            candidates.extend(self.file_below(root, id, &file));
+        }
+        candidates
+    }
+
+    /// A `.prompty` file in a folder of a place, or something of that name which cannot be looked at.
+    fn file_below(&self, root: &Arc<Root>, entry: &str, file: &str) -> Option<Candidate> {
+        let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
+        (root.has_file(&relative) || root.trouble(&relative).is_some()).then(|| Candidate {
+            source: root.file_name(&relative),
+            version: None,
+            dialect: Dialect::Prompty,
+            pack_id: root.pack_id().map(str::to_owned),
+            has_prompt_py: false,
+            has_template: false,
+            root: root.clone(),
+            entry: entry.to_owned(),
+            template_file: Some(file.to_owned()),
+        })
+    }
+
+    fn folder_below(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
         if !root.may_have_folder(entry) {
             return None;
         }
@@ -217,6 +245,7 @@ impl Library {
         (has_prompt_py || has_template || hidden()).then(|| Candidate {
             source: root.file_name(entry),
             version: None,
+            dialect: Dialect::Template,
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py,
             has_template,
@@ -232,10 +261,13 @@ impl Library {
             let Some(entry) = source.strip_prefix(&root.name).and_then(|rest| rest.strip_prefix('/')) else {
                 continue;
             };
-            if !entry.contains('/')
-                && let Some(candidate) = self.candidate_below(&root, entry)
-            {
-                return Ok(Some(candidate));
+            let id = match entry.strip_suffix(PROMPTY_END) {
+                Some(file) => file.rsplit('/').next().unwrap_or(file),
+                None => entry,
+            };
+            let found = self.candidates_below(&root, id).into_iter().find(|found| found.source == source);
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
@@ -277,7 +309,7 @@ impl Library {
         }
         for candidate in self.search(raw)? {
             // A file system may find a folder under other spellings than its own.
-            if candidate.root.folders()?.iter().any(|folder| folder == raw) {
+            if candidate.root.ids()?.iter().any(|id| id == raw) {
                 return Ok(true);
             }
         }
@@ -445,7 +477,7 @@ impl Library {
     fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
         let limit = self.file_limit()?;
         for candidate in candidates {
-            candidate.version = dialect::template::version(candidate, limit).ok();
+            candidate.version = dialect::version(candidate, limit).ok();
         }
         Ok(())
     }
@@ -468,6 +500,9 @@ impl Library {
             let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();
             (parent, absolute.file_name().map(|file| file.to_string_lossy().into_owned()))
         };
+        if let Some(file) = file.as_deref().filter(|file| file.ends_with(PROMPTY_END)) {
+            return self.prompty_at(&folder, file);
+        }
         // `greeting/template.md` and `greeting/prompt.py` mean the prompt `greeting`.
         let file = file.filter(|file| file != TEMPLATE_FILE && file != PROMPT_FILE);
         let (Some(parent), Some(entry)) = (folder.parent(), folder.file_name()) else {
@@ -486,6 +521,7 @@ impl Library {
             Some(file) => Candidate {
                 source: root.file_name(&format!("{entry}/{file}")),
                 version: None,
+                dialect: Dialect::Template,
                 pack_id: root.pack_id().map(str::to_owned),
                 has_prompt_py: false,
                 has_template: true,
@@ -493,8 +529,48 @@ impl Library {
                 root,
                 entry,
             },
-            None => self.candidate_below(&root, &entry).ok_or_else(|| empty_folder(&name))?,
+            None => self.only_one_below(&root, &entry, &name)?,
         };
+        Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// The prompt that a folder holds. With a template and a `.prompty` file in it, it is not clear which one is meant.
+    fn only_one_below(&self, root: &Arc<Root>, entry: &str, name: &str) -> Result<Candidate> {
+        let mut inside = self.candidates_below(root, entry);
+        inside.retain(|candidate| candidate.entry == entry);
+        match inside.len() {
+            0 => Err(empty_folder(name)),
+            1 => Ok(inside.swap_remove(0)),
+            _ => {
+                let file = format!("{name}/{entry}{PROMPTY_END}");
+                let message = format!("the folder holds a template and {entry}{PROMPTY_END}");
+                let hint = format!("say which one is meant: {name}/{TEMPLATE_FILE} or {file}");
+                let diagnostic = Diagnostic::new(Code::PromptConflict, message).file(name).hint(hint);
+                Err(Error::new(ErrorKind::PromptConflict, diagnostic))
+            }
+        }
+    }
+
+    /// A `.prompty` file by its folder and name. In a place of the library it is that place's candidate; elsewhere its
+    /// folder is a place of its own.
+    fn prompty_at(&self, folder: &Path, file: &str) -> Result<Found> {
+        let id = file.strip_suffix(PROMPTY_END).unwrap_or(file).to_owned();
+        let roots = self.roots()?;
+        let is_place = |wanted: Option<&Path>| {
+            roots.iter().find(|root| wanted.is_some() && root.folder() == wanted).cloned()
+        };
+        let own_folder = folder.file_name().is_some_and(|name| name.to_string_lossy() == id);
+        let (root, entry) = match (is_place(Some(folder)), is_place(folder.parent().filter(|_| own_folder))) {
+            (Some(root), _) => (root, String::new()),
+            (None, Some(root)) => (root, id.clone()),
+            (None, None) => (
+                Arc::new(Root::on_disk(RootKind::Given, self.name(folder), folder.to_owned())),
+                String::new(),
+            ),
+        };
+        let candidate = self
+            .file_below(&root, &entry, file)
+            .ok_or_else(|| files::io_error(&root.file_name(file), &std::io::ErrorKind::NotFound.into()))?;
         Ok(Found { id, candidate, reason: Reason::Given })
     }
 
@@ -629,7 +705,8 @@ pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String
 
 /// Whether what was given is a path rather than an id.
 fn as_path(wanted: &str) -> Option<PathBuf> {
-    let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == ".." || wanted.ends_with(".md");
+    let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == "..";
+    let is_path = is_path || [".md", PROMPTY_END].iter().any(|end| wanted.ends_with(end));
     is_path.then(|| PathBuf::from(wanted))
 }
 
@@ -651,7 +728,7 @@ fn normalize_path(path: &Path) -> PathBuf {
 fn empty_folder(name: &str) -> Error {
     let diagnostic = Diagnostic::new(
         Code::NoTemplate,
-        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}"),
+        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}, and no {PROMPTY_END} file of its name"),
     )
     .file(name)
     .hint(format!("put the prompt's text into {name}/{TEMPLATE_FILE}"));

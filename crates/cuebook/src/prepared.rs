@@ -8,23 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde_json::{Value as Json, json};
 
 use crate::dialect;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
 use crate::library::{Config, Defaults, Found, LibraryLoader, ScriptFile, Scripts};
-use crate::prompt::{Prompt, Type, Variable};
+use crate::prompt::{Dialect, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::{Place, Source};
+use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
-use crate::template::jinja::{Loader, Settings, Template};
-use crate::variables::{Clock, Context, Declared, Provided, Scope, Variables, validation_error};
+use crate::template::jinja::{Settings, Template};
+use crate::variables::{Clock, Context, Declared, NonceSource, Provided, Scope, Variables, validation_error};
 
 pub(crate) use code::{Provider, choose_provider, refuse_home};
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {
-    prompt: Prompt,
+    prompt: Arc<Prompt>,
     found: Found,
-    template: Template,
+    template: Box<dyn Compiled>,
     loader: Arc<LibraryLoader>,
     declared: Arc<Declared>,
     config: Arc<Config>,
@@ -44,6 +45,11 @@ pub struct Prepared {
     partials: Mutex<HashMap<String, Arc<Template>>>,
     /// Whether code takes part in a render.
     has_code: bool,
+    /// Whether it has rich inputs.
+    is_rich: bool,
+    /// Whether values that look like role markers are refused for some of its inputs.
+    is_strict: bool,
+    nonces: Arc<dyn NonceSource>,
     notes: Vec<Diagnostic>,
 }
 
@@ -53,6 +59,8 @@ pub(crate) struct Stage {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) scripts: Arc<Scripts>,
+    pub(crate) engines: Arc<Engines>,
+    pub(crate) nonces: Arc<dyn NonceSource>,
 }
 
 /// How a prompt is prepared.
@@ -90,7 +98,7 @@ impl Prepared {
         stage: &Stage,
     ) -> Result<Prepared> {
         let defaults = loader.library().defaults()?;
-        let read = dialect::template::read(&found.id, &found.candidate, &loader, &defaults)?;
+        let read = dialect::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
         let templates: Arc<dyn Loader> = match mode {
@@ -98,10 +106,19 @@ impl Prepared {
             Mode::Lenient | Mode::Strict => loader.clone(),
         };
         let settings = config.template_settings(mode == Mode::Strict);
-        let template = Template::compile(prompt.template.clone(), templates, &settings)?;
+        let engine: &dyn Engine = match prompt.dialect {
+            Dialect::Template => &Jinja,
+            Dialect::Prompty => {
+                &**stage.engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?
+            }
+        };
+        let source = prompt.template.clone();
+        let options = &prompt.format.options;
+        let place = prompt.format.engine_place.as_ref();
+        let template =
+            engine.compile(Job { source, loader: templates, settings: &settings, options, place })?;
         let declared = Arc::new(Declared::new(&prompt, &defaults.variables, stage.clock.clone()));
         let mut prepared = Prepared {
-            prompt,
             found,
             template,
             loader,
@@ -117,6 +134,10 @@ impl Prepared {
             workspace: Resolved::default(),
             partials: Mutex::default(),
             has_code: false,
+            is_rich: prompt.variables.iter().any(|variable| variable.rich.is_some()),
+            is_strict: prompt.variables.iter().any(|variable| variable.strict),
+            nonces: stage.nonces.clone(),
+            prompt: Arc::new(prompt),
             notes: read.notes,
         };
         prepared.namespaces = prepared.find_namespaces()?;
@@ -152,18 +173,24 @@ impl Prepared {
         &self.parents
     }
 
+    /// How many warnings reading it gave; `check` tells them.
+    pub fn findings(&self) -> usize {
+        self.notes.iter().filter(|note| note.severity == Severity::Warning).count()
+    }
+
     /// What is odd about its files without keeping it from working.
     pub(crate) fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
 
-    pub(crate) fn template(&self) -> &Template {
-        &self.template
+    /// The texts that it is made of, with what they mention.
+    pub(crate) fn outline(&self) -> Arc<dyn Outline> {
+        self.template.outline()
     }
 
     /// Every variable that its templates read from outside, with the place that reads it.
     pub(crate) fn reads(&self) -> Vec<(Read, Place)> {
-        let program = self.template.program();
+        let program = self.template.outline();
         let mut reads = Vec::new();
         for (unit, names) in program.units().iter().zip(program.names()) {
             for read in &names.reads {
@@ -175,7 +202,7 @@ impl Prepared {
 
     /// Whether a template is included whose name is only known while it runs.
     pub(crate) fn has_computed_references(&self) -> bool {
-        let program = self.template.program();
+        let program = self.template.outline();
         program.names().iter().any(|names| names.references.iter().any(|reference| reference.names.is_none()))
     }
 
@@ -206,9 +233,14 @@ impl Prepared {
         Scope::new(self.declared.clone(), variables.clone(), context.clone(), provided)
     }
 
+    /// Whether a render runs code: hooks or variable providers.
+    pub(crate) fn runs_code(&self, context: &Context) -> bool {
+        self.has_code && !context.without_hooks
+    }
+
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        if self.has_code && !context.without_hooks {
+        if self.runs_code(context) {
             return hooks::render(self, variables, context);
         }
         let scope = self.scope(variables, context);
@@ -248,7 +280,7 @@ impl Prepared {
     /// The definition as scripts see it, with the names that its templates mention.
     pub fn to_json(&self) -> Json {
         let mut object = self.prompt.to_json();
-        let program = self.template.program();
+        let program = self.template.outline();
         let variables: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.path).collect();
         let mut includes = BTreeSet::new();
         let mut extends = Vec::new();
@@ -312,7 +344,7 @@ fn inherit(
                     .hint("remove one of the `extends`");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
-        let read = dialect::template::read(&found.id, &found.candidate, loader, defaults)?;
+        let read = dialect::read(&found.id, &found.candidate, loader, defaults)?;
         // What is odd about a parent's files is reported where the parent is checked, not here.
         for variable in read.prompt.variables {
             if prompt.variable(&variable.name).is_none() {

@@ -3,11 +3,22 @@
 //! These types are what the read stage gives and the later stages take. They hold data and answer simple questions; they
 //! read no files and run nothing.
 
+mod format;
+mod model;
+mod property;
+mod tool;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value as Json, json};
 
+pub use format::Format;
+pub use model::{Model, ModelOptions};
+pub use property::{Kind, Property, Rich, UnionStyle};
+pub use tool::{Tool, ToolKind};
+
+use crate::redact;
 use crate::source::{Place, Source};
 
 /// The notation that a prompt was written in.
@@ -16,6 +27,8 @@ use crate::source::{Place, Source};
 pub enum Dialect {
     /// A folder with `template.md`, `prompt.py` or both.
     Template,
+    /// A `.prompty` file.
+    Prompty,
 }
 
 impl Dialect {
@@ -23,6 +36,7 @@ impl Dialect {
     pub fn as_str(self) -> &'static str {
         match self {
             Dialect::Template => "template",
+            Dialect::Prompty => "prompty",
         }
     }
 }
@@ -50,6 +64,14 @@ pub struct Prompt {
     pub code: Option<Arc<Source>>,
     /// Functions in its `prompt.py` that run before or after the template.
     pub hooks: Vec<Hook>,
+    /// How its text is written and taken apart.
+    pub format: Format,
+    /// The model that it was written for.
+    pub model: Option<Model>,
+    /// What a model may call.
+    pub tools: Vec<Tool>,
+    /// What a model's answer is to hold; nothing, if it may be any text.
+    pub outputs: Vec<Property>,
 }
 
 impl Prompt {
@@ -71,7 +93,7 @@ impl Prompt {
             "template": self.metadata.template,
             "template_file": self.template.name(),
             "description": self.metadata.description,
-            "metadata": self.metadata.extra,
+            "metadata": without_secrets(Json::Object(self.metadata.extra.clone())),
             "variables": {
                 "required": self.declared(Need::Required),
                 "optional": self.declared(Need::Optional),
@@ -80,11 +102,31 @@ impl Prompt {
             "permissions": self.permissions.to_json(),
             "limits": self.limits.to_json(),
             "hooks": self.hooks.iter().map(|hook| hook.name.as_str()).collect::<Vec<_>>(),
+            "format": {"engine": self.format.engine, "parser": self.format.parser},
+            "model": self.model.as_ref().map(|model| without_secrets(model.to_json())),
+            "tools": self.tools.iter().map(|tool| without_secrets(tool.to_json())).collect::<Vec<_>>(),
+            "outputs": self.outputs.iter().map(Property::to_json).collect::<Vec<_>>(),
         })
     }
 
     fn declared(&self, need: Need) -> Vec<Json> {
         self.variables.iter().filter(|variable| variable.need == need).map(Variable::to_json).collect()
+    }
+}
+
+/// A key that somebody wrote into a file is not shown to whoever asks what the prompt is. References to one are no secrets.
+fn without_secrets(mut object: Json) -> Json {
+    hide_secrets(&mut object);
+    object
+}
+
+fn hide_secrets(value: &mut Json) {
+    for (name, value) in value.as_object_mut().into_iter().flatten() {
+        match value {
+            Json::Object(_) => hide_secrets(value),
+            Json::String(text) if text.starts_with("${") => {}
+            _ => redact::field(name, value),
+        }
     }
 }
 
@@ -149,6 +191,14 @@ pub struct Variable {
     pub description: Option<String>,
     /// Its value if no other layer has one.
     pub default: Option<Json>,
+    /// Whether the default came from the environment, so that it is used and not shown.
+    pub is_secret: bool,
+    /// Whether values of another type are taken as well.
+    pub lenient: bool,
+    /// What is rich about its values, if anything: the text gets a nonce in their stead.
+    pub rich: Option<Rich>,
+    /// Whether a value that looks like a role marker is refused.
+    pub strict: bool,
     /// Whether the system supplies it.
     pub from_system: bool,
     /// Where it is declared.
@@ -158,16 +208,32 @@ pub struct Variable {
 }
 
 impl Variable {
+    /// What its values look like, in a word.
+    pub fn type_name(&self) -> &'static str {
+        match (self.rich, self.kind) {
+            (Some(rich), _) => rich.as_str(),
+            // Who takes any value says what is meant in the words of a `.prompty` file.
+            (None, Type::List) if self.lenient => "array",
+            (None, Type::Number) if self.lenient => "float",
+            (None, kind) => kind.as_str(),
+        }
+    }
+
     /// The declaration as scripts see it.
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();
         object.insert("name".into(), json!(self.name));
-        object.insert("type".into(), json!(self.kind.as_str()));
+        object.insert("type".into(), json!(self.type_name()));
+        if self.strict {
+            object.insert("strict".into(), json!(true));
+        }
         if let Some(description) = &self.description {
             object.insert("description".into(), json!(description));
         }
         if let Some(default) = &self.default {
-            object.insert("default".into(), default.clone());
+            let mut default = default.clone();
+            redact::field(if self.is_secret { "secret" } else { &self.name }, &mut default);
+            object.insert("default".into(), default);
         }
         if self.from_system {
             object.insert("source".into(), json!("system"));

@@ -6,8 +6,11 @@ mod edit;
 mod origin;
 mod rendered;
 mod segment;
+mod speech;
+mod strict;
 
 pub use origin::{Origin, Shown};
 pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};
 pub use segment::{Segment, SegmentKind};
+pub(crate) use speech::{DEFAULT_PROVIDER, PARSER};

@@ -33,6 +33,19 @@ impl Source {
         Arc::new(Source { name: name.into(), text, file, outer: None, byte_order_mark, carriage_returns })
     }
 
+    /// A source whose text stays as it is, with its line ends, for templates that do not come from a file.
+    pub fn verbatim(name: impl Into<String>, text: impl Into<String>) -> Arc<Source> {
+        let text = text.into();
+        Arc::new(Source {
+            name: name.into(),
+            byte_order_mark: false,
+            carriage_returns: text.contains('\r'),
+            text,
+            file: OffsetMap::default(),
+            outer: None,
+        })
+    }
+
     /// A text that stands inside another source as it is, such as a template in a Python string: its places are places
     /// of the outer source.
     pub fn inside(outer: &Arc<Source>, range: Range<usize>) -> Arc<Source> {
@@ -286,6 +299,13 @@ mod tests {
         assert_eq!((&raw[source.file_range(1..3)], &raw[source.file_range(4..6)]), ("\r\nb", "\rc"));
         let marked = Source::new("t.md", "\u{feff}\na");
         assert_eq!(marked.file_range(0..2), 3..5, "a byte-order mark is no part of the newline behind it");
+    }
+
+    #[test]
+    fn a_verbatim_source_keeps_its_line_ends() {
+        let source = Source::verbatim("t.md", "a\r\nb");
+        assert_eq!((source.text(), source.file_range(3..4)), ("a\r\nb", 3..4));
+        assert_eq!(source.place(3..4).to_string(), "t.md:2:1");
     }
 
     #[test]

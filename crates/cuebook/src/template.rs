@@ -4,6 +4,9 @@
 //! That is the only place where the difference is known for certain; no later stage may look at the text to guess it. An
 //! engine that cannot tell says "value".
 
+pub mod engine;
 pub mod jinja;
+pub mod mustache;
+pub mod page;
 pub mod sink;
 pub mod unit;

@@ -5,17 +5,24 @@
 //! them, and nothing expands them.
 
 mod context;
+mod entries;
 mod layer;
+mod rich;
 mod scope;
 mod system;
 mod validate;
 mod values;
 
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
+pub(crate) use entries::Entries;
 pub use layer::{Layer, Supplier};
+pub(crate) use rich::RichInputs;
+pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};
 pub use scope::Scope;
 pub(crate) use scope::{Declared, Provided, SYSTEM};
 pub use system::SYSTEM_NAMES;
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validation_error};
 pub use values::Variables;
+#[cfg(test)]
+pub(crate) use values::convert;

@@ -332,7 +332,8 @@ fn no_link_leads_out_of_the_workspace_also_not_while_it_is_exchanged() {
                 }
             });
             let (mut read, mut refused) = (0, 0);
-            for _ in 0..20_000 {
+            // A busy machine may let one of the two wait for long.
+            while (read == 0 || refused == 0 || read + refused < 20_000) && read + refused < 20_000_000 {
                 match context.read_file("swap") {
                     Ok(text) => {
                         assert_eq!(text, "inside");

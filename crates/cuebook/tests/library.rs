@@ -86,8 +86,8 @@ fn a_conflict_is_never_decided_by_the_order_of_places() {
     assert_eq!(
         candidates,
         [
-            json!({"source": "user_data/shared/prompts/c", "version": "1.0.0", "pack_id": null, "has_prompt_py": false, "has_template": true}),
-            json!({"source": "user_data/packs/a/prompts/c", "version": "2.0.0", "pack_id": "a", "has_prompt_py": true, "has_template": true}),
+            json!({"source": "user_data/shared/prompts/c", "version": "1.0.0", "pack_id": null, "has_prompt_py": false, "has_template": true, "dialect": "template"}),
+            json!({"source": "user_data/packs/a/prompts/c", "version": "2.0.0", "pack_id": "a", "has_prompt_py": true, "has_template": true, "dialect": "template"}),
         ]
     );
 }

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::prompt::Dialect;
 
 use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json, say};
@@ -23,11 +24,14 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             Ok(found) if found.candidate.source == candidate.source => "*",
             _ => " ",
         };
-        let parts: Vec<&str> =
-            [(candidate.has_prompt_py, "prompt.py"), (candidate.has_template, "template.md")]
-                .into_iter()
-                .filter_map(|(has, name)| has.then_some(name))
-                .collect();
+        let parts: Vec<&str> = [
+            (candidate.has_prompt_py, "prompt.py"),
+            (candidate.has_template, "template.md"),
+            (candidate.dialect == Dialect::Prompty, ".prompty"),
+        ]
+        .into_iter()
+        .filter_map(|(has, name)| has.then_some(name))
+        .collect();
         writeln!(
             out,
             "{mark} {}  {}  {quiet}{}{quiet:#}",

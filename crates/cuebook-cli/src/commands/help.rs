@@ -12,8 +12,10 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 1] =
-    [("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md"))];
+const TOPICS: [(&str, &str, &str); 2] = [
+    ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
+    ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
+];
 
 pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
     let mut command = Cli::command();
@@ -42,7 +44,7 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
         }
         return Ok(ExitCode::SUCCESS);
     }
-    if let Some((name, summary, page)) = TOPICS.iter().find(|(name, ..)| name == topic) {
+    if let Some((name, summary, page)) = TOPICS.iter().find(|(name, ..)| name.eq_ignore_ascii_case(topic)) {
         if options.json {
             print_json(&json!({"topic": name, "summary": summary, "page": page}))?;
         } else {

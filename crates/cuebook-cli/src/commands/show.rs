@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::Context;
-use cuebook::prompt::Need;
+use cuebook::prompt::{Dialect, Need};
 
 use super::with_choice;
 use crate::args::{Options, PromptArgs};
@@ -31,7 +31,28 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(out, "{description}")?;
     }
     writeln!(out, "\nfrom      {}", prompt.source)?;
-    writeln!(out, "template  {}", prompt.template.name())?;
+    match prompt.dialect {
+        Dialect::Prompty => writeln!(out, "format    {}", prompt.format.engine)?,
+        _ => writeln!(out, "template  {}", prompt.template.name())?,
+    }
+    if let Some(model) = &prompt.model {
+        let details = [model.provider.as_deref(), model.api_type.as_deref()];
+        let details: Vec<&str> = details.into_iter().flatten().collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        writeln!(out, "model     {}{quiet}{details}{quiet:#}", model.id)?;
+    }
+    if !prompt.tools.is_empty() {
+        let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
+        writeln!(out, "tools     {}", tools.join(", "))?;
+    }
+    if !prompt.outputs.is_empty() {
+        let outputs: Vec<String> = prompt
+            .outputs
+            .iter()
+            .map(|output| format!("{} ({})", output.name, output.kind.as_str()))
+            .collect();
+        writeln!(out, "answers   {}", outputs.join(", "))?;
+    }
     if !prepared.parents().is_empty() {
         writeln!(out, "extends   {}", prepared.parents().join(" → "))?;
     }
@@ -55,7 +76,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(out, "\n{bold}{}{bold:#}", need.as_str())?;
         let width = declared.iter().map(|variable| variable.name.chars().count()).max().unwrap_or_default();
         for variable in declared {
-            write!(out, "  {:width$}  {:7}", variable.name, variable.kind.as_str())?;
+            write!(out, "  {:width$}  {:7}", variable.name, variable.type_name())?;
             if variable.from_system {
                 write!(out, "  from the system")?;
             } else if let Some(default) = &variable.default {

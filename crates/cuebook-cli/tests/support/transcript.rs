@@ -12,7 +12,7 @@
 //!
 //! All blocks of a page share one project, in their order; `$ cd` holds until the end of its block. What a command prints
 //! is its stdout, then its stderr. `...` alone on a line stands for any lines. Dates, times and the project's path are
-//! written as `<DATE>`, `<TIME>` and `<ROOT>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
+//! written as `<DATE>`, `<TIME>` and `<ROOT>`, the digits of nonces as `<NONCE>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -149,7 +149,10 @@ fn outcome(project: &Project, command: &str, folder: &Path) -> String {
     normalise(&text, project.path())
 }
 
-/// Writes what differs from run to run as `<ROOT>`, `<DATE>` and `<TIME>`.
+/// What the nonce of a rich input begins with.
+const NONCE: &str = "__PROMPTY_THREAD_";
+
+/// Writes what differs from run to run as `<ROOT>`, `<DATE>`, `<TIME>` and `<NONCE>`.
 pub fn normalise(text: &str, root: &Path) -> String {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut text = text.to_owned();
@@ -161,7 +164,13 @@ pub fn normalise(text: &str, root: &Path) -> String {
     while let Some(letter) = rest.chars().next() {
         // A digit before would make it part of a longer number.
         let fresh = !out.ends_with(|before: char| before.is_ascii_alphanumeric());
-        if fresh && has_shape(rest, "dddd-dd-dd") {
+        if let Some(digits) = rest.strip_prefix(NONCE).and_then(|after| after.get(..16))
+            && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+        {
+            out.push_str(NONCE);
+            out.push_str("<NONCE>");
+            rest = &rest[NONCE.len() + 16..];
+        } else if fresh && has_shape(rest, "dddd-dd-dd") {
             out.push_str("<DATE>");
             rest = &rest["dddd-dd-dd".len()..];
             if let Some(time) = rest.strip_prefix(['T', ' '])

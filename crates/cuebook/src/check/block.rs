@@ -5,7 +5,8 @@ use crate::prepared::Prepared;
 
 /// Blocks of a template that extends another, where no parent has a block of that name: their text is never shown.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    let program = prepared.template().program();
+    let outline = prepared.outline();
+    let Some(program) = outline.jinja() else { return Vec::new() };
     let chain = program.parents();
     let mut findings = Vec::new();
     for (position, unit) in chain.iter().enumerate() {

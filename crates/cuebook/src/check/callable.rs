@@ -9,5 +9,6 @@ use crate::prepared::Prepared;
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
     let names: BTreeSet<String> = prepared.known_names();
     let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-    prepared.template().program().unknown_callables(&known)
+    let outline = prepared.outline();
+    outline.jinja().map(|program| program.unknown_callables(&known)).unwrap_or_default()
 }

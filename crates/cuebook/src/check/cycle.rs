@@ -2,8 +2,9 @@
 
 use crate::error::Diagnostic;
 use crate::prepared::Prepared;
+use crate::template::jinja::Program;
 
 /// Templates that include each other in a circle.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    prepared.template().program().include_circles()
+    prepared.outline().jinja().map(Program::include_circles).unwrap_or_default()
 }

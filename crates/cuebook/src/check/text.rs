@@ -7,7 +7,7 @@ use crate::prepared::Prepared;
 /// Oddities of the files themselves.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
-    let program = prepared.template().program();
+    let program = prepared.outline();
     for unit in program.units().iter() {
         let source = unit.source();
         if source.has_byte_order_mark() {

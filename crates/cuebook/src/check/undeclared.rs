@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::prepared::Prepared;
+use crate::prompt::Dialect;
 
 /// Variables that a template reads and its prompt does not declare. A prompt that declares nothing takes what it is given.
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
@@ -25,9 +26,12 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
             continue;
         }
         let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
-            format!(
-                "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
-            )
+            match prompt.dialect {
+                Dialect::Prompty => format!("declare it under `inputs`: {{name: {root}, kind: string}}"),
+                Dialect::Template => format!(
+                    "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
+                ),
+            }
         });
         let message = format!("`{root}` is not declared by the prompt `{}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));

@@ -12,7 +12,8 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     if !prompt.hooks.is_empty() || prepared.has_computed_references() {
         return Vec::new();
     }
-    let used: BTreeSet<String> = prepared.reads().into_iter().map(|(read, _)| read.root).collect();
+    let mut used: BTreeSet<String> = prepared.reads().into_iter().map(|(read, _)| read.root).collect();
+    used.extend(prompt.tools.iter().flat_map(|tool| tool.bindings.values().cloned()));
     prompt
         .variables
         .iter()

@@ -9,12 +9,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use self::definition::{Definition, Reader};
+use super::Read;
 use super::python::Module;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Hook, Metadata, Permissions, Prompt};
-use crate::source::{Place, Source};
+use crate::prompt::{Dialect, Format, Hook, Metadata, Permissions, Prompt};
+use crate::source::Source;
 
 /// The functions that take part in a render, and how they are called.
 const HOOKS: [(&str, &str); 2] =
@@ -25,14 +26,6 @@ const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS"
 
 /// The function of a variable provider, and how it is called.
 const PROVIDE: (&str, &str) = ("provide", "context");
-
-/// A prompt as it was read, and what is odd about its files without keeping it from working.
-pub(crate) struct Read {
-    pub(crate) prompt: Prompt,
-    /// The parent that METADATA names, and where.
-    pub(crate) extends: Option<(String, Place)>,
-    pub(crate) notes: Vec<Diagnostic>,
-}
 
 /// Reads the prompt that a candidate offers.
 pub(crate) fn read(
@@ -87,6 +80,10 @@ pub(crate) fn read(
         template,
         code: python.clone(),
         hooks,
+        format: Format::plain(),
+        model: None,
+        tools: Vec::new(),
+        outputs: Vec::new(),
     };
     Ok(Read { prompt, extends, notes })
 }

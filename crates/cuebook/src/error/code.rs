@@ -1,6 +1,6 @@
 //! The list of codes. A code is stable: it is never reused, and its page says what it means and what to do.
 //!
-//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render.
+//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 speak.
 
 use std::fmt;
 
@@ -75,7 +75,7 @@ codes! {
     CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
     CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
     CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"
-    CB304 TemplateSyntax "template-syntax" Error "A template is not valid Jinja2"
+    CB304 TemplateSyntax "template-syntax" Error "A template is not valid"
     CB305 MissingTemplate "missing-template" Error "The template that METADATA names does not exist"
     CB306 MissingInclude "missing-include" Error "An included, imported or extended template does not exist"
     CB307 IncludeCycle "include-cycle" Error "Templates include or extend each other in a circle"
@@ -89,6 +89,13 @@ codes! {
     CB315 UnknownKey "unknown-key" Warning "A definition has a key that Cuebook does not know"
     CB316 UnknownFilter "unknown-filter" Error "A template uses a filter, test or function that does not exist"
     CB317 HookSignature "hook-signature" Error "A hook or a variable provider cannot be called as it must be"
+    CB318 BadFrontMatter "bad-front-matter" Error "The front matter of a file is not closed, or is not valid YAML"
+    CB319 BadPrompty "bad-prompty" Error "A field of a .prompty file has the wrong shape"
+    CB320 PromptyV1 "prompty-v1" Warning "A .prompty file is written in the first version of the format"
+    CB321 NotPortable "not-portable" Note "A .prompty template uses more than every Prompty runtime understands"
+    CB322 UntrustedEndpoint "untrusted-endpoint" Warning "A prompt chooses the address that its requests are sent to"
+    CB323 AlmostMarker "almost-marker" Warning "A line begins like a role marker and is text"
+    CB324 ChangedNonce "changed-nonce" Warning "A template changes the nonce of a conversation, image, file or audio input"
     CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
     CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
     CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"
@@ -106,21 +113,33 @@ codes! {
     CB415 ProviderConflict "provider-conflict" Error "Several packs provide the same namespace and nobody has chosen between them"
     CB416 ProviderSkipped "provider-skipped" Warning "An optional variable provider failed, and the render went on without it"
     CB417 BadWorkspace "bad-workspace" Error "The workspace is not a folder that hooks can be given"
+    CB418 EnvNotSet "env-not-set" Error "An environment variable that a file refers to is not set"
+    CB419 FileReference "file-reference" Error "A file that a prompt refers to is missing, or lies where it may not be"
     CB501 RenderFailed "render-failed" Error "An operation in the template failed"
     CB502 UndefinedValue "undefined-value" Error "The template needs a value that is not there"
     CB503 OutputTooLarge "output-too-large" Error "The rendered text is longer than the prompt's limit"
     CB504 OutOfFuel "out-of-fuel" Error "The template ran for too long"
     CB505 TooDeep "too-deep" Error "Templates are nested too deeply"
     CB506 ValueTooLarge "value-too-large" Error "A value grew too large while the template ran"
+    CB507 UnknownEngine "unknown-engine" Error "Nobody has registered the template engine or parser that a prompt names"
+    CB508 StrictViolation "strict-violation" Error "The value of a strict input looks like a role marker"
+    CB601 BadMessages "bad-messages" Error "The value of a conversation, image, file or audio input cannot be understood"
+    CB602 UnknownWire "unknown-wire" Error "No wire format is known by this name"
+    CB603 UnsupportedContent "unsupported-content" Error "A provider cannot take something that the prompt says"
+    CB604 UnsupportedSchema "unsupported-schema" Error "A provider cannot take a schema that the prompt declares"
+    CB605 BadReply "bad-reply" Error "A provider's reply cannot be understood"
+    CB606 ProviderFailed "provider-failed" Error "A provider's reply says that it failed"
 }
 
 impl Code {
-    /// The code with this number (`CB101`) or name (`prompt-not-found`), whatever the case.
+    /// The code with this number (`CB101` or `101`) or name (`prompt-not-found`), whatever the case.
     pub fn find(text: &str) -> Option<Code> {
-        Code::ALL
-            .iter()
-            .copied()
-            .find(|code| code.as_str().eq_ignore_ascii_case(text) || code.name().eq_ignore_ascii_case(text))
+        Code::ALL.iter().copied().find(|code| {
+            let number = code.as_str();
+            number.eq_ignore_ascii_case(text)
+                || number.strip_prefix("CB") == Some(text)
+                || code.name().eq_ignore_ascii_case(text)
+        })
     }
 }
 

@@ -1,10 +1,12 @@
 //! Diagnostics as a person reads them: the message, the excerpt with the place underlined, and the way out.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
 use super::{Diagnostic, Severity, printable, printable_lines};
+use crate::redact;
 use crate::source::Place;
 
 /// Lines of the source that are shown on either side of the place.
@@ -170,12 +172,34 @@ impl<'d> Excerpt<'d> {
             let range = marked(place);
             kind.span(range.start - start..range.end - start).label(*label)
         });
-        Snippet::source(&text[start..end])
+        let lines: Vec<Cow<'_, str>> = text[start..end].split('\n').map(without_secrets).collect();
+        Snippet::source(lines.join("\n"))
             .path(place.file())
             .line_start(first_number)
             .fold(false)
             .annotations(annotations)
     }
+}
+
+/// The line with stars in the place of what follows the name of a secret, so that an excerpt shows no key. It has as many
+/// bytes as it had, so that the marks fit. A reference to a secret is none.
+fn without_secrets(line: &str) -> Cow<'_, str> {
+    let mut shown = Cow::Borrowed(line);
+    for (at, _) in line.match_indices([':', '=']) {
+        let before = line[..at].trim_end_matches(['"', '\'', ' ']);
+        let name =
+            before.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
+        if !matches!(redact::kind_of_name(name), redact::Name::Secret | redact::Name::Token) {
+            continue;
+        }
+        let rest = &line[at + 1..];
+        let start = at + 1 + (rest.len() - rest.trim_start_matches(['"', '\'', ' ']).len());
+        let end = line[start..].find([',', '}', '"', '\'']).map_or(line.len(), |length| start + length);
+        if !line[start..end].starts_with("${") {
+            shown.to_mut().replace_range(start..end, &"*".repeat(end - start));
+        }
+    }
+    shown
 }
 
 #[cfg(test)]
@@ -208,6 +232,16 @@ error[CB304]: wrong
   |
   = help: mend it
 "
+        );
+    }
+
+    #[test]
+    fn a_key_on_a_line_that_is_shown_is_not() {
+        let source = Source::new("t.yaml", "a: 1\napiKey: sk-literal-secret-123456\nb: x\n");
+        let shown = shown(&Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(0..1)));
+        assert_eq!(
+            shown,
+            "error[CB304]: wrong\n --> t.yaml:1:1\n  |\n1 | a: 1\n  | ^\n2 | apiKey: ************************\n"
         );
     }
 

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::root::Root;
+use crate::prompt::Dialect;
 
 /// The file that holds a prompt's template unless its `prompt.py` says otherwise.
 pub const TEMPLATE_FILE: &str = "template.md";
 /// The file that holds a prompt's definition in Python.
 pub const PROMPT_FILE: &str = "prompt.py";
+/// What the name of a file ends in that is a prompt by itself.
+pub const PROMPTY_END: &str = ".prompty";
 
 /// One place that offers an id.
 #[derive(Debug, Clone)]
@@ -18,6 +21,8 @@ pub struct Candidate {
     pub source: String,
     /// Its version, where somebody wants to see it; `None` also if its `prompt.py` cannot be read.
     pub version: Option<String>,
+    /// The notation that it is written in.
+    pub dialect: Dialect,
     /// The pack that it comes from.
     pub pack_id: Option<String>,
     /// Whether it has a `prompt.py`.
@@ -25,9 +30,9 @@ pub struct Candidate {
     /// Whether it has a `template.md`.
     pub has_template: bool,
     pub(crate) root: Arc<Root>,
-    /// The folder below the root, or the file for a prompt that is one file.
+    /// The folder below the root that its files lie in; empty if that is the root itself.
     pub(crate) entry: String,
-    /// The template, where the prompt was given as a path to a file of another name.
+    /// The file that it is written in: a `.prompty` file, or a template that was given as a path to a file of another name.
     pub(crate) template_file: Option<String>,
 }
 
@@ -45,6 +50,7 @@ impl Candidate {
             "pack_id": self.pack_id,
             "has_prompt_py": self.has_prompt_py,
             "has_template": self.has_template,
+            "dialect": self.dialect.as_str(),
         })
     }
 }

@@ -220,6 +220,7 @@ impl Config {
     /// How templates of this project are read and how far they may go.
     pub fn template_settings(&self, strict: bool) -> jinja::Settings {
         jinja::Settings {
+            style: jinja::Style::Python,
             fuel: self.limits.fuel,
             recursion: self.limits.recursion,
             include_depth: self.limits.include_depth,
@@ -229,6 +230,7 @@ impl Config {
             trim_blocks: self.template.trim_blocks,
             lstrip_blocks: self.template.lstrip_blocks,
             keep_trailing_newline: self.template.keep_trailing_newline,
+            keep_empty: false,
         }
     }
 
@@ -345,6 +347,7 @@ mod tests {
         assert_eq!(
             settings,
             jinja::Settings {
+                style: jinja::Style::Python,
                 fuel: 7,
                 recursion: 8,
                 include_depth: 3,
@@ -354,6 +357,7 @@ mod tests {
                 trim_blocks: true,
                 lstrip_blocks: true,
                 keep_trailing_newline: true,
+                keep_empty: false,
             }
         );
         assert_eq!(config.limits.file_size, 9);

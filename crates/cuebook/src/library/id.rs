@@ -41,6 +41,8 @@ pub fn normalize_id(raw: &str) -> String {
 pub(crate) fn check_id(id: &str) -> Result<()> {
     let wrong = if id.trim().is_empty() {
         "an id cannot be empty"
+    } else if normalize_id(id).is_empty() {
+        "an id needs a letter or a digit"
     } else if id.contains(['/', '\\']) {
         "an id cannot contain a slash"
     } else if id.starts_with('.') || id.chars().any(char::is_control) {

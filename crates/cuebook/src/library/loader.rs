@@ -12,7 +12,8 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library, Survey, VariableProvider};
+use super::{Candidate, Defaults, Found, Library, PROMPTY_END, Survey, VariableProvider};
+use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::source::Source;
@@ -246,9 +247,7 @@ impl LibraryLoader {
     fn is_contested(&self, id: &str, roots: &[Arc<Root>]) -> Result<bool> {
         let offers = match &self.survey {
             Some(survey) => survey.offers(id),
-            None => {
-                roots.iter().filter(|root| self.library.candidate_below(root, id).is_some()).take(2).count()
-            }
+            None => roots.iter().flat_map(|root| self.library.candidates_below(root, id)).take(2).count(),
         };
         Ok(offers >= 2 || self.library.resolutions()?.get(id).is_some())
     }
@@ -290,8 +289,8 @@ fn stays_inside(name: &str) -> bool {
         && name.split('/').all(|part| !part.is_empty() && !part.starts_with('.'))
 }
 
-impl Loader for LibraryLoader {
-    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+impl LibraryLoader {
+    fn look_for(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
         if !stays_inside(name) {
             return Ok(None);
         }
@@ -343,6 +342,16 @@ impl Loader for LibraryLoader {
                     .with("template", name)
                     .with("candidates", candidates))
             }
+        }
+    }
+}
+
+impl Loader for LibraryLoader {
+    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        match self.look_for(name, parent)? {
+            // The front matter is no text of the prompt, and may hold a key.
+            Some(file) if name.ends_with(PROMPTY_END) => dialect::prompty::body(&file).map(Some),
+            found => Ok(found),
         }
     }
 

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::builtin;
+use super::{PROMPTY_END, builtin};
 use crate::error::Result;
 use crate::files;
 use crate::source::Source;
@@ -97,7 +97,7 @@ impl Root {
             Ok(None) => None,
             // A folder is no file of that name, unless its name is one that only files have.
             Ok(Some(metadata)) if metadata.is_dir() => {
-                let for_files = [".md", ".py"].iter().any(|end| relative.ends_with(end));
+                let for_files = [".md", ".py", PROMPTY_END].iter().any(|end| relative.ends_with(end));
                 for_files.then(|| io::ErrorKind::IsADirectory.into())
             }
             Ok(Some(metadata)) => files::not_a_file(&metadata),
@@ -145,6 +145,20 @@ impl Root {
 
     /// The names of the folders directly below, sorted; hidden ones are left out.
     pub(crate) fn folders(&self) -> Result<Vec<String>> {
+        self.entries(|name, is_file| (!is_file).then(|| name.to_owned()))
+    }
+
+    /// The ids that can be offered here, sorted: the names of folders, and of `.prompty` files without their end.
+    pub(crate) fn ids(&self) -> Result<Vec<String>> {
+        let mut ids = self.entries(|name, is_file| match name.strip_suffix(PROMPTY_END) {
+            Some(id) => (!id.is_empty()).then(|| id.to_owned()),
+            None => (!is_file).then(|| name.to_owned()),
+        })?;
+        ids.dedup();
+        Ok(ids)
+    }
+
+    fn entries(&self, wanted: impl Fn(&str, bool) -> Option<String>) -> Result<Vec<String>> {
         let Some(folder) = self.folder() else { return Ok(builtin::folders()) };
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
@@ -157,8 +171,8 @@ impl Root {
             let Ok(name) = entry.file_name().into_string() else { continue };
             // A link may lead to a folder, so links are looked at; plain files are not.
             let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if !name.starts_with('.') && !is_file {
-                names.push(name);
+            if !name.starts_with('.') {
+                names.extend(wanted(&name, is_file));
             }
         }
         names.sort_unstable();

@@ -25,12 +25,13 @@ impl Library {
         let roots = self.roots()?;
         let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for root in &roots {
-            for entry in root.folders()? {
-                let Some(candidate) = self.candidate_below(root, &entry) else { continue };
-                let known = candidates.entry(entry).or_default();
-                // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
-                if known.iter().all(|known| known.source != candidate.source) {
-                    known.push(candidate);
+            for id in root.ids()? {
+                for candidate in self.candidates_below(root, &id) {
+                    let known = candidates.entry(id.clone()).or_default();
+                    // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
+                    if known.iter().all(|known| known.source != candidate.source) {
+                        known.push(candidate);
+                    }
                 }
             }
         }

@@ -14,8 +14,9 @@ use crate::library::{
 use crate::prompt::{Hook, Limits, Permissions};
 use crate::render::Rendered;
 use crate::source::Place;
-use crate::template::jinja::{Loader, Template};
-use crate::variables::{Context, Scope};
+use crate::template::engine::Loader;
+use crate::template::jinja::Template;
+use crate::variables::{Context, RichInputs, Scope};
 
 /// A pack's provider of a namespace.
 #[derive(Debug, Clone)]
@@ -163,8 +164,17 @@ impl Prepared {
     /// Renders the template with these values.
     pub(crate) fn render_template(&self, scope: &Arc<Scope>) -> Result<Rendered> {
         let limit = self.prompt.limits.max_output_size;
-        let output = self.template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?;
-        Ok(Rendered::new(output, scope.clone()))
+        let scope = if self.is_rich {
+            &scope.with_rich(RichInputs::new(&self.prompt, scope, &*self.nonces)?)
+        } else {
+            scope
+        };
+        let output = self.template.render(scope, limit)?;
+        let rendered = Rendered::new(output, scope.clone(), self.prompt.clone());
+        if self.is_strict {
+            rendered.refuse_forgeries()?;
+        }
+        Ok(rendered)
     }
 
     /// Renders a template that the prompt could include: with the given values, or with those of the render.

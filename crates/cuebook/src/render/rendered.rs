@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::{Origin, Segment, Shown, edit};
+use crate::chat::Role;
 use crate::error::Diagnostic;
-use crate::template::jinja::Output;
+use crate::prompt::Prompt;
+use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
-use crate::template::unit::Unit;
+use crate::template::unit::{Emission, Unit};
 use crate::variables::Scope;
 
 /// A rendered prompt: its text, and where every byte of it came from.
@@ -22,6 +24,9 @@ pub struct Rendered {
     pieces: Vec<Piece>,
     units: Arc<Vec<Unit>>,
     scope: Arc<Scope>,
+    prompt: Arc<Prompt>,
+    /// The roles that the author's markers began before a hook changed the text.
+    roles: Option<Vec<Role>>,
     /// Hooks that changed the text; pieces speak of them by index.
     editors: Vec<Editor>,
     notes: Vec<Diagnostic>,
@@ -44,12 +49,14 @@ pub struct Span {
 }
 
 impl Rendered {
-    pub(crate) fn new(output: Output, scope: Arc<Scope>) -> Rendered {
+    pub(crate) fn new(output: Output, scope: Arc<Scope>, prompt: Arc<Prompt>) -> Rendered {
         Rendered {
             text: output.text,
             pieces: output.pieces,
             units: output.units,
             scope,
+            prompt,
+            roles: None,
             editors: Vec::new(),
             notes: Vec::new(),
         }
@@ -58,6 +65,9 @@ impl Rendered {
     /// The same prompt after a hook made another text of it. What it left as it was keeps its origin.
     pub(crate) fn edited(mut self, text: String, by: Editor) -> Rendered {
         if text != self.text {
+            if self.prompt.format.parser.is_some() && self.roles.is_none() {
+                self.roles = Some(self.marked_roles());
+            }
             let editor = self.editors.len() as u32;
             self.pieces = edit::reattribute(&self.text, &self.pieces, &text, editor);
             self.text = text;
@@ -87,17 +97,50 @@ impl Rendered {
         self.text
     }
 
+    /// The roles that the author's markers began before a hook changed the text; `None` if none did.
+    pub(super) fn roles_before_hooks(&self) -> Option<&[Role]> {
+        self.roles.as_deref()
+    }
+
+    /// The hook that changed the text last.
+    pub(super) fn last_editor(&self) -> Option<&Editor> {
+        self.editors.last()
+    }
+
+    /// The prompt that it was rendered from.
+    pub fn prompt(&self) -> &Prompt {
+        &self.prompt
+    }
+
+    /// The pieces, with the emission of each one that a value wrote.
+    pub(super) fn emitted(&self) -> impl Iterator<Item = (Range<usize>, Writer, Option<&Emission>)> + '_ {
+        let ends = self.pieces.iter().map(|piece| piece.start as usize).skip(1).chain([self.text.len()]);
+        self.pieces.iter().zip(ends).map(|(piece, end)| {
+            let emission = match piece.writer {
+                Writer::Value { unit, offset } => self.units[unit as usize].emission(offset),
+                _ => None,
+            };
+            (piece.start as usize..end, piece.writer, emission)
+        })
+    }
+
+    /// One of the texts that it was written from.
+    pub(super) fn unit(&self, index: u32) -> &Unit {
+        &self.units[index as usize]
+    }
+
     /// The values that it was rendered with.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
 
-    /// The spans, in order. They cover the text without gaps and without overlap.
+    /// The spans, in order. They cover the text without gaps and without overlap. A value that printed nothing has an empty
+    /// one in the portable style, so that every place which was reached is there.
     pub fn spans(&self) -> impl Iterator<Item = Span> + '_ {
         (0..self.pieces.len()).map(|index| self.span(index))
     }
 
-    /// The span that holds a byte of the text.
+    /// The span that holds a byte of the text; never an empty one.
     pub fn span_at(&self, offset: usize) -> Option<Span> {
         if offset >= self.text.len() {
             return None;
@@ -119,7 +162,10 @@ impl Rendered {
                     range: unit.source_range(offset..offset + (end - start)),
                 }
             }
-            Writer::Value { unit, offset } => self.value_origin(&self.units[unit as usize], offset),
+            Writer::Value { unit, offset } => match self.rich_origin(&self.text[start..end]) {
+                Some(origin) => origin,
+                None => self.value_origin(&self.units[unit as usize], offset),
+            },
             Writer::Hook { editor } => {
                 let Editor { prompt, function } = self.editors[editor as usize].clone();
                 Origin::Hook { prompt, function: function.to_owned() }
@@ -127,6 +173,12 @@ impl Rendered {
             Writer::Frame { frame } => Origin::Frame { name: frame.to_string() },
         };
         Span { range: start..end, origin }
+    }
+
+    /// What a value's text stands for, if it is a nonce of this render.
+    fn rich_origin(&self, text: &str) -> Option<Origin> {
+        let input = self.scope.rich_inputs().find(|input| input.nonce == text)?;
+        Some(Origin::Rich { input: input.name.clone(), kind: input.kind.as_str().to_owned() })
     }
 
     fn value_origin(&self, unit: &Unit, mark: u32) -> Origin {

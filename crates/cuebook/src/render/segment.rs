@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::{Origin, Rendered};
+use crate::prompt::Dialect;
 
 /// Who wrote a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -21,19 +22,24 @@ pub struct Segment {
     pub kind: SegmentKind,
     /// Its text.
     pub text: String,
-    /// The variable that shows in it; several are joined by commas; `null` for literals and for computed text.
+    /// The variable that shows in it; `null` for literals and for computed text. In a template prompt the paths of all
+    /// variables that can show, joined by commas; in a `.prompty` file the name of the one that the tag accesses.
     pub source: Option<String>,
-    /// Whether the variable is declared strict.
+    /// Whether a variable that can show in it is declared strict.
     pub strict: bool,
 }
 
 impl Segment {
     pub(super) fn of(rendered: &Rendered) -> Vec<Segment> {
         let mut segments: Vec<Segment> = Vec::new();
-        for span in rendered.spans() {
-            let text = &rendered.text()[span.range];
+        let dialect = rendered.prompt().dialect;
+        for (span, (range, _, emission)) in rendered.spans().zip(rendered.emitted()) {
+            let text = &rendered.text()[range];
             let (kind, source) = match span.origin {
                 Origin::Literal { .. } | Origin::Frame { .. } => (SegmentKind::Literal, None),
+                Origin::Value { .. } if dialect == Dialect::Prompty => {
+                    (SegmentKind::Interp, emission.and_then(|emission| emission.accessor.clone()))
+                }
                 Origin::Value { shown, .. } => {
                     let paths: Vec<String> = shown.into_iter().map(|shown| shown.path).collect();
                     (SegmentKind::Interp, (!paths.is_empty()).then(|| paths.join(", ")))
@@ -41,11 +47,12 @@ impl Segment {
                 Origin::Rich { input, .. } => (SegmentKind::Interp, Some(input)),
                 Origin::Hook { function, .. } => (SegmentKind::Interp, Some(function)),
             };
+            let strict = emission.is_some_and(|emission| rendered.is_strict(emission));
             match segments.last_mut() {
                 Some(last) if last.kind == SegmentKind::Literal && kind == SegmentKind::Literal => {
                     last.text.push_str(text);
                 }
-                _ => segments.push(Segment { kind, text: text.to_owned(), source, strict: false }),
+                _ => segments.push(Segment { kind, text: text.to_owned(), source, strict }),
             }
         }
         segments

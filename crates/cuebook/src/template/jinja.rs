@@ -9,12 +9,18 @@ pub(crate) mod compat;
 mod computed;
 #[cfg(test)]
 mod differential;
-mod errors;
+pub(super) mod errors;
 mod instrument;
 pub mod names;
-mod paths;
+pub(super) mod paths;
 mod plain;
+mod portable;
+#[cfg(test)]
+mod portable_cases;
+mod style;
 mod writer;
+
+pub use style::Style;
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -27,31 +33,17 @@ use minijinja::{Environment, UndefinedBehavior, Value};
 use self::names::{CallableKind, Names, ReferenceKind};
 use self::plain::Plain;
 use self::writer::{Attributing, Extent};
-use super::sink::{Piece, Sink};
+pub use super::engine::{Loader, Output};
+use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::source::Source;
 
-/// Where a template's includes and parents come from.
-pub trait Loader: Send + Sync {
-    /// Finds the template that `parent` means by `name`; `None` if nobody has it. The source's name identifies it.
-    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>>;
-
-    /// The same for a name that a render computed. Such names are without end, so what is not found need not be remembered.
-    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
-        self.load(name, parent)
-    }
-
-    /// Names that could have been meant, for a hint.
-    fn suggestions(&self, name: &str) -> Vec<String> {
-        let _ = name;
-        Vec::new()
-    }
-}
-
 /// How templates are read and how far they may go.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
+    /// How values print, compare and go missing.
+    pub style: Style,
     /// Instructions that a render may take.
     pub fuel: u64,
     /// Nesting of macro calls, includes and blocks.
@@ -70,11 +62,14 @@ pub struct Settings {
     pub lstrip_blocks: bool,
     /// Whether a template's last newline stays.
     pub keep_trailing_newline: bool,
+    /// Whether a tag that prints nothing leaves a piece of the text, of length zero: it tells where a value could stand.
+    pub keep_empty: bool,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         Settings {
+            style: Style::Python,
             fuel: 5_000_000,
             recursion: 500,
             include_depth: 32,
@@ -84,11 +79,29 @@ impl Default for Settings {
             trim_blocks: false,
             lstrip_blocks: false,
             keep_trailing_newline: false,
+            keep_empty: false,
         }
     }
 }
 
 impl Settings {
+    /// The same limits in the portable style, with the white space of `.prompty` files: nothing of it goes unless a tag
+    /// says so, and every tag leaves a piece.
+    pub fn portable(self) -> Settings {
+        Settings {
+            style: Style::Portable,
+            trim_blocks: false,
+            lstrip_blocks: false,
+            keep_trailing_newline: true,
+            keep_empty: true,
+            ..self
+        }
+    }
+
+    fn value_limits(&self) -> compat::ValueLimits {
+        compat::ValueLimits { string_bytes: self.string_bytes, items: self.items, style: self.style }
+    }
+
     fn syntax(&self) -> Result<SyntaxConfig> {
         SyntaxConfig::builder()
             .trim_blocks(self.trim_blocks)
@@ -142,18 +155,8 @@ self_cell::self_cell!(
 /// Which template a parent means by a name: parent, then name, then the source's name.
 type Links = BTreeMap<String, BTreeMap<String, String>>;
 
-/// Text, its pieces, and the units that the pieces speak of.
-pub struct Output {
-    /// The text.
-    pub text: String,
-    /// Who wrote which part.
-    pub pieces: Vec<Piece>,
-    /// What the pieces' units are.
-    pub units: Arc<Vec<Unit>>,
-}
-
 /// A template may name further templates while it runs. Each is compiled once, with what it names itself; this many at most.
-const MOST_COMPUTED: usize = 64;
+pub(super) const MOST_COMPUTED: usize = 64;
 
 impl Template {
     /// Reads a template and all that it names. Syntax errors and missing templates are found here.
@@ -220,7 +223,8 @@ impl Template {
     /// A sink with room for about as much as the last render needed.
     fn sink(&self, limit: usize) -> Sink {
         let (bytes, pieces) = &self.expected;
-        Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed))
+        let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
+        if self.settings.keep_empty { sink.keeping_empty() } else { sink }
     }
 
     fn finish(&self, program: &Program, sink: Sink) -> Output {
@@ -277,8 +281,11 @@ impl Program {
                 continue;
             }
             refuse_long_chains(&source, syntax)?;
-            let found = Names::of(source.text(), source.name(), syntax)
+            let mut found = Names::of(source.text(), source.name(), syntax)
                 .map_err(|error| errors::syntax(&source, &error, None))?;
+            if settings.style.is_portable() {
+                found.forget(compat::NULL);
+            }
             refuse_many_assignments(&source, &found)?;
             for reference in &found.references {
                 let Some(candidates) = &reference.names else { continue };
@@ -312,7 +319,7 @@ impl Program {
         let captured = names.iter().any(|names| names.captures);
         let mut units = Vec::with_capacity(sources.len());
         for (source, found) in sources.iter().zip(&names) {
-            let (unit, text) = unit(source, found, syntax, captured)?;
+            let (unit, text) = unit(source, found, syntax, captured, settings.style)?;
             environment
                 .add_template_owned(source.name().to_owned(), text)
                 .map_err(|error| errors::syntax(source, &error, Some(&unit)))?;
@@ -502,6 +509,21 @@ impl Program {
         Ok(())
     }
 
+    /// What the templates write beyond what every runtime of `.prompty` files can read, for `check`.
+    pub fn not_portable(&self) -> Vec<Diagnostic> {
+        // White space around tags makes no difference to what they are.
+        let syntax = SyntaxConfig::default();
+        let mut found = Vec::new();
+        for source in self.units.iter().map(Unit::source) {
+            for (range, what) in portable::beyond_the_subset(source.text(), &syntax) {
+                let message = format!("{what} is more than every Prompty runtime understands");
+                let hint = "leave it, if only Cuebook renders this file";
+                found.push(Diagnostic::new(Code::NotPortable, message).at(source.place(range)).hint(hint));
+            }
+        }
+        found
+    }
+
     /// Filters, tests and functions that do not exist, for `check`.
     pub fn unknown_callables(&self, known_variables: &HashSet<&str>) -> Vec<Diagnostic> {
         let mut state = self.environment().empty_state();
@@ -604,8 +626,7 @@ fn plain_steps(
         return None;
     }
     let text = compiled.borrow_dependent().source();
-    let limits = compat::ValueLimits { string_bytes: settings.string_bytes, items: settings.items };
-    Plain::of(text, syntax, compiled.borrow_owner(), settings.fuel, limits)
+    Plain::of(text, syntax, compiled.borrow_owner(), settings.fuel, settings.value_limits())
 }
 
 /// Where the text that the engine runs for a unit lies in memory.
@@ -623,13 +644,14 @@ fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'stati
     environment.set_undefined_behavior(if settings.strict {
         // Asking whether something is there stays allowed: `{% if x %}` is how templates handle what is optional.
         UndefinedBehavior::SemiStrict
+    } else if settings.style.is_portable() {
+        UndefinedBehavior::Chainable
     } else {
         UndefinedBehavior::Lenient
     });
     environment.set_fuel(Some(settings.fuel));
     environment.set_recursion_limit(settings.recursion);
-    let limits = compat::ValueLimits { string_bytes: settings.string_bytes, items: settings.items };
-    compat::configure(&mut environment, limits);
+    compat::configure(&mut environment, settings.value_limits());
     environment
 }
 
@@ -673,19 +695,29 @@ fn unit(
     names: &Names,
     syntax: &SyntaxConfig,
     captured: bool,
+    style: Style,
 ) -> Result<(Unit, String)> {
-    let instrumented = instrument::instrument(source.text(), syntax, captured)
+    let instrumented = instrument::instrument(source.text(), syntax, captured, style)
         .map_err(|error| errors::syntax(source, &error, None))?;
     let emissions = instrumented
         .tags
         .into_iter()
-        .zip(names.emissions.iter().cloned().chain(std::iter::repeat_with(Vec::new)))
-        .map(|(range, paths)| Emission { range, paths })
+        .enumerate()
+        .map(|(index, range)| {
+            let paths = names.emissions.get(index).cloned().unwrap_or_default();
+            let accessor = names.accessors.get(index).cloned().flatten();
+            Emission { range, paths, accessor }
+        })
         .collect();
     Ok((Unit::new(source.clone(), instrumented.map, instrumented.beacons, emissions), instrumented.text))
 }
 
-fn missing_template(source: &Arc<Source>, reference: &names::Reference, loader: &dyn Loader) -> Diagnostic {
+/// A template that is named and that nobody has.
+pub(super) fn missing_template(
+    source: &Arc<Source>,
+    reference: &names::Reference,
+    loader: &dyn Loader,
+) -> Diagnostic {
     let names = reference.names.as_deref().unwrap_or_default();
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let similar: Vec<String> = names.iter().flat_map(|name| loader.suggestions(name)).take(3).collect();

@@ -1,6 +1,6 @@
 //! The one place that rendered text is written to.
 //!
-//! A sink holds the text and, beside it, pieces that cover it without gaps. A piece says who wrote its bytes: an author's
+//! A sink holds the text and, beside it, pieces that cover it without gaps; some may be empty. A piece says who wrote its bytes: an author's
 //! literal (unit and offset), an emission of a value (unit and the place that emitted it), a hook, or a frame of the engine. It
 //! knows nothing of variables or files: [`crate::render::Rendered`] joins a piece to those when somebody asks.
 
@@ -34,7 +34,7 @@ pub enum Writer {
     },
 }
 
-/// A run of text with one writer. It ends where the next piece begins.
+/// A run of text with one writer. It ends where the next piece begins, which may be where it begins itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
     /// Offset of its first byte in the text.
@@ -63,6 +63,8 @@ pub struct Sink {
     /// The emission that writes next, and whether it has written nothing yet.
     emission: (u32, u32),
     fresh: bool,
+    /// Whether an emission that writes nothing leaves a piece all the same.
+    keep_empty: bool,
     limit: usize,
     /// Characters in the first `counted` bytes; counted only once the bytes alone could exceed the limit.
     characters: usize,
@@ -77,10 +79,18 @@ impl Sink {
             pieces: Vec::with_capacity(expected_pieces),
             emission: (0, 0),
             fresh: true,
+            keep_empty: false,
             limit: limit.min(u32::MAX as usize / 4),
             characters: 0,
             counted: 0,
         }
+    }
+
+    /// The same sink, in which every emission leaves a piece, also one that writes nothing. Such a piece has no bytes: the
+    /// next one begins where it does.
+    pub fn keeping_empty(mut self) -> Sink {
+        self.keep_empty = true;
+        self
     }
 
     /// Writes text of the author.
@@ -94,6 +104,10 @@ impl Sink {
     pub fn begin_value(&mut self, unit: u32, offset: u32) {
         self.emission = (unit, offset);
         self.fresh = true;
+        if self.keep_empty {
+            self.pieces.push(Piece { start: self.text.len() as u32, writer: Writer::Value { unit, offset } });
+            self.fresh = false;
+        }
     }
 
     /// Writes text that came from a value. Several writes of one emission make one piece.
@@ -167,6 +181,24 @@ mod tests {
         assert_eq!(text, "Dear Alan!\n");
         let starts: Vec<u32> = pieces.iter().map(|piece| piece.start).collect();
         assert_eq!(starts, [0, 5, 9, 10]);
+    }
+
+    #[test]
+    fn an_emission_that_writes_nothing_leaves_an_empty_piece_where_that_is_wanted() {
+        let write = |mut sink: Sink| {
+            sink.begin_value(0, 1);
+            sink.literal(0, 4, b"ab").unwrap();
+            sink.begin_value(0, 2);
+            sink.value(b"").unwrap();
+            sink.begin_value(0, 3);
+            sink.value(b"c").unwrap();
+            sink.value(b"d").unwrap();
+            sink.begin_value(0, 3);
+            let starts: Vec<u32> = sink.finish().1.iter().map(|piece| piece.start).collect();
+            starts
+        };
+        assert_eq!(write(Sink::new(100, 0, 0)), [0, 2]);
+        assert_eq!(write(Sink::new(100, 0, 0).keeping_empty()), [0, 0, 2, 2, 4]);
     }
 
     #[test]

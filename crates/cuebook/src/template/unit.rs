@@ -23,6 +23,16 @@ pub struct Emission {
     pub range: Range<usize>,
     /// The paths of the variables that can show there.
     pub paths: Vec<String>,
+    /// The name that the tag begins with if it does nothing but look something up, as `user` in `{{ user.name }}`; `None` if
+    /// it computes anything. Inside a loop it is the loop's own name.
+    pub accessor: Option<String>,
+}
+
+impl Emission {
+    /// Whether a variable can show there. The path `.` is the whole scope.
+    pub fn can_show(&self, variable: &str) -> bool {
+        self.paths.iter().any(|path| path == "." || path.split(['.', '[']).next() == Some(variable))
+    }
 }
 
 impl Unit {

@@ -8,11 +8,12 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 use serde_json::Value as Json;
 
+use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
 use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Supplier, Variables};
 use crate::hooks::{Changes, Values};
-use crate::prompt::{Need, Prompt};
+use crate::prompt::{Dialect, Need, Prompt};
 
 /// The name under which templates find what the system knows.
 pub(crate) const SYSTEM: &str = "system";
@@ -23,6 +24,8 @@ pub(crate) struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
+    /// Whether `system` is an input of the prompt's own, as it may be in a `.prompty` file.
+    declares_system: bool,
     clock: Arc<dyn Clock>,
 }
 
@@ -45,7 +48,8 @@ impl Declared {
         }
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
-        Declared { defaults, from_system, clock }
+        let declares_system = prompt.dialect == Dialect::Prompty && prompt.variable(SYSTEM).is_some();
+        Declared { defaults, from_system, declares_system, clock }
     }
 }
 
@@ -74,6 +78,8 @@ pub struct Scope {
     /// Made when somebody first asks for it: most renders do not.
     system: OnceLock<Arc<System>>,
     declared: Arc<Declared>,
+    /// Boxed: most prompts have no rich inputs.
+    rich: Option<Box<RichInputs>>,
 }
 
 impl Scope {
@@ -83,7 +89,15 @@ impl Scope {
         context: Arc<Context>,
         provided: Provided,
     ) -> Arc<Scope> {
-        Arc::new(Scope { caller, context, provided, hooked: None, system: OnceLock::new(), declared })
+        Arc::new(Scope {
+            caller,
+            context,
+            provided,
+            hooked: None,
+            system: OnceLock::new(),
+            declared,
+            rich: None,
+        })
     }
 
     /// The scope after a hook. Nothing takes `system` away.
@@ -104,7 +118,26 @@ impl Scope {
             hooked: Some(hooked),
             system: self.system.clone(),
             declared: self.declared.clone(),
+            rich: self.rich.clone(),
         })
+    }
+
+    /// The same values, of which templates see nonces instead of the rich ones.
+    pub(crate) fn with_rich(self: &Arc<Self>, rich: RichInputs) -> Arc<Scope> {
+        Arc::new(Scope {
+            caller: self.caller.clone(),
+            context: self.context.clone(),
+            provided: self.provided.clone(),
+            hooked: self.hooked.clone(),
+            system: self.system.clone(),
+            declared: self.declared.clone(),
+            rich: Some(Box::new(rich)),
+        })
+    }
+
+    /// The rich inputs of this render.
+    pub fn rich_inputs(&self) -> impl Iterator<Item = &RichInput> {
+        self.rich.iter().flat_map(|rich| rich.iter())
     }
 
     /// A scope with these values and what the system knows, and nothing else.
@@ -120,8 +153,10 @@ impl Scope {
             declared: Arc::new(Declared {
                 defaults: HashMap::default(),
                 from_system: Vec::new(),
+                declares_system: false,
                 clock: self.declared.clock.clone(),
             }),
+            rich: None,
         })
     }
 
@@ -175,7 +210,7 @@ impl Scope {
         if let Some(value) = self.provided.values.value(name) {
             return Some((Layer::Provider, value.clone()));
         }
-        if name == SYSTEM {
+        if name == SYSTEM && !self.declared.declares_system {
             return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
@@ -188,6 +223,9 @@ impl Scope {
 
     /// The layer that gives a variable the name of the system's own ones, and the value.
     pub(super) fn given_as_system(&self) -> Option<(Layer, &Value)> {
+        if self.declared.declares_system {
+            return None;
+        }
         if let Some((value, _)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(SYSTEM)) {
             return Some((Layer::Hook, value));
         }
@@ -210,6 +248,14 @@ impl Scope {
     /// A variable's value and layer, for people and scripts.
     pub fn get(&self, name: &str) -> Option<(Layer, Json)> {
         self.find(name).map(|(layer, value)| (layer, to_json(&value)))
+    }
+
+    /// What a template shows for a name: the value, or the nonce that stands for a rich one.
+    pub fn shown(self: &Arc<Self>, name: &str) -> Option<Json> {
+        self.get_value_by_str(name).map(|value| match value.as_str() {
+            None if self.rich_inputs().any(|input| input.name == name) => Json::String(value.to_string()),
+            _ => to_json(&value),
+        })
     }
 
     /// Every name that has a value, the caller's first.
@@ -238,6 +284,16 @@ impl Scope {
         names
     }
 
+    /// What the caller gave.
+    pub(crate) fn given(&self) -> Variables {
+        self.caller.clone()
+    }
+
+    /// The model that the render is for, if that was said.
+    pub fn model(&self) -> Option<&str> {
+        self.context.model.as_deref().or(self.context.agent.model.as_deref())
+    }
+
     /// The language that templates are chosen by.
     pub(crate) fn language(context: &Context) -> &str {
         system::language(context)
@@ -250,6 +306,11 @@ impl Object for Scope {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        if let Some(rich) = &self.rich
+            && let Some(nonce) = rich.shown(key)
+        {
+            return Some(nonce);
+        }
         self.find(key).map(|(_, value)| value)
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Need, Prompt, Type, Variable};
+use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             None if variable.need == Need::Required => {
                 problems.push((problem(None, None), missing(prompt, variable, scope)));
             }
-            Some((layer, value)) if !admits(variable.kind, &value) => {
+            Some((layer, value)) if !variable.lenient && !admits(variable.kind, &value) => {
                 let found = type_name(&value);
                 let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
@@ -87,6 +87,10 @@ fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
         scope.names().into_iter().filter(|given| prompt.variable(given).is_none()).collect();
     let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
         Some(similar) => format!("`{similar}` was given: was `{name}` meant?"),
+        None if variable.rich == Some(Rich::Thread) => {
+            format!("pass --var {name}:='[{{\"role\": \"user\", \"content\": \"…\"}}]'")
+        }
+        None if variable.rich.is_some() => format!("pass --var {name}=URL, or --file {name}=PATH"),
         None if variable.kind == Type::String || variable.kind == Type::Any => {
             format!("pass --var {name}=TEXT")
         }

@@ -8,6 +8,7 @@ use minijinja::Value;
 use minijinja::value::Serde;
 use serde_json::{Map, Value as Json};
 
+use super::entries::Entries;
 use crate::error::{Code, ErrorKind, Result};
 use crate::json::Document;
 use crate::source::Source;
@@ -36,7 +37,8 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        object.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+        let values: Values = object.iter().map(|(name, value)| (name.clone(), convert(value))).collect();
+        Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
     /// Reads a JSON file whose one object gives the values.
@@ -90,7 +92,17 @@ impl FromIterator<(String, Json)> for Variables {
 
 /// A JSON value as the template engine holds it.
 pub(crate) fn convert(value: &Json) -> Value {
-    Value::from(Serde(value))
+    match value {
+        Json::Null => Value::from(()),
+        Json::Bool(truth) => Value::from(*truth),
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Array(items) => Value::from(items.iter().map(convert).collect::<Vec<Value>>()),
+        Json::Object(members) => Value::from_object(Entries::new(
+            members.iter().map(|(name, value)| (name.as_str(), convert(value))),
+        )),
+        // The engine knows best how it holds numbers.
+        Json::Number(_) => Value::from(Serde(value)),
+    }
 }
 
 /// A value of the template engine as JSON; what JSON cannot say is `null`.

@@ -10,7 +10,7 @@ use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::json::Step::{Index, Key};
 use crate::json::{MOST_FINDINGS, quoted};
 use crate::library::normalize_id;
-use crate::library::portable;
+use crate::library::{PROMPTY_END, portable};
 
 impl Manifest {
     /// Compares the manifest with the pack's folder, which people know by `name`: what is listed must be there, inside
@@ -124,24 +124,41 @@ fn prompt_problem(root: &Path, id: &str) -> Option<String> {
             Err(missing) => return Some(missing.label(&path)),
         }
     }
+    for path in [format!("prompts/{id}{PROMPTY_END}"), format!("prompts/{id}/{id}{PROMPTY_END}")] {
+        match plain_file(root, &path) {
+            Ok(()) => holds_one = true,
+            Err(Missing::Absent) => {}
+            Err(missing) => return Some(missing.label(&path)),
+        }
+    }
     if holds_one {
         None
     } else if root.join("prompts").join(id).is_dir() {
-        Some(format!("prompts/{id} holds neither template.md nor prompt.py"))
+        Some(format!("prompts/{id} holds neither template.md, prompt.py nor {id}{PROMPTY_END}"))
     } else {
-        Some(format!("there is no folder prompts/{id}"))
+        Some(format!("there is neither a folder prompts/{id} nor a file prompts/{id}{PROMPTY_END}"))
     }
 }
 
-/// The folders below `prompts/` that hold a prompt, in the order of their names.
+/// The ids of the prompts below `prompts/`, sorted.
 fn prompt_folders(root: &Path) -> Vec<String> {
     // A folder that cannot be read offers nothing; whatever is listed in it is then reported as missing.
     let entries = fs::read_dir(root.join("prompts")).into_iter().flatten().flatten();
     let mut folders: Vec<String> = entries
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| name != "partials" && !portable::is_left_out(name))
-        .filter(|name| PROMPT_FILES.iter().any(|file| root.join("prompts").join(name).join(file).is_file()))
+        .filter_map(|name| {
+            let path = root.join("prompts").join(&name);
+            if let Some(id) = name.strip_suffix(PROMPTY_END).filter(|_| path.is_file()) {
+                return Some(id.to_owned());
+            }
+            let own = format!("{name}{PROMPTY_END}");
+            let holds_one =
+                PROMPT_FILES.into_iter().chain([own.as_str()]).any(|file| path.join(file).is_file());
+            holds_one.then_some(name)
+        })
         .collect();
     folders.sort();
+    folders.dedup();
     folders
 }

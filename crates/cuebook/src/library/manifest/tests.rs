@@ -506,13 +506,13 @@ fn what_is_listed_and_not_there_and_what_is_there_and_not_listed_is_told() {
         shown(&manifest(text).verify_contents(folder.path(), "packs/p")),
         "\
 error pack.json:3:15: the pack lists the prompt `code_review` and does not contain it [CB202]
-  at \"code_review\" -- there is no folder prompts/code_review
+  at \"code_review\" -- there is neither a folder prompts/code_review nor a file prompts/code_review.prompty
   help: did you mean `code_reviews`?
 error pack.json:3:30: the pack lists the prompt `empty` and does not contain it [CB202]
-  at \"empty\" -- prompts/empty holds neither template.md nor prompt.py
+  at \"empty\" -- prompts/empty holds neither template.md, prompt.py nor empty.prompty
   help: add prompts/empty/template.md, or take the id out of the list
 error pack.json:3:39: the pack lists the prompt `zebra` and does not contain it [CB202]
-  at \"zebra\" -- there is no folder prompts/zebra
+  at \"zebra\" -- there is neither a folder prompts/zebra nor a file prompts/zebra.prompty
   help: add prompts/zebra/template.md, or take the id out of the list
 error pack.json:4:16: the pack lists the partial `partials/a.md` and does not contain it [CB202]
   at \"partials/a.md\" -- there is no file partials/a.md

@@ -1,5 +1,6 @@
 //! What makes the template engine behave as Jinja2's `SandboxedEnvironment` does: its filters, tests, globals and Python
-//! methods, and values that print as Python prints them.
+//! methods, and values that print as Python prints them. In the portable [`Style`] the same names do what every runtime of
+//! `.prompty` files does, wherever those differ from Python.
 //!
 //! Templates of packs are not trusted, so everything here that can make a value larger than what it was made from asks
 //! [`ValueLimits`] first, and nothing here depends on time, chance or the process.
@@ -8,6 +9,7 @@
 //! variables behave.
 
 mod call;
+mod comparison;
 mod filters;
 mod formatting;
 mod globals;
@@ -15,6 +17,7 @@ mod limits;
 mod methods;
 mod operators;
 mod ordering;
+mod portable;
 mod printing;
 mod rewrite;
 mod text;
@@ -24,9 +27,12 @@ mod unit;
 
 use minijinja::{AutoEscape, Environment};
 
+use super::style::Style;
+
+pub(crate) use comparison::Comparison;
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
 pub(crate) use printing::to_str;
-pub(crate) use rewrite::{Edit, operator_edits, too_long_chain};
+pub(crate) use rewrite::{Edit, NULL, operator_edits, too_long_chain};
 
 /// The names of Jinja2's filters, for suggestions.
 pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {

@@ -21,13 +21,21 @@ pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Optio
     };
     let detail = error.detail().unwrap_or("the template cannot be read");
     let problem = Problem::of(detail, source.text(), &place);
-    let mut diagnostic = Diagnostic::new(Code::TemplateSyntax, problem.message).hint_opt(problem.hint);
+    let mut diagnostic = Diagnostic::new(Code::TemplateSyntax, problem.message)
+        .hint_opt(problem.hint.or_else(|| mustache_hint(source.text(), &place)));
     diagnostic = match problem.open {
         Some(tag) if problem.never_closed => diagnostic.at(source.place(tag)).label("opened here"),
         Some(tag) => diagnostic.at(place).related(source.place(tag), "this is open"),
         None => diagnostic.at(place),
     };
     Error::new(ErrorKind::PromptRead, diagnostic)
+}
+
+/// `{{#items}}` is Mustache.
+fn mustache_hint(text: &str, place: &Place) -> Option<String> {
+    let start = text[..place.range().start.min(text.len())].rfind("{{")?;
+    let is_mustache = text[start + 2..].trim_start().starts_with(['#', '^', '/', '>', '&']);
+    is_mustache.then(|| "this is Mustache: a `.prompty` file says `template: {format: mustache}`".to_owned())
 }
 
 /// What is wrong with a template, in words for its author.
@@ -180,7 +188,7 @@ const STATEMENTS: &[&str] = &[
 ];
 
 /// Places that a report shows on the way to the one that failed, nearest first.
-const MOST_CALLERS: usize = 8;
+pub(in crate::template) const MOST_CALLERS: usize = 8;
 
 /// A render that failed.
 pub(super) fn explain(
@@ -192,13 +200,7 @@ pub(super) fn explain(
     settings: &Settings,
 ) -> Error {
     if has_source::<Full>(&error) {
-        let diagnostic = Diagnostic::new(
-            Code::OutputTooLarge,
-            format!("the rendered text is longer than {limit} characters"),
-        )
-        .file(main.name())
-        .hint("shorten the values, or raise LIMITS[\"max_output_size\"] in prompt.py");
-        return Error::new(ErrorKind::Limit, diagnostic).with("limit", limit);
+        return output_too_large(main, limit);
     }
     // Without debugging the engine does not say which name was undefined. It costs time, so only a failed render has it.
     let error = match error.kind() {
@@ -237,6 +239,21 @@ pub(super) fn explain(
         }
     }
     Error::new(kind, diagnostic)
+}
+
+/// The text came to more characters than the prompt's limit.
+pub(in crate::template) fn output_too_large(main: &Source, limit: usize) -> Error {
+    let message = format!("the rendered text is longer than {limit} characters");
+    let diagnostic = Diagnostic::new(Code::OutputTooLarge, message)
+        .file(main.name())
+        .hint("shorten the values, or raise `max_output_size`: in LIMITS of prompt.py, or for all prompts under \"limits\" in defaults.json");
+    Error::new(ErrorKind::Limit, diagnostic).with("limit", limit)
+}
+
+/// A render took more steps than it may.
+pub(in crate::template) fn out_of_fuel(fuel: u64) -> Diagnostic {
+    Diagnostic::new(Code::OutOfFuel, format!("the template took more than {fuel} steps"))
+        .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml")
 }
 
 /// Runs the same render once more with debugging on.
@@ -304,11 +321,7 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         return (ErrorKind::Limit, diagnostic);
     }
     match error.kind() {
-        Jinja::OutOfFuel => {
-            let message = format!("the template took more than {} steps", settings.fuel);
-            let hint = "look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml";
-            (ErrorKind::Limit, Diagnostic::new(Code::OutOfFuel, message).hint(hint))
-        }
+        Jinja::OutOfFuel => (ErrorKind::Limit, out_of_fuel(settings.fuel)),
         Jinja::InvalidOperation if detail.contains("recursion limit") => {
             let message = format!("templates or macros are nested more than {} deep", settings.recursion);
             let hint =
@@ -346,8 +359,7 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
             (ErrorKind::PromptRender, diagnostic)
         }
         _ => {
-            let hint = "look at the values that meet here; a type that VARIABLES declares is checked \
-                        before the render";
+            let hint = "look at the values that meet here";
             (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, detail).hint(hint))
         }
     }

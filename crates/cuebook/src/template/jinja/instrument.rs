@@ -20,6 +20,7 @@ use minijinja::machinery::{Span, Token, Tokenizer};
 use minijinja::syntax::SyntaxConfig;
 
 use super::compat::{Edit, operator_edits};
+use super::style::Style;
 use crate::source::OffsetMap;
 
 /// A template with its changes.
@@ -39,12 +40,13 @@ pub(crate) fn instrument(
     source: &str,
     syntax: &SyntaxConfig,
     captured: bool,
+    style: Style,
 ) -> Result<Instrumented, minijinja::Error> {
     let tags = emitting_tags(source, syntax)?;
     let charges = if captured { charges(source, syntax)? } else { Vec::new() };
     let charges = charges.into_iter().map(|edit| (edit, false));
     let beacons = tags.iter().map(|(tag, variable)| (beacon(source, tag.start, *variable), true));
-    let edits = operator_edits(source, syntax.clone()).into_iter().map(|edit| (edit, false));
+    let edits = operator_edits(source, syntax.clone(), style).into_iter().map(|edit| (edit, false));
     let mut changes: Vec<(Edit, bool)> = charges.chain(beacons).chain(edits).collect();
     // Stable: what changes at one place keeps its order, so that a beacon stays next to its tag.
     changes.sort_by_key(|(edit, _)| (edit.range.start, edit.range.end));
@@ -163,7 +165,7 @@ mod tests {
     use super::*;
 
     fn instrumented(source: &str) -> String {
-        instrument(source, &SyntaxConfig::default(), false).unwrap().text
+        instrument(source, &SyntaxConfig::default(), false, Style::Python).unwrap().text
     }
 
     #[test]
@@ -185,7 +187,7 @@ mod tests {
         let long = "x".repeat(LONG);
         let source = format!("{long}\n{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {{% endif %}}\n{long}");
         let charge = |marker: &str, bytes: usize, after: &str| charge(marker, bytes, after);
-        let charged = instrument(&source, &SyntaxConfig::default(), true).unwrap().text;
+        let charged = instrument(&source, &SyntaxConfig::default(), true, Style::Python).unwrap().text;
         let wanted = format!(
             "{long}\n{}{}{{%- raw %}}{END}{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {}{{% endif %}}\n{long}",
             charge("-", LONG + 1, ""),
@@ -208,7 +210,7 @@ mod tests {
                 environment.render_str(text, minijinja::context!(a => 1, b => true)).unwrap()
             };
             let same = |source: &str| {
-                let charged = instrument(source, &syntax, true).unwrap().text;
+                let charged = instrument(source, &syntax, true, Style::Python).unwrap().text;
                 assert_ne!(charged, source);
                 assert_eq!(render(&charged), render(source), "{settings} {source:?}");
             };
@@ -239,7 +241,7 @@ mod tests {
     #[test]
     fn offsets_lead_back_to_the_original() {
         let source = "ab {{ x ~ y }} cd {{ z }}";
-        let result = instrument(source, &SyntaxConfig::default(), false).unwrap();
+        let result = instrument(source, &SyntaxConfig::default(), false, Style::Python).unwrap();
         for word in ["ab", "cd", "z"] {
             let at = result.text.find(word).unwrap();
             assert_eq!(result.map.offset(at), source.find(word).unwrap(), "{word}");

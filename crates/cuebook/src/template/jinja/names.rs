@@ -12,7 +12,7 @@ use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::paths::{OTHER, Paths, bounded, step};
+use super::paths::{OTHER, Paths, bounded, root, step};
 
 /// Everything that a template mentions.
 #[derive(Debug, Default)]
@@ -27,6 +27,9 @@ pub struct Names {
     pub callables: Vec<Callable>,
     /// For each place that emits a value, in order: the paths of the variables that can show there.
     pub emissions: Vec<Vec<String>>,
+    /// In the same order: the name that a place begins with which only looks something up, as in `{{ user.name }}` or
+    /// `{{ xs[0] }}`; `None` where anything is computed. Inside a loop it is the loop's own name.
+    pub accessors: Vec<Option<String>>,
     /// The names that the template defines, and the paths of the variables that can show in them.
     pub(super) bound: HashMap<String, Paths>,
     /// How many `set` statements it has.
@@ -127,11 +130,32 @@ impl Names {
             walk = Walk { source, fed: walk.fed, known: walk.names.bound, ..Walk::default() };
             walk.statement(&tree);
         }
-        walk.emissions.sort_by_key(|(start, _)| *start);
+        walk.emissions.sort_by_key(|emission| emission.start);
         let mut names = walk.names;
-        names.emissions = walk.emissions.into_iter().map(|(_, paths)| paths.into_iter().collect()).collect();
+        for Emitted { paths, accessor, .. } in walk.emissions {
+            names.emissions.push(paths.into_iter().collect());
+            names.accessors.push(accessor);
+        }
         Ok(names)
     }
+
+    /// Takes back that a name was read: it is a literal.
+    pub(crate) fn forget(&mut self, name: &str) {
+        self.reads.retain(|read| read.root != name);
+        for paths in &mut self.emissions {
+            paths.retain(|path| root(path) != name);
+        }
+        for accessor in &mut self.accessors {
+            accessor.take_if(|root| root == name);
+        }
+    }
+}
+
+/// A place that emits a value: where it stands, what can show there, and its [accessor](Names::accessors).
+struct Emitted {
+    start: usize,
+    paths: Paths,
+    accessor: Option<String>,
 }
 
 /// A local name: the paths that can show in it, and whether it is certainly defined where it is seen.
@@ -152,7 +176,7 @@ struct Walk<'s> {
     macros: usize,
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
     fed: HashMap<String, Paths>,
-    emissions: Vec<(usize, Paths)>,
+    emissions: Vec<Emitted>,
     /// Blocks around the current statement.
     blocks: usize,
     /// Conditions, loops and macros around it.
@@ -259,6 +283,11 @@ impl Walk<'_> {
         shown
     }
 
+    fn emitted(&mut self, span: Span, paths: &Paths, accessor: Option<&str>) {
+        let start = span.start_offset as usize;
+        self.emissions.push(Emitted { start, paths: paths.clone(), accessor: accessor.map(str::to_owned) });
+    }
+
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
         let conditional = matches!(statement, Stmt::ForLoop(_) | Stmt::IfCond(_) | Stmt::Macro(_));
         self.conditions += usize::from(conditional);
@@ -278,7 +307,7 @@ impl Walk<'_> {
                 if calls_block(&emit.expr) {
                     self.names.captures = captured;
                 }
-                self.emissions.push((emit.span().start_offset as usize, paths.clone()));
+                self.emitted(emit.span(), &paths, accessor(&emit.expr));
                 paths
             }
             Stmt::ForLoop(each) => {
@@ -334,11 +363,11 @@ impl Walk<'_> {
                 self.names.captures = true;
                 let mut paths = self.scoped(|walk| walk.body(&filter.body));
                 paths.extend(self.expression(&filter.filter));
-                self.emissions.push((filter.span().start_offset as usize, paths.clone()));
+                self.emitted(filter.span(), &paths, None);
                 paths
             }
             Stmt::Block(block) => {
-                let range = self.name_range(block.span(), block.name);
+                let range = name_range(self.source, block.span(), block.name);
                 let nested = self.blocks > 0;
                 self.names.blocks.push(Block { name: block.name.to_owned(), range, nested });
                 self.blocks += 1;
@@ -376,7 +405,7 @@ impl Walk<'_> {
                 self.names.captures = true;
                 let mut paths = self.declaration(&call.macro_decl);
                 paths.extend(self.call(&call.call));
-                self.emissions.push((call.span().start_offset as usize, paths.clone()));
+                self.emitted(call.span(), &paths, None);
                 paths
             }
             Stmt::Do(statement) => {
@@ -523,7 +552,7 @@ impl Walk<'_> {
     }
 
     fn callable(&mut self, kind: CallableKind, name: &str, span: Span) {
-        let range = self.name_range(span, name);
+        let range = name_range(self.source, span, name);
         self.names.callables.push(Callable { kind, name: name.to_owned(), range });
     }
 
@@ -578,17 +607,17 @@ impl Walk<'_> {
             read.range.end = read.range.end.max(span.end_offset as usize);
         }
     }
+}
 
-    /// Spans of blocks and calls begin at a keyword or operand; people want the name underlined.
-    fn name_range(&self, span: Span, name: &str) -> Range<usize> {
-        let whole = range(span);
-        let text = self.source.get(whole.clone()).unwrap_or_default();
-        // The name stands behind its operand, so it is the last mention before the arguments that counts.
-        let head = text.find('(').filter(|open| text[..*open].contains(name)).unwrap_or(text.len());
-        match text[..head].rfind(name) {
-            Some(at) => whole.start + at..whole.start + at + name.len(),
-            None => whole,
-        }
+/// Spans of blocks and calls begin at a keyword or operand; people want the name underlined.
+pub(super) fn name_range(source: &str, span: Span, name: &str) -> Range<usize> {
+    let whole = range(span);
+    let text = source.get(whole.clone()).unwrap_or_default();
+    // The name stands behind its operand, so it is the last mention before the arguments that counts.
+    let head = text.find('(').filter(|open| text[..*open].contains(name)).unwrap_or(text.len());
+    match text[..head].rfind(name) {
+        Some(at) => whole.start + at..whole.start + at + name.len(),
+        None => whole,
     }
 }
 
@@ -600,6 +629,16 @@ fn strings(items: &[Expr<'_>]) -> Option<Vec<String>> {
             _ => None,
         })
         .collect()
+}
+
+/// The name that an expression begins with which does nothing but look up attributes and items.
+fn accessor<'s>(expression: &Expr<'s>) -> Option<&'s str> {
+    match expression {
+        Expr::Var(var) => Some(var.id),
+        Expr::GetAttr(get) => accessor(&get.expr),
+        Expr::GetItem(get) => accessor(&get.expr),
+        _ => None,
+    }
 }
 
 /// `super` or `self.block`, which give the text of a block when they are called.

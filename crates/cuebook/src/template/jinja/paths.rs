@@ -8,18 +8,18 @@ use std::collections::{BTreeSet, HashMap};
 use super::names::Names;
 
 /// Paths such as `user.name` or `tools[].description`.
-pub(super) type Paths = BTreeSet<String>;
+pub(in crate::template) type Paths = BTreeSet<String>;
 
 /// Stands for "whatever other templates show here": an included template, a parent's block, an imported macro.
 pub(super) const OTHER: &str = "\0";
 
 /// Paths in one set before they are cut to their names.
-const MOST_PATHS: usize = 64;
+pub(in crate::template) const MOST_PATHS: usize = 64;
 /// Bytes of one path before it is no longer lengthened.
-const LONGEST_PATH: usize = 160;
+pub(in crate::template) const LONGEST_PATH: usize = 160;
 
 /// The name that a path begins with.
-pub(super) fn root(path: &str) -> &str {
+pub(in crate::template) fn root(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or(path)
 }
 

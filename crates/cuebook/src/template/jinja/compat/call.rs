@@ -67,7 +67,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
         self.given(index).filter(|value| !value.is_none())
     }
 
-    /// An argument as Python's `str()` gives it.
+    /// An argument as it prints.
     pub(super) fn text(&self, index: usize) -> Result<Cow<'_, str>, Error> {
         text_of(self.state, self.limits, self.value(index)?)
     }
@@ -130,7 +130,7 @@ pub(super) fn split(given: &[Value]) -> (&[Value], Vec<(String, Value)>) {
     (positional, pairs.collect())
 }
 
-/// A value as Python's `str()` gives it; an undefined one is refused where the environment is strict.
+/// A value as it prints; an undefined one is refused where the environment is strict.
 pub(super) fn text_of<'v>(
     state: &State<'_, '_>,
     limits: ValueLimits,
@@ -151,7 +151,7 @@ pub(super) fn items_of(
 ) -> Result<Vec<Value>, Error> {
     refuse_undefined(state, value)?;
     if value.is_none() {
-        return Err(invalid("`None` has no items"));
+        return if limits.style.is_portable() { Ok(Vec::new()) } else { Err(invalid("`None` has no items")) };
     }
     let mut items = Vec::new();
     for item in value.try_iter()?.checked() {

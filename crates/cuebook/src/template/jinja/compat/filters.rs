@@ -129,14 +129,10 @@ pub(super) fn autoescapes(state: &State<'_, '_>) -> bool {
 fn attr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let (value, name) = (call.value(0)?, call.text(1)?);
     // Keys of a dict are items, not attributes.
-    if value.kind() == ValueKind::Map && !printing::is_namespace(value) && is_plain_map(value) {
+    if value.kind() == ValueKind::Map && !printing::is_namespace(value) && printing::is_dict(value) {
         return Ok(Value::UNDEFINED);
     }
     value.get_attr(&name)
-}
-
-fn is_plain_map(value: &Value) -> bool {
-    value.as_object().is_some_and(|object| object.type_name().contains("Map<"))
 }
 
 fn batch(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -163,7 +159,7 @@ fn center(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 fn length(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     refuse_undefined(call.state, value)?;
-    if value.is_undefined() {
+    if value.is_undefined() || (value.is_none() && call.limits.style.is_portable()) {
         return Ok(Value::from(0));
     }
     value.len().map(Value::from).ok_or_else(|| invalid(format!("{} has no length", type_name(value))))
@@ -171,7 +167,8 @@ fn length(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
-    let absent = value.is_undefined() || (call.flag(2, false) && !value.is_true());
+    let missing = value.is_undefined() || (value.is_none() && call.limits.style.is_portable());
+    let absent = missing || (call.flag(2, false) && !value.is_true());
     Ok(if absent { call.given(1).cloned().unwrap_or_else(|| Value::from("")) } else { value.clone() })
 }
 
@@ -217,6 +214,9 @@ fn first(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     refuse_undefined(call.state, value)?;
     if value.is_none() {
+        if call.limits.style.is_portable() {
+            return Ok(Value::UNDEFINED);
+        }
         return Err(invalid("`None` has no first item"));
     }
     value.try_iter()?.checked().next().transpose().map(Option::unwrap_or_default)
@@ -312,6 +312,10 @@ fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 }
 
 fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
+    // In Python the letters of a text are its items. Runtimes disagree about that, and it is never meant.
+    if call.limits.style.is_portable() && string_of(call.value(0)?).is_some() {
+        return Err(invalid("`join` takes a list, not a string"));
+    }
     let mut items = call.items(0)?;
     if let Some(attribute) = call.some(2) {
         items = items.iter().map(|item| path(item, attribute)).collect::<Result<_, _>>()?;

@@ -10,8 +10,9 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 use super::call::{
     Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name,
 };
+use super::comparison::Comparison;
 use super::limits::{ValueLimits, charged};
-use super::ordering::{any_equal, compare, equal};
+use super::ordering::any_equal;
 
 /// How many numbers Jinja2's sandbox lets a range have.
 const RANGE_ITEMS: i128 = 100_000;
@@ -254,8 +255,10 @@ fn register_tests(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_test("callable", |value: Value| is_callable(&value));
     env.add_test("sequence", |value: Value| is_sequence(&value));
     env.add_test("iterable", |value: Value| !value.is_none() && value.try_iter().is_ok());
-    env.add_test("in", |state: &mut State<'_, '_>, value: Value, container: Value| {
-        contains(state, &value, &container)
+    env.add_test("in", move |state: &mut State<'_, '_>, value: Value, container: Value| {
+        refuse_undefined(state, &container)?;
+        refuse_undefined(state, &value)?;
+        Comparison::In.holds(limits.style, &value, &container)
     });
     env.add_test("divisibleby", |value: Value, by: Value| remainder(&value, &by).map(|rest| rest == 0.0));
     env.add_test("odd", |value: Value| remainder(&value, &Value::from(2)).map(|rest| rest == 1.0));
@@ -266,22 +269,19 @@ fn register_tests(env: &mut Environment<'_>, limits: ValueLimits) {
     env.add_test("upper", move |state: &mut State<'_, '_>, value: Value| {
         Ok::<_, Error>(super::methods::is_upper(&text_of(state, limits, &value)?))
     });
-    for name in ["eq", "equalto", "=="] {
-        env.add_test(name, |left: Value, right: Value| equal(&left, &right));
-    }
-    for name in ["ne", "!="] {
-        env.add_test(name, |left: Value, right: Value| equal(&left, &right).map(|equal| !equal));
-    }
-    type Wanted = fn(std::cmp::Ordering) -> bool;
-    let comparisons: [(&[&str], Wanted); 4] = [
-        (&["lt", "lessthan", "<"], std::cmp::Ordering::is_lt),
-        (&["le", "<="], std::cmp::Ordering::is_le),
-        (&["gt", "greaterthan", ">"], std::cmp::Ordering::is_gt),
-        (&["ge", ">="], std::cmp::Ordering::is_ge),
+    let comparisons: [(&[&str], Comparison); 6] = [
+        (&["eq", "equalto", "=="], Comparison::Equal),
+        (&["ne", "!="], Comparison::NotEqual),
+        (&["lt", "lessthan", "<"], Comparison::Less),
+        (&["le", "<="], Comparison::LessOrEqual),
+        (&["gt", "greaterthan", ">"], Comparison::Greater),
+        (&["ge", ">="], Comparison::GreaterOrEqual),
     ];
-    for (names, wanted) in comparisons {
+    for (names, comparison) in comparisons {
         for name in names {
-            env.add_test(*name, move |left: Value, right: Value| compare(&left, &right).map(wanted));
+            env.add_test(*name, move |left: Value, right: Value| {
+                comparison.holds(limits.style, &left, &right)
+            });
         }
     }
 }
@@ -305,9 +305,8 @@ fn is_sequence(value: &Value) -> bool {
     }
 }
 
-pub(super) fn contains(state: &State<'_, '_>, value: &Value, container: &Value) -> Result<bool, Error> {
-    refuse_undefined(state, container)?;
-    refuse_undefined(state, value)?;
+/// `value in container`, as Python decides it.
+pub(super) fn contains(value: &Value, container: &Value) -> Result<bool, Error> {
     match container.kind() {
         ValueKind::Undefined => Ok(false),
         ValueKind::String => match (string_of(container), string_of(value)) {

@@ -8,6 +8,8 @@ use std::fmt;
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
+use super::Style;
+
 /// How deeply values may nest where they are walked: deeper ones would use up the stack before anything else.
 pub(super) const DEPTH: usize = 128;
 
@@ -18,18 +20,20 @@ const LARGEST_STRINGS: usize = 32;
 /// Values smaller than this are not counted: what fuel pays for bounds them.
 pub(super) const SMALL: usize = 256;
 
-/// How large one value may grow.
+/// How large one value may grow, and in which style it becomes text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ValueLimits {
     /// Bytes of one string.
     pub string_bytes: usize,
     /// Items of one sequence.
     pub items: usize,
+    /// How it prints and compares.
+    pub style: Style,
 }
 
 impl Default for ValueLimits {
     fn default() -> ValueLimits {
-        ValueLimits { string_bytes: 8 * 1024 * 1024, items: 1_000_000 }
+        ValueLimits { string_bytes: 8 * 1024 * 1024, items: 1_000_000, style: Style::Python }
     }
 }
 
@@ -136,6 +140,11 @@ pub(super) struct Text {
 impl Text {
     pub(super) fn new(limits: ValueLimits) -> Text {
         Text { text: String::new(), limits }
+    }
+
+    /// The style of what is written.
+    pub(super) fn style(&self) -> Style {
+        self.limits.style
     }
 
     pub(super) fn push_str(&mut self, more: &str) -> Result<(), Error> {

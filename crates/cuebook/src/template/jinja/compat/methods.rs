@@ -8,7 +8,7 @@ use super::formatting::Fields;
 use super::globals::DictView;
 use super::limits::{Text, ValueLimits};
 use super::ordering::equal;
-use super::printing::{escape_html, float, is_printable};
+use super::printing::{escape_html, float, is_dict, is_printable};
 use super::text;
 
 /// Methods that change a value in place, which nothing can do here.
@@ -70,7 +70,7 @@ fn dict(
 ) -> Result<Value, Error> {
     let Some(object) = value.as_object() else { return Err(Error::from(ErrorKind::UnknownMethod)) };
     // What an object of another kind has under that name is its own.
-    if !object.type_name().contains("Map<") && object.get_value_by_str(method).is_some() {
+    if !is_dict(value) && object.get_value_by_str(method).is_some() {
         return Err(Error::from(ErrorKind::UnknownMethod));
     }
     let pairs = || object.try_iter_pairs().into_iter().flatten();

@@ -7,14 +7,14 @@
 use minijinja::value::{Rest, Tuple, ValueKind};
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
+use super::Style;
 use super::call::{
     as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of, type_name,
 };
+use super::comparison::Comparison;
 use super::filters::{autoescapes, whole};
 use super::formatting::{Operands, percent};
-use super::globals::contains;
 use super::limits::{Text, ValueLimits, ValueTooLarge, charged};
-use super::ordering::{compare, equal};
 use super::printing::escape_html;
 
 /// Registers the operators under their names.
@@ -39,39 +39,24 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
         let made = slice(state, limits, &value, &bounds)?;
         charged(state, limits, made)
     });
-    env.add_filter("__cue_in", |state: &mut State<'_, '_>, value: Value, container: Value| {
-        contains(state, &value, &container)
-    });
-    env.add_filter("__cue_iter", |value: Value| {
+    env.add_filter("__cue_iter", move |value: Value| match limits.style {
         // The engine iterates over nothing where Python has an error to tell.
-        if value.is_none() { Err(invalid("`None` cannot be iterated over")) } else { Ok(value) }
+        Style::Python if value.is_none() => Err(invalid("`None` cannot be iterated over")),
+        // What has no items has none to go through. What is missing stays so, for a strict environment to refuse.
+        Style::Portable if !value.is_undefined() && !has_items(&value) => Ok(Value::from(())),
+        _ => Ok(value),
     });
     env.add_filter("__cue_keep", keep);
-    env.add_filter("__cue_eq", |state: &mut State<'_, '_>, left: Value, right: Value| {
-        refuse_undefined(state, &left)?;
-        refuse_undefined(state, &right)?;
-        equal(&left, &right)
+    env.add_filter("__cue_chain", move |state: &mut State<'_, '_>, first: Value, rest: Rest<Value>| {
+        chain(state, limits.style, first, &rest)
     });
-    env.add_filter("__cue_ne", |state: &mut State<'_, '_>, left: Value, right: Value| {
-        refuse_undefined(state, &left)?;
-        refuse_undefined(state, &right)?;
-        equal(&left, &right).map(|equal| !equal)
-    });
-    env.add_filter("__cue_chain", |state: &mut State<'_, '_>, first: Value, rest: Rest<Value>| {
-        chain(state, first, &rest)
-    });
-    env.add_filter("__cue_lt", |left: Value, right: Value| {
-        compare(&left, &right).map(std::cmp::Ordering::is_lt)
-    });
-    env.add_filter("__cue_le", |left: Value, right: Value| {
-        compare(&left, &right).map(std::cmp::Ordering::is_le)
-    });
-    env.add_filter("__cue_gt", |left: Value, right: Value| {
-        compare(&left, &right).map(std::cmp::Ordering::is_gt)
-    });
-    env.add_filter("__cue_ge", |left: Value, right: Value| {
-        compare(&left, &right).map(std::cmp::Ordering::is_ge)
-    });
+    for (comparison, name) in Comparison::filters() {
+        env.add_filter(name, move |state: &mut State<'_, '_>, left: Value, right: Value| {
+            refuse_undefined(state, &right)?;
+            refuse_undefined(state, &left)?;
+            comparison.holds(limits.style, &left, &right)
+        });
+    }
 }
 
 /// How many containers one render may put into namespaces. Each can hold the one before it, and values that are nested
@@ -93,6 +78,12 @@ fn keep(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
         }
     }
     Ok(value)
+}
+
+/// Whether the portable style goes through the items of a value.
+fn has_items(value: &Value) -> bool {
+    matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Map | ValueKind::Iterable)
+        && value.try_iter().is_ok()
 }
 
 fn unsupported(operator: &str, left: &Value, right: &Value) -> Error {
@@ -210,23 +201,15 @@ fn modulo(state: &State<'_, '_>, limits: ValueLimits, left: &Value, right: &Valu
 
 /// `a < b <= c`: operators by name, each with what stands at its right. What comes behind a comparison that fails is not
 /// compared.
-fn chain(state: &State<'_, '_>, first: Value, rest: &[Value]) -> Result<bool, Error> {
+fn chain(state: &State<'_, '_>, style: Style, first: Value, rest: &[Value]) -> Result<bool, Error> {
     let mut left = first;
     for pair in rest.chunks(2) {
         let [operator, right] = pair else { return Err(Error::from(ErrorKind::MissingArgument)) };
         refuse_undefined(state, &left)?;
         refuse_undefined(state, right)?;
-        let holds = match operator.as_str() {
-            Some("==") => equal(&left, right)?,
-            Some("!=") => !equal(&left, right)?,
-            Some("<") => compare(&left, right)?.is_lt(),
-            Some("<=") => compare(&left, right)?.is_le(),
-            Some(">") => compare(&left, right)?.is_gt(),
-            Some(">=") => compare(&left, right)?.is_ge(),
-            Some("in") => contains(state, &left, right)?,
-            Some("not in") => !contains(state, &left, right)?,
-            _ => return Err(invalid("there is no such comparison")),
-        };
+        let comparison = operator.as_str().and_then(Comparison::of_operator);
+        let comparison = comparison.ok_or_else(|| invalid("there is no such comparison"))?;
+        let holds = comparison.holds(style, &left, right)?;
         if !holds {
             return Ok(false);
         }

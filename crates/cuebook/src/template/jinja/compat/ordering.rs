@@ -7,17 +7,29 @@ use minijinja::{Error, Value};
 
 use super::call::{integer, invalid, number, string_of, type_name};
 use super::limits::{ValueTooLarge, check_depth};
+use super::{Style, portable};
 
 /// How many values one comparison may look at. Lists that hold each other several times are compared as often, so that
 /// forty small ones could keep a comparison busy for years.
 const COMPARED: usize = 100_000;
 
-/// Whether two values are equal.
+/// Whether two values are equal, as Python decides it.
 pub(super) fn equal(left: &Value, right: &Value) -> Result<bool, Error> {
-    equal_at(left, right, 0, &mut COMPARED.clone())
+    equal_in(Style::Python, left, right)
 }
 
-fn equal_at(left: &Value, right: &Value, depth: usize, left_over: &mut usize) -> Result<bool, Error> {
+/// Whether two values are equal.
+pub(super) fn equal_in(style: Style, left: &Value, right: &Value) -> Result<bool, Error> {
+    equal_at(style, left, right, 0, &mut COMPARED.clone())
+}
+
+fn equal_at(
+    style: Style,
+    left: &Value,
+    right: &Value,
+    depth: usize,
+    left_over: &mut usize,
+) -> Result<bool, Error> {
     check_depth(depth)?;
     *left_over = left_over
         .checked_sub(1)
@@ -31,7 +43,7 @@ fn equal_at(left: &Value, right: &Value, depth: usize, left_over: &mut usize) ->
         loop {
             match (lefts.next().transpose()?, rights.next().transpose()?) {
                 (None, None) => return Ok(true),
-                (Some(left), Some(right)) if equal_at(&left, &right, depth + 1, left_over)? => {}
+                (Some(left), Some(right)) if equal_at(style, &left, &right, depth + 1, left_over)? => {}
                 _ => return Ok(false),
             }
         }
@@ -44,11 +56,21 @@ fn equal_at(left: &Value, right: &Value, depth: usize, left_over: &mut usize) ->
         }
         for (key, left) in lefts.try_iter_pairs().into_iter().flatten() {
             match rights.get_value(&key) {
-                Some(right) if equal_at(&left, &right, depth + 1, left_over)? => {}
+                Some(right) if equal_at(style, &left, &right, depth + 1, left_over)? => {}
                 _ => return Ok(false),
             }
         }
         return Ok(true);
+    }
+    if style.is_portable() {
+        let (missing, other) = (portable::is_absent(left), portable::is_absent(right));
+        if missing || other {
+            return Ok(missing && other);
+        }
+        // A truth value is no number here.
+        if (left.kind() == ValueKind::Bool) != (right.kind() == ValueKind::Bool) {
+            return Ok(false);
+        }
     }
     Ok(left == right)
 }

@@ -1,4 +1,5 @@
-//! Values as Python prints them: `str()` at the top, `repr()` inside containers.
+//! Values as Python prints them: `str()` at the top, `repr()` inside containers. In the portable style they print as
+//! [`super::portable`] says.
 
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, escape_formatter};
@@ -7,6 +8,8 @@ use super::call::string_of;
 use super::filters::GroupPair;
 use super::globals::{DictView, Range};
 use super::limits::{SMALL, Text, ValueLimits, charge, check_depth};
+use super::portable;
+use crate::variables::Entries;
 
 /// Writes a value into the output as Jinja2 does.
 pub(super) fn format_value(
@@ -51,7 +54,7 @@ pub(super) fn format_value(
     Ok(())
 }
 
-/// What Python's `str()` gives.
+/// What Python's `str()` gives, or the portable style's print.
 pub(crate) fn to_str(value: &Value, limits: ValueLimits) -> Result<String, Error> {
     let mut text = Text::new(limits);
     write_str(&mut text, value)?;
@@ -70,12 +73,13 @@ pub(super) fn write_str(out: &mut Text, value: &Value) -> Result<(), Error> {
         ValueKind::Undefined => Ok(()),
         _ => match string_of(value) {
             Some(text) => out.push_str(text),
+            None if out.style().is_portable() => portable::write_text(out, value, 0),
             None => write_repr(out, value, 0),
         },
     }
 }
 
-fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
+pub(super) fn write_repr(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
     check_depth(depth)?;
     match value.kind() {
         ValueKind::Undefined => out.push_str("Undefined"),
@@ -155,6 +159,11 @@ fn write_map(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> {
 /// Whether a value is what `namespace()` gives. The engine keeps that type to itself, so only its name tells.
 pub(super) fn is_namespace(value: &Value) -> bool {
     value.as_object().is_some_and(|object| object.type_name().ends_with("::Namespace"))
+}
+
+/// Whether a value is plain names and values: a map of the engine's own, whose type only its name tells, or one of ours.
+pub(super) fn is_dict(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| object.type_name().contains("Map<") || object.is::<Entries>())
 }
 
 /// Whether a value is a macro; again only the name of its type tells.

@@ -11,6 +11,8 @@ use minijinja::machinery::ast::{BinOpKind, Call, CallArg, Compare, CompareOpKind
 use minijinja::machinery::{Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
+use super::Style;
+
 /// Bytes of a source that should read otherwise. An empty range is an insertion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Edit {
@@ -22,7 +24,7 @@ pub(crate) struct Edit {
 
 /// The edits of a source in the order in which they are to be applied; they never overlap. A source that cannot be
 /// parsed has none: compiling it says what is wrong.
-pub(crate) fn operator_edits(source: &str, syntax: SyntaxConfig) -> Vec<Edit> {
+pub(crate) fn operator_edits(source: &str, syntax: SyntaxConfig, style: Style) -> Vec<Edit> {
     let Ok(template) = parse(source, "", syntax.clone()) else { return Vec::new() };
     let Ok(tokens) = tokenize(source, false, syntax).collect::<Result<Vec<_>, _>>() else {
         return Vec::new();
@@ -37,12 +39,15 @@ pub(crate) fn operator_edits(source: &str, syntax: SyntaxConfig) -> Vec<Edit> {
             marked
         })
         .collect();
-    let mut editor = Editor { tokens, edits: Vec::new() };
+    let mut editor = Editor { tokens, edits: Vec::new(), style };
     editor.statement(&template);
     // Outer expressions were visited before inner ones, and the sort keeps that order where both begin at one place.
     editor.edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     editor.edits
 }
+
+/// The literal of the portable grammar that Jinja2 does not have.
+pub(crate) const NULL: &str = "null";
 
 /// How many operators, filters, subscripts and brackets may depend on each other in one expression, and how many
 /// branches one `if` may have.
@@ -141,6 +146,7 @@ struct Mark {
 struct Editor {
     tokens: Vec<Mark>,
     edits: Vec<Edit>,
+    style: Style,
 }
 
 impl Editor {
@@ -275,6 +281,11 @@ impl Editor {
     fn node(&mut self, expression: &Expr<'_>, leftmost: usize, continued: bool) -> bool {
         let mut continues = false;
         match expression {
+            // A literal of the portable grammar; the engine would take it for a variable.
+            Expr::Var(var) if self.style.is_portable() && var.id == NULL => {
+                let span = var.span();
+                self.edit(span.start_offset as usize..span.end_offset as usize, "none");
+            }
             Expr::Var(_) | Expr::Const(_) | Expr::GetAttr(_) => {}
             Expr::Slice(slice) => {
                 self.slice(&slice.expr, leftmost);
@@ -282,7 +293,7 @@ impl Editor {
             }
             Expr::UnaryOp(unary) => self.expression(&unary.expr),
             Expr::BinOp(binary) => {
-                if let Some(name) = filter_for(binary.op, &binary.left, &binary.right) {
+                if let Some(name) = filter_for(self.style, binary.op, &binary.left, &binary.right) {
                     let end = binary.span().end_offset as usize;
                     continues = self.operator(name, &binary.left, leftmost, end, continued);
                 }
@@ -328,7 +339,7 @@ impl Editor {
         let bare = index > 0 && self.tokens[index - 1].range.end <= left.span().end_offset as usize;
         let continues = !negated
             && bare
-            && matches!(left, Expr::BinOp(inner) if filter_for(inner.op, &inner.left, &inner.right).is_some());
+            && matches!(left, Expr::BinOp(inner) if filter_for(self.style, inner.op, &inner.left, &inner.right).is_some());
         if !continues {
             self.edit(begin..begin, if negated { "(not (" } else { "((" });
         }
@@ -415,10 +426,10 @@ impl Editor {
 }
 
 /// The filter that an operator is written as. A number literal in a sum or before `%` shows that nothing can grow.
-fn filter_for(operator: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<&'static str> {
+fn filter_for(style: Style, operator: BinOpKind, left: &Expr<'_>, right: &Expr<'_>) -> Option<&'static str> {
     let is_number = |expr: &Expr<'_>| matches!(expr, Expr::Const(constant) if constant.value.is_number());
-    // Comparing with a literal takes no longer than the literal is long.
-    let is_literal = |expr: &Expr<'_>| matches!(expr, Expr::Const(_));
+    // Comparing with a literal takes no longer than the literal is long; but what is equal depends on the style.
+    let is_literal = |expr: &Expr<'_>| matches!(expr, Expr::Const(_)) && !style.is_portable();
     Some(match operator {
         BinOpKind::Concat => "__cue_concat",
         BinOpKind::Add if is_number(left) || is_number(right) => return None,

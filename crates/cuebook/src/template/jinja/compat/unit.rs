@@ -8,7 +8,7 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, context
 
 use super::limits::cap;
 use super::printing::format_value;
-use super::{ValueLimits, ValueTooLarge, configure, operator_edits, too_long_chain};
+use super::{Style, ValueLimits, ValueTooLarge, configure, operator_edits, too_long_chain};
 
 fn environment(limits: ValueLimits) -> Environment<'static> {
     let mut env = Environment::new();
@@ -23,7 +23,7 @@ fn render(template: &str) -> Result<String, Error> {
 }
 
 fn render_small(template: &str) -> Result<String, Error> {
-    let limits = ValueLimits { string_bytes: 1000, items: 100 };
+    let limits = ValueLimits { string_bytes: 1000, items: 100, style: Style::Python };
     environment(limits).render_str(template, context! { s => "ab", xs => (0..60).collect::<Vec<_>>() })
 }
 
@@ -31,7 +31,7 @@ fn render_small(template: &str) -> Result<String, Error> {
 fn rewritten(source: &str) -> String {
     let mut out = String::new();
     let mut at = 0;
-    for edit in operator_edits(source, SyntaxConfig::default()) {
+    for edit in operator_edits(source, SyntaxConfig::default(), Style::Python) {
         out.push_str(&source[at..edit.range.start]);
         out.push_str(&edit.text);
         at = edit.range.end;
@@ -170,7 +170,7 @@ fn values_that_nest_too_deeply_are_refused() {
 
 #[test]
 fn cap_lets_small_values_pass_and_says_what_was_too_large() {
-    let limits = ValueLimits { string_bytes: 3, items: 2 };
+    let limits = ValueLimits { string_bytes: 3, items: 2, style: Style::Python };
     for value in
         [Value::from("abc"), Value::from(vec![1, 2]), Value::from(5), Value::UNDEFINED, Value::from(())]
     {

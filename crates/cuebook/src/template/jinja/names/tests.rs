@@ -21,6 +21,25 @@ fn variables_are_found_with_their_paths_and_local_names_are_not() {
 }
 
 #[test]
+fn a_tag_that_only_looks_something_up_knows_the_name_that_it_begins_with() {
+    let source =
+        "{{ user.name }}{{ xs[0].y }}{% for x in xs %}{{ x.a }}{{ loop.index }}{% endfor %}{{ (a) }}";
+    let wanted = ["user", "xs", "x", "loop", "a"].map(|name| Some(name.to_owned()));
+    assert_eq!(names(source).accessors, wanted);
+    for source in [
+        "{{ a|trim }}",
+        "{{ a ~ b }}",
+        "{{ 'a' }}",
+        "{{ 1 }}",
+        "{{ a() }}",
+        "{{ a or b }}",
+        "{{ (a|first).b }}",
+    ] {
+        assert_eq!(names(source).accessors, [None], "{source}");
+    }
+}
+
+#[test]
 fn emissions_know_the_variables_that_can_show_in_them() {
     for (source, wanted) in [
         ("{{ a|default(b) }}", vec![vec!["a", "b"]]),

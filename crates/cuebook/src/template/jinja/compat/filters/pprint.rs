@@ -5,9 +5,9 @@ use minijinja::{Error, Value};
 
 use super::super::call::{Call, string_of};
 use super::super::limits::{Text, ValueLimits, check_depth};
-use super::super::printing::to_repr;
+use super::super::printing::{is_dict, to_repr};
 
-use super::{is_plain_map, pairs};
+use super::pairs;
 
 pub(super) fn pprint(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let mut out = Text::new(call.limits);
@@ -80,7 +80,7 @@ impl Pretty {
         check_depth(depth)?;
         match value.kind() {
             ValueKind::Undefined => Ok("Undefined".to_owned()),
-            ValueKind::Map if is_plain_map(value) => {
+            ValueKind::Map if is_dict(value) => {
                 let mut out = Text::new(self.limits);
                 out.push('{')?;
                 for (index, (key, item)) in self.parts(value)?.into_iter().enumerate() {

@@ -1,0 +1,17 @@
+//! Speak: from attributed text to messages and a provider's payload, and from its reply back to a result.
+//!
+//! Messages are made from who wrote what, never from how the text looks: only a line that is the author's from its first
+//! byte to its last can begin a message. Nothing here opens a connection.
+
+mod marker;
+mod message;
+pub mod models;
+mod parse;
+pub mod reply;
+mod thread;
+pub mod wire;
+
+pub(crate) use marker::Marker;
+pub use message::{Media, Message, Part, Role};
+pub(crate) use parse::{Run, marked_roles, parse};
+pub use wire::Api;

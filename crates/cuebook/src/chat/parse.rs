@@ -1,0 +1,234 @@
+//! From attributed text to messages.
+//!
+//! The structure is read from what authors wrote alone: the text is cut into lines at *their* newlines, and a line begins a
+//! message if it is a [marker](super::marker) with every value in it taken as opaque. So the number of messages and their
+//! roles depend on the template and on what its conditions let through, never on what a value says.
+//!
+//! Rich inputs are put back where an emission of theirs wrote their nonce: a conversation cuts the message in two, the
+//! others become a part of it.
+
+use std::ops::Range;
+
+use serde_json::Map;
+
+use super::marker::{Atom, Marker};
+use super::{Message, Part, Role, thread};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::prompt::Rich;
+use crate::variables::RichInput;
+
+/// A run of the text: who wrote it, and the rich inputs that can show in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Run<'r> {
+    pub(crate) range: Range<usize>,
+    /// Whether an author wrote it.
+    pub(crate) literal: bool,
+    /// Whether a hook wrote it. Its newlines end lines, and it begins no message.
+    pub(crate) hook: bool,
+    /// Rich inputs whose nonces can stand in it.
+    pub(crate) rich: Vec<&'r RichInput>,
+}
+
+/// Makes messages of a text whose runs cover it.
+pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
+    let mut messages = Vec::new();
+    let sections = sections(text, runs);
+    let marked = sections.iter().any(|section| section.marker.is_some());
+    for section in sections {
+        let Section { marker, content } = section;
+        let found = rich_in(text, runs, &content)?;
+        match marker {
+            Some(Marker { role, attributes }) => {
+                let own = Message { role, parts: Vec::new(), metadata: attributes };
+                fill(text, content, found, own, true, &mut messages)?;
+            }
+            None => {
+                let own = Message { role: Role::System, parts: Vec::new(), metadata: Map::new() };
+                // What stands before the first marker is a message if it says anything.
+                fill(text, content, found, own, !marked, &mut messages)?;
+            }
+        }
+    }
+    Ok(messages)
+}
+
+/// The roles that markers begin, in order.
+pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>]) -> Vec<Role> {
+    sections(text, runs).into_iter().filter_map(|section| section.marker).map(|marker| marker.role).collect()
+}
+
+/// A marker and the text up to the next one.
+struct Section {
+    marker: Option<Marker>,
+    content: Range<usize>,
+}
+
+fn sections(text: &str, runs: &[Run<'_>]) -> Vec<Section> {
+    let mut sections = vec![Section { marker: None, content: 0..text.len() }];
+    let mut line: Vec<Atom<'_>> = Vec::new();
+    let mut line_start = 0;
+    let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
+        if let Some(marker) = Marker::read(line) {
+            if let Some(last) = sections.last_mut() {
+                last.content.end = range.start;
+            }
+            sections.push(Section { marker: Some(marker), content: next..text.len() });
+        }
+        line.clear();
+    };
+    for run in runs {
+        if run.hook {
+            let written = &text[run.range.clone()];
+            line.push(Atom::Value(written));
+            if let Some(last) = written.rfind('\n') {
+                line_start = run.range.start + last + 1;
+                line.clear();
+                if line_start < run.range.end {
+                    line.push(Atom::Value(&text[line_start..run.range.end]));
+                }
+            }
+            continue;
+        }
+        if !run.literal {
+            line.push(Atom::Value(&text[run.range.clone()]));
+            continue;
+        }
+        let mut start = run.range.start;
+        while let Some(length) = text[start..run.range.end].find('\n') {
+            let end = start + length;
+            line.push(Atom::Literal(&text[start..end]));
+            end_line(&mut line, line_start..end, end + 1);
+            start = end + 1;
+            line_start = start;
+        }
+        if start < run.range.end {
+            line.push(Atom::Literal(&text[start..run.range.end]));
+        }
+    }
+    end_line(&mut line, line_start..text.len(), text.len());
+    sections
+}
+
+/// Every place in a part of the text where a rich input wrote its nonce, in order.
+fn rich_in<'r>(
+    text: &str,
+    runs: &[Run<'r>],
+    content: &Range<usize>,
+) -> Result<Vec<(Range<usize>, &'r RichInput)>> {
+    let mut found = Vec::new();
+    let first = runs.partition_point(|run| run.range.end <= content.start);
+    for run in runs[first..].iter().take_while(|run| run.range.start < content.end) {
+        let mut here: Vec<(Range<usize>, &RichInput)> = Vec::new();
+        for input in &run.rich {
+            let all = text[run.range.clone()].match_indices(&input.nonce);
+            here.extend(all.map(|(at, nonce)| {
+                let start = run.range.start + at;
+                (start..start + nonce.len(), *input)
+            }));
+        }
+        here.sort_by_key(|(range, _)| range.start);
+        refuse_remains(text, run, &here)?;
+        found.extend(here);
+    }
+    Ok(found)
+}
+
+/// A nonce that a filter changed stands for nothing any more, and must not reach a model.
+fn refuse_remains(text: &str, run: &Run<'_>, found: &[(Range<usize>, &RichInput)]) -> Result<()> {
+    for input in &run.rich {
+        let before_name = input.nonce.strip_suffix(&format!("_{}__", input.name));
+        let Some(digits) = before_name.and_then(|nonce| nonce.rsplit('_').next()) else { continue };
+        let shown = text[run.range.clone()].to_lowercase().matches(&digits.to_lowercase()).count();
+        if digits.len() >= 8 && shown > found.iter().filter(|(_, known)| known.name == input.name).count() {
+            let (name, kind) = (&input.name, input.kind.as_str());
+            let message = format!("the template changes the nonce that stands for the {kind} `{name}`");
+            let hint = format!("show it as it is, without filters: {{{{ {name} }}}}");
+            let diagnostic =
+                Diagnostic::new(Code::ChangedNonce, message).severity(Severity::Error).hint(hint);
+            return Err(Error::new(ErrorKind::PromptRender, diagnostic));
+        }
+    }
+    Ok(())
+}
+
+/// Fills a message with a part of the text. `always` says whether an empty message is one.
+fn fill(
+    text: &str,
+    content: Range<usize>,
+    found: Vec<(Range<usize>, &RichInput)>,
+    own: Message,
+    always: bool,
+    messages: &mut Vec<Message>,
+) -> Result<()> {
+    let mut parts: Vec<Part> = Vec::new();
+    let mut at = content.start;
+    // What nobody gave leaves nothing behind, as if its nonce had never been there.
+    let absent: Vec<Range<usize>> =
+        found.iter().filter(|(_, input)| input.value.is_none()).map(|(range, _)| range.clone()).collect();
+    let has_thread = found.iter().any(|(_, input)| input.kind == Rich::Thread);
+    let given: Vec<(Range<usize>, &RichInput)> =
+        found.into_iter().filter(|(_, input)| input.value.is_some()).collect();
+    let cut = !given.is_empty();
+    for (range, input) in given {
+        push_text(text, at..range.start, &absent, cut, &mut parts);
+        at = range.end;
+        let Some(value) = &input.value else { continue };
+        if input.kind == Rich::Thread {
+            if !parts.is_empty() {
+                let parts = std::mem::take(&mut parts);
+                messages.push(Message { parts, ..own.clone() });
+            }
+            messages.extend(thread::messages(&input.name, value)?);
+        } else {
+            parts.push(thread::media(&input.name, input.kind, value)?);
+        }
+    }
+    push_text(text, at..content.end, &absent, cut, &mut parts);
+    // A message that the author began stays, unless a conversation takes its place; text before all of them must say
+    // something.
+    let says_nothing =
+        parts.iter().all(|part| matches!(part, Part::Text { value, .. } if value.trim().is_empty()));
+    if says_nothing && !always {
+        return Ok(());
+    }
+    if parts.is_empty() && always && !has_thread {
+        parts.push(Part::Text { value: String::new(), range: Some(content.start..content.start) });
+    }
+    if !parts.is_empty() {
+        messages.push(Message { parts, ..own });
+    }
+    Ok(())
+}
+
+/// Adds a text without the newlines around it; beside something rich, without any white space around it.
+fn push_text(text: &str, range: Range<usize>, absent: &[Range<usize>], cut: bool, parts: &mut Vec<Part>) {
+    let trim = |text: &str| -> (usize, usize) {
+        let trimmed = if cut { text.trim() } else { text.trim_matches('\n') };
+        let start = trimmed.as_ptr() as usize - text.as_ptr() as usize;
+        (start, start + trimmed.len())
+    };
+    let mut gone = absent.iter().filter(|gone| range.start <= gone.start && gone.end <= range.end).peekable();
+    if gone.peek().is_none() {
+        let (start, end) = trim(&text[range.clone()]);
+        if start < end {
+            let range = range.start + start..range.start + end;
+            parts.push(Part::Text { value: text[range.clone()].to_owned(), range: Some(range) });
+        }
+        return;
+    }
+    let mut value = String::new();
+    let mut at = range.start;
+    for gone in gone {
+        value.push_str(&text[at..gone.start]);
+        at = gone.end;
+        // A line that held nothing else goes with it.
+        if value.ends_with('\n') || value.is_empty() {
+            at += text[at..range.end].len() - text[at..range.end].trim_start_matches('\n').len();
+        }
+    }
+    value.push_str(&text[at..range.end]);
+    let value = value.trim();
+    if !value.is_empty() {
+        parts.push(Part::Text { value: value.to_owned(), range: None });
+    }
+}

@@ -1,0 +1,50 @@
+//! Anthropic's messages.
+
+use serde_json::Value as Json;
+
+use super::look::Look;
+use super::{Answer, Api, Reply, ToolCall, Usage, compact, some_text, spoken};
+use crate::error::Result;
+
+pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
+    let content = reply.need("content")?;
+    let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+    for block in content.items()? {
+        block.object()?;
+        match block.value.get("type").and_then(Json::as_str) {
+            Some("text") => text.push_str(block.need("text")?.text()?),
+            Some("thinking") => thinking.push_str(block.text_of("thinking")?.unwrap_or_default()),
+            Some("tool_use") => calls.push(ToolCall {
+                id: block.text_of("id")?.unwrap_or_default().to_owned(),
+                name: block.need("name")?.text()?.to_owned(),
+                arguments: compact(block.need("input")?.value),
+            }),
+            // Thoughts that nobody may read, and what the provider's own tools did.
+            _ => {}
+        }
+    }
+    let finish = reply.note("stop_reason");
+    let answer = if finish.as_deref() == Some("refusal") {
+        Reply::Refusal(some_text(text).unwrap_or_else(|| refusal(reply.value)))
+    } else {
+        spoken(calls, text, outputs)
+    };
+    Ok(Answer {
+        reply: answer,
+        thinking: some_text(thinking),
+        usage: Usage::read(Api::Anthropic, reply.value.get("usage")),
+        finish,
+        model: reply.note("model"),
+        id: reply.note("id"),
+    })
+}
+
+/// Why the model declined, as far as the provider says so: `stop_details` has a category and sometimes a sentence.
+pub(super) fn refusal(message: &Json) -> String {
+    let detail = |key: &str| message.pointer(key).and_then(Json::as_str).filter(|text| !text.is_empty());
+    match (detail("/stop_details/explanation"), detail("/stop_details/category")) {
+        (Some(explanation), _) => explanation.to_owned(),
+        (None, Some(category)) => format!("the model declined to answer ({category})"),
+        (None, None) => "the model declined to answer".to_owned(),
+    }
+}

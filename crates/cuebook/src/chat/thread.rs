@@ -1,0 +1,282 @@
+//! Values of rich inputs: conversations, pictures, documents and sounds, in the forms that callers have them in.
+
+use serde_json::{Map, Value as Json};
+
+use super::{Media, Message, Part, Role};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::prompt::Rich;
+
+/// The messages of a conversation.
+pub(crate) fn messages(input: &str, value: &Json) -> Result<Vec<Message>> {
+    // A host may keep more than the messages in one object.
+    let list = value.get("messages").unwrap_or(value);
+    let Json::Array(items) = list else {
+        let message = format!("`{input}` is a conversation, and {} was given", kind_of(value));
+        return Err(refuse(message, "pass a list: [{\"role\": \"user\", \"content\": \"Hello\"}]"));
+    };
+    let read = |(index, item): (usize, &Json)| {
+        Message::from_json(item).map_err(|why| {
+            refuse(
+                format!("message {} of `{input}` cannot be understood: {why}", index + 1),
+                "a message is {\"role\": \"user\", \"content\": \"Hello\"}",
+            )
+        })
+    };
+    items.iter().enumerate().map(read).collect()
+}
+
+/// A picture, a document or a sound as a part of a message.
+pub(crate) fn media(input: &str, kind: Rich, value: &Json) -> Result<Part> {
+    let media = read_media(value).map_err(|why| {
+        refuse(
+            format!("the {} `{input}` cannot be understood: {why}", kind.as_str()),
+            "pass a URL, a data: URI, base64, or {\"source\": …, \"mediaType\": …}",
+        )
+    })?;
+    Ok(match kind {
+        Rich::Image => Part::Image(media),
+        Rich::Audio => Part::Audio(media),
+        Rich::File | Rich::Thread => Part::File(media),
+    })
+}
+
+fn refuse(message: String, hint: &str) -> Error {
+    Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadMessages, message).hint(hint))
+}
+
+impl Message {
+    /// Reads a message in any of the forms that people keep them in: ours, Prompty's (`parts`, `source`), or a provider's
+    /// (`content` as text or as blocks with a `type`). The error says what is wrong with it.
+    pub fn from_json(value: &Json) -> Result<Message, String> {
+        let Json::Object(object) = value else { return Err(format!("it is {}", kind_of(value))) };
+        let role = match object.get("role") {
+            Some(Json::String(role)) if !role.is_empty() => Role::named(role),
+            Some(other) => return Err(format!("its role is {}", kind_of(other))),
+            None => return Err("it has no role".into()),
+        };
+        let content = object.get("content").or_else(|| object.get("parts"));
+        if content.is_none() && !["tool_calls", "metadata"].iter().any(|key| object.contains_key(*key)) {
+            let near = nearest("content", object.keys().map(String::as_str).filter(|key| *key != "role"));
+            let meant = near.first().map(|key| format!(": is `{key}` meant?")).unwrap_or_default();
+            return Err(format!("it has no content{meant}"));
+        }
+        let parts = match content {
+            // An assistant that only calls tools says nothing.
+            None | Some(Json::Null) => Vec::new(),
+            Some(Json::String(text)) => vec![Part::text(text)],
+            Some(Json::Array(parts)) => parts
+                .iter()
+                .enumerate()
+                .map(|(index, part)| Part::from_json(part).map_err(|why| format!("part {} {why}", index + 1)))
+                .collect::<Result<_, String>>()?,
+            Some(other) => return Err(format!("its content is {}", kind_of(other))),
+        };
+        let mut metadata: Map<String, Json> = match object.get("metadata") {
+            Some(Json::Object(metadata)) => metadata.clone(),
+            None | Some(Json::Null) => Map::new(),
+            Some(other) => return Err(format!("its metadata is {}", kind_of(other))),
+        };
+        for (key, value) in object {
+            if !["role", "content", "parts", "metadata"].contains(&key.as_str()) {
+                metadata.entry(key.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        Ok(Message { role, parts, metadata })
+    }
+}
+
+impl Part {
+    /// Reads a part of a message: ours, Prompty's, or a provider's block. The error says what is wrong with it.
+    pub fn from_json(value: &Json) -> Result<Part, String> {
+        let object = match value {
+            Json::String(text) => return Ok(Part::text(text)),
+            Json::Object(object) => object,
+            other => return Err(format!("is {}", kind_of(other))),
+        };
+        let text = |key: &str| object.get(key).and_then(Json::as_str);
+        let kind = text("kind").or_else(|| text("type")).ok_or("has no kind")?;
+        match kind {
+            "text" | "input_text" | "output_text" => match text("value").or_else(|| text("text")) {
+                Some(text) => Ok(Part::text(text)),
+                None => Err("is a text without a value".into()),
+            },
+            "image" => read_media(value).map(Part::Image),
+            "audio" => read_media(value).map(Part::Audio),
+            "file" if object.contains_key("file") => {
+                let file = &object["file"];
+                let mut media = read_media(file)?;
+                media.name = media.name.or_else(|| file["filename"].as_str().map(str::to_owned));
+                Ok(Part::File(media))
+            }
+            "file" | "document" | "input_file" => read_media(value).map(Part::File),
+            "image_url" | "input_image" => {
+                let image = object.get("image_url").unwrap_or(value);
+                let mut media = read_media(image)?;
+                media.detail = media.detail.or_else(|| text("detail").map(str::to_owned));
+                Ok(Part::Image(media))
+            }
+            "input_audio" => {
+                let audio = object.get("input_audio").unwrap_or(value);
+                let mut media = read_media(audio)?;
+                if media.media_type.is_none() {
+                    media.media_type = audio["format"].as_str().map(|format| format!("audio/{format}"));
+                }
+                Ok(Part::Audio(media))
+            }
+            other => Err(format!("has the kind `{other}`, which is none of text, image, audio and file")),
+        }
+    }
+}
+
+/// The keys under which a picture, a document or a sound itself can stand.
+const SOURCES: [&str; 7] = ["source", "value", "url", "data", "file_data", "file_url", "uri"];
+
+/// Reads what a picture, a document or a sound is: a text, or an object that holds it.
+pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
+    let object = match value {
+        Json::String(source) => return checked(Media { source: source.clone(), ..Media::default() }),
+        Json::Object(object) => object,
+        other => return Err(format!("it is {}", kind_of(other))),
+    };
+    let text = |names: &[&str]| {
+        names.iter().find_map(|name| object.get(*name).and_then(Json::as_str)).map(str::to_owned)
+    };
+    let media_type = text(&["mediaType", "media_type", "mimeType", "mime_type"]);
+    let detail = text(&["detail"]).filter(|detail| !detail.is_empty());
+    let name = text(&["name", "filename", "title"]);
+    // Anthropic's blocks keep everything one level deeper.
+    if let Some(inner @ Json::Object(_)) = object.get("source") {
+        let inner = read_media(inner)?;
+        return Ok(Media {
+            source: inner.source,
+            media_type: inner.media_type.or(media_type),
+            detail: inner.detail.or(detail),
+            name: inner.name.or(name),
+        });
+    }
+    match text(&SOURCES) {
+        Some(source) => checked(Media { source, media_type, detail, name }),
+        None => Err(format!("it has none of {}", SOURCES.join(", "))),
+    }
+}
+
+/// What is neither an address nor bytes is a mistake that a provider would only report much later: a file's name, usually.
+fn checked(media: Media) -> Result<Media, String> {
+    let source = media.source.trim();
+    if source.is_empty() {
+        return Err("it is empty".into());
+    }
+    if let Some(data) = source.strip_prefix("data:") {
+        let (kind, bytes) = data.split_once(',').ok_or("it is a data: URI without data")?;
+        if kind.ends_with(";base64") && !is_base64(bytes) {
+            return Err("it is a data: URI whose data is no base64".into());
+        }
+        return Ok(Media { source: source.to_owned(), ..media });
+    }
+    if source == "http://" || source == "https://" {
+        return Err("it is an address of nothing".into());
+    }
+    let is_address = source.split_once(':').is_some_and(|(scheme, rest)| {
+        scheme.len() > 1
+            && !rest.is_empty()
+            && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
+    });
+    // A path of this machine could pass for base64; a JPEG begins with a slash as well.
+    let is_path = source.starts_with('/') && !source.starts_with("/9j/");
+    if is_address || (is_base64(source) && !is_path) {
+        return Ok(Media { source: source.to_owned(), ..media });
+    }
+    Err("it is neither a URL, nor a data: URI, nor base64".into())
+}
+
+fn is_base64(text: &str) -> bool {
+    let digits = text.trim_end_matches('=');
+    text.len() - digits.len() <= 2
+        && digits.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/-_\r\n".contains(&b))
+}
+
+/// What kind of value it is, for people.
+fn kind_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_message_is_read_in_every_form_that_people_keep_it_in() {
+        let forms = [
+            json!({"role": "user", "content": "Hi"}),
+            json!({"role": "user", "content": ["Hi"]}),
+            json!({"role": "user", "content": [{"kind": "text", "value": "Hi"}]}),
+            json!({"role": "user", "parts": [{"kind": "text", "value": "Hi"}]}),
+            json!({"role": "user", "content": [{"type": "text", "text": "Hi"}]}),
+        ];
+        for form in forms {
+            assert_eq!(Message::from_json(&form), Ok(Message::text(Role::User, "Hi")), "{form}");
+        }
+    }
+
+    #[test]
+    fn pictures_are_read_in_every_form_too() {
+        let expected = Media {
+            source: "https://example.com/a.png".into(),
+            media_type: Some("image/png".into()),
+            ..Media::default()
+        };
+        for form in [
+            json!({"kind": "image", "source": expected.source, "mediaType": "image/png"}),
+            json!({"kind": "image", "value": expected.source, "mediaType": "image/png"}),
+            json!({"type": "image", "source": {"type": "url", "url": expected.source}, "media_type": "image/png"}),
+            json!({"type": "image_url", "image_url": {"url": expected.source, "mediaType": "image/png"}}),
+        ] {
+            assert_eq!(Part::from_json(&form), Ok(Part::Image(expected.clone())), "{form}");
+        }
+    }
+
+    #[test]
+    fn what_else_a_message_says_is_kept() {
+        let call = json!([{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]);
+        let message =
+            Message::from_json(&json!({"role": "assistant", "content": null, "tool_calls": call})).unwrap();
+        assert_eq!((message.parts.len(), &message.metadata["tool_calls"]), (0, &call));
+    }
+
+    #[test]
+    fn a_wrong_conversation_says_which_message_is_wrong_and_how() {
+        let wrong = |value: Json| messages("history", &value).unwrap_err().diagnostic().message.clone();
+        assert_eq!(wrong(json!("hi")), "`history` is a conversation, and a text was given");
+        assert_eq!(
+            wrong(json!([{"role": "user", "contnt": "x"}])),
+            "message 1 of `history` cannot be understood: it has no content: is `contnt` meant?"
+        );
+        assert_eq!(
+            wrong(json!([{"role": "user", "content": "y"}, {"content": "x"}])),
+            "message 2 of `history` cannot be understood: it has no role"
+        );
+        assert_eq!(
+            wrong(json!([{"role": "user", "content": [{"kind": "smell"}]}])),
+            "message 1 of `history` cannot be understood: part 1 has the kind `smell`, which is none of text, image, audio and file"
+        );
+    }
+
+    #[test]
+    fn the_name_of_a_file_is_no_picture() {
+        assert!(media("photo", Rich::Image, &json!("./cat pictures/cat.png")).is_err());
+        for wrong in ["", "/etc/passwd", "https://", "data:image/png", "data:image/png;base64,!!!"] {
+            assert!(media("photo", Rich::Image, &json!(wrong)).is_err(), "{wrong}");
+        }
+        assert!(media("photo", Rich::Image, &json!("iVBORw0KGgo=")).is_ok());
+        assert!(media("photo", Rich::Image, &json!("data:image/png;base64,iVBORw0KGgo=")).is_ok());
+    }
+}

@@ -1,0 +1,214 @@
+//! Wire formats: messages, tools and options as the body of a provider's request.
+//!
+//! A body is what the provider really accepts. What it has no place for is refused with the number of the message and a
+//! way out; what can be left out without changing what is said is left out with a note. Nothing vanishes in silence.
+//!
+//! A conversation that the caller passed may hold calls of tools. They travel in the words of OpenAI's chat interface,
+//! whatever the provider: `metadata.tool_calls` (`[{"id", "type": "function", "function": {"name", "arguments"}}]`) on
+//! the assistant's message, `metadata.tool_call_id` (and `name`) on the tool's. Every format translates them.
+//!
+//! Only bodies are made here: no address, no header, no key, and nothing is fetched, read or sent.
+
+mod anthropic;
+mod calls;
+mod chat;
+mod draft;
+mod embeddings;
+mod functions;
+mod gemini;
+mod images;
+mod media;
+mod responses;
+mod schema;
+mod system;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value as Json;
+
+use self::system::{media_to_the_user, things};
+use super::Message;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::prompt::{Model, Property, Tool};
+use draft::Draft;
+pub(crate) use media::guess as media_type_of;
+
+/// An interface of a provider.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Api {
+    /// OpenAI's chat completions, which many others speak too.
+    OpenAiChat,
+    /// OpenAI's responses.
+    OpenAiResponses,
+    /// OpenAI's embeddings.
+    OpenAiEmbeddings,
+    /// OpenAI's pictures.
+    OpenAiImages,
+    /// Anthropic's messages.
+    Anthropic,
+    /// Google's `generateContent`. Its address names the model, so the body does not.
+    Gemini,
+}
+
+impl Api {
+    /// Every interface.
+    pub const ALL: [Api; 6] = [
+        Api::OpenAiChat,
+        Api::OpenAiResponses,
+        Api::OpenAiEmbeddings,
+        Api::OpenAiImages,
+        Api::Anthropic,
+        Api::Gemini,
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Api::OpenAiChat => "openai-chat",
+            Api::OpenAiResponses => "openai-responses",
+            Api::OpenAiEmbeddings => "openai-embeddings",
+            Api::OpenAiImages => "openai-images",
+            Api::Anthropic => "anthropic",
+            Api::Gemini => "gemini",
+        }
+    }
+
+    /// The interface that is meant by a name of [`Api::ALL`], or by a model's provider and its `apiType`.
+    ///
+    /// ```
+    /// use cuebook::chat::wire::Api;
+    ///
+    /// assert_eq!(Api::choose("openai", Some("responses"))?, Api::OpenAiResponses);
+    /// assert_eq!(Api::choose("anthropic", None)?, Api::Anthropic);
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn choose(name: &str, api_type: Option<&str>) -> Result<Api> {
+        let wanted = name.trim().to_lowercase();
+        let api_type = api_type.map(|api_type| api_type.trim().to_lowercase()).unwrap_or_default();
+        if let Some(api) = Api::ALL.into_iter().find(|api| api.as_str() == wanted && !api.is_provider()) {
+            return Ok(api);
+        }
+        let of_openai = match api_type.as_str() {
+            "" | "chat" => Some(Api::OpenAiChat),
+            "responses" => Some(Api::OpenAiResponses),
+            "embedding" | "embeddings" => Some(Api::OpenAiEmbeddings),
+            "image" | "images" => Some(Api::OpenAiImages),
+            _ => None,
+        };
+        let (chosen, types): (_, &[&str]) = match wanted.as_str() {
+            "openai" | "azure" | "foundry" => (of_openai, &["chat", "responses", "embedding", "image"]),
+            "anthropic" | "google" | "gemini" => {
+                let api = if wanted == "anthropic" { Api::Anthropic } else { Api::Gemini };
+                let talks = matches!(of_openai, Some(Api::OpenAiChat | Api::OpenAiResponses));
+                (talks.then_some(api), &["chat"])
+            }
+            _ => return Err(unknown_name(name)),
+        };
+        chosen.ok_or_else(|| {
+            let message = format!("`{name}` has no interface of the type `{api_type}` here");
+            let near = did_you_mean(&nearest(&api_type, types.iter().copied()));
+            let hint = near.unwrap_or_else(|| format!("`apiType` may be: {}", types.join(", ")));
+            Error::new(ErrorKind::Invoker, Diagnostic::new(Code::UnknownWire, message).hint(hint))
+        })
+    }
+
+    /// Whether its name is the provider's, so that the type of the interface still matters.
+    fn is_provider(self) -> bool {
+        matches!(self, Api::Anthropic | Api::Gemini)
+    }
+
+    /// What people call it.
+    fn title(self) -> &'static str {
+        match self {
+            Api::OpenAiChat => "OpenAI's chat interface",
+            Api::OpenAiResponses => "OpenAI's responses interface",
+            Api::OpenAiEmbeddings => "OpenAI's embeddings interface",
+            Api::OpenAiImages => "OpenAI's image interface",
+            Api::Anthropic => "Anthropic",
+            Api::Gemini => "Gemini",
+        }
+    }
+}
+
+impl fmt::Display for Api {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+fn unknown_name(name: &str) -> Error {
+    let formats = Api::ALL.map(Api::as_str);
+    let providers = ["openai", "azure", "foundry", "google"];
+    let message = format!("there is no wire format `{name}`; there are: {}", formats.join(", "));
+    let near = nearest(name, formats.into_iter().chain(providers));
+    let hint = did_you_mean(&near).unwrap_or_else(|| {
+        "a provider does as well (`openai`, `azure`, `foundry`, `anthropic`, `google`); a server that speaks \
+         OpenAI's language is `openai`"
+            .into()
+    });
+    let diagnostic = Diagnostic::new(Code::UnknownWire, message).hint(hint);
+    Error::new(ErrorKind::Invoker, diagnostic).with("name", name).with("known", formats).with("nearest", near)
+}
+
+/// What is to be said to a model.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The model, and how it is to be asked.
+    pub model: &'a Model,
+    /// The messages, oldest first.
+    pub messages: &'a [Message],
+    /// What it may call.
+    pub tools: &'a [Tool],
+    /// What it has to answer with; free text if there are none.
+    pub outputs: &'a [Property],
+}
+
+/// The body of a request.
+#[derive(Debug, Clone)]
+pub struct Wire {
+    /// The body, to be sent as JSON.
+    pub body: Json,
+    /// What the body does not say although the prompt does, and what the provider may not like.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// Writes the body of a request.
+pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
+    let (messages, moved) = match api {
+        // What these take is text, whoever says it; they say themselves what else they refuse.
+        Api::OpenAiEmbeddings | Api::OpenAiImages => (Cow::Borrowed(request.messages), Vec::new()),
+        _ => media_to_the_user(request.messages),
+    };
+    let request = &Request { messages: &messages, ..*request };
+    let draft = Draft::new(api, request);
+    // Gemini's body does not name the model, but nobody can send it without one.
+    if request.model.id.trim().is_empty() {
+        let message = format!("the prompt names no model, and {} needs one", api.title());
+        let hint = "write `model: NAME` into its file, or say `--model NAME`";
+        return Err(Error::new(
+            ErrorKind::Wire,
+            Diagnostic::new(Code::UnsupportedContent, message).hint(hint),
+        ));
+    }
+    let mut draft = draft;
+    if !moved.is_empty() {
+        draft.warn(
+            format!(
+                "{} of a system message {} to the user's",
+                things(&moved),
+                if moved.len() == 1 { "is moved" } else { "are moved" }
+            ),
+            "providers take only text from the system; show it below `user:` to say where it belongs",
+        );
+    }
+    match api {
+        Api::OpenAiChat => chat::body(draft),
+        Api::OpenAiResponses => responses::body(draft),
+        Api::OpenAiEmbeddings => embeddings::body(draft),
+        Api::OpenAiImages => images::body(draft),
+        Api::Anthropic => anthropic::body(draft),
+        Api::Gemini => gemini::body(draft),
+    }
+}

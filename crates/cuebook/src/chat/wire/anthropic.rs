@@ -1,0 +1,250 @@
+//! Anthropic's messages.
+//!
+//! What several tools answered becomes one message, together with what the user says right behind it, and stands first in it.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Wire;
+use super::calls::{ANSWERS, CALLS, ITEM};
+use super::draft::{Draft, Spot};
+use super::media::{self, Bytes, Found, is_web};
+use super::schema::Variant;
+use crate::chat::{Part, Role};
+use crate::error::Result;
+
+const OPTIONS: [(&str, &str); 5] = [
+    ("maxOutputTokens", "max_tokens"),
+    ("temperature", "temperature"),
+    ("topP", "top_p"),
+    ("topK", "top_k"),
+    ("stopSequences", "stop_sequences"),
+];
+
+/// Anthropic wants to be told how long an answer may be.
+const MAX_TOKENS: u32 = 4096;
+
+const PICTURES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
+
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+    draft.put("model", draft.request.model.id.as_str());
+    let system = draft.instructions()?;
+    let messages = messages(&mut draft)?;
+    draft.put("messages", messages);
+    if let Some(system) = system {
+        draft.put("system", system);
+    }
+    let options = draft.options(&OPTIONS, &["allowMultipleToolCalls"]);
+    if let Some(name) = ["temperature", "top_p", "top_k"].into_iter().find(|name| options.contains_key(*name))
+    {
+        draft.warn(
+            format!("`{name}` is sent, and Anthropic may refuse it"),
+            "newer models take none of `temperature`, `topP` and `topK`, and the interface takes them only with the \
+             header `anthropic-version: 2023-06-01`",
+        );
+    }
+    draft.body.extend(options);
+    let additional = &draft.request.model.options.additional_properties;
+    if !draft.body.contains_key("max_tokens") && !additional.contains_key("max_tokens") {
+        draft.put("max_tokens", MAX_TOKENS);
+    }
+    let tools = tools(&mut draft)?;
+    if !tools.is_empty() {
+        draft.put("tools", tools);
+    }
+    one_call_at_a_time(&mut draft);
+    let outputs: Vec<_> = draft.request.outputs.iter().collect();
+    if !outputs.is_empty() {
+        let schema = draft.schema(&outputs, Variant::Closed, "outputs")?;
+        draft.put("output_config", json!({"format": {"type": "json_schema", "schema": schema}}));
+    }
+    Ok(draft.finish())
+}
+
+fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
+    let mut tools = Vec::new();
+    for function in draft.functions() {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(function.name));
+        if let Some(description) = function.description {
+            object.insert("description".into(), json!(description));
+        }
+        let variant = if function.strict { Variant::Closed } else { Variant::Plain };
+        object.insert("input_schema".into(), draft.schema(&function.parameters, variant, &function.path())?);
+        if function.strict {
+            object.insert("strict".into(), json!(true));
+        }
+        tools.push(Json::Object(object));
+    }
+    Ok(tools)
+}
+
+/// Here it is a part of the choice of tools, which the author may have made.
+fn one_call_at_a_time(draft: &mut Draft<'_>) {
+    let options = &draft.request.model.options;
+    if options.allow_multiple_tool_calls != Some(false) || !draft.body.contains_key("tools") {
+        return;
+    }
+    let chosen = options.additional_properties.get("tool_choice").and_then(Json::as_object);
+    let mut choice = chosen.cloned().unwrap_or_else(|| Map::from_iter([("type".to_owned(), json!("auto"))]));
+    // Where no tool may be called there is nothing to forbid.
+    if choice.get("type") != Some(&json!("none")) {
+        choice.entry("disable_parallel_tool_use").or_insert(json!(true));
+    }
+    draft.put("tool_choice", choice);
+}
+
+fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
+    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+    for spot in draft.spots() {
+        let role = match spot.message.role {
+            Role::System | Role::Developer => continue,
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "assistant",
+            Role::Other(_) => return Err(draft.unknown_role(spot)),
+        };
+        let blocks = blocks(draft, spot)?;
+        if blocks.is_empty() {
+            draft.warn(format!("{spot} is empty and is not sent"), "Anthropic takes no empty messages");
+            continue;
+        }
+        match turns.last_mut() {
+            // Answers of tools must come together, right behind the calls; else turns stay as they are.
+            Some((last, before)) if *last == role && (answers(before) || answers(&blocks)) => {
+                before.extend(blocks);
+            }
+            _ => turns.push((role, blocks)),
+        }
+    }
+    if turns.is_empty() {
+        let why = "needs something to answer besides system messages";
+        return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
+    }
+    let message = |(role, mut blocks): (&str, Vec<Json>)| {
+        blocks.sort_by_key(|block| block["type"] != "tool_result");
+        json!({"role": role, "content": blocks})
+    };
+    Ok(turns.into_iter().map(message).collect())
+}
+
+fn answers(blocks: &[Json]) -> bool {
+    blocks.iter().any(|block| block["type"] == "tool_result")
+}
+
+fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+    if let Some(id) = draft.answers(spot)? {
+        draft.leftover(spot, &[ANSWERS, "name", "is_error"]);
+        let mut result = Map::new();
+        result.insert("type".into(), json!("tool_result"));
+        result.insert("tool_use_id".into(), json!(id));
+        let content = content(draft, spot)?;
+        match content.as_slice() {
+            [] => {}
+            [one] if one["type"] == "text" => drop(result.insert("content".into(), one["text"].clone())),
+            _ => drop(result.insert("content".into(), Json::Array(content))),
+        }
+        if let Some(Json::Bool(failed)) = spot.message.metadata.get("is_error") {
+            result.insert("is_error".into(), json!(failed));
+        }
+        return Ok(vec![Json::Object(result)]);
+    }
+    draft.leftover(spot, &[CALLS, ITEM]);
+    let mut blocks = content(draft, spot)?;
+    for call in draft.calls(spot)? {
+        let input = draft.arguments(spot, &call)?;
+        blocks.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
+    }
+    Ok(blocks)
+}
+
+fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+    if spot.message.role == Role::Assistant {
+        // Only to refuse what is not text; the texts stay apart.
+        draft.only_text(spot)?;
+    }
+    let mut blocks = Vec::new();
+    for (index, part) in spot.message.parts.iter().enumerate() {
+        let spot = spot.part(index);
+        blocks.push(match part {
+            // Anthropic refuses texts in which there is nothing to read.
+            Part::Text { value, .. } if value.trim().is_empty() => continue,
+            Part::Text { value, .. } => json!({"type": "text", "text": value}),
+            Part::Image(media) => image(draft, &draft.media(spot, media)?)?,
+            Part::File(media) => file(draft, &draft.media(spot, media)?)?,
+            Part::Audio(_) => {
+                let why = "Anthropic takes no sounds";
+                return Err(draft.refuse(
+                    spot,
+                    why,
+                    "pass what is said in it as text, or use another provider",
+                ));
+            }
+        });
+    }
+    Ok(blocks)
+}
+
+fn image(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+    if found.detail.is_some() {
+        draft.warn("the `detail` of a picture is not sent", "Anthropic has no place for it");
+    }
+    let source = match &found.bytes {
+        Bytes::Here(data) => {
+            let media_type = found.known_type(draft)?;
+            if !PICTURES.contains(&media_type) {
+                let why = format!("Anthropic takes no pictures of the type `{media_type}`");
+                return Err(found.refuse(draft, why, &format!("it takes {}", PICTURES.join(", "))));
+            }
+            json!({"type": "base64", "media_type": media_type, "data": data})
+        }
+        other => elsewhere(draft, found, other)?,
+    };
+    Ok(json!({"type": "image", "source": source}))
+}
+
+fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
+    let media_type = found.media_type.as_deref();
+    if media_type.is_some_and(|media_type| media_type.starts_with("image/")) {
+        return image(draft, found);
+    }
+    let wrong_type = |media_type: &str| {
+        let why = format!("Anthropic takes no files of the type `{media_type}`");
+        found.refuse(draft, why, "it takes PDF, and text that is passed as a `data:` URI or in base64")
+    };
+    let source = match &found.bytes {
+        Bytes::Here(data) => match found.known_type(draft)? {
+            "application/pdf" => json!({"type": "base64", "media_type": "application/pdf", "data": data}),
+            text if text.starts_with("text/") || text == "application/json" => {
+                let text = media::text(data).ok_or_else(|| {
+                    found.refuse(draft, "it is not text in UTF-8", "pass it as PDF, or in UTF-8")
+                })?;
+                json!({"type": "text", "media_type": "text/plain", "data": text})
+            }
+            other => return Err(wrong_type(other)),
+        },
+        other => {
+            // What lies behind a URL without an ending is anybody's guess, and Anthropic's is PDF.
+            if let (Bytes::Url(_), Some(wrong)) = (other, media_type.filter(|t| *t != "application/pdf")) {
+                return Err(wrong_type(wrong));
+            }
+            elsewhere(draft, found, other)?
+        }
+    };
+    let mut block = Map::new();
+    block.insert("type".into(), json!("document"));
+    block.insert("source".into(), source);
+    if let Some(name) = found.name {
+        block.insert("title".into(), json!(name));
+    }
+    Ok(Json::Object(block))
+}
+
+fn elsewhere(draft: &Draft<'_>, found: &Found<'_>, bytes: &Bytes<'_>) -> Result<Json> {
+    match bytes {
+        Bytes::Url(url) if is_web(url) => Ok(json!({"type": "url", "url": url})),
+        Bytes::Id(id) => Ok(json!({"type": "file", "file_id": id})),
+        Bytes::Url(_) | Bytes::Here(_) => {
+            let why = "Anthropic cannot fetch it";
+            Err(found.refuse(draft, why, "pass an `https://` URL, a `data:` URI, or the bytes in base64"))
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! A body that is being written, and what has to be said about it: refusals, notes, and the options that every format has
+//! under names of its own.
+
+use std::fmt;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::{Api, Request, Wire};
+use crate::chat::{Message, Part, Role};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+
+/// A body that is being written.
+pub(super) struct Draft<'r> {
+    pub api: Api,
+    pub request: &'r Request<'r>,
+    pub body: Map<String, Json>,
+    notes: Vec<Diagnostic>,
+}
+
+/// A message, or a part of it, as people count them.
+#[derive(Clone, Copy)]
+pub(super) struct Spot<'m> {
+    pub index: usize,
+    pub message: &'m Message,
+    part: Option<usize>,
+}
+
+impl<'m> Spot<'m> {
+    pub fn part(self, index: usize) -> Spot<'m> {
+        Spot { part: Some(index), ..self }
+    }
+}
+
+impl fmt::Display for Spot<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(part) = self.part {
+            write!(f, "part {} of ", part + 1)?;
+        }
+        write!(f, "message {} ({})", self.index + 1, self.message.role)
+    }
+}
+
+impl<'r> Draft<'r> {
+    pub fn new(api: Api, request: &'r Request<'r>) -> Draft<'r> {
+        Draft { api, request, body: Map::new(), notes: Vec::new() }
+    }
+
+    pub fn put(&mut self, key: &str, value: impl Into<Json>) {
+        self.body.insert(key.to_owned(), value.into());
+    }
+
+    /// The messages, with their numbers.
+    pub fn spots(&self) -> impl Iterator<Item = Spot<'r>> + use<'r> {
+        self.request.messages.iter().enumerate().map(|(index, message)| Spot { index, message, part: None })
+    }
+
+    /// Something is not sent, or is sent although it will probably be refused.
+    pub fn warn(&mut self, message: impl Into<String>, hint: impl Into<String>) {
+        let diagnostic = Diagnostic::new(Code::UnsupportedContent, message).hint(hint);
+        self.note(diagnostic.severity(Severity::Warning));
+    }
+
+    /// Notes a finding, once.
+    pub fn note(&mut self, diagnostic: Diagnostic) {
+        if !self.notes.iter().any(|note| note.message == diagnostic.message) {
+            self.notes.push(diagnostic);
+        }
+    }
+
+    /// The provider cannot take something.
+    pub fn refuse(&self, spot: Spot<'_>, why: impl fmt::Display, hint: impl Into<String>) -> Error {
+        let diagnostic = Diagnostic::new(Code::UnsupportedContent, format!("{spot}: {why}")).hint(hint);
+        let error = Error::new(ErrorKind::Wire, diagnostic).with("wire", self.api.as_str());
+        let error = error.with("message_number", spot.index + 1);
+        match spot.part {
+            Some(part) => error.with("part_number", part + 1),
+            None => error,
+        }
+    }
+
+    /// There is nothing to send.
+    pub fn nothing_to_say(&self, why: &str, hint: &str) -> Error {
+        let message = format!("{} {why}", self.api.title());
+        let diagnostic = Diagnostic::new(Code::UnsupportedContent, message).hint(hint);
+        Error::new(ErrorKind::Wire, diagnostic).with("wire", self.api.as_str())
+    }
+
+    /// A role that only the caller knows.
+    pub fn unknown_role(&self, spot: Spot<'_>) -> Error {
+        let why = format!("{} knows no role `{}`", self.api.title(), spot.message.role);
+        self.refuse(spot, why, "the roles are: system, developer, user, assistant, tool")
+    }
+
+    /// The texts of a message that can hold nothing else, joined as Prompty joins them.
+    pub fn only_text(&self, spot: Spot<'r>) -> Result<String> {
+        for (index, part) in spot.message.parts.iter().enumerate() {
+            if let Some(what) = media_word(part) {
+                let whose = match spot.message.role {
+                    Role::System | Role::Developer => "a system message",
+                    Role::Assistant => "a message of the assistant",
+                    Role::Tool => "the result of a tool",
+                    _ => "a request",
+                };
+                let title = self.api.title();
+                let (why, hint) = match self.api {
+                    Api::OpenAiEmbeddings | Api::OpenAiImages => {
+                        (format!("{title} takes only text, and this is {what}"), "leave it out")
+                    }
+                    _ => (
+                        format!("{title} takes only text in {whose}, and this is {what}"),
+                        "move it into a user message, or leave it out",
+                    ),
+                };
+                return Err(self.refuse(spot.part(index), why, hint));
+            }
+        }
+        Ok(spot.message.texts().collect::<Vec<_>>().join("\n"))
+    }
+
+    /// The texts of the system's and the developer's messages as one; `None` if there is none. These interfaces have one
+    /// place for them, in front of the conversation.
+    pub fn instructions(&mut self) -> Result<Option<String>> {
+        let mut texts = Vec::new();
+        let mut talked = false;
+        for spot in self.spots() {
+            match spot.message.role {
+                Role::System | Role::Developer => {
+                    let text = self.only_text(spot)?;
+                    self.leftover(spot, &[]);
+                    if talked && !text.is_empty() {
+                        self.warn(
+                            format!("{spot} is moved in front of the conversation"),
+                            format!("{} has one place for system messages", self.api.title()),
+                        );
+                    }
+                    texts.extend((!text.is_empty()).then_some(text));
+                }
+                _ => talked = true,
+            }
+        }
+        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+    }
+
+    /// Says which attributes of a message are not sent.
+    pub fn leftover(&mut self, spot: Spot<'_>, sent: &[&str]) {
+        for key in spot.message.metadata.keys().filter(|key| !sent.contains(&key.as_str())) {
+            let hint = format!("{} has no place for it", self.api.title());
+            self.warn(format!("{spot}: the attribute `{key}` is not sent"), hint);
+        }
+    }
+
+    /// The options under the names that the format has for them, and notes on the others. `handled` are options that
+    /// the format sees to by itself.
+    pub fn options(&mut self, names: &[(&str, &str)], handled: &[&str]) -> Map<String, Json> {
+        let options = &self.request.model.options;
+        let mut given: Vec<(&str, Json)> = Vec::new();
+        for (key, number) in options.numbers() {
+            given.extend(number.map(|number| (key, Json::Number(number.clone()))));
+        }
+        if !options.stop_sequences.is_empty() {
+            given.push(("stopSequences", json!(options.stop_sequences)));
+        }
+        given.extend(options.allow_multiple_tool_calls.map(|may| ("allowMultipleToolCalls", json!(may))));
+        let mut named = Map::new();
+        for (key, value) in given {
+            match names.iter().find(|(name, _)| *name == key) {
+                Some((_, wire)) => drop(named.insert((*wire).to_owned(), value)),
+                None if handled.contains(&key) => {}
+                None => self.warn(
+                    format!("the option `{key}` is not sent"),
+                    format!(
+                        "{} has no such option; what stands under `additionalProperties` is sent as it is",
+                        self.api.title()
+                    ),
+                ),
+            }
+        }
+        for key in options.extra.keys() {
+            self.warn(
+                format!("the option `{key}` is not sent"),
+                "Cuebook does not know it; what stands under `additionalProperties` is sent as it is",
+            );
+        }
+        named
+    }
+
+    /// Whether the author wants the answer bit by bit.
+    pub fn streams(&self) -> bool {
+        self.request.model.options.additional_properties.get("stream") == Some(&json!(true))
+    }
+
+    /// What the interface has no place for at all: tools and outputs.
+    pub fn no_tools_and_outputs(&mut self) {
+        let title = self.api.title();
+        for (what, given) in
+            [("tools", !self.request.tools.is_empty()), ("outputs", !self.request.outputs.is_empty())]
+        {
+            if given {
+                self.warn(format!("the prompt's {what} are not sent"), format!("{title} has no {what}"));
+            }
+        }
+    }
+
+    /// Adds what the author passes on as it is, wherever nothing stands yet, and ends the body.
+    pub fn finish(self) -> Wire {
+        self.finish_without(&[])
+    }
+
+    /// The same, without what the format sees to by itself.
+    pub fn finish_without(mut self, handled: &[&str]) -> Wire {
+        let mut additional = self.request.model.options.additional_properties.clone();
+        additional.retain(|key, _| !handled.contains(&key.as_str()));
+        let mut body = std::mem::take(&mut self.body);
+        self.fill(&mut body, additional, "additionalProperties");
+        self.end(body)
+    }
+
+    pub fn end(self, body: Map<String, Json>) -> Wire {
+        Wire { body: Json::Object(body), notes: self.notes }
+    }
+
+    /// Adds entries without replacing any; objects are joined, so that `text.verbosity` finds its place beside
+    /// `text.format`.
+    pub fn fill(&mut self, into: &mut Map<String, Json>, from: Map<String, Json>, path: &str) {
+        for (key, value) in from {
+            let path = format!("{path}.{key}");
+            match (into.get_mut(&key), value) {
+                (None, value) => drop(into.insert(key, value)),
+                (Some(Json::Object(inner)), Json::Object(value)) => self.fill(inner, value, &path),
+                (Some(there), value) if *there == value => {}
+                (Some(_), _) => self.warn(
+                    format!("`{path}` is not sent"),
+                    "the request says something else there already, and that is not replaced",
+                ),
+            }
+        }
+    }
+}
+
+/// What a part is, if it is not text.
+pub(super) fn media_word(part: &Part) -> Option<&'static str> {
+    match part {
+        Part::Text { .. } => None,
+        Part::Image(_) => Some("a picture"),
+        Part::Audio(_) => Some("a sound"),
+        Part::File(_) => Some("a file"),
+    }
+}

@@ -1,0 +1,29 @@
+//! OpenAI's embeddings: the texts of all messages, whoever says them.
+
+use serde_json::Value as Json;
+
+use super::Wire;
+use super::draft::Draft;
+use crate::error::Result;
+
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+    draft.put("model", draft.request.model.id.as_str());
+    let mut texts = Vec::new();
+    for spot in draft.spots() {
+        let text = draft.only_text(spot)?;
+        draft.leftover(spot, &[]);
+        texts.extend((!text.is_empty()).then_some(text));
+    }
+    let input = match texts.len() {
+        0 => return Err(draft.nothing_to_say("needs a text, and there is none", "write one")),
+        1 => texts.swap_remove(0).into(),
+        _ => Json::from(texts),
+    };
+    draft.put("input", input);
+    draft.options(&[], &[]);
+    draft.no_tools_and_outputs();
+    if draft.streams() {
+        draft.warn("`stream` is not sent", "embeddings come all at once");
+    }
+    Ok(draft.finish_without(&["stream"]))
+}

@@ -1,0 +1,228 @@
+//! Google's `generateContent`.
+//!
+//! The address names the model (`models/ID:generateContent`) and says whether the answer is streamed
+//! (`:streamGenerateContent`), so the body has neither `model` nor `stream`. Options that the author passes on go into
+//! `generationConfig`, except those that have a place of their own beside it.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Wire;
+use super::calls::{ANSWERS, CALLS, ITEM};
+use super::draft::{Draft, Spot};
+use super::media::{Bytes, is_web};
+use super::schema::{self, Variant};
+use crate::chat::{Media, Part, Role};
+use crate::error::Result;
+
+const OPTIONS: [(&str, &str); 8] = [
+    ("temperature", "temperature"),
+    ("topP", "topP"),
+    ("topK", "topK"),
+    ("maxOutputTokens", "maxOutputTokens"),
+    ("stopSequences", "stopSequences"),
+    ("seed", "seed"),
+    ("frequencyPenalty", "frequencyPenalty"),
+    ("presencePenalty", "presencePenalty"),
+];
+
+/// What stands beside `generationConfig`, not in it.
+const BESIDE: [&str; 11] = [
+    "contents",
+    "systemInstruction",
+    "tools",
+    "toolConfig",
+    "safetySettings",
+    "cachedContent",
+    "generationConfig",
+    "labels",
+    "modelArmorConfig",
+    "serviceTier",
+    "store",
+];
+
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+    let system = draft.instructions()?;
+    let contents = contents(&mut draft)?;
+    draft.put("contents", contents);
+    if let Some(system) = system {
+        draft.put("systemInstruction", json!({"parts": [{"text": system}]}));
+    }
+    let tools = functions(&mut draft)?;
+    if !tools.is_empty() {
+        draft.put("tools", json!([{"functionDeclarations": tools}]));
+    }
+    let mut config = draft.options(&OPTIONS, &["allowMultipleToolCalls"]);
+    if draft.request.model.options.allow_multiple_tool_calls == Some(false) {
+        draft.warn("the option `allowMultipleToolCalls` is not sent", "Gemini decides that by itself");
+    }
+    let outputs: Vec<_> = draft.request.outputs.iter().collect();
+    if !outputs.is_empty() {
+        config.insert("responseMimeType".into(), json!("application/json"));
+        match schema::gemini(&outputs) {
+            Some(schema) => config.insert("responseSchema".into(), schema),
+            None => {
+                let schema = draft.schema(&outputs, Variant::Plain, "outputs")?;
+                config.insert("responseJsonSchema".into(), schema)
+            }
+        };
+    }
+    if draft.streams() {
+        draft.warn("`stream` is not sent", "Gemini streams at the address `:streamGenerateContent`");
+    }
+    let (mut beside, mut inside) = (Map::new(), Map::new());
+    for (key, value) in draft.request.model.options.additional_properties.clone() {
+        match key.as_str() {
+            "stream" => {}
+            key if BESIDE.contains(&key) => drop(beside.insert(key.to_owned(), value)),
+            _ => drop(inside.insert(key, value)),
+        }
+    }
+    draft.fill(&mut config, inside, "additionalProperties");
+    if !config.is_empty() {
+        draft.put("generationConfig", config);
+    }
+    let mut body = std::mem::take(&mut draft.body);
+    draft.fill(&mut body, beside, "additionalProperties");
+    Ok(draft.end(body))
+}
+
+fn functions(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
+    let mut declarations = Vec::new();
+    for function in draft.functions() {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(function.name));
+        if let Some(description) = function.description {
+            object.insert("description".into(), json!(description));
+        }
+        // A function without parameters has none: Gemini refuses an object without properties.
+        if !function.parameters.is_empty() {
+            match schema::gemini(&function.parameters) {
+                Some(schema) => object.insert("parameters".into(), schema),
+                None => {
+                    let schema = draft.schema(&function.parameters, Variant::Plain, &function.path())?;
+                    object.insert("parametersJsonSchema".into(), schema)
+                }
+            };
+        }
+        if function.strict {
+            draft.warn(
+                format!("the tool `{}` is sent without `strict`", function.name),
+                "Gemini has no strict functions; `toolConfig` with the mode `VALIDATED` comes near",
+            );
+        }
+        declarations.push(Json::Object(object));
+    }
+    Ok(declarations)
+}
+
+fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
+    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+    for spot in draft.spots() {
+        let role = match spot.message.role {
+            Role::System | Role::Developer => continue,
+            Role::User | Role::Tool => "user",
+            Role::Assistant => "model",
+            Role::Other(_) => return Err(draft.unknown_role(spot)),
+        };
+        let parts = parts(draft, spot)?;
+        if parts.is_empty() {
+            draft.warn(format!("{spot} is empty and is not sent"), "Gemini takes no empty messages");
+            continue;
+        }
+        match turns.last_mut() {
+            Some((last, before)) if *last == role => before.extend(parts),
+            _ => turns.push((role, parts)),
+        }
+    }
+    if turns.is_empty() {
+        let why = "needs something to answer besides system messages";
+        return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
+    }
+    Ok(turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
+}
+
+fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+    if let Some(id) = draft.answers(spot)? {
+        return result(draft, spot, id).map(|part| vec![part]);
+    }
+    draft.leftover(spot, &[CALLS, ITEM]);
+    let mut parts = Vec::new();
+    for (index, part) in spot.message.parts.iter().enumerate() {
+        match part {
+            Part::Text { value, .. } if value.is_empty() => {}
+            Part::Text { value, .. } => parts.push(json!({"text": value})),
+            Part::Image(media) | Part::Audio(media) | Part::File(media) => {
+                parts.push(blob(draft, spot.part(index), media)?);
+            }
+        }
+    }
+    for call in draft.calls(spot)? {
+        let args = draft.arguments(spot, &call)?;
+        let mut part = Map::new();
+        part.insert("functionCall".into(), json!({"id": call.id, "name": call.name, "args": args}));
+        if let Some(signature) = call.signature {
+            part.insert("thoughtSignature".into(), json!(signature));
+        }
+        parts.push(Json::Object(part));
+    }
+    Ok(parts)
+}
+
+/// What a tool answered. Gemini knows it by the function's name.
+fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &str) -> Result<Json> {
+    draft.leftover(spot, &[ANSWERS, "name"]);
+    let said = spot.message.metadata.get("name").and_then(Json::as_str);
+    let name = said.or_else(|| draft.called(spot, id)).ok_or_else(|| {
+        let why = format!("nobody says which function the call `{id}` is of");
+        draft.refuse(
+            spot,
+            why,
+            "put its name under `name`, or the assistant's message with the call before it",
+        )
+    })?;
+    let text = spot.message.texts().collect::<Vec<_>>().join("\n");
+    let response = match serde_json::from_str(&text) {
+        Ok(Json::Object(object)) => Json::Object(object),
+        _ => json!({"output": text}),
+    };
+    let mut blobs = Vec::new();
+    for (index, part) in spot.message.parts.iter().enumerate() {
+        if let Part::Image(media) | Part::Audio(media) | Part::File(media) = part {
+            blobs.push(blob(draft, spot.part(index), media)?);
+        }
+    }
+    let mut object = Map::new();
+    object.insert("id".into(), json!(id));
+    object.insert("name".into(), json!(name));
+    object.insert("response".into(), response);
+    if !blobs.is_empty() {
+        object.insert("parts".into(), Json::Array(blobs));
+    }
+    Ok(json!({"functionResponse": object}))
+}
+
+fn blob<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, media: &'r Media) -> Result<Json> {
+    let found = draft.media(spot, media)?;
+    if found.detail.is_some() {
+        draft.warn("the `detail` of a picture is not sent", "Gemini says it once, as `mediaResolution`");
+    }
+    match &found.bytes {
+        Bytes::Here(data) => Ok(json!({"inlineData": {"mimeType": found.known_type(draft)?, "data": data}})),
+        Bytes::Url(url) if is_web(url) || url.starts_with("gs://") => {
+            let mut file = Map::new();
+            if let Some(media_type) = &found.media_type {
+                file.insert("mimeType".into(), json!(media_type));
+            }
+            file.insert("fileUri".into(), json!(url));
+            Ok(json!({"fileData": file}))
+        }
+        Bytes::Url(_) | Bytes::Id(_) => {
+            let why = "Gemini cannot fetch it";
+            Err(found.refuse(
+                draft,
+                why,
+                "pass an `https://` or `gs://` URL, a `data:` URI, or the bytes in base64",
+            ))
+        }
+    }
+}

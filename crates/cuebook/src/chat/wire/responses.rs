@@ -1,0 +1,151 @@
+//! OpenAI's responses.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::Wire;
+use super::calls::{ANSWERS, CALLS, ITEM};
+use super::chat::{image_url, structured_output};
+use super::draft::{Draft, Spot};
+use super::media::{Bytes, Found, is_web};
+use super::schema::Variant;
+use crate::chat::{Part, Role};
+use crate::error::Result;
+
+const OPTIONS: [(&str, &str); 4] = [
+    ("temperature", "temperature"),
+    ("maxOutputTokens", "max_output_tokens"),
+    ("topP", "top_p"),
+    ("allowMultipleToolCalls", "parallel_tool_calls"),
+];
+
+/// Fields that say elsewhere what a conversation is about.
+const INSTEAD_OF_INPUT: [&str; 4] = ["input", "previous_response_id", "conversation", "prompt"];
+
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+    draft.put("model", draft.request.model.id.as_str());
+    if let Some(instructions) = draft.instructions()? {
+        draft.put("instructions", instructions);
+    }
+    let mut items = Vec::new();
+    for spot in draft.spots() {
+        item(&mut draft, spot, &mut items)?;
+    }
+    let additional = &draft.request.model.options.additional_properties;
+    if !items.is_empty() {
+        draft.put("input", items);
+    } else if !INSTEAD_OF_INPUT.iter().any(|key| additional.contains_key(*key)) {
+        let why = "needs something to answer besides system messages";
+        return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
+    }
+    let options = draft.options(&OPTIONS, &[]);
+    draft.body.extend(options);
+    let tools = tools(&mut draft)?;
+    if !tools.is_empty() {
+        draft.put("tools", tools);
+    }
+    if let Some(schema) = structured_output(&mut draft)? {
+        let format =
+            json!({"type": "json_schema", "name": "structured_output", "schema": schema, "strict": true});
+        draft.put("text", json!({"format": format}));
+    }
+    Ok(draft.finish())
+}
+
+fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
+    let mut tools = Vec::new();
+    for function in draft.functions() {
+        let mut object = Map::new();
+        object.insert("type".into(), json!("function"));
+        object.insert("name".into(), json!(function.name));
+        if let Some(description) = function.description {
+            object.insert("description".into(), json!(description));
+        }
+        let variant = if function.strict { Variant::Strict } else { Variant::Plain };
+        object.insert("parameters".into(), draft.schema(&function.parameters, variant, &function.path())?);
+        // Always said: what is not said is strict here, unlike in chats.
+        object.insert("strict".into(), json!(function.strict));
+        tools.push(Json::Object(object));
+    }
+    Ok(tools)
+}
+
+fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Json>) -> Result<()> {
+    let message = spot.message;
+    match message.role {
+        Role::System | Role::Developer => return Ok(()),
+        Role::Other(_) => return Err(draft.unknown_role(spot)),
+        _ => {}
+    }
+    if let Some(id) = draft.answers(spot)? {
+        draft.leftover(spot, &[ANSWERS, "name"]);
+        let output = content(draft, spot)?;
+        items.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+        return Ok(());
+    }
+    draft.leftover(spot, &[CALLS, ITEM]);
+    let calls = draft.calls(spot)?;
+    let content =
+        if message.role == Role::Assistant { draft.only_text(spot)?.into() } else { content(draft, spot)? };
+    // A message that does nothing but call says nothing.
+    if calls.is_empty() || content != json!("") {
+        items.push(json!({"role": message.role.as_str(), "content": content}));
+    }
+    for call in calls {
+        items.push(if call.entry.get("type") == Some(&json!("function_call")) {
+            Json::Object(call.entry.clone())
+        } else {
+            json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments})
+        });
+    }
+    Ok(())
+}
+
+fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
+    let parts = &spot.message.parts;
+    if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
+        return draft.only_text(spot).map(Json::String);
+    }
+    let mut blocks = Vec::new();
+    for (index, part) in parts.iter().enumerate() {
+        let spot = spot.part(index);
+        blocks.push(match part {
+            Part::Text { value, .. } if value.is_empty() => continue,
+            Part::Text { value, .. } => json!({"type": "input_text", "text": value}),
+            Part::Image(media) => image(draft, &draft.media(spot, media)?)?,
+            Part::File(media) => file(draft, &draft.media(spot, media)?)?,
+            Part::Audio(_) => {
+                let why = "OpenAI's responses interface takes no sounds";
+                return Err(draft.refuse(spot, why, "use `apiType: chat` with a model that listens"));
+            }
+        });
+    }
+    Ok(Json::Array(blocks))
+}
+
+fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
+    let detail = found.detail.unwrap_or("auto");
+    if let Bytes::Id(id) = &found.bytes {
+        return Ok(json!({"type": "input_image", "file_id": id, "detail": detail}));
+    }
+    Ok(json!({"type": "input_image", "image_url": image_url(draft, found)?, "detail": detail}))
+}
+
+fn file(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {
+    Ok(match &found.bytes {
+        Bytes::Here(data) => json!({
+            "type": "input_file",
+            "filename": found.file_name(),
+            "file_data": found.data_uri(draft, data)?,
+        }),
+        Bytes::Id(id) => json!({"type": "input_file", "file_id": id}),
+        Bytes::Url(url) if is_web(url) => json!({"type": "input_file", "file_url": url}),
+        Bytes::Url(_) => {
+            let why = "OpenAI cannot fetch this file";
+            return Err(found.refuse(
+                draft,
+                why,
+                "pass an `https://` URL, a `data:` URI, or the bytes in base64",
+            ));
+        }
+    })
+}

@@ -1,0 +1,188 @@
+//! Prompts that are spoken: lines that look like role markers and are text ([CB323](crate::Code::AlmostMarker)), rich inputs
+//! whose nonce a template changes ([CB324](crate::Code::ChangedNonce)), bindings that lead nowhere and kinds that nobody knows
+//! ([CB319](crate::Code::BadPrompty)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
+
+use crate::chat::{Api, Marker};
+use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::prepared::Prepared;
+use crate::prompt::{Dialect, ToolKind};
+use crate::render::{DEFAULT_PROVIDER, PARSER};
+use crate::source::Place;
+use crate::template::jinja::Program;
+use crate::template::unit::Unit;
+
+/// What is odd about a `.prompty` file that can be read.
+pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
+    if prepared.prompt().dialect != Dialect::Prompty {
+        return Vec::new();
+    }
+    let outline = prepared.outline();
+    let mut findings = Vec::new();
+    for unit in outline.units() {
+        findings.extend(almost_markers(unit));
+        findings.extend(changed_nonces(prepared, unit));
+    }
+    findings.extend(opened_nonces(prepared));
+    findings.extend(outline.jinja().map(Program::not_portable).unwrap_or_default());
+    findings.extend(bindings(prepared));
+    findings.extend(defaults(prepared));
+    findings.extend(kinds(prepared));
+    findings
+}
+
+/// `user: Hello` on one line is text; most who write it mean a message.
+fn almost_markers(unit: &Unit) -> Vec<Diagnostic> {
+    let source = unit.source();
+    let mut findings = Vec::new();
+    let mut start = 0;
+    for line in source.text().split_inclusive('\n') {
+        let text = line.trim_end_matches('\n');
+        if let Some(role) = Marker::almost(text) {
+            let indent = text.len() - text.trim_start().len();
+            let message =
+                format!("this line looks like the beginning of a message of the {role}, and is text");
+            let hint = format!("put `{role}:` on a line of its own, if a message is meant");
+            let place = source.place(start + indent..start + text.len());
+            findings.push(Diagnostic::new(Code::AlmostMarker, message).at(place).hint(hint));
+        }
+        start += line.len();
+    }
+    findings
+}
+
+/// What is inside of a rich input is not in the scope: its nonce is.
+fn opened_nonces(prepared: &Prepared) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    for (read, place) in prepared.reads() {
+        let rich = prepared.prompt().variable(&read.root).and_then(|variable| variable.rich);
+        if let Some(kind) = rich.filter(|_| read.path != read.root) {
+            let (name, kind) = (&read.root, kind.as_str());
+            let message = format!("`{name}` is of the kind {kind}, and a template cannot look into it");
+            let hint = format!("show all of it: {{{{ {name} }}}}");
+            findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
+        }
+    }
+    findings
+}
+
+/// A filter makes another text of a nonce, and then nobody finds what it stood for.
+fn changed_nonces(prepared: &Prepared, unit: &Unit) -> Vec<Diagnostic> {
+    let mut findings = Vec::new();
+    for emission in unit.emissions().iter().filter(|emission| emission.accessor.is_none()) {
+        let rich = prepared.prompt().variables.iter().filter_map(|variable| Some((variable, variable.rich?)));
+        for (variable, kind) in rich.filter(|(variable, _)| emission.can_show(&variable.name)) {
+            let (name, kind) = (&variable.name, kind.as_str());
+            let message =
+                format!("`{name}` is of the kind {kind}, and is found only where it is shown as it is");
+            let hint = format!("write {{{{ {name} }}}} without filters and operators");
+            let place = unit.source().place(emission.range.clone());
+            findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
+        }
+    }
+    findings
+}
+
+/// Kinds, providers and parsers that nobody knows, and that are spelt nearly like known ones; or that nothing can be said to.
+fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
+    let prompt = prepared.prompt();
+    let mut findings = Vec::new();
+    let mut near = |what: &str, given: &str, known: &[&str], place: Option<&Place>| {
+        if known.contains(&given) {
+            return;
+        }
+        if let Some(hint) = did_you_mean(&nearest(given, known.iter().copied())) {
+            let message = format!("{what} is `{given}`, which is nearly one that is known");
+            let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning).hint(hint);
+            findings.push(match place {
+                Some(place) => finding.at(place.clone()),
+                None => finding.file(prompt.template.name()),
+            });
+        }
+    };
+    for tool in &prompt.tools {
+        let what = format!("the kind of the tool `{}`", tool.name);
+        near(&what, tool.kind.as_str(), &["function", "mcp", "openapi"], tool.place.as_ref());
+    }
+    if let Some(model) = &prompt.model {
+        let connections = ["key", "reference", "remote", "anonymous", "foundry", "oauth"];
+        if let Some(kind) = model.connection.as_ref().and_then(|connection| connection["kind"].as_str()) {
+            near("`model.connection.kind`", kind, &connections, None);
+        }
+        let provider = model.provider.as_deref().unwrap_or(DEFAULT_PROVIDER);
+        if let Err(error) = Api::choose(provider, model.api_type.as_deref()) {
+            let known = error.diagnostic();
+            let message = format!("nothing can be said to `model`: {}", known.message);
+            let finding = Diagnostic::new(Code::UnknownWire, message).severity(Severity::Warning);
+            findings.push(finding.hint_opt(known.hint.clone()).file(prompt.template.name()));
+        }
+    }
+    if let Some(parser) = prompt.format.parser.as_deref().filter(|parser| *parser != PARSER) {
+        let message = format!("no parser is registered for the key `{parser}`");
+        let finding = Diagnostic::new(Code::UnknownEngine, message).hint(format!("write `{PARSER}`"));
+        findings.push(match &prompt.format.parser_place {
+            Some(place) => finding.at(place.clone()),
+            None => finding,
+        });
+    }
+    findings
+}
+
+fn bindings(prepared: &Prepared) -> Vec<Diagnostic> {
+    let prompt = prepared.prompt();
+    let inputs: Vec<&str> = prompt.variables.iter().map(|variable| variable.name.as_str()).collect();
+    let bound = || {
+        prompt.tools.iter().flat_map(|tool| tool.bindings.iter().map(move |(to, input)| (tool, to, input)))
+    };
+    let unknown = bound().filter_map(|(tool, to, _)| match &tool.kind {
+        ToolKind::Function { parameters, .. } if parameters.iter().all(|parameter| parameter.name != *to) => {
+            let message =
+                format!("the tool `{}` binds the parameter `{to}`, which it does not have", tool.name);
+            let names = parameters.iter().map(|parameter| parameter.name.as_str());
+            let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning);
+            let finding = finding.hint_opt(did_you_mean(&nearest(to, names)));
+            Some(match &tool.place {
+                Some(place) => finding.at(place.clone()),
+                None => finding,
+            })
+        }
+        _ => None,
+    });
+    let unknown: Vec<Diagnostic> = unknown.collect();
+    bound()
+        .map(|(tool, _, input)| (tool, input))
+        .filter(|(_, input)| !inputs.contains(&input.as_str()))
+        .map(|(tool, input)| {
+            let message =
+                format!("the tool `{}` is bound to the input `{input}`, which is not declared", tool.name);
+            let hint = did_you_mean(&nearest(input, inputs.iter().copied()))
+                .unwrap_or_else(|| format!("declare it under `inputs`: {{name: {input}, kind: string}}"));
+            let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning).hint(hint);
+            match &tool.place {
+                Some(place) => finding.at(place.clone()),
+                None => finding,
+            }
+        })
+        .chain(unknown)
+        .collect()
+}
+
+/// Prompty takes any value, so this is only said.
+fn defaults(prepared: &Prepared) -> Vec<Diagnostic> {
+    let plain = prepared.prompt().variables.iter().filter(|variable| variable.rich.is_none());
+    plain
+        .filter_map(|variable| {
+            let default = variable.default.as_ref().filter(|default| !variable.kind.admits(default))?;
+            let message = format!(
+                "`{}` is of the kind {}, and its default is {default}",
+                variable.name,
+                variable.kind.as_str()
+            );
+            let finding = Diagnostic::new(Code::BadDefault, message).severity(Severity::Warning);
+            let finding = finding.hint("change the default or the kind");
+            Some(match &variable.place {
+                Some(place) => finding.at(place.clone()),
+                None => finding,
+            })
+        })
+        .collect()
+}

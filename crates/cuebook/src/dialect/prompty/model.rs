@@ -1,0 +1,134 @@
+//! The model, as a file writes it.
+
+use super::reader::Reader;
+use crate::node::{Data, Node};
+use crate::prompt::{Model, ModelOptions};
+
+const KEYS: [&str; 5] = ["id", "provider", "apiType", "connection", "options"];
+const V1: [(&str, &str); 3] =
+    [("api", "`model.apiType`"), ("configuration", "`model.connection`"), ("parameters", "`model.options`")];
+const CONFIGURATION_V1: [(&str, &str); 4] = [
+    ("type", "`model.provider` (`azure_openai` is `foundry`)"),
+    ("azure_endpoint", "`model.connection.endpoint`"),
+    ("azure_deployment", "`model.id`"),
+    ("api_key", "`model.connection.apiKey`"),
+];
+const OPTION_KEYS: [&str; 10] = [
+    "temperature",
+    "maxOutputTokens",
+    "topP",
+    "topK",
+    "frequencyPenalty",
+    "presencePenalty",
+    "seed",
+    "stopSequences",
+    "allowMultipleToolCalls",
+    "additionalProperties",
+];
+const OPTIONS_V1: [(&str, &str); 5] = [
+    ("max_tokens", "`maxOutputTokens`"),
+    ("top_p", "`topP`"),
+    ("frequency_penalty", "`frequencyPenalty`"),
+    ("presence_penalty", "`presencePenalty`"),
+    ("stop", "`stopSequences`"),
+];
+
+impl Reader {
+    /// A model: its id alone, or a map.
+    pub(super) fn model(&mut self, node: &Node) -> Option<Model> {
+        let entries = match &node.data {
+            Data::Null => return None,
+            Data::Text(id) => return Some(Model { id: id.clone(), ..Model::default() }),
+            Data::Map(entries) => entries,
+            _ => {
+                let hint = "write `model: gpt-4o`, or `id: gpt-4o` indented below it";
+                self.mismatch(node, "`model`", "the id of a model, or a map of keys and values", hint);
+                return None;
+            }
+        };
+        let mut model = Model::default();
+        for (key, node) in entries {
+            match key.name.as_str() {
+                "id" => model.id = self.text(node, "`model.id`").unwrap_or_default(),
+                "provider" => model.provider = self.text(node, "`model.provider`"),
+                "apiType" => model.api_type = self.text(node, "`model.apiType`"),
+                "connection" => match &node.data {
+                    Data::Null => {}
+                    Data::Map(_) => model.connection = Some(node.to_json()),
+                    Data::Text(text) if text.starts_with("${") && text.ends_with('}') => {
+                        model.connection = Some(node.to_json());
+                    }
+                    _ => {
+                        let hint = "write `kind: key` and the like, indented below it";
+                        self.mismatch(node, "`model.connection`", "a map of keys and values", hint);
+                    }
+                },
+                "options" => model.options = self.options(node),
+                old => {
+                    self.extra("`model`", key, &KEYS, &V1);
+                    let inner: &[(&str, &str)] = match old {
+                        "configuration" => &CONFIGURATION_V1,
+                        "parameters" => &OPTIONS_V1,
+                        _ => &[],
+                    };
+                    self.old_keys(node, inner);
+                    model.extra.insert(key.name.clone(), node.to_json());
+                }
+            }
+        }
+        Some(model)
+    }
+
+    /// Notes each key of Prompty 1 in a map that is itself one.
+    fn old_keys(&mut self, node: &Node, v1: &[(&str, &str)]) {
+        if let Data::Map(entries) = &node.data {
+            for (key, _) in entries.iter().filter(|(key, _)| v1.iter().any(|(old, _)| *old == key.name)) {
+                self.extra("", key, &[], v1);
+            }
+        }
+    }
+
+    fn options(&mut self, node: &Node) -> ModelOptions {
+        let mut options = ModelOptions::default();
+        for (key, node) in self.entries(node, "`model.options`") {
+            let what = format!("`model.options.{}`", key.name);
+            let number = match key.name.as_str() {
+                "temperature" => &mut options.temperature,
+                "maxOutputTokens" => &mut options.max_output_tokens,
+                "topP" => &mut options.top_p,
+                "topK" => &mut options.top_k,
+                "frequencyPenalty" => &mut options.frequency_penalty,
+                "presencePenalty" => &mut options.presence_penalty,
+                "seed" => &mut options.seed,
+                "stopSequences" => {
+                    for (index, item) in self.items(node, &what).iter().enumerate() {
+                        let what = format!("`model.options.stopSequences[{index}]`");
+                        match self.text(item, &what) {
+                            Some(text) => options.stop_sequences.push(text),
+                            None if item.is_null() && !item.from_environment => {
+                                self.mismatch(item, &what, "a text", "write a text, or remove it");
+                            }
+                            None => {}
+                        }
+                    }
+                    continue;
+                }
+                "allowMultipleToolCalls" => {
+                    options.allow_multiple_tool_calls = self.flag(node, &what);
+                    continue;
+                }
+                "additionalProperties" => {
+                    options.additional_properties = self.object(node, &what);
+                    continue;
+                }
+                _ => {
+                    self.extra("`model.options`", key, &OPTION_KEYS, &OPTIONS_V1);
+                    options.extra.insert(key.name.clone(), node.to_json());
+                    continue;
+                }
+            };
+            *number = self.number(node, &what);
+        }
+        options
+    }
+}

@@ -1,0 +1,158 @@
+//! A `.prompty` file of the library as a [`Prompt`].
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::{Definition, LoadOptions, NoEnvironment};
+use crate::dialect::Read;
+use crate::error::Result;
+use crate::files;
+use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::prompt::{
+    Dialect, Format, Kind, Limits, Metadata, Need, Permissions, Prompt, Property, Type, Variable,
+};
+use crate::source::Source;
+
+/// Characters that the text of a `.prompty` file may come to, unless `defaults.json` says otherwise: the format itself has no
+/// limit, so this one is generous.
+const MAX_OUTPUT_SIZE: usize = 1_000_000;
+
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
+    let file = file_of(candidate);
+    let Some(source) = loader.read_variant(&candidate.root, &file)? else {
+        let name = candidate.root.file_name(&file);
+        return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
+    };
+    let folder = candidate.root.path(&candidate.entry);
+    let options = options(candidate, loader.library().file_limit()?);
+    let mut definition = Definition::read(&source, folder.as_deref(), &options)?;
+    for path in &definition.files {
+        loader.depend_on(path.clone());
+    }
+    let mut notes = std::mem::take(&mut definition.notes);
+    notes.extend(definition.unresolved(folder.as_deref(), &options));
+    Ok(Read { prompt: prompt(id, candidate, definition, source, defaults), extends: None, notes })
+}
+
+/// What a candidate says of itself, for lists.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    let source = candidate.root.read(&file_of(candidate), limit)?;
+    let folder = candidate.root.path(&candidate.entry);
+    let options = options(candidate, limit);
+    let definition = Definition::read(&source, folder.as_deref(), &options)?;
+    Ok(metadata(id, candidate, &definition, defaults))
+}
+
+/// A prompt of the user's own may read the user's environment; one that came with a pack may not.
+fn options(candidate: &Candidate, file_size: u64) -> LoadOptions {
+    let options = LoadOptions { file_size, ..LoadOptions::default() };
+    match candidate.pack_id {
+        None => options,
+        Some(_) => LoadOptions { environment: Arc::new(NoEnvironment), ..options },
+    }
+}
+
+fn file_of(candidate: &Candidate) -> String {
+    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
+}
+
+fn prompt(
+    id: &str,
+    candidate: &Candidate,
+    definition: Definition,
+    source: Arc<Source>,
+    defaults: &Defaults,
+) -> Prompt {
+    let metadata = metadata(id, candidate, &definition, defaults);
+    let all_strict = definition.template.strict == Some(true);
+    let variables = definition.inputs.into_iter().map(|input| variable(input, all_strict)).collect();
+    let limits =
+        Limits { max_output_size: defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE), ..Limits::default() };
+    Prompt {
+        id: id.to_owned(),
+        dialect: Dialect::Prompty,
+        source: candidate.source.clone(),
+        metadata,
+        variables,
+        permissions: Permissions::default(),
+        limits,
+        template: definition.body.unwrap_or(source),
+        code: None,
+        hooks: Vec::new(),
+        format: Format {
+            engine: definition.template.engine,
+            engine_place: definition.template.engine_place,
+            options: definition.template.options,
+            parser: Some(definition.template.parser),
+            parser_place: definition.template.parser_place,
+            parser_options: definition.template.parser_options,
+        },
+        model: definition.model,
+        tools: definition.tools,
+        outputs: definition.outputs,
+    }
+}
+
+/// An input as a variable. Prompty checks no types, so any value is taken.
+fn variable(input: Property, all_strict: bool) -> Variable {
+    let kind = match &input.kind {
+        Kind::String => Type::String,
+        Kind::Integer => Type::Integer,
+        Kind::Float | Kind::Number => Type::Number,
+        Kind::Boolean => Type::Boolean,
+        Kind::Array { .. } => Type::List,
+        Kind::Object { .. } => Type::Object,
+        Kind::Union { .. } | Kind::Rich(_) | Kind::Custom(_) => Type::Any,
+    };
+    // A default of `null` is none.
+    let default = input.default.clone().filter(|default| !default.is_null());
+    let need = if input.required && default.is_none() { Need::Required } else { Need::Optional };
+    Variable {
+        rich: input.rich(),
+        strict: input.strict.unwrap_or(all_strict),
+        name: input.name,
+        need,
+        kind,
+        description: input.description,
+        default,
+        is_secret: input.is_secret,
+        lenient: true,
+        from_system: false,
+        place: input.place,
+        inherited_from: None,
+    }
+}
+
+fn metadata(id: &str, candidate: &Candidate, definition: &Definition, defaults: &Defaults) -> Metadata {
+    let mut extra: Map<String, Json> = defaults.metadata.clone();
+    extra.extend(definition.metadata.clone());
+    let mut take = |key: &str| match extra.shift_remove(key) {
+        Some(Json::String(text)) => Some(text),
+        // A version such as 2 or 1.5 is a number in YAML.
+        Some(Json::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let (version, kind) = (take("version"), take("type"));
+    take("name");
+    take("description");
+    Metadata {
+        name: definition
+            .display_name
+            .clone()
+            .or_else(|| definition.name.clone())
+            .unwrap_or_else(|| id.to_owned()),
+        version: version.unwrap_or_else(|| "1.0.0".into()),
+        kind: kind.unwrap_or_else(|| "custom".into()),
+        extends: None,
+        template: candidate.template_file.clone(),
+        description: definition.description.clone(),
+        extra,
+    }
+}

@@ -1,0 +1,409 @@
+//! `${protocol:value}`: values that stand in the environment or in other files.
+//!
+//! A value is a reference only as a whole, anywhere in the front matter and in the JSON and YAML files that it leads to.
+//! Paths are relative to the folder of the prompt, also in those files. What the environment says is text and is never
+//! looked at again, so no variable can name a file. Protocols that nobody knows here are left alone.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::LoadOptions;
+use crate::error::{Code, Diagnostic, ErrorKind, Result, Severity};
+use crate::files;
+use crate::json::{self, MOST_FINDINGS, quoted};
+use crate::node::{Data, Key, Node};
+use crate::source::Source;
+use crate::yaml::{self, MOST_DEPTH};
+
+/// Files that may refer to each other in a row.
+pub(super) const MOST_FILES_DEEP: usize = 8;
+/// Files that one prompt may refer to, counted each time.
+pub(super) const MOST_FILES: usize = 100;
+
+/// Where `${env:NAME}` looks.
+pub trait Environment: Send + Sync {
+    /// The value of a variable, if it is set.
+    fn get(&self, name: &str) -> Option<String>;
+
+    /// Why there is nothing to be seen, if there is a reason.
+    fn closed(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Nothing is set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoEnvironment;
+
+impl Environment for NoEnvironment {
+    fn get(&self, _name: &str) -> Option<String> {
+        None
+    }
+
+    fn closed(&self) -> Option<&'static str> {
+        Some(
+            "a prompt that came with a pack does not see the environment: let it have an input, or give a default",
+        )
+    }
+}
+
+/// The variables of this process. A value that is not Unicode counts as not set.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    fn get(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+impl<F: Fn(&str) -> Option<String> + Send + Sync> Environment for F {
+    fn get(&self, name: &str) -> Option<String> {
+        self(name)
+    }
+}
+
+/// A reference, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reference<'t> {
+    /// `${env:NAME}` or `${env:NAME:default}`. The default is all the rest and may be empty, which is a value too.
+    Env { name: &'t str, default: Option<&'t str> },
+    /// `${file:PATH}`
+    File(&'t str),
+}
+
+impl<'t> Reference<'t> {
+    /// The reference that a text is, if it is one that somebody here can follow.
+    pub(super) fn of(text: &'t str) -> Option<Reference<'t>> {
+        let inner = text.strip_prefix("${")?.strip_suffix('}')?;
+        let (protocol, value) = inner.split_once(':')?;
+        match protocol.to_ascii_lowercase().as_str() {
+            "env" => Some(match value.split_once(':') {
+                Some((name, default)) => Reference::Env { name, default: Some(default) },
+                None => Reference::Env { name: value, default: None },
+            }),
+            "file" => Some(Reference::File(value)),
+            _ => None,
+        }
+    }
+}
+
+/// What went wrong, and Prompty's name for that kind of error.
+pub(super) type Fault = (Diagnostic, &'static str);
+
+/// A file that a value refers to.
+pub(super) struct Opened {
+    pub(super) node: Node,
+    /// Which file it was, with no link on the way.
+    path: PathBuf,
+    /// Whether it is text for which nobody knows a notation, so that nothing in it is a reference.
+    is_text: bool,
+}
+
+/// Where in the front matter a value stands, as far as that matters here.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Spot {
+    Top,
+    Model,
+    Tools,
+    Tool,
+    Connection,
+    Elsewhere,
+}
+
+impl Spot {
+    fn below(self, key: &str) -> Spot {
+        match (self, key) {
+            (Spot::Top, "model") => Spot::Model,
+            (Spot::Top, "tools") => Spot::Tools,
+            (Spot::Tools, _) => Spot::Tool,
+            // `configuration` is what Prompty 1 called it, and it holds keys all the same.
+            (Spot::Model, "connection" | "configuration") | (Spot::Tool, "connection") => Spot::Connection,
+            _ => Spot::Elsewhere,
+        }
+    }
+}
+
+/// Follows the references of one prompt.
+pub(super) struct Resolver<'o> {
+    source: &'o Arc<Source>,
+    folder: Option<&'o Path>,
+    options: &'o LoadOptions,
+    /// Whether connections are resolved as well.
+    connections: bool,
+    /// The files that led here.
+    trail: Vec<PathBuf>,
+    /// The files that were asked for, whether they were there or not.
+    files: Vec<PathBuf>,
+    bytes: u64,
+    faults: Vec<Fault>,
+    pending: Vec<Node>,
+}
+
+impl<'o> Resolver<'o> {
+    pub(super) fn new(
+        source: &'o Arc<Source>,
+        folder: Option<&'o Path>,
+        options: &'o LoadOptions,
+        connections: bool,
+    ) -> Resolver<'o> {
+        Resolver {
+            source,
+            folder,
+            options,
+            connections,
+            trail: Vec::new(),
+            files: Vec::new(),
+            bytes: 0,
+            faults: Vec::new(),
+            pending: Vec::new(),
+        }
+    }
+
+    /// The front matter with its references followed.
+    pub(super) fn resolve(&mut self, root: Node) -> Node {
+        self.node(root, Spot::Top, 0)
+    }
+
+    /// What went wrong, the connections that were left alone, and the files that were read.
+    pub(super) fn finish(self) -> (Vec<Fault>, Vec<Node>, Vec<PathBuf>) {
+        (self.faults, self.pending, self.files)
+    }
+
+    fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
+        // A file that several values refer to would say the same each time.
+        let is_known = |(known, _): &Fault| {
+            known.message == diagnostic.message
+                && match (&known.place, &diagnostic.place) {
+                    (Some(one), Some(other)) => one.range() == other.range() && one.file() == other.file(),
+                    _ => false,
+                }
+        };
+        if self.faults.len() < MOST_FINDINGS && !self.faults.iter().any(is_known) {
+            self.faults.push((diagnostic, kind));
+        }
+    }
+
+    fn node(&mut self, node: Node, spot: Spot, depth: usize) -> Node {
+        if spot == Spot::Connection && !self.connections {
+            self.pending.push(node.clone());
+            return node;
+        }
+        let Node { data, place, from_environment } = node;
+        let data = match data {
+            Data::List(_) | Data::Map(_) if depth >= MOST_DEPTH => {
+                let message = format!(
+                    "values are nested too deeply: {MOST_DEPTH} levels are the most, also through files"
+                );
+                let diagnostic = Diagnostic::new(Code::FileReference, message).at(place.clone());
+                self.fault(diagnostic.hint("nest the values less deeply"), "file_reference");
+                Data::Null
+            }
+            Data::List(items) => {
+                let below = spot.below("");
+                Data::List(items.into_iter().map(|item| self.node(item, below, depth + 1)).collect())
+            }
+            Data::Map(entries) => {
+                let resolve = |(key, entry): (Key, Node)| {
+                    let below = spot.below(&key.name);
+                    let entry = self.node(entry, below, depth + 1);
+                    (key, entry)
+                };
+                Data::Map(entries.into_iter().map(resolve).collect())
+            }
+            Data::Text(text) => {
+                let node = Node { data: Data::Text(text), place, from_environment };
+                return self.text(node, spot, depth);
+            }
+            other => other,
+        };
+        Node { data, place, from_environment }
+    }
+
+    fn text(&mut self, node: Node, spot: Spot, depth: usize) -> Node {
+        let Some(reference) = node.text().and_then(Reference::of) else { return node };
+        match reference {
+            Reference::Env { name, default } => {
+                let value = self.options.environment.get(name);
+                match value.or_else(|| default.map(str::to_owned)) {
+                    Some(value) => {
+                        Node { data: Data::Text(value), place: node.place.clone(), from_environment: true }
+                    }
+                    None => {
+                        self.fault(
+                            not_set(&node, name, self.options.environment.closed()),
+                            "env_var_not_set",
+                        );
+                        Node { from_environment: true, ..Node::new(Data::Null, node.place) }
+                    }
+                }
+            }
+            Reference::File(path) => match self.open(path) {
+                Ok(Opened { node: text, is_text: true, .. }) => text,
+                Ok(Opened { node: opened, path, .. }) => {
+                    self.trail.push(path);
+                    let resolved = self.node(opened, spot, depth);
+                    self.trail.pop();
+                    resolved
+                }
+                Err(fault) => {
+                    let (mut diagnostic, kind) = *fault;
+                    if diagnostic.place.is_none() {
+                        diagnostic = diagnostic.at(node.place.clone());
+                    } else {
+                        diagnostic = diagnostic.related(node.place.clone(), "referred to here");
+                    }
+                    self.fault(diagnostic, kind);
+                    Node { from_environment: true, ..Node::new(Data::Null, node.place) }
+                }
+            },
+        }
+    }
+
+    /// Reads a file that a value refers to. A fault without a place is one of the reference itself.
+    pub(super) fn open(&mut self, path: &str) -> Result<Opened, Box<Fault>> {
+        let refuse = |message: String, hint: &str, kind| {
+            Err(Box::new((Diagnostic::new(Code::FileReference, message).hint(hint), kind)))
+        };
+        let Some(folder) = self.folder else {
+            let message = format!("{} cannot be found, because this prompt lies in no folder", quoted(path));
+            return refuse(message, "load the prompt from a file", "file_reference");
+        };
+        if path.trim().is_empty() {
+            return refuse("a reference names no file".into(), "write ${file:PATH}", "file_reference");
+        }
+        // Counted before anything is looked for: looking costs as well.
+        let wanted = folder.join(path);
+        self.files.push(wanted.clone());
+        let left =
+            self.options.file_size.saturating_mul(4).saturating_sub(self.bytes).min(self.options.file_size);
+        if self.files.len() > MOST_FILES || left == 0 {
+            let message = format!("the prompt refers to too many files: {MOST_FILES} are the most");
+            return refuse(message, "put the values into fewer or smaller files", "file_reference");
+        }
+        let roots = std::iter::once(folder).chain(self.options.allowed_roots.iter().map(PathBuf::as_path));
+        let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
+        let outside = |path: &str| {
+            let message = format!("the file {} lies outside allowed roots", quoted(path));
+            let hint = "a prompt reads files in its own folder and below; copy the file there, or let the host allow its folder";
+            refuse(message, hint, "file_reference")
+        };
+        let target = match wanted.canonicalize() {
+            Ok(target) => target,
+            Err(error) => {
+                // Whether a file exists outside is nobody's business either.
+                let base = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+                let apparent = lexically(&base.join(path));
+                if !roots.iter().any(|root| apparent.starts_with(root)) {
+                    return outside(path);
+                }
+                if error.kind() == std::io::ErrorKind::NotFound {
+                    let hint = "paths are relative to the folder of the prompt";
+                    return refuse(
+                        format!("the file {} does not exist", quoted(path)),
+                        hint,
+                        "file_not_found",
+                    );
+                }
+                let message = format!("the file {} cannot be read: {error}", quoted(path));
+                return refuse(
+                    message,
+                    "check that the path leads to a file that may be read",
+                    "file_reference",
+                );
+            }
+        };
+        if !roots.iter().any(|root| target.starts_with(root)) {
+            return outside(path);
+        }
+        if self.trail.contains(&target) {
+            let message = format!("the file {} refers to itself, directly or through others", quoted(path));
+            return refuse(message, "remove one of the references of the circle", "file_reference");
+        }
+        if self.trail.len() >= MOST_FILES_DEEP {
+            let message =
+                format!("files refer to each other too deeply: {MOST_FILES_DEEP} in a row are the most");
+            return refuse(message, "put the values into fewer files", "file_reference");
+        }
+        self.read(path, target, left)
+    }
+
+    fn read(&mut self, path: &str, target: PathBuf, limit: u64) -> Result<Opened, Box<Fault>> {
+        let name = beside(self.source.name(), path);
+        let source = files::read_text(&target, &name, limit).map_err(|error| {
+            let found = error.diagnostic();
+            let message = format!("the file {} cannot be read: {}", quoted(path), found.message);
+            let diagnostic = Diagnostic::new(Code::FileReference, message).hint_opt(found.hint.clone());
+            Box::new((diagnostic, "file_reference"))
+        })?;
+        self.bytes += source.text().len() as u64;
+        let whole = 0..source.text().len();
+        let extension = target.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let (code, kind) = (Code::FileReference, ErrorKind::PromptRead);
+        let mut is_text = false;
+        let node = match extension.to_ascii_lowercase().as_str() {
+            "json" => json::Document::parse(&source, code, kind).map(|document| document.to_node()),
+            "yaml" | "yml" => {
+                yaml::Document::parse(&source, whole, code, kind).map(yaml::Document::into_root)
+            }
+            _ => {
+                is_text = true;
+                Ok(Node::new(Data::Text(source.text().to_owned()), source.place(whole)))
+            }
+        };
+        let node = node.map_err(|error| Box::new((error.diagnostic().clone(), "file_reference")))?;
+        Ok(Opened { node, path: target, is_text })
+    }
+}
+
+fn not_set(node: &Node, name: &str, closed: Option<&str>) -> Diagnostic {
+    let hint = if let Some(why) = closed {
+        why.to_owned()
+    } else if name.is_empty() {
+        "name the variable: ${env:NAME}".to_owned()
+    } else {
+        format!("set the variable, or give a default: ${{env:{name}:default}}")
+    };
+    // People and programs look for this very sentence, so it names the variable in its own way.
+    let message = format!("Environment variable '{}' not set", quoted(name).trim_matches('`'));
+    Diagnostic::new(Code::EnvNotSet, message).at(node.place.clone()).hint(hint)
+}
+
+/// The name of a file beside another, for people.
+fn beside(name: &str, path: &str) -> String {
+    match name.rsplit_once('/') {
+        Some((folder, _)) if !Path::new(path).is_absolute() => format!("{folder}/{path}"),
+        _ => path.to_owned(),
+    }
+}
+
+/// The path without `.` and `..`, as far as that can be said without looking at links.
+fn lexically(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                out.pop();
+            }
+            Component::CurDir => {}
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// What connections refer to and cannot be found, as notes.
+pub(super) fn unresolved(
+    pending: &[Node],
+    body: Option<&Arc<Source>>,
+    folder: Option<&Path>,
+    options: &LoadOptions,
+) -> Vec<Diagnostic> {
+    let Some(body) = body else { return Vec::new() };
+    let mut resolver = Resolver::new(body, folder, options, true);
+    for node in pending {
+        resolver.node(node.clone(), Spot::Connection, 0);
+    }
+    let note = |(diagnostic, _): Fault| diagnostic.severity(Severity::Note);
+    resolver.faults.into_iter().map(note).collect()
+}

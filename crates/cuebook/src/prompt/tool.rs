@@ -1,0 +1,92 @@
+//! What a model may call.
+
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+
+use super::Property;
+use crate::source::Place;
+
+/// Something that a model may call.
+#[derive(Debug, Clone)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: Option<String>,
+    /// What kind of tool it is, with what only that kind has.
+    pub kind: ToolKind,
+    /// Parameters that the model does not see, because an input of the prompt fills them: parameter, then input.
+    pub bindings: IndexMap<String, String>,
+    /// Keys that mean nothing to Cuebook, as they were written.
+    pub extra: Map<String, Json>,
+    /// Where it is declared.
+    pub place: Option<Place>,
+}
+
+/// The kinds of tools.
+#[derive(Debug, Clone)]
+pub enum ToolKind {
+    /// A function of the host.
+    Function {
+        /// What it takes.
+        parameters: Vec<Property>,
+        /// Whether the model must keep to the schema exactly; `None` if that is not said.
+        strict: Option<bool>,
+    },
+    /// The tools of an MCP server; its fields as they were written.
+    Mcp(Map<String, Json>),
+    /// The operations of an OpenAPI document; its fields as they were written.
+    OpenApi(Map<String, Json>),
+    /// A kind that only the author and the host know.
+    Custom {
+        /// Its name.
+        kind: String,
+        /// Its fields as they were written.
+        fields: Map<String, Json>,
+    },
+}
+
+impl ToolKind {
+    /// Its name.
+    pub fn as_str(&self) -> &str {
+        match self {
+            ToolKind::Function { .. } => "function",
+            ToolKind::Mcp(_) => "mcp",
+            ToolKind::OpenApi(_) => "openapi",
+            ToolKind::Custom { kind, .. } => kind,
+        }
+    }
+}
+
+impl Tool {
+    /// The tool in the words of a `.prompty` file.
+    pub fn to_json(&self) -> Json {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(self.name));
+        object.insert("kind".into(), json!(self.kind.as_str()));
+        if let Some(description) = &self.description {
+            object.insert("description".into(), json!(description));
+        }
+        match &self.kind {
+            ToolKind::Function { parameters, strict } => {
+                if let Some(strict) = strict {
+                    object.insert("strict".into(), json!(strict));
+                }
+                object.insert("parameters".into(), parameters.iter().map(Property::to_json).collect());
+            }
+            ToolKind::Mcp(fields) | ToolKind::OpenApi(fields) | ToolKind::Custom { fields, .. } => {
+                object.extend(fields.clone());
+            }
+        }
+        if !self.bindings.is_empty() {
+            let bindings: Map<String, Json> = self
+                .bindings
+                .iter()
+                .map(|(parameter, input)| (parameter.clone(), json!({"input": input})))
+                .collect();
+            object.insert("bindings".into(), Json::Object(bindings));
+        }
+        object.extend(self.extra.clone());
+        Json::Object(object)
+    }
+}

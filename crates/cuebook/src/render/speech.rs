@@ -1,0 +1,110 @@
+//! Attributed text as messages: the projection that a model is spoken to with.
+
+use super::Rendered;
+use crate::chat::wire::{self, Api, Request, Wire};
+use crate::chat::{self, Message, Role, Run};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::template::sink::Writer;
+use crate::template::unit::Emission;
+use crate::trace::{self, span};
+
+/// The provider of a prompt that names none, as in Prompty.
+pub(crate) const DEFAULT_PROVIDER: &str = "openai";
+
+/// The one parser that there is.
+pub(crate) const PARSER: &str = "prompty";
+
+impl Rendered {
+    /// The text as messages: roles, parts, conversations put in. A prompt without roles is one message of the system.
+    pub fn messages(&self) -> Result<Vec<Message>> {
+        let span = span!("parse", "cuebook.parse", self.prompt().id.as_str());
+        let _entered = span.enter();
+        let messages = self.parse();
+        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
+        trace::keep_secret(&span, &mut secrets, self.prompt());
+        trace::outcome(&span, secrets, &messages, |messages| messages.iter().map(Message::to_json).collect());
+        messages
+    }
+
+    fn parse(&self) -> Result<Vec<Message>> {
+        let format = &self.prompt().format;
+        match format.parser.as_deref() {
+            None => Ok(vec![Message::text(Role::System, self.text())]),
+            Some(PARSER) => {
+                let runs = self.runs();
+                self.refuse_changed_roles(&runs)?;
+                chat::parse(self.text(), &runs)
+            }
+            Some(other) => {
+                let message = format!("no parser is registered for the key `{other}`");
+                let diagnostic = Diagnostic::new(Code::UnknownEngine, message)
+                    .hint(format!("write `{PARSER}`, which is the only one"));
+                let diagnostic = match &format.parser_place {
+                    Some(place) => diagnostic.at(place.clone()),
+                    None => diagnostic,
+                };
+                Err(Error::new(ErrorKind::Invoker, diagnostic).with("key", other).with("known", [PARSER]))
+            }
+        }
+    }
+
+    /// The body of a request that says this to a model: in the format of that name, or in that of the prompt's own provider.
+    /// The model is the one that the render was for, if that was said, and else the prompt's own.
+    pub fn wire(&self, format: Option<&str>) -> Result<Wire> {
+        let prompt = self.prompt();
+        let mut model = prompt.model.clone().unwrap_or_default();
+        if let Some(id) = self.scope().model() {
+            model.id = id.to_owned();
+        }
+        let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
+        let api = Api::choose(provider, model.api_type.as_deref())?;
+        let messages = self.messages()?;
+        let (tools, outputs) = (&prompt.tools, &prompt.outputs);
+        wire::body(api, &Request { model: &model, messages: &messages, tools, outputs })
+    }
+
+    fn runs(&self) -> Vec<Run<'_>> {
+        self.emitted().map(|(range, writer, emission)| self.run(range, writer, emission)).collect()
+    }
+
+    /// The roles that the author's markers begin, in order.
+    pub(super) fn marked_roles(&self) -> Vec<Role> {
+        chat::marked_roles(self.text(), &self.runs())
+    }
+
+    /// A hook returns a string, and whose text it is has to be found by comparing; where that leaves a marker in doubt, a
+    /// message would change hands without anybody noticing.
+    fn refuse_changed_roles(&self, runs: &[Run<'_>]) -> Result<()> {
+        let Some(before) = self.roles_before_hooks() else { return Ok(()) };
+        let now = chat::marked_roles(self.text(), runs);
+        if before == now {
+            return Ok(());
+        }
+        let list = |roles: &[Role]| match roles.is_empty() {
+            true => "none".to_owned(),
+            false => roles.iter().map(Role::as_str).collect::<Vec<_>>().join(", "),
+        };
+        let hook = self.last_editor().map_or("a hook", |editor| editor.function);
+        let message = format!(
+            "`{hook}` changed the text so that its roles cannot be told any more: they were {}, and would be {}",
+            list(before),
+            list(&now)
+        );
+        let diagnostic = Diagnostic::new(Code::HookReturn, message)
+            .file(self.prompt().template.name())
+            .hint("let the hook leave lines with roles as they are; adding text before or behind is safe");
+        Err(Error::new(ErrorKind::Hook, diagnostic))
+    }
+
+    fn run(&self, range: std::ops::Range<usize>, writer: Writer, emission: Option<&Emission>) -> Run<'_> {
+        let literal = matches!(writer, Writer::Literal { .. } | Writer::Frame { .. });
+        let rich = match emission {
+            Some(emission) => {
+                self.scope().rich_inputs().filter(|input| emission.can_show(&input.name)).collect()
+            }
+            None => Vec::new(),
+        };
+        let hook = matches!(writer, Writer::Hook { .. });
+        Run { range, literal, hook, rich }
+    }
+}

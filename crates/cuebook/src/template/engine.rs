@@ -1,0 +1,237 @@
+//! What every template engine is: it makes a template of a source, and the template writes attributed text.
+//!
+//! A prompt names its engine by a key, and [`Engines`] holds who answers to which. The built-in engines and those of a host
+//! go through the same two traits; nothing outside of this folder knows which engine it runs, except for what only one of
+//! them has ([`Outline::jinja`]).
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::jinja::names::Names;
+use super::jinja::{self, Program, Settings, Style};
+use super::mustache::{self, MissingPartials};
+use super::sink::Piece;
+use super::unit::Unit;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::source::{Place, Source};
+use crate::variables::Scope;
+
+/// Where a template's includes and parents come from.
+pub trait Loader: Send + Sync {
+    /// Finds the template that `parent` means by `name`; `None` if nobody has it. The source's name identifies it.
+    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>>;
+
+    /// The same for a name that a render computed. Such names are without end, so what is not found need not be remembered.
+    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        self.load(name, parent)
+    }
+
+    /// Names that could have been meant, for a hint.
+    fn suggestions(&self, name: &str) -> Vec<String> {
+        let _ = name;
+        Vec::new()
+    }
+}
+
+/// Text, its pieces, and the units that the pieces speak of.
+pub struct Output {
+    /// The text.
+    pub text: String,
+    /// Who wrote which part.
+    pub pieces: Vec<Piece>,
+    /// What the pieces' units are.
+    pub units: Arc<Vec<Unit>>,
+}
+
+/// What an engine gets to make a template of.
+pub struct Job<'j> {
+    /// The author's text.
+    pub source: Arc<Source>,
+    /// Where further templates come from.
+    pub loader: Arc<dyn Loader>,
+    /// How far templates may go here, and whether what is absent is an error.
+    pub settings: &'j Settings,
+    /// What the prompt says to its engine.
+    pub options: &'j Map<String, Json>,
+    /// Where it names the engine.
+    pub place: Option<&'j Place>,
+}
+
+impl Job<'_> {
+    /// The error for an option that the engine cannot do anything with.
+    pub fn bad_option(&self, name: &str, given: &Json, known: &str) -> Error {
+        let message = format!("the option `{name}` is {given}, and can be {known}");
+        let diagnostic = Diagnostic::new(Code::BadPrompty, message);
+        let diagnostic = match self.place {
+            Some(place) => diagnostic.at(place.clone()),
+            None => diagnostic.file(self.source.name()),
+        };
+        Error::new(ErrorKind::PromptRead, diagnostic)
+    }
+}
+
+/// A template engine.
+pub trait Engine: Send + Sync + fmt::Debug {
+    /// Reads a template and all that it names. Syntax errors are found here, with their places.
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>>;
+}
+
+/// A template that has been read.
+pub trait Compiled: Send + Sync {
+    /// Writes the text with these values, at most `limit` characters of it.
+    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output>;
+
+    /// The texts that it writes from, with what they mention.
+    fn outline(&self) -> Arc<dyn Outline>;
+}
+
+/// The texts that a template writes from, with what they mention.
+pub trait Outline: Send + Sync {
+    /// The texts, the prompt's own first.
+    fn units(&self) -> &[Unit];
+
+    /// What each of them mentions.
+    fn names(&self) -> &[Names];
+
+    /// More, if it is Jinja2.
+    fn jinja(&self) -> Option<&Program> {
+        None
+    }
+}
+
+/// The engines, by the keys that prompts know them by.
+#[derive(Debug, Clone)]
+pub struct Engines(BTreeMap<String, Arc<dyn Engine>>);
+
+impl Default for Engines {
+    fn default() -> Self {
+        let jinja: Arc<dyn Engine> = Arc::new(PortableJinja);
+        let keys = ["jinja2", "jinja", "nunjucks"];
+        let mut engines: BTreeMap<String, Arc<dyn Engine>> =
+            keys.into_iter().map(|key| (key.to_owned(), jinja.clone())).collect();
+        engines.insert("mustache".to_owned(), Arc::new(Mustache));
+        Engines(engines)
+    }
+}
+
+impl Engines {
+    /// The same engines and one more; an earlier one of that key is replaced.
+    pub fn with(mut self, key: impl Into<String>, engine: Arc<dyn Engine>) -> Engines {
+        self.0.insert(key.into(), engine);
+        self
+    }
+
+    /// The engine of this key. Nobody having registered it is an `InvokerError`.
+    pub fn get(&self, key: &str, named: Option<&Place>) -> Result<&Arc<dyn Engine>> {
+        self.0.get(key).ok_or_else(|| {
+            let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
+            let hint = did_you_mean(&nearest(key, known.iter().copied()))
+                .unwrap_or_else(|| format!("registered are: {}", known.join(", ")));
+            let message = format!("no renderer is registered for the key `{key}`");
+            let diagnostic = Diagnostic::new(Code::UnknownEngine, message).hint(hint);
+            let diagnostic = match named {
+                Some(place) => diagnostic.at(place.clone()),
+                None => diagnostic,
+            };
+            Error::new(ErrorKind::Invoker, diagnostic).with("key", key).with("known", &known)
+        })
+    }
+}
+
+/// Jinja2 as template prompts know it.
+#[derive(Debug)]
+pub struct Jinja;
+
+impl Engine for Jinja {
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
+        Ok(Box::new(jinja::Template::compile(job.source, job.loader, job.settings)?))
+    }
+}
+
+/// Jinja2 as `.prompty` files know it: values print alike in every runtime. `scalars: python` among the options prints
+/// them as Python does.
+#[derive(Debug)]
+pub struct PortableJinja;
+
+impl Engine for PortableJinja {
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
+        let portable = job.settings.clone().portable();
+        let settings = match job.options.get("scalars").map(|name| (name, name.as_str())) {
+            None | Some((_, Some("portable"))) => portable,
+            Some((_, Some("python"))) => Settings { style: Style::Python, ..portable },
+            Some((other, _)) => return Err(job.bad_option("scalars", other, "\"portable\" or \"python\"")),
+        };
+        Ok(Box::new(jinja::Template::compile(job.source, job.loader, &settings)?))
+    }
+}
+
+/// Mustache. `escape: false` among the options writes values as they are, where the specification escapes HTML.
+#[derive(Debug)]
+pub struct Mustache;
+
+impl Engine for Mustache {
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
+        let escape = match job.options.get("escape") {
+            None => true,
+            Some(Json::Bool(escape)) => *escape,
+            Some(other) => return Err(job.bad_option("escape", other, "true or false")),
+        };
+        let settings = mustache::Settings {
+            escape,
+            fuel: job.settings.fuel,
+            recursion: job.settings.recursion,
+            include_depth: job.settings.include_depth,
+            string_bytes: job.settings.string_bytes,
+            strict: job.settings.strict,
+            missing_partials: MissingPartials::Error,
+        };
+        Ok(Box::new(mustache::Template::compile(job.source, job.loader, &settings)?))
+    }
+}
+
+impl Compiled for mustache::Template {
+    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        mustache::Template::render(self, &minijinja::Value::from_dyn_object(scope.clone()), limit)
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.program()
+    }
+}
+
+impl Outline for mustache::Program {
+    fn units(&self) -> &[Unit] {
+        mustache::Program::units(self)
+    }
+
+    fn names(&self) -> &[Names] {
+        mustache::Program::names(self)
+    }
+}
+
+impl Compiled for jinja::Template {
+    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        jinja::Template::render(self, || minijinja::Value::from_dyn_object(scope.clone()), limit)
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.program()
+    }
+}
+
+impl Outline for Program {
+    fn units(&self) -> &[Unit] {
+        Program::units(self)
+    }
+
+    fn names(&self) -> &[Names] {
+        Program::names(self)
+    }
+
+    fn jinja(&self) -> Option<&Program> {
+        Some(self)
+    }
+}

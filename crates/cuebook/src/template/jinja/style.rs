@@ -1,0 +1,26 @@
+//! The two ways in which a template's values read as text and compare.
+
+/// How values print, compare and go missing in a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Style {
+    /// As in Python's Jinja2: `True`, `None`, `1.0`; what makes no sense there is an error here.
+    #[default]
+    Python,
+    /// As in `.prompty` files, which render the same in every language:
+    ///
+    /// - `true` and `false`; null and what is missing print nothing; numbers print the fewest digits that give the same
+    ///   number, without an exponent and without `.0`;
+    /// - a list prints its items one after the other, a map prints as JSON without spaces (`{"a":1,"b":[true,null]}`);
+    /// - `a.b.c` is missing if any part of it is, a loop over something that has no items runs no time, and what is missing
+    ///   equals null;
+    /// - truth values are no numbers (`true == 1` is false), and values of unlike kinds have no order (`'a' < 1` is false).
+    Portable,
+}
+
+impl Style {
+    /// Whether this is the portable style.
+    #[inline]
+    pub(crate) fn is_portable(self) -> bool {
+        self == Style::Portable
+    }
+}

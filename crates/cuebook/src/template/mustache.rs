@@ -1,0 +1,326 @@
+//! Mustache templates.
+//!
+//! [`Template::compile`] reads a template and everything that it names into trees, [`Template::render`] walks them and writes
+//! into the sink. It is an engine of our own, because no other says who wrote each byte, keeps limits, and passes the whole
+//! specification: interpolation, sections, inverted sections, comments, delimiters and partials, and of the optional
+//! modules inheritance (`{{<parent}}{{$block}}…{{/block}}{{/parent}}`) and dynamic names (`{{>*name}}`).
+//!
+//! A template can reach nothing but its scope and what its [`Loader`] gives it, and a value is inert: what it contains is
+//! never parsed. So there are no lambdas: a lambda's result is parsed as a template.
+//!
+//! Where the specification leaves a choice:
+//!
+//! - **Nothing to show**: missing, null, `false`, `0`, the empty string and the empty list are false, as in mustache.js. An empty
+//!   object is true.
+//! - **Printing**: `true` and `false`; null prints nothing; numbers without `.0`; a list or an object as compact JSON.
+//! - **Escaping**: `& < > "` become HTML entities in `{{x}}`, and nothing does in `{{{x}}}` and `{{&x}}`. [`Settings::escape`] turns
+//!   it off, which is what most prompts want.
+//! - **Names** have no white space in them. A part of a name that is a number counts the items of a list: `items.0.title`.
+//! - **Standalone tags**: one tag alone on its line takes the line with it. A parent from its beginning to its end is one tag.
+//! - **Indentation** goes before every line of a standalone partial that has something in it; never into values.
+
+mod dedent;
+mod errors;
+mod flow;
+mod parse;
+mod print;
+mod run;
+mod scan;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use minijinja::Value;
+
+use self::flow::{Emissions, Text};
+use self::run::{Run, Stop};
+use self::tree::{Node, Slice};
+use super::jinja::errors::output_too_large;
+use super::jinja::names::Names;
+use super::jinja::{Loader, MOST_COMPUTED, Output, missing_template};
+use super::sink::Sink;
+use super::unit::{Emission, Unit};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::source::{OffsetMap, Source};
+
+/// What happens where a template names another one that does not exist.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MissingPartials {
+    /// It is an error, which says where; at [`Template::compile`] already if the name is written out.
+    #[default]
+    Error,
+    /// Nothing shows there, as the specification has it.
+    Empty,
+}
+
+/// How templates are read and how far they may go.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// Whether `{{x}}` writes `& < > "` as HTML entities.
+    pub escape: bool,
+    /// Steps that a render may take.
+    pub fuel: u64,
+    /// Nesting of sections, blocks and partials, in a text and in a render.
+    pub recursion: usize,
+    /// Templates that may include each other in a row.
+    pub include_depth: usize,
+    /// The longest text, in bytes, that a list or an object may print as.
+    pub string_bytes: usize,
+    /// Whether printing something that is not there is an error.
+    pub strict: bool,
+    /// What happens where a template does not exist.
+    pub missing_partials: MissingPartials,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            escape: true,
+            fuel: 5_000_000,
+            recursion: 500,
+            include_depth: 32,
+            string_bytes: 8 << 20,
+            strict: false,
+            missing_partials: MissingPartials::Error,
+        }
+    }
+}
+
+/// A compiled template with everything that it includes.
+pub struct Template {
+    main: Arc<Source>,
+    loader: Arc<dyn Loader>,
+    settings: Settings,
+    /// What renders run. It grows when a render computes the name of a further template.
+    program: RwLock<Arc<Program>>,
+    /// How many templates are named in the texts.
+    named: usize,
+    expected: (AtomicUsize, AtomicUsize),
+}
+
+/// What one render runs.
+pub struct Program {
+    units: Arc<Vec<Unit>>,
+    names: Vec<Names>,
+    trees: Vec<Vec<Node>>,
+    /// The unit that each reference of a unit leads to.
+    links: Vec<Vec<Option<u32>>>,
+    /// Index of the unit by its source's name.
+    index: HashMap<String, u32>,
+}
+
+impl Template {
+    /// Reads a template and all that it names. Syntax errors and missing templates are found here.
+    pub fn compile(main: Arc<Source>, loader: Arc<dyn Loader>, settings: &Settings) -> Result<Template> {
+        let program = Program::build(std::slice::from_ref(&main), &*loader, settings)?;
+        Ok(Template {
+            main,
+            loader,
+            settings: settings.clone(),
+            named: program.units.len(),
+            program: RwLock::new(Arc::new(program)),
+            expected: Default::default(),
+        })
+    }
+
+    /// The template and everything that it is known to use.
+    pub fn program(&self) -> Arc<Program> {
+        self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Renders with the given scope, at most `limit` characters.
+    pub fn render(&self, scope: &Value, limit: usize) -> Result<Output> {
+        loop {
+            let program = self.program();
+            let (bytes, pieces) = &self.expected;
+            let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
+            let mut sink = sink.keeping_empty();
+            let mut run = Run::new(&program, &self.settings, &*self.loader, scope, &mut sink);
+            match run.nodes(0, program.tree(0)) {
+                Ok(()) => return Ok(self.finish(&program, sink)),
+                Err(Stop::Full) => return Err(output_too_large(&self.main, limit)),
+                Err(Stop::Failed(error)) => return Err(*error),
+                // The render begins again, with the same scope.
+                Err(Stop::Wanted(source)) => self.add(source)?,
+            }
+        }
+    }
+
+    fn finish(&self, program: &Program, sink: Sink) -> Output {
+        let (text, pieces) = sink.finish();
+        // A little room more: the next scope is rarely exactly as long.
+        self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
+        self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
+        Output { text, pieces, units: program.units.clone() }
+    }
+
+    /// Compiles a template whose name a render computed, beside those that are known.
+    fn add(&self, wanted: Arc<Source>) -> Result<()> {
+        // Held while compiling: two renders that want different templates must not undo each other's work.
+        let mut program = self.program.write().unwrap_or_else(PoisonError::into_inner);
+        if program.index.contains_key(wanted.name()) {
+            return Ok(());
+        }
+        let mut sources: Vec<Arc<Source>> = program.units.iter().map(|unit| unit.source().clone()).collect();
+        // The main template comes first in the list of units and stays there.
+        sources.push(wanted);
+        if sources.len() > self.named + MOST_COMPUTED {
+            let message = format!(
+                "more than {MOST_COMPUTED} templates are included by names that the template computes"
+            );
+            let diagnostic = Diagnostic::new(Code::TooDeep, message)
+                .file(self.main.name())
+                .hint("pass the texts in as a list and go over it with a section, or name the templates");
+            return Err(Error::new(ErrorKind::Limit, diagnostic));
+        }
+        *program = Arc::new(Program::build(&sources, &*self.loader, &self.settings)?);
+        Ok(())
+    }
+}
+
+impl Program {
+    fn build(roots: &[Arc<Source>], loader: &dyn Loader, settings: &Settings) -> Result<Program> {
+        let optional = settings.missing_partials == MissingPartials::Empty;
+        let mut sources: Vec<Arc<Source>> = Vec::new();
+        let mut index: HashMap<String, u32> = HashMap::new();
+        let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        let mut missing: Vec<Diagnostic> = Vec::new();
+        let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
+        while let Some(source) = queue.pop_front() {
+            if index.contains_key(source.name()) {
+                continue;
+            }
+            let mut tree = read(&source, settings)?;
+            let found = flow::mentions(&mut tree, optional);
+            let mut leads: Vec<Option<String>> = Vec::with_capacity(found.references.len());
+            for reference in &found.references {
+                let name = reference.names.as_ref().and_then(|names| names.first());
+                let target = match name {
+                    Some(name) => loader.load(name, source.name())?,
+                    None => None,
+                };
+                if name.is_some() && target.is_none() && !optional {
+                    missing.push(missing_template(&source, reference, loader));
+                }
+                leads.push(target.as_ref().map(|target| target.name().to_owned()));
+                queue.extend(target);
+            }
+            index.insert(source.name().to_owned(), sources.len() as u32);
+            sources.push(source);
+            trees.push(tree);
+            names.push(found);
+            targets.push(leads);
+        }
+        if !missing.is_empty() {
+            return Err(Error::all(ErrorKind::PromptRead, missing));
+        }
+        let link = |target: Option<String>| index.get(&target?).copied();
+        let links: Vec<Vec<Option<u32>>> =
+            targets.into_iter().map(|leads| leads.into_iter().map(link).collect()).collect();
+        let texts: Vec<Text<'_>> = sources
+            .iter()
+            .zip(&trees)
+            .zip(&links)
+            .map(|((source, tree), links)| Text { source, tree, links })
+            .collect();
+        let emissions = flow::trace(&texts, &mut names)?;
+        let units = sources.iter().zip(emissions).map(|(source, found)| unit(source, found)).collect();
+        let program = Program { units: Arc::new(units), names, trees, links, index };
+        program.check_depth(settings.include_depth)?;
+        Ok(program)
+    }
+
+    /// The units, the prompt's own template first.
+    pub fn units(&self) -> &Arc<Vec<Unit>> {
+        &self.units
+    }
+
+    /// What each unit mentions, in the order of the units.
+    pub fn names(&self) -> &[Names] {
+        &self.names
+    }
+
+    /// The unit that a reference of another unit leads to.
+    pub fn target(&self, unit: usize, reference: usize) -> Option<usize> {
+        self.links.get(unit)?.get(reference)?.map(|target| target as usize)
+    }
+
+    fn link(&self, unit: u32, reference: usize) -> Option<u32> {
+        *self.links.get(unit as usize)?.get(reference)?
+    }
+
+    fn tree(&self, unit: u32) -> &[Node] {
+        self.trees.get(unit as usize).map_or(&[], Vec::as_slice)
+    }
+
+    fn source(&self, unit: u32) -> &Arc<Source> {
+        self.units[unit as usize].source()
+    }
+
+    fn text(&self, unit: u32, slice: Slice) -> &str {
+        self.source(unit).text().get(slice.range()).unwrap_or_default()
+    }
+
+    fn unit_named(&self, name: &str) -> Option<u32> {
+        self.index.get(name).copied()
+    }
+
+    /// Breadth first from the main template, so that the first unit beyond the limit is found by its shortest way.
+    fn check_depth(&self, limit: usize) -> Result<()> {
+        let mut depth: HashMap<u32, usize> = HashMap::from([(0, 0)]);
+        let mut queue = VecDeque::from([0u32]);
+        while let Some(unit) = queue.pop_front() {
+            let level = depth[&unit] + 1;
+            let names = &self.names[unit as usize];
+            for (index, reference) in names.references.iter().enumerate() {
+                let Some(target) = self.link(unit, index).filter(|target| !depth.contains_key(target)) else {
+                    continue;
+                };
+                if level > limit {
+                    let message = format!("templates include each other more than {limit} deep");
+                    let diagnostic = Diagnostic::new(Code::TooDeep, message)
+                        .at(self.source(unit).place(reference.range.clone()))
+                        .hint("flatten the includes, or raise `limits.include_depth` in cuebook.toml");
+                    return Err(Error::new(ErrorKind::Limit, diagnostic));
+                }
+                depth.insert(target, level);
+                queue.push_back(target);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Reads a template that stands alone, without what it names.
+pub fn check_syntax(source: &Arc<Source>, settings: &Settings) -> Result<()> {
+    read(source, settings).map(|_| ())
+}
+
+fn read(source: &Arc<Source>, settings: &Settings) -> Result<Vec<Node>> {
+    // Positions have 32 bits.
+    if u32::try_from(source.text().len()).is_err() {
+        let diagnostic = Diagnostic::new(Code::FileTooLarge, "the template is longer than 4 GiB")
+            .file(source.name())
+            .hint("split it into several");
+        return Err(Error::new(ErrorKind::Limit, diagnostic));
+    }
+    parse::parse(source, settings.recursion)
+}
+
+/// The engine runs the source itself, so that a mark is the offset of its tag.
+fn unit(source: &Arc<Source>, found: Emissions) -> Unit {
+    let marks = found.iter().map(|(tag, _)| tag.start).collect();
+    let emission = |(tag, paths): (Slice, Vec<String>)| {
+        // A tag is always a bare name, between delimiters that no name begins with.
+        let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+        let written = &source.text()[tag.range()];
+        let name: String = written.chars().skip_while(|c| !is_name(*c)).take_while(|c| is_name(*c)).collect();
+        Emission { range: tag.range(), paths, accessor: Some(name).filter(|name| !name.is_empty()) }
+    };
+    let emissions = found.into_iter().map(emission).collect();
+    Unit::new(source.clone(), OffsetMap::default(), marks, emissions)
+}

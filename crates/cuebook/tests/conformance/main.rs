@@ -1,0 +1,24 @@
+//! Cases that nobody here wrote, run against the engine: the scoreboard.
+//!
+//! `cargo test -p cuebook --test conformance -- --nocapture` prints it. The cases lie outside of the project, in the
+//! folder that `CUEBOOK_CONFORMANCE` names (see [`board::folder`]).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod board;
+mod compare;
+mod mustache;
+mod prompty;
+
+#[test]
+fn prompty() {
+    if let Some(folder) = board::folder("prompty") {
+        prompty::run(&folder).finish();
+    }
+}
+
+#[test]
+fn mustache() {
+    if let Some(folder) = board::folder("mustache") {
+        mustache::run(&folder).finish();
+    }
+}
