@@ -20,6 +20,33 @@ use crate::source::{Place, Source};
 /// Findings of one kind that one file can have before the rest is left out: each of them walks the whole text.
 pub(crate) const MOST_FINDINGS: usize = 100;
 
+/// Writes a text as a JSON string, piece by piece, as far as the writer takes it.
+pub(crate) fn write_string<E>(text: &str, mut push: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+    push("\"")?;
+    let mut from = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let code;
+        let escaped = match byte {
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\t' => "\\t",
+            0..0x20 => {
+                code = format!("\\u{byte:04x}");
+                &code
+            }
+            _ => continue,
+        };
+        // What is escaped is ASCII, so both sides of it are whole characters.
+        push(&text[from..at])?;
+        push(escaped)?;
+        from = at + 1;
+    }
+    push(&text[from..])?;
+    push("\"")
+}
+
 /// One step on the way to a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'k> {

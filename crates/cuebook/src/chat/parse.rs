@@ -32,10 +32,10 @@ pub(crate) struct Run<'r> {
 /// Makes messages of a text whose runs cover it.
 pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
-    let sections = sections(text, runs);
-    let marked = sections.iter().any(|section| section.marker.is_some());
-    for section in sections {
-        let Section { marker, content } = section;
+    let stretches = stretches(text, runs);
+    let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
+    for stretch in stretches {
+        let Stretch { marker, content } = stretch;
         let found = rich_in(text, runs, &content)?;
         match marker {
             Some(Marker { role, attributes }) => {
@@ -54,25 +54,25 @@ pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
 
 /// The roles that markers begin, in order.
 pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>]) -> Vec<Role> {
-    sections(text, runs).into_iter().filter_map(|section| section.marker).map(|marker| marker.role).collect()
+    stretches(text, runs).into_iter().filter_map(|stretch| stretch.marker).map(|marker| marker.role).collect()
 }
 
 /// A marker and the text up to the next one.
-struct Section {
+struct Stretch {
     marker: Option<Marker>,
     content: Range<usize>,
 }
 
-fn sections(text: &str, runs: &[Run<'_>]) -> Vec<Section> {
-    let mut sections = vec![Section { marker: None, content: 0..text.len() }];
+fn stretches(text: &str, runs: &[Run<'_>]) -> Vec<Stretch> {
+    let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
         if let Some(marker) = Marker::read(line) {
-            if let Some(last) = sections.last_mut() {
+            if let Some(last) = stretches.last_mut() {
                 last.content.end = range.start;
             }
-            sections.push(Section { marker: Some(marker), content: next..text.len() });
+            stretches.push(Stretch { marker: Some(marker), content: next..text.len() });
         }
         line.clear();
     };
@@ -106,7 +106,7 @@ fn sections(text: &str, runs: &[Run<'_>]) -> Vec<Section> {
         }
     }
     end_line(&mut line, line_start..text.len(), text.len());
-    sections
+    stretches
 }
 
 /// Every place in a part of the text where a rich input wrote its nonce, in order.

@@ -22,17 +22,9 @@ impl Reader {
         match &node.data {
             Data::Null => {}
             Data::List(items) => {
-                let mut seen: HashMap<String, Place> = HashMap::new();
-                for (index, item) in items.iter().enumerate() {
-                    let at = format!("{at}[{index}]");
-                    let Some((name, place)) = self.name_of(item, &at) else { continue };
-                    if let Some(first) = seen.get(&name) {
-                        self.twice(&name, &place, first);
-                        continue;
-                    }
-                    seen.insert(name.clone(), place.clone());
-                    properties.extend(self.property(name, place, item, &at));
-                }
+                self.each_named(items, at, |reader, name, place, item, at| {
+                    properties.extend(reader.property(name, place, item, at));
+                });
             }
             Data::Map(entries) if is_schema(entries) => {
                 let hint = "write each as `name: {kind: string}`; Cuebook makes the JSON schema of it";
@@ -54,6 +46,26 @@ impl Reader {
             }
         }
         properties
+    }
+
+    /// Reads each entry of a list by the name that it has itself: the name, where it stands, the entry, and the way to it.
+    pub(super) fn each_named(
+        &mut self,
+        items: &[Node],
+        at: &str,
+        mut read: impl FnMut(&mut Reader, String, Place, &Node, &str),
+    ) {
+        let mut seen: HashMap<String, Place> = HashMap::new();
+        for (index, item) in items.iter().enumerate() {
+            let at = format!("{at}[{index}]");
+            let Some((name, place)) = self.name_of(item, &at) else { continue };
+            if let Some(first) = seen.get(&name) {
+                self.twice(&name, &place, first);
+                continue;
+            }
+            seen.insert(name.clone(), place.clone());
+            read(self, name, place, item, &at);
+        }
     }
 
     /// The name of an entry of a list, and where it stands.

@@ -22,17 +22,9 @@ impl Reader {
         match &node.data {
             Data::Null => {}
             Data::List(items) => {
-                let mut seen: HashMap<String, Place> = HashMap::new();
-                for (index, item) in items.iter().enumerate() {
-                    let at = format!("tools[{index}]");
-                    let Some((name, place)) = self.name_of(item, &at) else { continue };
-                    if let Some(first) = seen.get(&name) {
-                        self.twice(&name, &place, first);
-                        continue;
-                    }
-                    seen.insert(name.clone(), place.clone());
-                    tools.extend(self.tool(name, place, item, &at));
-                }
+                self.each_named(items, "tools", |reader, name, place, item, at| {
+                    tools.extend(reader.tool(name, place, item, at));
+                });
             }
             Data::Map(entries) => {
                 for (key, entry) in entries {

@@ -4,12 +4,11 @@
 //! numbers with as many digits as it takes to read them back, and lists and objects as compact JSON. Nothing in a value is
 //! ever read as a tag.
 
-use std::fmt::Write;
-
 use minijinja::Value;
 use minijinja::value::ValueKind;
 
 use super::tree::is_list;
+use crate::json::write_string;
 use crate::template::sink::{Full, Sink};
 
 /// Values nest no deeper than this where they print as JSON: deeper ones would use up the stack.
@@ -148,30 +147,7 @@ impl Json {
     }
 
     fn string(&mut self, text: &str) -> Result<(), Unprintable> {
-        self.push("\"")?;
-        let mut from = 0;
-        for (at, byte) in text.bytes().enumerate() {
-            let mut other = String::new();
-            let escaped = match byte {
-                b'"' => "\\\"",
-                b'\\' => "\\\\",
-                b'\n' => "\\n",
-                b'\r' => "\\r",
-                b'\t' => "\\t",
-                0..=0x1f => {
-                    // Writing to a string cannot fail.
-                    let _ = write!(other, "\\u{byte:04x}");
-                    &other
-                }
-                _ => continue,
-            };
-            // What is escaped is ASCII, so both sides of it are whole characters.
-            self.push(&text[from..at])?;
-            self.push(escaped)?;
-            from = at + 1;
-        }
-        self.push(&text[from..])?;
-        self.push("\"")
+        write_string(text, |piece| self.push(piece))
     }
 
     fn push(&mut self, text: &str) -> Result<(), Unprintable> {

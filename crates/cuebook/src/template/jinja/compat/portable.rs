@@ -1,7 +1,6 @@
 //! How values print and compare in the portable style; see [`Style`](super::Style).
 
 use std::cmp::Ordering;
-use std::fmt::Write;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
@@ -11,6 +10,7 @@ use super::call::string_of;
 use super::limits::{Text, check_depth};
 use super::ordering::equal_in;
 use super::printing::{float, is_macro, write_repr};
+use crate::json::write_string;
 
 /// Null, or nothing at all: the portable style does not tell them apart.
 pub(super) fn is_absent(value: &Value) -> bool {
@@ -60,7 +60,7 @@ fn write_json(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
     match value.kind() {
         ValueKind::Undefined | ValueKind::None => out.push_str("null"),
         ValueKind::Number if float(value).is_some_and(|number| !number.is_finite()) => out.push_str("null"),
-        ValueKind::String => write_quoted(out, value.as_str().unwrap_or_default()),
+        ValueKind::String => write_string(value.as_str().unwrap_or_default(), |piece| out.push_str(piece)),
         ValueKind::Seq | ValueKind::Iterable => {
             out.push('[')?;
             for (index, item) in value.try_iter()?.checked().enumerate() {
@@ -79,7 +79,7 @@ fn write_json(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
                     out.push(',')?;
                 }
                 match string_of(&key) {
-                    Some(key) => write_quoted(out, key)?,
+                    Some(key) => write_string(key, |piece| out.push_str(piece))?,
                     None => {
                         out.push('"')?;
                         write_text(out, &key, depth + 1)?;
@@ -93,32 +93,6 @@ fn write_json(out: &mut Text, value: &Value, depth: usize) -> Result<(), Error> 
         }
         _ => write_text(out, value, depth),
     }
-}
-
-fn write_quoted(out: &mut Text, text: &str) -> Result<(), Error> {
-    out.push('"')?;
-    let mut plain_from = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        let mut code = String::new();
-        let escaped = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            b'\n' => "\\n",
-            b'\r' => "\\r",
-            b'\t' => "\\t",
-            0..0x20 => {
-                // Writing to a string cannot fail.
-                let _ = write!(code, "\\u{byte:04x}");
-                &code
-            }
-            _ => continue,
-        };
-        out.push_str(&text[plain_from..at])?;
-        out.push_str(escaped)?;
-        plain_from = at + 1;
-    }
-    out.push_str(&text[plain_from..])?;
-    out.push('"')
 }
 
 /// Which of two values comes first; `None` if they have no order.
