@@ -15,6 +15,15 @@ pub fn fork() -> io::Result<Option<Pid>> {
     if pid < 0 { Err(io::Error::last_os_error()) } else { Ok(Pid::from_raw(pid)) }
 }
 
+/// Lets the signals that a program may have been told to ignore mean what they usually do: what is run here must not depend
+/// on whether somebody started Cuebook in the background.
+pub fn usual_signals() {
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM] {
+        // SAFETY: sets no handler, so no code of ours can run at a bad moment.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 /// Closes every descriptor from this number on: whatever was left open by those who started us.
 pub fn close_from(first: i32) -> io::Result<()> {
     #[cfg(target_os = "linux")]

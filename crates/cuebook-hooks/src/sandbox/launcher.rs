@@ -28,6 +28,7 @@ const REPLIES: RawFd = 4;
 /// The launcher from its beginning to its end.
 pub fn run() -> i32 {
     // First of all, so that the numbers that the program expects are free.
+    calls::usual_signals();
     if calls::close_from(REQUESTS).is_err() {
         return 2;
     }
