@@ -3,6 +3,7 @@
 //! Messages are made from who wrote what, never from how the text looks: only a line that is the author's from its first
 //! byte to its last can begin a message. Nothing here opens a connection.
 
+mod blocks;
 mod marker;
 mod message;
 pub mod models;

@@ -409,3 +409,30 @@ fn an_input_may_be_called_system_and_a_changed_nonce_never_reaches_a_model() {
     let rendered = project.render("q", json!({"photo": "https://example.com/a.png"})).unwrap();
     assert_eq!(rendered.messages().unwrap_err().code().as_str(), "CB324");
 }
+
+#[test]
+fn check_finds_what_would_only_be_noticed_when_something_is_sent() {
+    let found = |front: &str, body: &str| -> Vec<String> {
+        let project = Project::new().file("prompts/p.prompty", &format!("---\n{front}\n---\n{body}"));
+        let report = project.book().check(&[], |_| {}).unwrap();
+        report.findings.iter().map(|finding| format!("{} {}", finding.code, finding.message)).collect()
+    };
+    let only = |front: &str, body: &str| {
+        let findings = found(front, body);
+        assert_eq!(findings.len(), 1, "{front}: {findings:?}");
+        findings.into_iter().next().unwrap()
+    };
+    assert!(only("model: {id: x, provider: opnai}", "Hi").starts_with("CB602 "));
+    assert!(only("model: {id: x, provider: anthropic, apiType: embedding}", "Hi").starts_with("CB602 "));
+    assert!(only("model: {id: x, provider: anthropic, options: {seed: 1}}", "Hi").starts_with("CB603 "));
+    assert!(only("model: {id: x, connection: {kind: refrence}}", "Hi").contains("`refrence`"));
+    let tool = "tools: [{name: f, kind: fuction}]";
+    assert!(found(tool, "Hi")[0].contains("`fuction`"));
+    let bound = "inputs: {a: x}\ntools: [{name: f, kind: function, parameters: {b: {kind: string}}, bindings: {c: a}}]";
+    assert!(only(bound, "{{ a }}").contains("binds the parameter `c`"));
+    assert!(only("template: {parser: mine}", "Hi").starts_with("CB507 "));
+    let thread = "inputs: {h: {kind: thread}}";
+    let codes: Vec<String> = found(thread, "{% for m in h %}{{ m.content }}{% endfor %}");
+    assert!(codes.iter().all(|finding| finding.starts_with("CB324 ")) && !codes.is_empty(), "{codes:?}");
+    assert_eq!(found("model: {id: gpt-4o, options: {temperature: 0.2}}", "user:\nHi"), [""; 0]);
+}

@@ -1,9 +1,10 @@
 //! `cuebook check`
 
-use std::io::{IsTerminal, Write, stderr};
+use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 
 use cuebook::Severity;
+use cuebook::check::Report;
 use cuebook::error::report;
 use serde_json::Value as Json;
 
@@ -27,18 +28,26 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
         let _ = write!(stderr(), "\r\x1b[K");
     }
     let checked = checked?;
-    if options.json {
-        print_json(&checked.findings.iter().map(|finding| Json::Object(finding.to_json())).collect())?;
-    } else {
-        // What was found is the data of this command.
-        write!(anstream::stdout(), "{}", report(&checked.findings, true))?;
-        let gap = if checked.findings.is_empty() { "" } else { "\n" };
-        say(format_args!("{gap}{}", summary(&checked)));
+    let code = if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    match tell(&checked, options) {
+        // Whoever has read enough still wants to know whether there were errors.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(code),
+        told => Ok(told.map(|()| code)?),
     }
-    Ok(if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-fn summary(checked: &cuebook::check::Report) -> String {
+fn tell(checked: &Report, options: &Options) -> io::Result<()> {
+    if options.json {
+        return print_json(&checked.findings.iter().map(|finding| Json::Object(finding.to_json())).collect());
+    }
+    // What was found is the data of this command.
+    write!(anstream::stdout(), "{}", report(&checked.findings, true))?;
+    let gap = if checked.findings.is_empty() { "" } else { "\n" };
+    say(format_args!("{gap}{}", summary(checked)));
+    Ok(())
+}
+
+fn summary(checked: &Report) -> String {
     let count = |severity| checked.findings.iter().filter(|finding| finding.severity == severity).count();
     let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
     let mut parts = Vec::new();
@@ -48,6 +57,10 @@ fn summary(checked: &cuebook::check::Report) -> String {
         if count(severity) > 0 {
             parts.push(plural(count(severity), word));
         }
+    }
+    if checked.prompts == 0 && parts.is_empty() {
+        return "there are no prompts here: name a folder with --root, or make a project with cuebook init"
+            .to_owned();
     }
     let found = if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") };
     format!("{} checked: {found}", plural(checked.prompts, "prompt"))

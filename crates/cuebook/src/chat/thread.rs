@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::{Media, Message, Part, Role};
+use super::{Media, Message, Part, Role, blocks};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::prompt::Rich;
 
@@ -15,14 +15,15 @@ pub(crate) fn messages(input: &str, value: &Json) -> Result<Vec<Message>> {
         return Err(refuse(message, "pass a list: [{\"role\": \"user\", \"content\": \"Hello\"}]"));
     };
     let read = |(index, item): (usize, &Json)| {
-        Message::from_json(item).map_err(|why| {
+        blocks::messages(item).map_err(|why| {
             refuse(
                 format!("message {} of `{input}` cannot be understood: {why}", index + 1),
                 "a message is {\"role\": \"user\", \"content\": \"Hello\"}",
             )
         })
     };
-    items.iter().enumerate().map(read).collect()
+    let messages: Result<Vec<Vec<Message>>> = items.iter().enumerate().map(read).collect();
+    Ok(messages?.into_iter().flatten().collect())
 }
 
 /// A picture, a document or a sound as a part of a message.
@@ -196,7 +197,7 @@ fn is_base64(text: &str) -> bool {
 }
 
 /// What kind of value it is, for people.
-fn kind_of(value: &Json) -> &'static str {
+pub(super) fn kind_of(value: &Json) -> &'static str {
     match value {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",

@@ -1,11 +1,12 @@
 //! Prompts that are spoken: lines that look like role markers and are text ([CB323](crate::Code::AlmostMarker)), rich inputs
 //! whose nonce a template changes ([CB324](crate::Code::ChangedNonce)), bindings that lead nowhere and kinds that nobody knows
-//! ([CB319](crate::Code::BadPrompty)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
+//! ([CB319](crate::Code::BadPrompty)), what the provider would refuse ([CB603](crate::Code::UnsupportedContent)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
 
-use crate::chat::{Api, Marker};
+use crate::chat::wire::{self, Request};
+use crate::chat::{Api, Marker, Message, Role};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, ToolKind};
+use crate::prompt::{Dialect, Model, Prompt, ToolKind};
 use crate::render::{DEFAULT_PROVIDER, PARSER};
 use crate::source::Place;
 use crate::template::jinja::Program;
@@ -68,9 +69,14 @@ fn opened_nonces(prepared: &Prepared) -> Vec<Diagnostic> {
 /// A filter makes another text of a nonce, and then nobody finds what it stood for.
 fn changed_nonces(prepared: &Prepared, unit: &Unit) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
-    for emission in unit.emissions().iter().filter(|emission| emission.accessor.is_none()) {
+    for emission in unit.emissions() {
         let rich = prepared.prompt().variables.iter().filter_map(|variable| Some((variable, variable.rich?)));
-        for (variable, kind) in rich.filter(|(variable, _)| emission.can_show(&variable.name)) {
+        // Part of it, or something that was made of it.
+        let is_changed = |name: &str| {
+            emission.can_show(name)
+                && (emission.accessor.is_none() || emission.paths.iter().all(|path| path != name))
+        };
+        for (variable, kind) in rich.filter(|(variable, _)| is_changed(&variable.name)) {
             let (name, kind) = (&variable.name, kind.as_str());
             let message =
                 format!("`{name}` is of the kind {kind}, and is found only where it is shown as it is");
@@ -108,13 +114,7 @@ fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
         if let Some(kind) = model.connection.as_ref().and_then(|connection| connection["kind"].as_str()) {
             near("`model.connection.kind`", kind, &connections, None);
         }
-        let provider = model.provider.as_deref().unwrap_or(DEFAULT_PROVIDER);
-        if let Err(error) = Api::choose(provider, model.api_type.as_deref()) {
-            let known = error.diagnostic();
-            let message = format!("nothing can be said to `model`: {}", known.message);
-            let finding = Diagnostic::new(Code::UnknownWire, message).severity(Severity::Warning);
-            findings.push(finding.hint_opt(known.hint.clone()).file(prompt.template.name()));
-        }
+        findings.extend(unsayable(prompt, model));
     }
     if let Some(parser) = prompt.format.parser.as_deref().filter(|parser| *parser != PARSER) {
         let message = format!("no parser is registered for the key `{parser}`");
@@ -125,6 +125,30 @@ fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
         });
     }
     findings
+}
+
+/// What the provider that the file names would refuse, or would not be sent.
+fn unsayable(prompt: &Prompt, model: &Model) -> Vec<Diagnostic> {
+    let provider = model.provider.as_deref().unwrap_or(DEFAULT_PROVIDER);
+    // Without a model nothing is sent at all, and the command line may name one.
+    let model =
+        &Model { id: if model.id.is_empty() { "any".into() } else { model.id.clone() }, ..model.clone() };
+    let messages = [Message::text(Role::User, "…")];
+    let (tools, outputs) = (&prompt.tools, &prompt.outputs);
+    let request = Request { model, messages: &messages, tools, outputs };
+    let said = Api::choose(provider, model.api_type.as_deref()).and_then(|api| wire::body(api, &request));
+    let placed = |finding: Diagnostic| match finding.place {
+        Some(_) => finding,
+        None => finding.file(prompt.template.name()),
+    };
+    match said {
+        Ok(wire) => wire.notes.into_iter().map(|note| placed(note.severity(Severity::Note))).collect(),
+        Err(error) => error
+            .into_diagnostics()
+            .into_iter()
+            .map(|found| placed(found.severity(Severity::Warning)))
+            .collect(),
+    }
 }
 
 fn bindings(prepared: &Prepared) -> Vec<Diagnostic> {

@@ -34,7 +34,7 @@ use crate::yaml;
 
 pub use inputs::validate_inputs;
 pub(crate) use prompt::{read, summary};
-pub use reference::{Environment, NoEnvironment, ProcessEnvironment};
+pub use reference::{Environment, LookedAt, NoEnvironment, ProcessEnvironment};
 
 /// The template engine of a file that names none.
 pub const DEFAULT_ENGINE: &str = "jinja2";
@@ -70,8 +70,8 @@ pub struct Definition {
     pub body: Option<Arc<Source>>,
     /// What does not keep the prompt from working, for `check`.
     pub notes: Vec<Diagnostic>,
-    /// Files that it refers to, besides those of its connections.
-    pub files: Vec<PathBuf>,
+    /// What it refers to, besides in its connections.
+    pub looked_at: LookedAt,
     /// Connections whose references were left as they are.
     pending: Vec<Node>,
 }
@@ -223,13 +223,13 @@ impl Definition {
         let mut resolver = reference::Resolver::new(source, folder, options, connections);
         let trust = endpoint::check(&root, &mut resolver, options);
         let root = resolver.resolve(root);
-        let (faults, pending, files) = resolver.finish();
+        let (faults, pending, looked_at) = resolver.finish();
         let mut reader = reader::Reader::new(faults);
         let mut definition = reader.definition(&root);
         definition.notes = reader.finish()?;
         definition.notes.extend(trust);
         definition.pending = pending;
-        definition.files = files;
+        definition.looked_at = looked_at;
         definition.body = Some(body);
         Ok(definition)
     }

@@ -75,6 +75,8 @@ pub(crate) struct LibraryLoader {
     /// The place of each loaded template, by its source's name.
     places: Mutex<Vec<(String, Arc<Root>)>>,
     dependencies: Mutex<Vec<Dependency>>,
+    /// Variables of the environment that the prompt's file refers to, and what they were.
+    environment: Mutex<Vec<(String, Option<String>)>>,
     /// Prompts that were found on the way: the name that was asked for, and the source that was chosen. An alias leads to
     /// another prompt when the vocabulary changes, so the id that it led to would not do.
     choices: Mutex<Vec<(String, String)>>,
@@ -103,6 +105,7 @@ impl LibraryLoader {
             limit,
             places: Mutex::default(),
             dependencies: Mutex::default(),
+            environment: Mutex::default(),
             choices: Mutex::default(),
             contests: Mutex::default(),
             offers: Mutex::default(),
@@ -119,6 +122,7 @@ impl LibraryLoader {
     pub(crate) fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
         let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);
         unchanged
+            && lock(&self.environment).iter().all(|(name, was)| std::env::var(name).ok() == *was)
             && self.library.defaults().is_ok_and(|now| Arc::ptr_eq(&now, defaults))
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
@@ -148,6 +152,11 @@ impl LibraryLoader {
         if dependencies.iter().all(|known| known.path != path) {
             dependencies.push(Dependency::new(path, self.limit));
         }
+    }
+
+    /// Notes variables of the environment that the prompt's definition was read from.
+    pub(crate) fn depend_on_environment(&self, variables: Vec<(String, Option<String>)>) {
+        lock(&self.environment).extend(variables);
     }
 
     /// Finds a prompt by its id and notes the choice.

@@ -33,8 +33,12 @@ pub(crate) fn read(
     let folder = candidate.root.path(&candidate.entry);
     let options = options(candidate, loader.library().file_limit()?);
     let mut definition = Definition::read(&source, folder.as_deref(), &options)?;
-    for path in &definition.files {
+    for path in &definition.looked_at.files {
         loader.depend_on(path.clone());
+    }
+    // A pack sees no environment, so nothing of it can change.
+    if candidate.pack_id.is_none() {
+        loader.depend_on_environment(std::mem::take(&mut definition.looked_at.variables));
     }
     let mut notes = std::mem::take(&mut definition.notes);
     notes.extend(definition.unresolved(folder.as_deref(), &options));

@@ -20,6 +20,15 @@ pub(super) const MOST_FILES_DEEP: usize = 8;
 /// Files that one prompt may refer to, counted each time.
 pub(super) const MOST_FILES: usize = 100;
 
+/// What the references of a file led to: whoever keeps what was read has to look there again.
+#[derive(Debug, Clone, Default)]
+pub struct LookedAt {
+    /// Files, whether they were there or not.
+    pub files: Vec<PathBuf>,
+    /// Variables of the environment, and what they were.
+    pub variables: Vec<(String, Option<String>)>,
+}
+
 /// Where `${env:NAME}` looks.
 pub trait Environment: Send + Sync {
     /// The value of a variable, if it is set.
@@ -133,6 +142,8 @@ pub(super) struct Resolver<'o> {
     connections: bool,
     /// The files that led here.
     trail: Vec<PathBuf>,
+    /// The variables of the environment that were asked for, and what they were.
+    variables: Vec<(String, Option<String>)>,
     /// The files that were asked for, whether they were there or not.
     files: Vec<PathBuf>,
     bytes: u64,
@@ -153,6 +164,7 @@ impl<'o> Resolver<'o> {
             options,
             connections,
             trail: Vec::new(),
+            variables: Vec::new(),
             files: Vec::new(),
             bytes: 0,
             faults: Vec::new(),
@@ -165,9 +177,9 @@ impl<'o> Resolver<'o> {
         self.node(root, Spot::Top, 0)
     }
 
-    /// What went wrong, the connections that were left alone, and the files that were read.
-    pub(super) fn finish(self) -> (Vec<Fault>, Vec<Node>, Vec<PathBuf>) {
-        (self.faults, self.pending, self.files)
+    /// What went wrong, the connections that were left alone, and what was looked at on the way.
+    pub(super) fn finish(self) -> (Vec<Fault>, Vec<Node>, LookedAt) {
+        (self.faults, self.pending, LookedAt { files: self.files, variables: self.variables })
     }
 
     fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
@@ -225,6 +237,7 @@ impl<'o> Resolver<'o> {
         match reference {
             Reference::Env { name, default } => {
                 let value = self.options.environment.get(name);
+                self.variables.push((name.to_owned(), value.clone()));
                 match value.or_else(|| default.map(str::to_owned)) {
                     Some(value) => {
                         Node { data: Data::Text(value), place: node.place.clone(), from_environment: true }
