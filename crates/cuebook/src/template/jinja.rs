@@ -17,9 +17,11 @@ mod plain;
 mod portable;
 #[cfg(test)]
 mod portable_cases;
+mod settings;
 mod style;
 mod writer;
 
+pub use settings::Settings;
 pub use style::Style;
 
 use std::borrow::Cow;
@@ -38,81 +40,6 @@ use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::source::Source;
-
-/// How templates are read and how far they may go.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// How values print, compare and go missing.
-    pub style: Style,
-    /// Instructions that a render may take.
-    pub fuel: u64,
-    /// Nesting of macro calls, includes and blocks.
-    pub recursion: usize,
-    /// Templates that may include each other in a row.
-    pub include_depth: usize,
-    /// The longest string, in bytes, that a template may build.
-    pub string_bytes: usize,
-    /// The longest list that a template may build.
-    pub items: usize,
-    /// Whether printing something that is not there is an error.
-    pub strict: bool,
-    /// Whether the newline behind a block tag goes.
-    pub trim_blocks: bool,
-    /// Whether white space before a block tag goes.
-    pub lstrip_blocks: bool,
-    /// Whether a template's last newline stays.
-    pub keep_trailing_newline: bool,
-    /// Whether a tag that prints nothing leaves a piece of the text, of length zero: it tells where a value could stand.
-    pub keep_empty: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Settings {
-            style: Style::Python,
-            fuel: 5_000_000,
-            recursion: 500,
-            include_depth: 32,
-            string_bytes: 8 << 20,
-            items: 1_000_000,
-            strict: false,
-            trim_blocks: false,
-            lstrip_blocks: false,
-            keep_trailing_newline: false,
-            keep_empty: false,
-        }
-    }
-}
-
-impl Settings {
-    /// The same limits in the portable style, with the white space of `.prompty` files: nothing of it goes unless a tag
-    /// says so, and every tag leaves a piece.
-    pub fn portable(self) -> Settings {
-        Settings {
-            style: Style::Portable,
-            trim_blocks: false,
-            lstrip_blocks: false,
-            keep_trailing_newline: true,
-            keep_empty: true,
-            ..self
-        }
-    }
-
-    fn value_limits(&self) -> compat::ValueLimits {
-        compat::ValueLimits { string_bytes: self.string_bytes, items: self.items, style: self.style }
-    }
-
-    fn syntax(&self) -> Result<SyntaxConfig> {
-        SyntaxConfig::builder()
-            .trim_blocks(self.trim_blocks)
-            .lstrip_blocks(self.lstrip_blocks)
-            .keep_trailing_newline(self.keep_trailing_newline)
-            .build()
-            .map_err(|error| {
-                Error::new(ErrorKind::Config, Diagnostic::new(Code::BadConfig, error.to_string()))
-            })
-    }
-}
 
 /// A compiled template with everything that it includes and extends.
 pub struct Template {

@@ -4,15 +4,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-const APIS: [Api; 6] = [
-    Api::OpenAiChat,
-    Api::OpenAiResponses,
-    Api::OpenAiEmbeddings,
-    Api::OpenAiImages,
-    Api::Anthropic,
-    Api::Gemini,
-];
-
 /// JSON that is made of the words of replies, so that it often nearly is one.
 pub(crate) fn any_json() -> impl Strategy<Value = Json> {
     let words = [
@@ -100,7 +91,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Json> {
 proptest! {
     #[test]
     fn no_reply_makes_the_reader_panic(response in any_json(), outputs: bool) {
-        for api in APIS {
+        for api in Api::ALL {
             match read(api, &response, outputs) {
                 Ok(answer) => drop(answer.reply.to_json()),
                 Err(error) => prop_assert_eq!(error.kind(), crate::ErrorKind::Reply),
@@ -125,7 +116,7 @@ proptest! {
 
     #[test]
     fn no_events_make_a_stream_panic_and_nothing_follows_a_failure(events in prop::collection::vec(any_json(), 0..6)) {
-        for api in APIS {
+        for api in Api::ALL {
             let mut stream = Stream::new(api);
             let mut chunks: Vec<Chunk> = Vec::new();
             for event in &events {

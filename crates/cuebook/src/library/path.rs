@@ -1,0 +1,140 @@
+//! Prompts by their paths. Inside a place of the library a path means that place's candidate; elsewhere the folder around it is
+//! a place of its own.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use super::root::{Root, RootKind};
+use super::{Candidate, Found, Library, PROMPT_FILE, PROMPTY_END, Reason, TEMPLATE_FILE, empty_folder};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files;
+use crate::prompt::Dialect;
+
+impl Library {
+    /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
+    /// a place of its own.
+    pub(super) fn at_path(&self, path: &Path) -> Result<Found> {
+        let absolute =
+            std::path::absolute(path).map_err(|error| files::io_error(&path.to_string_lossy(), &error))?;
+        let absolute = normalize_path(&absolute);
+        let name = self.name(&absolute);
+        let metadata = std::fs::metadata(&absolute).map_err(|error| match error.kind() {
+            // What a link was to lead to is another matter than a path that nobody has.
+            std::io::ErrorKind::NotFound if absolute.symlink_metadata().is_err() => self.no_path(path, &name),
+            _ => files::io_error(&name, &error),
+        })?;
+        let (folder, file) = if metadata.is_dir() {
+            (absolute.clone(), None)
+        } else {
+            let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();
+            (parent, absolute.file_name().map(|file| file.to_string_lossy().into_owned()))
+        };
+        if let Some(file) = file.as_deref().filter(|file| file.ends_with(PROMPTY_END)) {
+            return self.prompty_at(&folder, file);
+        }
+        // `greeting/template.md` and `greeting/prompt.py` mean the prompt `greeting`.
+        let file = file.filter(|file| file != TEMPLATE_FILE && file != PROMPT_FILE);
+        let (Some(parent), Some(entry)) = (folder.parent(), folder.file_name()) else {
+            return Err(empty_folder(&name));
+        };
+        let entry = entry.to_string_lossy().into_owned();
+        let root = match self.roots()?.into_iter().find(|root| root.folder() == Some(parent)) {
+            Some(root) => root,
+            None => Arc::new(Root::on_disk(RootKind::Given, self.name(parent), parent.to_owned())),
+        };
+        let id = match &file {
+            Some(file) => file.split('.').next().unwrap_or(file).to_owned(),
+            None => entry.clone(),
+        };
+        let candidate = match &file {
+            Some(file) => Candidate {
+                source: root.file_name(&format!("{entry}/{file}")),
+                version: None,
+                dialect: Dialect::Template,
+                pack_id: root.pack_id().map(str::to_owned),
+                has_prompt_py: false,
+                has_template: true,
+                template_file: Some(file.clone()),
+                root,
+                entry,
+            },
+            None => self.only_one_below(&root, &entry, &name)?,
+        };
+        Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// The prompt that a folder holds. With a template and a `.prompty` file in it, it is not clear which one is meant.
+    fn only_one_below(&self, root: &Arc<Root>, entry: &str, name: &str) -> Result<Candidate> {
+        let mut inside = self.candidates_below(root, entry);
+        inside.retain(|candidate| candidate.entry == entry);
+        match inside.len() {
+            0 => Err(empty_folder(name)),
+            1 => Ok(inside.swap_remove(0)),
+            _ => {
+                let file = format!("{name}/{entry}{PROMPTY_END}");
+                let message = format!("the folder holds a template and {entry}{PROMPTY_END}");
+                let hint = format!("say which one is meant: {name}/{TEMPLATE_FILE} or {file}");
+                let diagnostic = Diagnostic::new(Code::PromptConflict, message).file(name).hint(hint);
+                Err(Error::new(ErrorKind::PromptConflict, diagnostic))
+            }
+        }
+    }
+
+    /// A `.prompty` file by its folder and name. In a place of the library it is that place's candidate; elsewhere its
+    /// folder is a place of its own.
+    fn prompty_at(&self, folder: &Path, file: &str) -> Result<Found> {
+        let id = file.strip_suffix(PROMPTY_END).unwrap_or(file).to_owned();
+        let roots = self.roots()?;
+        let is_place = |wanted: Option<&Path>| {
+            roots.iter().find(|root| wanted.is_some() && root.folder() == wanted).cloned()
+        };
+        let own_folder = folder.file_name().is_some_and(|name| name.to_string_lossy() == id);
+        let (root, entry) = match (is_place(Some(folder)), is_place(folder.parent().filter(|_| own_folder))) {
+            (Some(root), _) => (root, String::new()),
+            (None, Some(root)) => (root, id.clone()),
+            (None, None) => (
+                Arc::new(Root::on_disk(RootKind::Given, self.name(folder), folder.to_owned())),
+                String::new(),
+            ),
+        };
+        let candidate = self
+            .file_below(&root, &entry, file)
+            .ok_or_else(|| files::io_error(&root.file_name(file), &std::io::ErrorKind::NotFound.into()))?;
+        Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// The error for a path that leads to nothing. Its first part may be an id, which needs no path.
+    fn no_path(&self, path: &Path, name: &str) -> Error {
+        let id = path.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
+        let error = files::not_there(path, name);
+        match id.filter(|id| self.search(id).is_ok_and(|candidates| !candidates.is_empty())) {
+            Some(id) => {
+                let hint = format!("`{id}` is the id of a prompt, and is given without a path");
+                Error::new(error.kind(), error.diagnostic().clone().hint(hint))
+            }
+            None => error,
+        }
+    }
+}
+
+/// Whether what was given is a path rather than an id.
+pub(super) fn as_path(wanted: &str) -> Option<PathBuf> {
+    let is_path = wanted.contains(['/', '\\']) || wanted == "." || wanted == "..";
+    let is_path = is_path || [".md", PROMPTY_END].iter().any(|end| wanted.ends_with(end));
+    is_path.then(|| PathBuf::from(wanted))
+}
+
+/// Removes `.` and `..` by name; links are followed by the file system when the path is used.
+fn normalize_path(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                normal.pop();
+            }
+            other => normal.push(other),
+        }
+    }
+    normal
+}
