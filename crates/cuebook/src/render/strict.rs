@@ -23,36 +23,52 @@ impl Rendered {
 
     /// Refuses the text if the value of a strict input looks like a role marker in it.
     pub(crate) fn refuse_forgeries(&self) -> Result<()> {
-        // Where the current row of strict emissions begins.
-        let mut row: Option<usize> = None;
+        // Neighbouring emissions of strict inputs: where the row begins, and what shows there.
+        let mut row: Option<(usize, Shown<'_>)> = None;
         for (range, writer, emission) in self.emitted() {
-            let found = match (writer, emission) {
+            let shown = match (writer, emission) {
                 (Writer::Value { unit, .. }, Some(emission)) => {
-                    self.strict_input(emission).map(|name| (name, unit, emission))
+                    self.strict_input(emission).map(|name| Shown { name, unit, emission })
                 }
                 _ => None,
             };
-            let Some((name, unit, emission)) = found else {
-                row = None;
-                continue;
-            };
-            let start = *row.get_or_insert(range.start);
-            // What stands on an earlier line of the row has been looked at.
-            let start =
-                self.text()[start..range.start].rfind('\n').map_or(start, |newline| start + newline + 1);
-            row = Some(start);
-            let alone = &self.text()[range.clone()];
-            if Marker::is_forged_in(alone)
-                || (start < range.start && Marker::is_forged_in(&self.text()[start..range.end]))
-            {
-                let message = format!("the value of the strict input `{name}` looks like a role marker");
-                let diagnostic = Diagnostic::new(Code::StrictViolation, message)
-                    .at(self.unit(unit).source().place(emission.range.clone()))
-                    .label("shown here")
-                    .hint("treat it as an attack; or, if such values are fine, remove `strict: true`: they cannot begin a message anyway");
-                return Err(Error::new(ErrorKind::StrictViolation, diagnostic).with("input", name));
+            match (shown, row) {
+                (Some(shown), before) => {
+                    self.refuse_forgery(&self.text()[range.clone()], shown)?;
+                    row = before.or(Some((range.start, shown)));
+                }
+                // A row is looked at once, when it ends, so that long rows take no longer than they are.
+                (None, Some((start, shown))) => {
+                    self.refuse_forgery(&self.text()[start..range.start], shown)?;
+                    row = None;
+                }
+                (None, None) => {}
             }
         }
-        Ok(())
+        match row {
+            Some((start, shown)) => self.refuse_forgery(&self.text()[start..], shown),
+            None => Ok(()),
+        }
     }
+
+    fn refuse_forgery(&self, text: &str, shown: Shown<'_>) -> Result<()> {
+        if !Marker::is_forged_in(text) {
+            return Ok(());
+        }
+        let name = shown.name;
+        let message = format!("the value of the strict input `{name}` looks like a role marker");
+        let diagnostic = Diagnostic::new(Code::StrictViolation, message)
+            .at(self.unit(shown.unit).source().place(shown.emission.range.clone()))
+            .label("shown here")
+            .hint("treat it as an attack; or, if such values are fine, remove `strict: true`: they cannot begin a message anyway");
+        Err(Error::new(ErrorKind::StrictViolation, diagnostic).with("input", name))
+    }
+}
+
+/// A strict input where it shows.
+#[derive(Clone, Copy)]
+struct Shown<'e> {
+    name: &'e str,
+    unit: u32,
+    emission: &'e Emission,
 }
