@@ -25,6 +25,7 @@
 
 mod code;
 mod diagnostic;
+mod masked;
 mod printable;
 mod report;
 
@@ -34,6 +35,7 @@ use serde_json::{Map, Value, json};
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
+pub(crate) use masked::without_secrets;
 pub use printable::{printable, printable_lines};
 pub use report::report;
 

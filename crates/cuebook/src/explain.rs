@@ -59,6 +59,11 @@ impl Explanation {
             .into_iter()
             .map(|name| {
                 let (layer, value) = match scope.get(&name) {
+                    // What the caller gave is the caller's to see; what the environment gave is nobody's.
+                    Some((layer @ Layer::Optional, value)) => {
+                        let declared = prompt.variable(&name);
+                        (Some(layer), declared.map_or(value.clone(), |variable| variable.shown(&value)))
+                    }
                     Some((layer, value)) => (Some(layer), value),
                     None => (None, Json::Null),
                 };

@@ -105,7 +105,7 @@ impl Prompt {
             "format": {"engine": self.format.engine, "parser": self.format.parser},
             "model": self.model.as_ref().map(|model| without_secrets(model.to_json())),
             "tools": self.tools.iter().map(|tool| without_secrets(tool.to_json())).collect::<Vec<_>>(),
-            "outputs": self.outputs.iter().map(Property::to_json).collect::<Vec<_>>(),
+            "outputs": self.outputs.iter().map(|output| without_secrets(output.to_json())).collect::<Vec<_>>(),
         })
     }
 
@@ -122,9 +122,12 @@ fn without_secrets(mut object: Json) -> Json {
 
 fn hide_secrets(value: &mut Json) {
     for (name, value) in value.as_object_mut().into_iter().flatten() {
+        let is_secret = matches!(redact::kind_of_name(name), redact::Name::Secret);
         match value {
-            Json::Object(_) => hide_secrets(value),
-            Json::String(text) if text.starts_with("${") => {}
+            Json::Object(_) if !is_secret => hide_secrets(value),
+            Json::Array(items) if !is_secret => items.iter_mut().for_each(hide_secrets),
+            // A reference is none; the default of one may be.
+            Json::String(text) if text.starts_with("${") && text.matches(':').count() < 2 => {}
             _ => redact::field(name, value),
         }
     }
@@ -219,6 +222,14 @@ impl Variable {
         }
     }
 
+    /// A value of it as it may be shown: what the environment gave, and what its name says is a secret, is not.
+    pub fn shown(&self, value: &Json) -> Json {
+        let mut value = value.clone();
+        let is_default = self.default.as_ref() == Some(&value);
+        redact::field(if self.is_secret && is_default { "secret" } else { &self.name }, &mut value);
+        value
+    }
+
     /// The declaration as scripts see it.
     pub fn to_json(&self) -> Json {
         let mut object = Map::new();
@@ -231,9 +242,7 @@ impl Variable {
             object.insert("description".into(), json!(description));
         }
         if let Some(default) = &self.default {
-            let mut default = default.clone();
-            redact::field(if self.is_secret { "secret" } else { &self.name }, &mut default);
-            object.insert("default".into(), default);
+            object.insert("default".into(), self.shown(default));
         }
         if self.from_system {
             object.insert("source".into(), json!("system"));

@@ -80,7 +80,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             if variable.from_system {
                 write!(out, "  from the system")?;
             } else if let Some(default) = &variable.default {
-                write!(out, "  = {default}")?;
+                write!(out, "  = {}", variable.shown(default))?;
             }
             if let Some(description) = &variable.description {
                 write!(out, "  {quiet}{description}{quiet:#}")?;

@@ -138,7 +138,8 @@ fn refuse_remains(text: &str, run: &Run<'_>, found: &[(Range<usize>, &RichInput)
     for input in &run.rich {
         let before_name = input.nonce.strip_suffix(&format!("_{}__", input.name));
         let Some(digits) = before_name.and_then(|nonce| nonce.rsplit('_').next()) else { continue };
-        let shown = text[run.range.clone()].to_lowercase().matches(&digits.to_lowercase()).count();
+        let mark = format!("{digits}_{}", input.name).to_lowercase();
+        let shown = text[run.range.clone()].to_lowercase().matches(&mark).count();
         if digits.len() >= 8 && shown > found.iter().filter(|(_, known)| known.name == input.name).count() {
             let (name, kind) = (&input.name, input.kind.as_str());
             let message = format!("the template changes the nonce that stands for the {kind} `{name}`");
@@ -221,14 +222,26 @@ fn push_text(text: &str, range: Range<usize>, absent: &[Range<usize>], cut: bool
     for gone in gone {
         value.push_str(&text[at..gone.start]);
         at = gone.end;
-        // A line that held nothing else goes with it.
-        if value.ends_with('\n') || value.is_empty() {
-            at += text[at..range.end].len() - text[at..range.end].trim_start_matches('\n').len();
+        let line = value.len() - value.trim_end_matches([' ', '\t']).len();
+        let begins = value[..value.len() - line].ends_with('\n') || value.len() == line;
+        let rest = &text[at..range.end];
+        let spaces = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+        match rest[spaces..].chars().next() {
+            // A line that held nothing else goes with it, and so does one of two blank lines that would meet.
+            Some('\n') if begins => {
+                value.truncate(value.len() - line);
+                at += spaces + 1;
+                if value.is_empty() || value.ends_with("\n\n") {
+                    at += text[at..range.end].len() - text[at..range.end].trim_start_matches('\n').len();
+                }
+            }
+            None | Some('\n') => value.truncate(value.len() - line),
+            Some(_) => {}
         }
     }
     value.push_str(&text[at..range.end]);
-    let value = value.trim();
-    if !value.is_empty() {
-        parts.push(Part::Text { value: value.to_owned(), range: None });
+    let (start, end) = trim(&value);
+    if start < end {
+        parts.push(Part::Text { value: value[start..end].to_owned(), range: None });
     }
 }

@@ -1,5 +1,6 @@
 //! Values of rich inputs: conversations, pictures, documents and sounds, in the forms that callers have them in.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Map, Value as Json};
 
 use super::{Media, Message, Part, Role, blocks};
@@ -51,6 +52,8 @@ impl Message {
     pub fn from_json(value: &Json) -> Result<Message, String> {
         let Json::Object(object) = value else { return Err(format!("it is {}", kind_of(value))) };
         let role = match object.get("role") {
+            // Gemini's word for it.
+            Some(Json::String(role)) if role == "model" => Role::Assistant,
             Some(Json::String(role)) if !role.is_empty() => Role::named(role),
             Some(other) => return Err(format!("its role is {}", kind_of(other))),
             None => return Err("it has no role".into()),
@@ -95,12 +98,15 @@ impl Part {
             other => return Err(format!("is {}", kind_of(other))),
         };
         let text = |key: &str| object.get(key).and_then(Json::as_str);
-        let kind = text("kind").or_else(|| text("type")).ok_or("has no kind")?;
+        // Gemini's parts have no kind, and a text by its name.
+        let gemini = text("text").map(|_| "text");
+        let kind = text("kind").or_else(|| text("type")).or(gemini).ok_or("has no kind")?;
         match kind {
             "text" | "input_text" | "output_text" => match text("value").or_else(|| text("text")) {
                 Some(text) => Ok(Part::text(text)),
                 None => Err("is a text without a value".into()),
             },
+            "refusal" => text("refusal").map(Part::text).ok_or_else(|| "is a refusal without words".into()),
             "image" => read_media(value).map(Part::Image),
             "audio" => read_media(value).map(Part::Audio),
             "file" if object.contains_key("file") => {
@@ -130,7 +136,7 @@ impl Part {
 }
 
 /// The keys under which a picture, a document or a sound itself can stand.
-const SOURCES: [&str; 7] = ["source", "value", "url", "data", "file_data", "file_url", "uri"];
+const SOURCES: [&str; 8] = ["source", "value", "url", "data", "file_data", "file_url", "uri", "file_id"];
 
 /// Reads what a picture, a document or a sound is: a text, or an object that holds it.
 pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
@@ -147,6 +153,11 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     let name = text(&["name", "filename", "title"]);
     // Anthropic's blocks keep everything one level deeper.
     if let Some(inner @ Json::Object(_)) = object.get("source") {
+        // A document may be its text.
+        if let (Some("text"), Some(text)) = (inner["type"].as_str(), inner["data"].as_str()) {
+            let source = format!("data:text/plain;base64,{}", BASE64_STANDARD.encode(text));
+            return Ok(Media { source, media_type: Some("text/plain".into()), detail, name });
+        }
         let inner = read_media(inner)?;
         return Ok(Media {
             source: inner.source,
@@ -183,7 +194,7 @@ fn checked(media: Media) -> Result<Media, String> {
             && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+.-".contains(c))
     });
     // A path of this machine could pass for base64; a JPEG begins with a slash as well.
-    let is_path = source.starts_with('/') && !source.starts_with("/9j/");
+    let is_path = source.starts_with('/') && !["/9j/", "//"].iter().any(|start| source.starts_with(start));
     if is_address || (is_base64(source) && !is_path) {
         return Ok(Media { source: source.to_owned(), ..media });
     }
@@ -193,6 +204,7 @@ fn checked(media: Media) -> Result<Media, String> {
 fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     text.len() - digits.len() <= 2
+        && digits.len() % 4 != 1
         && digits.bytes().all(|b| b.is_ascii_alphanumeric() || b"+/-_\r\n".contains(&b))
 }
 
@@ -277,6 +289,10 @@ mod tests {
         for wrong in ["", "/etc/passwd", "https://", "data:image/png", "data:image/png;base64,!!!"] {
             assert!(media("photo", Rich::Image, &json!(wrong)).is_err(), "{wrong}");
         }
+        assert!(media("sound", Rich::Audio, &json!("//uQZAAAAAAAAAAAAAAAAAAA")).is_ok(), "an MP3 begins so");
+        let text = json!({"type": "document", "source": {"type": "text", "data": "Hello, plain text."}});
+        assert!(Part::from_json(&text).is_ok());
+        assert!(Part::from_json(&json!({"type": "file", "file": {"file_id": "file-abc"}})).is_ok());
         assert!(media("photo", Rich::Image, &json!("iVBORw0KGgo=")).is_ok());
         assert!(media("photo", Rich::Image, &json!("data:image/png;base64,iVBORw0KGgo=")).is_ok());
     }

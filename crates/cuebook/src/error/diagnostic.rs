@@ -165,7 +165,7 @@ fn excerpt_line(place: &Place) -> String {
     let text = place.source().text();
     let start = text[..place.range().start].rfind('\n').map_or(0, |newline| newline + 1);
     let line = text[start..].split('\n').next().unwrap_or_default();
-    line.chars().take(200).collect()
+    super::without_secrets(line).chars().take(200).collect()
 }
 
 impl fmt::Display for Diagnostic {

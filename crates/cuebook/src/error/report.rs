@@ -5,8 +5,7 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Renderer, Snippet};
 
-use super::{Diagnostic, Severity, printable, printable_lines};
-use crate::redact;
+use super::{Diagnostic, Severity, printable, printable_lines, without_secrets};
 use crate::source::Place;
 
 /// Lines of the source that are shown on either side of the place.
@@ -179,27 +178,6 @@ impl<'d> Excerpt<'d> {
             .fold(false)
             .annotations(annotations)
     }
-}
-
-/// The line with stars in the place of what follows the name of a secret, so that an excerpt shows no key. It has as many
-/// bytes as it had, so that the marks fit. A reference to a secret is none.
-fn without_secrets(line: &str) -> Cow<'_, str> {
-    let mut shown = Cow::Borrowed(line);
-    for (at, _) in line.match_indices([':', '=']) {
-        let before = line[..at].trim_end_matches(['"', '\'', ' ']);
-        let name =
-            before.rsplit(|c: char| !c.is_alphanumeric() && c != '_' && c != '-').next().unwrap_or_default();
-        if !matches!(redact::kind_of_name(name), redact::Name::Secret | redact::Name::Token) {
-            continue;
-        }
-        let rest = &line[at + 1..];
-        let start = at + 1 + (rest.len() - rest.trim_start_matches(['"', '\'', ' ']).len());
-        let end = line[start..].find([',', '}', '"', '\'']).map_or(line.len(), |length| start + length);
-        if !line[start..end].starts_with("${") {
-            shown.to_mut().replace_range(start..end, &"*".repeat(end - start));
-        }
-    }
-    shown
 }
 
 #[cfg(test)]

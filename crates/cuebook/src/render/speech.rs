@@ -102,6 +102,8 @@ impl Rendered {
             Some(emission) => {
                 self.scope().rich_inputs().filter(|input| emission.can_show(&input.name)).collect()
             }
+            // A hook may have moved a nonce, which still stands for what it stood for.
+            None if matches!(writer, Writer::Hook { .. }) => self.scope().rich_inputs().collect(),
             None => Vec::new(),
         };
         let hook = matches!(writer, Writer::Hook { .. });

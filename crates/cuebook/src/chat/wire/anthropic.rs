@@ -5,7 +5,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::Wire;
-use super::calls::{ANSWERS, CALLS, ITEM};
+use super::calls::{ANSWERS, CALLS, ITEM, THOUGHTS};
 use super::draft::{Draft, Spot};
 use super::media::{self, Bytes, Found, is_web};
 use super::schema::Variant;
@@ -147,8 +147,11 @@ fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
         }
         return Ok(vec![Json::Object(result)]);
     }
-    draft.leftover(spot, &[CALLS, ITEM]);
-    let mut blocks = content(draft, spot)?;
+    draft.leftover(spot, &[CALLS, ITEM, THOUGHTS]);
+    // Thoughts go back as they came, and first: without them a turn that calls tools is refused.
+    let thoughts = spot.message.metadata.get(THOUGHTS).and_then(Json::as_array);
+    let mut blocks: Vec<Json> = thoughts.cloned().unwrap_or_default();
+    blocks.extend(content(draft, spot)?);
     for call in draft.calls(spot)? {
         let input = draft.arguments(spot, &call)?;
         blocks.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));

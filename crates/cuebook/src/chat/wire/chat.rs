@@ -7,7 +7,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::Wire;
-use super::calls::{ANSWERS, CALLS, ITEM};
+use super::calls::{ANSWERS, CALLS, FAILED, ITEM, THOUGHTS};
 use super::draft::{Draft, Spot};
 use super::media::{Bytes, Found, is_web};
 use super::schema::Variant;
@@ -96,6 +96,10 @@ fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
     object.insert("role".into(), json!(message.role.as_str()));
     for (key, value) in &message.metadata {
         if ["role", "content", CALLS, ITEM].contains(&key.as_str()) {
+            continue;
+        }
+        if [THOUGHTS, FAILED].contains(&key.as_str()) {
+            draft.warn(format!("{spot}: the attribute `{key}` is not sent"), "OpenAI has no place for it");
             continue;
         }
         object.insert(key.clone(), value.clone());
