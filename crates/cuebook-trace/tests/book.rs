@@ -51,8 +51,11 @@ fn render_and_parse_are_told_and_the_key_is_nowhere() {
         let rendered = Book::open(project.path()).render("p", &variables, &Context::default()).unwrap();
         assert!(rendered.text().contains(KEY));
         assert_eq!(rendered.messages().unwrap().len(), 1);
+        rendered.wire(None).unwrap_err();
+        let reply = serde_json::json!({"choices": [{"message": {"content": "Hello!"}}]});
+        cuebook::chat::reply::read(cuebook::chat::Api::OpenAiChat, &reply, false).unwrap();
     });
-    assert_eq!(names(&found), ["parse", "render"]);
+    assert_eq!(names(&found), ["parse", "prepare", "process", "render"]);
     let (_, render) = found.iter().find(|(name, _)| name == "render").unwrap();
     assert_eq!(render["__frames"][0]["name"], "load");
     assert_eq!(render["result"], "user:\nHi Ada, [REDACTED].");

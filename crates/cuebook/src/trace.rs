@@ -1,6 +1,7 @@
 //! What the engine tells a tracer: one span for each step that a prompt takes, through the `tracing` crate.
 //!
-//! The names are Prompty's: `load`, `render` and `parse`. Each span has a `signature`, the `prompt`, and
+//! The names are Prompty's: `load`, `render`, `parse`, `prepare` (the body of a request) and `process` (a reply, told by its
+//! interface); what sends requests tells the others. Each span has a `signature`, the `prompt`, and
 //! for whoever listens its `inputs` and its `result` or `error` as JSON text, with secrets taken out ([`crate::redact`]). Nothing of
 //! that is made while nobody listens.
 

@@ -22,6 +22,8 @@ use serde_json::{Map, Value as Json, json};
 use self::look::{Look, bad, failed};
 use super::Api;
 use crate::error::{Code, Error, Result};
+use crate::redact::Secrets;
+use crate::trace::{self, span};
 
 pub use arguments::parse_arguments;
 pub use sse::{Sse, SseEvent};
@@ -89,6 +91,14 @@ pub struct Answer {
 
 /// Understands a provider's whole reply. With `outputs` an answer in text is read as JSON, and stays text if it is none.
 pub fn read(api: Api, response: &Json, outputs: bool) -> Result<Answer> {
+    let span = span!("process", "cuebook.process", api.as_str());
+    let _entered = span.enter();
+    let answer = understand(api, response, outputs);
+    trace::outcome(&span, Secrets::new(), &answer, |answer| answer.reply.to_json());
+    answer
+}
+
+fn understand(api: Api, response: &Json, outputs: bool) -> Result<Answer> {
     let reply = Look::new(response);
     if let Some(error) = provider_error(&reply) {
         return Err(error);

@@ -51,6 +51,16 @@ impl Rendered {
     /// The body of a request that says this to a model: in the format of that name, or in that of the prompt's own provider.
     /// The model is the one that the render was for, if that was said, and else the prompt's own.
     pub fn wire(&self, format: Option<&str>) -> Result<Wire> {
+        let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
+        let _entered = span.enter();
+        let wire = self.body(format);
+        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
+        trace::keep_secret(&span, &mut secrets, self.prompt());
+        trace::outcome(&span, secrets, &wire, |wire| wire.body.clone());
+        wire
+    }
+
+    fn body(&self, format: Option<&str>) -> Result<Wire> {
         let prompt = self.prompt();
         let mut model = prompt.model.clone().unwrap_or_default();
         if let Some(id) = self.scope().model() {

@@ -63,13 +63,8 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
 fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     let mut tools = Vec::new();
     for function in draft.functions() {
-        let mut object = Map::new();
-        object.insert("name".into(), json!(function.name));
-        if let Some(description) = function.description {
-            object.insert("description".into(), json!(description));
-        }
         let variant = if function.strict { Variant::Closed } else { Variant::Plain };
-        object.insert("input_schema".into(), draft.schema(&function.parameters, variant, &function.path())?);
+        let mut object = function.described(draft, "input_schema", variant)?;
         if function.strict {
             object.insert("strict".into(), json!(true));
         }

@@ -72,13 +72,8 @@ pub(super) fn structured_output(draft: &mut Draft<'_>) -> Result<Option<Json>> {
 fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     let mut tools = Vec::new();
     for function in draft.functions() {
-        let mut object = Map::new();
-        object.insert("name".into(), json!(function.name));
-        if let Some(description) = function.description {
-            object.insert("description".into(), json!(description));
-        }
         let variant = if function.strict { Variant::Strict } else { Variant::Plain };
-        object.insert("parameters".into(), draft.schema(&function.parameters, variant, &function.path())?);
+        let mut object = function.described(draft, "parameters", variant)?;
         if function.strict {
             object.insert("strict".into(), json!(true));
         }

@@ -3,7 +3,11 @@
 //! Only functions of the host go on the wire. The tools of a server or of an OpenAPI document are known to whoever can
 //! reach them, and what is written about the way there may hold references to secrets, which are not resolved here.
 
+use serde_json::{Map, Value as Json, json};
+
 use super::draft::Draft;
+use super::schema::Variant;
+use crate::error::Result;
 use crate::prompt::{Property, ToolKind};
 
 /// A function that a model may call, without the parameters that the prompt's inputs fill.
@@ -18,6 +22,17 @@ impl Function<'_> {
     /// Where its parameters are declared, for messages.
     pub fn path(&self) -> String {
         format!("tools.{}", self.name)
+    }
+
+    /// Its name, its description, and under a key of the provider's the schema of its parameters.
+    pub fn described(&self, draft: &mut Draft<'_>, key: &str, variant: Variant) -> Result<Map<String, Json>> {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(self.name));
+        if let Some(description) = self.description {
+            object.insert("description".into(), json!(description));
+        }
+        object.insert(key.into(), draft.schema(&self.parameters, variant, &self.path())?);
+        Ok(object)
     }
 }
 

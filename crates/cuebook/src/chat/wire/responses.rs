@@ -1,6 +1,6 @@
 //! OpenAI's responses.
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Value as Json, json};
 
 use super::Wire;
 use super::calls::{ANSWERS, CALLS, ITEM};
@@ -54,14 +54,9 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
 fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     let mut tools = Vec::new();
     for function in draft.functions() {
-        let mut object = Map::new();
-        object.insert("type".into(), json!("function"));
-        object.insert("name".into(), json!(function.name));
-        if let Some(description) = function.description {
-            object.insert("description".into(), json!(description));
-        }
         let variant = if function.strict { Variant::Strict } else { Variant::Plain };
-        object.insert("parameters".into(), draft.schema(&function.parameters, variant, &function.path())?);
+        let mut object = function.described(draft, "parameters", variant)?;
+        object.insert("type".into(), json!("function"));
         // Always said: what is not said is strict here, unlike in chats.
         object.insert("strict".into(), json!(function.strict));
         tools.push(Json::Object(object));
