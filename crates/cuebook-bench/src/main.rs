@@ -1,14 +1,15 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Machines are noisy, so every row is a ratio of two measurements that take turns, and each measurement is the best of
-//! many rounds: noise only ever adds. An argument chooses one table: `attribution`, `hooks` or `prompty`; the last one needs
-//! the feature `peers`, which builds the peer.
+//! many rounds: noise only ever adds. An argument chooses one table: `attribution`, `hooks`, `sections` or `prompty`; the
+//! last one needs the feature `peers`, which builds the peer.
 
 mod attribution;
 mod hooks;
 mod measure;
 #[cfg(feature = "peers")]
 mod prompty;
+mod sections;
 
 use std::process::ExitCode;
 
@@ -24,6 +25,12 @@ fn main() -> ExitCode {
         && let Err(error) = hooks::run()
     {
         eprintln!("hooks: {error}");
+        return ExitCode::FAILURE;
+    }
+    if is_wanted("sections")
+        && let Err(error) = sections::run()
+    {
+        eprintln!("sections: {error}");
         return ExitCode::FAILURE;
     }
     #[cfg(feature = "peers")]

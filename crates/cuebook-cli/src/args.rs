@@ -22,7 +22,8 @@ use crate::output;
   cuebook check
   cuebook help CB101        what an error code means, and what to do
   cuebook help hooks        Python that takes part in renders
-  cuebook help prompty      .prompty files")]
+  cuebook help prompty      .prompty files
+  cuebook help sections     trees of sections")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -165,6 +166,9 @@ pub enum Command {
     Candidates(PromptArgs),
     /// Choose between the places that offer a prompt, and record the choice
     Resolve(ResolveArgs),
+    /// Keep other words for parts of a tree of sections
+    #[command(subcommand)]
+    Overrides(OverridesCommand),
     /// Install, inspect, approve and remove packs
     #[command(subcommand)]
     Pack(PackCommand),
@@ -217,6 +221,19 @@ pub struct Inputs {
     /// session_state as JSON
     #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
+    /// Show this section of a tree in full, by its path with dots; may be given several times
+    #[arg(long, value_name = "SECTION", help_heading = "Sections")]
+    pub expand: Vec<String>,
+    /// A file that remembers which sections were opened; with --expand it is written
+    #[arg(long, value_name = "FILE", help_heading = "Sections")]
+    pub session: Option<PathBuf>,
+    /// The overrides of this tag, instead of `latest`
+    #[arg(long, value_name = "TAG", help_heading = "Sections")]
+    pub tag: Option<String>,
+    /// Fold the least important sections until the text has at most so many tokens, counted as --model (or the prompt's own
+    /// model) counts them
+    #[arg(long, value_name = "TOKENS", help_heading = "Sections")]
+    pub fit: Option<usize>,
     /// Refuse to print a variable that is not there, instead of printing nothing
     #[arg(long, help_heading = "Values")]
     pub strict: bool,
@@ -233,7 +250,9 @@ pub struct Inputs {
   cuebook render ./prompts/greeting --var 'tools:=[{\"name\": \"grep\"}]'
   cuebook render general_system --var agent_name=Rumi --context language=ja
   cuebook render general_system --var agent_name=Rumi --as segments
-  cuebook render support.prompty --vars inputs.json --as wire:openai")]
+  cuebook render support.prompty --vars inputs.json --as wire:openai
+  cuebook render handbook --expand reference.style --session session.json
+  cuebook render handbook --fit 4000 --model gpt-4o")]
 pub struct RenderArgs {
     /// An id, or a path to a file or folder; may be left out if --agent names one
     pub prompt: Option<String>,
@@ -328,6 +347,32 @@ pub struct ResolveArgs {
     pub source: Option<String>,
 }
 
+/// `overrides`
+#[derive(Debug, Subcommand)]
+pub enum OverridesCommand {
+    /// Write what the author wrote into a new file, to be changed there
+    #[command(after_help = "Examples:
+  cuebook overrides seed handbook
+  cuebook overrides seed handbook --tag friendly")]
+    Seed(OverridesArgs),
+    /// List the files with overrides
+    List,
+    /// Show the overrides of a prompt, and which of them no longer fit
+    Show(OverridesArgs),
+    /// Delete the overrides of a prompt
+    Delete(OverridesArgs),
+}
+
+/// The overrides of a prompt.
+#[derive(Debug, Args)]
+pub struct OverridesArgs {
+    /// An id, or a path to a file
+    pub prompt: String,
+    /// The tag
+    #[arg(long, value_name = "TAG", default_value = cuebook::overrides::DEFAULT_TAG)]
+    pub tag: String,
+}
+
 /// `pack`
 #[derive(Debug, Subcommand)]
 pub enum PackCommand {
@@ -397,8 +442,9 @@ pub struct CompletionsArgs {
   cuebook help CB402
   cuebook help codes          every code in one line
   cuebook help hooks          Python that takes part in renders
-  cuebook help prompty        .prompty files")]
+  cuebook help prompty        .prompty files
+  cuebook help sections       trees of sections")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks` and `prompty`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks`, `prompty` and `sections`
     pub topic: Vec<String>,
 }

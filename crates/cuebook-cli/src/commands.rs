@@ -8,6 +8,7 @@ mod explain;
 mod help;
 mod init;
 mod list;
+mod overrides;
 mod pack;
 mod render;
 mod resolve;
@@ -29,6 +30,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Explain(args) => explain::run(&args, options),
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),
+        Command::Overrides(command) => overrides::run(&command, options),
         Command::Pack(command) => pack::run(&command, options),
         Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),

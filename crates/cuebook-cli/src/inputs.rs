@@ -1,15 +1,16 @@
 //! Values from the command line: `--var`, `--vars`, `--agent` and `--context`.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuebook::chat::Media;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
-use cuebook::prompt::Rich;
+use cuebook::prompt::{Rich, Visibility};
+use cuebook::sections::{SectionState, VisibilityOverrides};
 use cuebook::source::Source;
-use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
+use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Rendered, Result, Variables};
 use serde_json::Value as Json;
 
 use crate::args::Inputs;
@@ -26,6 +27,42 @@ pub struct Given {
     pub variables: Variables,
     /// The circumstances.
     pub context: Context,
+    /// The file that is to remember which sections were opened, once the render has succeeded.
+    session: Option<PathBuf>,
+    /// The sections that are to be opened now.
+    expanded: Vec<Vec<String>>,
+}
+
+impl Given {
+    /// Remembers which sections were opened.
+    pub fn remember(&self) -> Result<()> {
+        match &self.session {
+            Some(path) => VisibilityOverrides::update(path, |session| {
+                self.expanded.iter().for_each(|section| open(session, section));
+            })
+            .map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Says which of the sections that are to be opened are not to be seen all the same.
+    pub fn mention_unseen(&self, rendered: &Rendered) {
+        for section in rendered.sections().iter().flat_map(|disclosed| &disclosed.sections) {
+            if section.state != SectionState::Shown(Visibility::Full) && self.expanded.contains(&section.path)
+            {
+                let (path, state) = (section.path.join("."), section.state.as_str());
+                let why = section.why.describe();
+                say(format_args!("warning: --expand {path} shows nothing: the section is {state} ({why})"));
+            }
+        }
+    }
+}
+
+/// Opens a section. What is below something that is closed does not show, so the way there is opened as well.
+fn open(session: &mut VisibilityOverrides, section: &[String]) {
+    for above in 1..=section.len() {
+        session.set(&section[..above], Visibility::Full);
+    }
 }
 
 /// Reads the values and makes sure that the prompt has variables of these names.
@@ -34,6 +71,8 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     if let Some(path) = &inputs.agent {
         context.agent = Agent::read(&read_text(path)?)?;
     }
+    context.overrides_tag = inputs.tag.clone();
+    context.fit = inputs.fit;
     for argument in &inputs.context {
         set_context(&mut context, argument)?;
     }
@@ -73,7 +112,54 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     if !values.is_empty() {
         check_names(&prompt, &from_line, &from_file, &context, book)?;
     }
-    Ok(Given { prompt, variables: values, context })
+    let expanded = disclose(&prompt, inputs, &mut context, book)?;
+    let session = inputs.session.clone().filter(|_| !inputs.expand.is_empty());
+    Ok(Given { prompt, variables: values, context, session, expanded })
+}
+
+/// How many sections a hint lists.
+const MOST_LISTED: usize = 20;
+
+/// What was opened before, and what is to be opened now, which it returns. A section that does not exist, and options that mean
+/// nothing to this prompt, are slips.
+fn disclose(prompt: &str, inputs: &Inputs, context: &mut Context, book: &Book) -> Result<Vec<Vec<String>>> {
+    let mut expanded = Vec::new();
+    if inputs.expand.is_empty() && inputs.session.is_none() && inputs.tag.is_none() && inputs.fit.is_none() {
+        return Ok(expanded);
+    }
+    let prepared = book.prepare(prompt, context)?;
+    let Some(tree) = prepared.tree() else {
+        let message = format!("the prompt `{}` is no tree of sections", prepared.prompt().id);
+        let hint = "--expand, --session, --tag and --fit are for those: cuebook help sections";
+        return Err(bad_input(message, hint));
+    };
+    if let Some(path) = &inputs.session {
+        context.visibility = VisibilityOverrides::read(path)?;
+    }
+    for wanted in &inputs.expand {
+        let mut found = tree.find_all(wanted).peekable();
+        if found.peek().is_none() {
+            let known: Vec<&str> = tree.sections().iter().map(|node| node.dotted()).collect();
+            let near = nearest(wanted, known.iter().copied());
+            let hint = did_you_mean(&near).unwrap_or_else(|| format!("its sections are {}", listed(&known)));
+            let message = format!("the prompt `{}` has no section `{wanted}`", prepared.prompt().id);
+            let diagnostic = Diagnostic::new(Code::BadSection, message).hint(hint);
+            return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("nearest", near));
+        }
+        for node in found {
+            open(&mut context.visibility, &node.path);
+            expanded.push(node.path.clone());
+        }
+    }
+    Ok(expanded)
+}
+
+/// The first of some names, and how many more there are.
+fn listed(names: &[&str]) -> String {
+    match names.split_at_checked(MOST_LISTED) {
+        Some((first, more)) if !more.is_empty() => format!("{} and {} more", first.join(", "), more.len()),
+        _ => names.join(", "),
+    }
 }
 
 fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {

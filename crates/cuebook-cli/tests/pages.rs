@@ -15,8 +15,10 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
         "CB409",
         "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out",
     ),
+    ("CB509", "no command speaks with a model; programs do, and the engine's own tests show it"),
     ("CB605", "no command reads replies; programs do, and the engine's own tests show it"),
     ("CB606", "no command reads replies; programs do, and the engine's own tests show it"),
+    ("CB607", "no command reads replies; programs do, and the engine's own tests show it"),
 ];
 
 /// Codes whose sessions run a hook.
@@ -72,6 +74,11 @@ fn the_page_on_hooks_is_true_and_short() {
 #[test]
 fn the_page_on_prompty_files_is_true_and_short() {
     topic("prompty.md", 200);
+}
+
+#[test]
+fn the_page_on_sections_is_true_and_short() {
+    topic("sections.md", 260);
 }
 
 fn topic(file: &str, most_lines: usize) {

@@ -107,7 +107,7 @@ fn a_folder_without_a_template_is_told_where_one_belongs() {
         &project,
         &["render", "p"],
         "\
-error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py, and no .prompty file of its name
+error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py, and no .prompty or .sections.md file of its name
 help: put the prompt's text into prompts/p/template.md",
     );
 }

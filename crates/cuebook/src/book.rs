@@ -122,6 +122,7 @@ impl Book {
                 scripts: Arc::default(),
                 engines: Arc::default(),
                 nonces: Arc::new(SystemNonces),
+                overrides: Arc::default(),
             },
             prepared: Mutex::default(),
         }

@@ -7,6 +7,7 @@ mod blocks;
 mod marker;
 mod message;
 pub mod models;
+pub mod output;
 mod parse;
 pub mod reply;
 mod thread;

@@ -10,6 +10,7 @@ mod cycle;
 mod pack;
 mod partial;
 mod resolution;
+mod section;
 mod speech;
 mod text;
 mod undeclared;
@@ -29,7 +30,7 @@ type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
 
 /// In the order in which their findings are made; they are sorted by place afterwards.
 const PROMPT_RULES: &[PromptRule] =
-    &[undeclared::check, cycle::check, callable::check, text::check, speech::check];
+    &[undeclared::check, cycle::check, callable::check, text::check, speech::check, section::check];
 
 /// Rules that make sense only if every template is there: a missing one might use the variable or have the block.
 const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];

@@ -4,6 +4,7 @@
 
 pub mod prompty;
 pub mod python;
+pub(crate) mod sections;
 pub mod template;
 
 use crate::error::{Diagnostic, Result};
@@ -17,6 +18,8 @@ pub(crate) struct Read {
     /// The parent that METADATA names, and where.
     pub(crate) extends: Option<(String, Place)>,
     pub(crate) notes: Vec<Diagnostic>,
+    /// The tree, if it is one of sections.
+    pub(crate) sections: Option<Box<sections::File>>,
 }
 
 /// Reads the prompt that a candidate offers.
@@ -29,6 +32,7 @@ pub(crate) fn read(
     match candidate.dialect {
         Dialect::Template => template::read(id, candidate, loader, defaults),
         Dialect::Prompty => prompty::read(id, candidate, loader, defaults),
+        Dialect::Sections => sections::read(id, candidate, loader, defaults),
     }
 }
 
@@ -37,6 +41,7 @@ pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
     match candidate.dialect {
         Dialect::Template => template::version(candidate, limit),
         Dialect::Prompty => Ok(prompty::summary("", candidate, limit, &Defaults::default())?.version),
+        Dialect::Sections => Ok(sections::summary("", candidate, limit, &Defaults::default())?.version),
     }
 }
 
@@ -45,5 +50,6 @@ pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &De
     match candidate.dialect {
         Dialect::Template => template::summary(id, candidate, limit, defaults),
         Dialect::Prompty => prompty::summary(id, candidate, limit, defaults),
+        Dialect::Sections => sections::summary(id, candidate, limit, defaults),
     }
 }

@@ -13,6 +13,9 @@
 //! ├── InvokerError              nobody has registered the engine, parser or provider that is named
 //! ├── WireError                 a provider cannot take what a prompt says
 //! ├── ReplyError                a provider's reply cannot be understood, or says that it failed
+//! ├── PromptOverridesError      overrides cannot be understood, or do not fit the prompt that they are for
+//! ├── OutputParseError          a reply does not hold what a prompt's outputs ask for
+//! ├── VisibilityExpansionRequired   a model wants to see more of the prompt; carries what to open
 //! ├── PackError                 a pack's manifest, archive or folder is not acceptable
 //! ├── ConfigError               one of Cuebook's own files (cuebook.toml, resolution.json, …) is wrong
 //! ├── LimitError                a limit was reached
@@ -68,6 +71,12 @@ pub enum ErrorKind {
     Wire,
     /// A provider's reply cannot be understood, or says that it failed.
     Reply,
+    /// Overrides cannot be understood, or do not fit the prompt that they are for.
+    Overrides,
+    /// A reply does not hold what a prompt's outputs ask for.
+    OutputParse,
+    /// A model wants to see more of the prompt.
+    VisibilityExpansionRequired,
     /// A pack is not acceptable.
     Pack,
     /// One of Cuebook's own files is wrong.
@@ -95,6 +104,9 @@ impl ErrorKind {
             ErrorKind::Invoker => "InvokerError",
             ErrorKind::Wire => "WireError",
             ErrorKind::Reply => "ReplyError",
+            ErrorKind::Overrides => "PromptOverridesError",
+            ErrorKind::OutputParse => "OutputParseError",
+            ErrorKind::VisibilityExpansionRequired => "VisibilityExpansionRequired",
             ErrorKind::Pack => "PackError",
             ErrorKind::Config => "ConfigError",
             ErrorKind::Limit => "LimitError",
@@ -127,6 +139,12 @@ impl Error {
             diagnostics.push(Diagnostic::new(Code::RenderFailed, "no reason was given"));
         }
         Error(Box::new(Inner { kind, diagnostics, fields: Map::new() }))
+    }
+
+    /// The same error with another first finding.
+    pub(crate) fn replaced(mut self, diagnostic: Diagnostic) -> Error {
+        self.0.diagnostics[0] = diagnostic;
+        self
     }
 
     /// Adds a further finding of the same error.

@@ -1,6 +1,6 @@
 //! The engine's way to the file system: bounded reads, atomic writes, locks, and stamps that tell whether a file changed.
 //!
-//! A file that several processes change is written through its [`Lock`], and a new one by [`write_atomic`], so that a
+//! A file that several processes change is written by [`update`] or its [`Lock`], and a new one by [`write_atomic`], so that a
 //! reader sees the old file or the new one and two writers lose nothing. Everything that Cuebook reads goes through
 //! [`read_text`] and its kin, so that no file is read without a limit and nothing that is no file (a pipe, a device) keeps
 //! a command waiting. Names in errors are relative to the project's root where they can be.
@@ -304,7 +304,8 @@ pub fn write_atomic(path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
 }
 
 fn write_whole(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
-    let parent = path.parent().unwrap_or(Path::new("."));
+    // A bare name has an empty parent, which no system can open.
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent)?;
     let written = (|| {
         let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
@@ -392,6 +393,24 @@ impl Lock {
         }
         write_whole(&self.guarded, &temporary, bytes).map_err(|error| write_error(name, &error))
     }
+}
+
+/// Changes a file that several processes write: takes its lock, shows the text as it is now (`None` if there is no file)
+/// and writes what comes back. If nothing comes back, or an error does, the file stays as it is.
+pub fn update<T>(
+    path: &Path,
+    name: &str,
+    limit: u64,
+    change: impl FnOnce(Option<Arc<Source>>) -> Result<(Option<Vec<u8>>, T)>,
+) -> Result<T> {
+    let lock = Lock::acquire(path, name)?;
+    let found = look(path).map_err(|error| io_error(name, &error))?;
+    let text = found.map(|_| read_text(path, name, limit)).transpose()?;
+    let (bytes, result) = change(text)?;
+    if let Some(bytes) = bytes {
+        lock.write(name, &bytes)?;
+    }
+    Ok(result)
 }
 
 #[cfg(test)]

@@ -28,7 +28,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 
-pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, TEMPLATE_FILE};
+pub(crate) use candidate::whole_prompt;
+pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, SECTIONS_END, TEMPLATE_FILE};
 pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel};
 pub use defaults::Defaults;
 pub use id::normalize_id;
@@ -205,24 +206,29 @@ impl Library {
         Ok(candidates)
     }
 
-    /// What a place offers under an id: a folder of that name, a `.prompty` file of that name, or one in the folder.
+    /// What a place offers under an id: a folder of that name, a file of that name that is a prompt by itself, or such a
+    /// file in the folder.
     pub(crate) fn candidates_below(&self, root: &Arc<Root>, id: &str) -> Vec<Candidate> {
         let mut candidates: Vec<Candidate> = self.folder_below(root, id).into_iter().collect();
-        let file = format!("{id}{PROMPTY_END}");
-        candidates.extend(self.file_below(root, "", &file));
-        if root.has_folder(id) {
-            candidates.extend(self.file_below(root, id, &file));
+        let has_folder = root.has_folder(id);
+        for end in [PROMPTY_END, SECTIONS_END] {
+            let file = format!("{id}{end}");
+            candidates.extend(self.file_below(root, "", &file));
+            if has_folder {
+                candidates.extend(self.file_below(root, id, &file));
+            }
         }
         candidates
     }
 
-    /// A `.prompty` file in a folder of a place, or something of that name which cannot be looked at.
+    /// A file in a folder of a place that is a prompt by itself, or something of that name which cannot be looked at.
     fn file_below(&self, root: &Arc<Root>, entry: &str, file: &str) -> Option<Candidate> {
         let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
+        let (_, dialect) = whole_prompt(file)?;
         (root.has_file(&relative) || root.trouble(&relative).is_some()).then(|| Candidate {
             source: root.file_name(&relative),
             version: None,
-            dialect: Dialect::Prompty,
+            dialect,
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py: false,
             has_template: false,
@@ -263,10 +269,8 @@ impl Library {
             let Some(entry) = source.strip_prefix(&root.name).and_then(|rest| rest.strip_prefix('/')) else {
                 continue;
             };
-            let id = match entry.strip_suffix(PROMPTY_END) {
-                Some(file) => file.rsplit('/').next().unwrap_or(file),
-                None => entry,
-            };
+            let file = entry.rsplit('/').next().unwrap_or(entry);
+            let id = whole_prompt(file).map_or(entry, |(id, _)| id);
             let found = self.candidates_below(&root, id).into_iter().find(|found| found.source == source);
             if found.is_some() {
                 return Ok(found);
@@ -603,7 +607,7 @@ pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String
 fn empty_folder(name: &str) -> Error {
     let diagnostic = Diagnostic::new(
         Code::NoTemplate,
-        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}, and no {PROMPTY_END} file of its name"),
+        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}, and no {PROMPTY_END} or {SECTIONS_END} file of its name"),
     )
     .file(name)
     .hint(format!("put the prompt's text into {name}/{TEMPLATE_FILE}"));

@@ -1,6 +1,7 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
 mod code;
+mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -17,15 +18,27 @@ use crate::source::{Place, Source};
 use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Settings, Template};
-use crate::variables::{Clock, Context, Declared, NonceSource, Provided, Scope, Variables, validation_error};
+use crate::variables::{
+    Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
+};
 
 pub(crate) use code::{Provider, choose_provider, refuse_home};
+use sections::SectionsBody;
+pub(crate) use sections::Shelf;
+
+/// What a prompt is rendered from.
+enum Body {
+    /// One template.
+    Template(Box<dyn Compiled>),
+    /// A tree of sections.
+    Sections(Box<SectionsBody>),
+}
 
 /// A prompt that has been found, read and compiled.
 pub struct Prepared {
     prompt: Arc<Prompt>,
     found: Found,
-    template: Box<dyn Compiled>,
+    body: Body,
     loader: Arc<LibraryLoader>,
     declared: Arc<Declared>,
     config: Arc<Config>,
@@ -50,6 +63,7 @@ pub struct Prepared {
     /// Whether values that look like role markers are refused for some of its inputs.
     is_strict: bool,
     nonces: Arc<dyn NonceSource>,
+    overrides: Arc<Shelf>,
     notes: Vec<Diagnostic>,
 }
 
@@ -61,6 +75,7 @@ pub(crate) struct Stage {
     pub(crate) scripts: Arc<Scripts>,
     pub(crate) engines: Arc<Engines>,
     pub(crate) nonces: Arc<dyn NonceSource>,
+    pub(crate) overrides: Arc<Shelf>,
 }
 
 /// How a prompt is prepared.
@@ -106,21 +121,31 @@ impl Prepared {
             Mode::Lenient | Mode::Strict => loader.clone(),
         };
         let settings = config.template_settings(mode == Mode::Strict);
-        let engine: &dyn Engine = match prompt.dialect {
-            Dialect::Template => &Jinja,
-            Dialect::Prompty => {
-                &**stage.engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?
+        let body = match read.sections {
+            Some(file) => {
+                Body::Sections(Box::new(SectionsBody::new(*file, templates, &settings, &stage.engines)?))
+            }
+            None => {
+                let engine: &dyn Engine = match prompt.dialect {
+                    Dialect::Template => &Jinja,
+                    _ => &**stage.engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?,
+                };
+                let source = prompt.template.clone();
+                let options = &prompt.format.options;
+                let place = prompt.format.engine_place.as_ref();
+                Body::Template(engine.compile(Job {
+                    source,
+                    loader: templates,
+                    settings: &settings,
+                    options,
+                    place,
+                })?)
             }
         };
-        let source = prompt.template.clone();
-        let options = &prompt.format.options;
-        let place = prompt.format.engine_place.as_ref();
-        let template =
-            engine.compile(Job { source, loader: templates, settings: &settings, options, place })?;
         let declared = Arc::new(Declared::new(&prompt, &defaults.variables, stage.clock.clone()));
         let mut prepared = Prepared {
             found,
-            template,
+            body,
             loader,
             declared,
             config,
@@ -137,6 +162,7 @@ impl Prepared {
             is_rich: prompt.variables.iter().any(|variable| variable.rich.is_some()),
             is_strict: prompt.variables.iter().any(|variable| variable.strict),
             nonces: stage.nonces.clone(),
+            overrides: stage.overrides.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
         };
@@ -185,12 +211,15 @@ impl Prepared {
 
     /// The texts that it is made of, with what they mention.
     pub(crate) fn outline(&self) -> Arc<dyn Outline> {
-        self.template.outline()
+        match &self.body {
+            Body::Template(template) => template.outline(),
+            Body::Sections(sections) => sections.outline(),
+        }
     }
 
     /// Every variable that its templates read from outside, with the place that reads it.
     pub(crate) fn reads(&self) -> Vec<(Read, Place)> {
-        let program = self.template.outline();
+        let program = self.outline();
         let mut reads = Vec::new();
         for (unit, names) in program.units().iter().zip(program.names()) {
             for read in &names.reads {
@@ -202,7 +231,7 @@ impl Prepared {
 
     /// Whether a template is included whose name is only known while it runs.
     pub(crate) fn has_computed_references(&self) -> bool {
-        let program = self.template.outline();
+        let program = self.outline();
         program.names().iter().any(|names| names.references.iter().any(|reference| reference.names.is_none()))
     }
 
@@ -211,11 +240,19 @@ impl Prepared {
         self.known_names().contains(name) || self.has_computed_references() || !self.prompt.hooks.is_empty()
     }
 
+    /// Whether a name stands for the session here.
+    pub(crate) fn is_session(&self, name: &str) -> bool {
+        name == SESSION && self.prompt.dialect == Dialect::Sections
+    }
+
     /// The names of all its variables.
     pub fn known_names(&self) -> BTreeSet<String> {
         let mut names: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.root).collect();
         names.extend(self.prompt.variables.iter().map(|variable| variable.name.clone()));
-        names.insert("system".into());
+        names.insert(SYSTEM.into());
+        if self.prompt.dialect == Dialect::Sections {
+            names.insert(SESSION.into());
+        }
         names
     }
 
@@ -258,7 +295,7 @@ impl Prepared {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
         for (read, place) in self.reads() {
             let possible = match self.prompt.variable(&read.root) {
-                None => read.root != "system",
+                None => read.root != SYSTEM && !self.is_session(&read.root),
                 Some(variable) => {
                     matches!(variable.kind, Type::Object | Type::Any) && read.path.contains('.')
                 }
@@ -280,7 +317,7 @@ impl Prepared {
     /// The definition as scripts see it, with the names that its templates mention.
     pub fn to_json(&self) -> Json {
         let mut object = self.prompt.to_json();
-        let program = self.template.outline();
+        let program = self.outline();
         let variables: BTreeSet<String> = self.reads().into_iter().map(|(read, _)| read.path).collect();
         let mut includes = BTreeSet::new();
         let mut extends = Vec::new();
@@ -299,6 +336,13 @@ impl Prepared {
             program.names().iter().flat_map(|names| &names.blocks).map(|block| block.name.as_str()).collect();
         let namespaces: Vec<&String> = self.namespaces.keys().collect();
         let files: Vec<&str> = program.units().iter().map(|unit| unit.source().name()).collect();
+        if let Some(tree) = self.tree() {
+            let (sections, tools) = sections::tree_json(tree);
+            object["ns"] = json!(tree.ns);
+            object["key"] = json!(tree.key);
+            object["sections"] = sections;
+            object["tools"] = tools;
+        }
         object["parents"] = json!(self.parents);
         object["pack_id"] = json!(self.found.candidate.pack_id);
         object["names"] = json!({

@@ -6,7 +6,9 @@
 mod format;
 mod model;
 mod property;
+mod shape;
 mod tool;
+mod visibility;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +18,9 @@ use serde_json::{Map, Value as Json, json};
 pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
+pub use shape::{Extras, Field, Record, Shape};
 pub use tool::{Tool, ToolKind};
+pub use visibility::Visibility;
 
 use crate::redact;
 use crate::source::{Place, Source};
@@ -29,6 +33,8 @@ pub enum Dialect {
     Template,
     /// A `.prompty` file.
     Prompty,
+    /// A tree of sections.
+    Sections,
 }
 
 impl Dialect {
@@ -37,6 +43,7 @@ impl Dialect {
         match self {
             Dialect::Template => "template",
             Dialect::Prompty => "prompty",
+            Dialect::Sections => "sections",
         }
     }
 }
@@ -75,6 +82,34 @@ pub struct Prompt {
 }
 
 impl Prompt {
+    /// What a tree of sections that a program built is, where a prompt is asked for.
+    pub(crate) fn of_sections(ns: &str, key: &str, template: Arc<Source>) -> Prompt {
+        Prompt {
+            id: key.to_owned(),
+            dialect: Dialect::Sections,
+            source: format!("{ns}:{key}"),
+            metadata: Metadata {
+                name: key.to_owned(),
+                version: String::new(),
+                kind: "sections".to_owned(),
+                extends: None,
+                template: None,
+                description: None,
+                extra: Map::new(),
+            },
+            variables: Vec::new(),
+            permissions: Permissions::default(),
+            limits: Limits::default(),
+            template,
+            code: None,
+            hooks: Vec::new(),
+            format: Format::plain(),
+            model: None,
+            tools: Vec::new(),
+            outputs: Vec::new(),
+        }
+    }
+
     /// A declared variable by name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.iter().find(|variable| variable.name == name)

@@ -6,6 +6,7 @@
 
 mod context;
 mod entries;
+mod late;
 mod layer;
 mod rich;
 mod scope;
@@ -15,14 +16,14 @@ mod values;
 
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
 pub(crate) use entries::Entries;
+pub(crate) use late::LateScope;
 pub use layer::{Layer, Supplier};
 pub(crate) use rich::RichInputs;
 pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};
 pub use scope::Scope;
-pub(crate) use scope::{Declared, Provided, SYSTEM};
+pub(crate) use scope::{Declared, Provided, SESSION, SYSTEM};
 pub use system::SYSTEM_NAMES;
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validation_error};
 pub use values::Variables;
-#[cfg(test)]
 pub(crate) use values::convert;

@@ -4,6 +4,8 @@
 //! `wire/requirements.txt`. Where that cannot be done the tests say so and pass; under `CI=true` they fail.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+#[path = "support/python.rs"]
+mod python;
 #[path = "wire/rules.rs"]
 mod rules;
 #[path = "wire/speech.rs"]
@@ -14,9 +16,8 @@ mod spoken;
 mod table;
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use cuebook::ErrorKind;
@@ -28,57 +29,22 @@ use spoken::Spoken;
 static PYTHON: LazyLock<Result<PathBuf, String>> = LazyLock::new(environment);
 
 fn environment() -> Result<PathBuf, String> {
-    let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire/requirements.txt");
-    let wanted = std::fs::read_to_string(&requirements).unwrap();
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("wire-python");
-    let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
-    // Written last, so an installation that was broken off is not taken for one.
-    let marker = folder.join("installed.txt");
-    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == wanted) && python.exists() {
-        return Ok(python);
-    }
-    let _ = std::fs::remove_dir_all(&folder);
-    run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
-    let mut pip = Command::new(&python);
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--requirement"]);
-    run(pip.arg(&requirements))?;
-    std::fs::write(&marker, wanted).unwrap();
-    Ok(python)
-}
-
-fn run(command: &mut Command) -> Result<(), String> {
-    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() { Ok(()) } else { Err(format!("{command:?}: {}", said.trim())) }
+    python::environment(
+        "wire-python",
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire/requirements.txt"),
+    )
 }
 
 /// What the packages find wrong with each body, by name; `None` if there are no packages.
 fn validate(bodies: &[(String, Api, Json)]) -> Option<BTreeMap<String, Vec<String>>> {
-    let python = match &*PYTHON {
-        Ok(python) => python,
-        Err(why) => {
-            let message = format!("skipped, because the providers' packages cannot be had: {why}");
-            assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{message}");
-            println!("{message}");
-            return None;
-        }
-    };
+    let python = python::or_skip(&PYTHON, "the providers' packages")?;
     let cases: Json = bodies
         .iter()
         .map(|(name, api, body)| json!({"name": name, "api": api.as_str(), "body": body}))
         .collect();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire/validate.py");
-    let mut child = Command::new(python)
-        .arg(script)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(cases.to_string().as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let verdicts: BTreeMap<String, Vec<String>> = serde_json::from_slice(&output.stdout).unwrap();
+    let answer = python::ask(Command::new(python).arg(script), &cases.to_string());
+    let verdicts: BTreeMap<String, Vec<String>> = serde_json::from_str(&answer).unwrap();
     assert_eq!(verdicts.len(), bodies.len(), "two bodies share a name");
     Some(verdicts)
 }

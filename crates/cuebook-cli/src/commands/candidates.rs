@@ -28,6 +28,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             (candidate.has_prompt_py, "prompt.py"),
             (candidate.has_template, "template.md"),
             (candidate.dialect == Dialect::Prompty, ".prompty"),
+            (candidate.dialect == Dialect::Sections, ".sections.md"),
         ]
         .into_iter()
         .filter_map(|(has, name)| has.then_some(name))

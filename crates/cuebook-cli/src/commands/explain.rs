@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::explain::Explanation;
+use cuebook::sections::{FitStep, Fitting, SectionReport};
 use cuebook::{Origin, Span};
 
 use super::with_choice;
@@ -16,7 +17,12 @@ pub fn run(args: &InputArgs, options: &Options) -> Outcome {
     let book = options.book()?;
     let explanation = with_choice(&book, options, || {
         let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
-        book.explain(&given.prompt, &given.variables, &given.context)
+        let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
+        given.remember()?;
+        if !options.json {
+            given.mention_unseen(explanation.rendered());
+        }
+        Ok(explanation)
     })?;
     if options.json {
         print_json(&explanation.to_json())?;
@@ -51,6 +57,12 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
             writeln!(out, "  {:width$}  {layer:8}  {value}{quiet}{unused}{quiet:#}", variable.name)?;
         }
     }
+    if let Some(sections) = explanation.rendered().sections() {
+        tree(&sections.sections, out)?;
+        if let Some(fitting) = &sections.fitting {
+            fit(fitting, out)?;
+        }
+    }
     writeln!(out, "\n{bold}text{bold:#}")?;
     let rendered = explanation.rendered();
     let spans: Vec<Span> = rendered.spans().collect();
@@ -64,6 +76,53 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
             let margin = if index == 0 { label.as_str() } else { "" };
             writeln!(out, "  {quiet}{margin:width$} │{quiet:#} {style}{line}{style:#}")?;
         }
+    }
+    Ok(())
+}
+
+/// The tree: each section with its path, what became of it, and why.
+fn tree(sections: &[SectionReport], out: &mut impl Write) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let quiet = Style::new().dimmed();
+    writeln!(out, "\n{bold}sections{bold:#}")?;
+    let rows: Vec<(String, String)> = sections
+        .iter()
+        .map(|section| {
+            let margin = "  ".repeat(section.path.len() - 1);
+            (format!("{margin}{} {}", section.number, section.title), section.path.join("."))
+        })
+        .collect();
+    let width = |of: fn(&(String, String)) -> &str| {
+        rows.iter().map(|row| of(row).chars().count()).max().unwrap_or_default()
+    };
+    let (titles, paths) = (width(|row| &row.0), width(|row| &row.1));
+    for ((title, path), section) in rows.iter().zip(sections) {
+        let other = if section.overridden { ", other words by an override" } else { "" };
+        writeln!(
+            out,
+            "  {title:titles$}  {quiet}{path:paths$}{quiet:#}  {:8}  {quiet}{}{other}{quiet:#}",
+            section.state.as_str(),
+            section.why.describe()
+        )?;
+    }
+    Ok(())
+}
+
+/// What was done to make the text fit, in the order in which it was done.
+fn fit(fitting: &Fitting, out: &mut impl Write) -> io::Result<()> {
+    let bold = Style::new().bold();
+    let quiet = Style::new().dimmed();
+    let Fitting { tokens, before, budget, .. } = fitting;
+    writeln!(out, "\n{bold}fit{bold:#}\n  {tokens} of {budget} tokens, {before} before")?;
+    if let Some(why) = &fitting.estimate {
+        writeln!(out, "  {quiet}{why}{quiet:#}")?;
+    }
+    let width =
+        fitting.steps.iter().map(|step| step.path.join(".").chars().count()).max().unwrap_or_default();
+    for step in &fitting.steps {
+        let (path, fold) = (step.path.join("."), step.fold.as_str());
+        let FitStep { priority, saved, .. } = step;
+        writeln!(out, "  {path:width$}  {fold:8}  {quiet}priority {priority}, {saved} tokens less{quiet:#}")?;
     }
     Ok(())
 }

@@ -12,9 +12,10 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 2] = [
+const TOPICS: [(&str, &str, &str); 3] = [
     ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
     ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
+    ("sections", "trees of sections", include_str!("../../topics/sections.md")),
 ];
 
 pub fn run(args: &HelpArgs, options: &Options) -> Outcome {

@@ -15,7 +15,12 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     let explanation = with_choice(&book, options, || {
         let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
         given.context.model = args.model.clone().or(given.context.model);
-        book.explain(&given.prompt, &given.variables, &given.context)
+        let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
+        given.remember()?;
+        if !options.json {
+            given.mention_unseen(explanation.rendered());
+        }
+        Ok(explanation)
     })?;
     let rendered = explanation.rendered();
     if !options.json {

@@ -33,6 +33,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     writeln!(out, "\nfrom      {}", prompt.source)?;
     match prompt.dialect {
         Dialect::Prompty => writeln!(out, "format    {}", prompt.format.engine)?,
+        Dialect::Sections => {}
         _ => writeln!(out, "template  {}", prompt.template.name())?,
     }
     if let Some(model) = &prompt.model {
@@ -68,6 +69,25 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         let hooks: Vec<&str> = prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
         writeln!(out, "hooks     {}", hooks.join(", "))?;
     }
+    if let Some(tree) = prepared.tree() {
+        writeln!(out, "overrides {}/{}", tree.ns, tree.key)?;
+        writeln!(out, "\n{bold}sections{bold:#}")?;
+        for node in tree.sections() {
+            let margin = "  ".repeat(node.depth);
+            write!(
+                out,
+                "  {margin}{} {}  {quiet}{}{quiet:#}",
+                node.number,
+                node.section.title,
+                node.dotted()
+            )?;
+            let tools: Vec<&str> = node.section.tools.iter().map(|tool| tool.name.as_str()).collect();
+            match tools.is_empty() {
+                true => writeln!(out)?,
+                false => writeln!(out, "  {quiet}tools:{quiet:#} {}", tools.join(", "))?,
+            }
+        }
+    }
     for need in [Need::Required, Need::Optional, Need::Custom] {
         let declared: Vec<_> = prompt.variables.iter().filter(|variable| variable.need == need).collect();
         if declared.is_empty() {
@@ -94,7 +114,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     let undeclared: Vec<String> = prepared
         .known_names()
         .into_iter()
-        .filter(|name| name != "system" && prompt.variable(name).is_none())
+        .filter(|name| name != "system" && name != "session" && prompt.variable(name).is_none())
         .collect();
     if !undeclared.is_empty() {
         writeln!(out, "\n{bold}used without a declaration{bold:#}\n  {}", undeclared.join(", "))?;

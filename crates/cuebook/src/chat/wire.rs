@@ -119,8 +119,13 @@ impl Api {
         matches!(self, Api::Anthropic | Api::Gemini)
     }
 
+    /// Whether it refuses what has nothing but messages of the system.
+    pub(crate) fn needs_a_question(self) -> bool {
+        matches!(self, Api::OpenAiResponses | Api::Anthropic | Api::Gemini)
+    }
+
     /// What people call it.
-    fn title(self) -> &'static str {
+    pub(crate) fn title(self) -> &'static str {
         match self {
             Api::OpenAiChat => "OpenAI's chat interface",
             Api::OpenAiResponses => "OpenAI's responses interface",

@@ -9,6 +9,11 @@ use crate::prepared::Prepared;
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
     let names: BTreeSet<String> = prepared.known_names();
     let known: HashSet<&str> = names.iter().map(String::as_str).collect();
-    let outline = prepared.outline();
-    outline.jinja().map(|program| program.unknown_callables(&known)).unwrap_or_default()
+    // A tree of sections has a program for each of its texts.
+    let outlines = match prepared.tree() {
+        Some(tree) => tree.other_outlines(),
+        None => vec![prepared.outline()],
+    };
+    let programs = outlines.iter().filter_map(|outline| outline.jinja());
+    programs.flat_map(|program| program.unknown_callables(&known)).collect()
 }

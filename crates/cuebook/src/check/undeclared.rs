@@ -5,11 +5,14 @@ use std::collections::BTreeSet;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::prepared::Prepared;
 use crate::prompt::Dialect;
+use crate::sections::Missing;
 
-/// Variables that a template reads and its prompt does not declare. A prompt that declares nothing takes what it is given.
+/// Variables that a template reads and its prompt does not declare. A prompt that declares nothing takes what it is given; a tree
+/// of sections does so too, but what it is not given ends its render, so there it is told.
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
-    if prompt.variables.is_empty() {
+    let is_lenient = prompt.dialect != Dialect::Sections || prepared.missing() == Missing::Keep;
+    if prompt.variables.is_empty() && is_lenient {
         return Vec::new();
     }
     let declared: Vec<&str> = prompt.variables.iter().map(|variable| variable.name.as_str()).collect();
@@ -20,6 +23,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
         let known = declared.contains(&root)
             || read.maybe_local
             || root == "system"
+            || prepared.is_session(root)
             || namespaces.iter().any(|namespace| namespace == root)
             || computed_by_hook(prepared, root);
         if known || !seen.insert(read.root.clone()) {
@@ -27,7 +31,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
         }
         let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
             match prompt.dialect {
-                Dialect::Prompty => format!("declare it under `inputs`: {{name: {root}, kind: string}}"),
+                Dialect::Prompty | Dialect::Sections => format!("declare it under `inputs`: {{name: {root}, kind: string}}"),
                 Dialect::Template => format!(
                     "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
                 ),

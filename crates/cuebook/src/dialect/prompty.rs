@@ -33,8 +33,11 @@ use crate::source::{Place, Source};
 use crate::yaml;
 
 pub use inputs::validate_inputs;
+pub(super) use prompt::variable;
 pub(crate) use prompt::{read, summary};
+pub(super) use reader::Reader;
 pub use reference::{Environment, LookedAt, NoEnvironment, ProcessEnvironment};
+pub(super) use split::split;
 
 /// The template engine of a file that names none.
 pub const DEFAULT_ENGINE: &str = "jinja2";

@@ -72,6 +72,8 @@ codes! {
     CB207 ApprovalRequired "approval-required" Error "A pack brings code that nobody has approved"
     CB208 ConfirmationNeeded "confirmation-needed" Error "A step needs a yes and there is nobody to ask"
     CB209 BadApprovals "bad-approvals-file" Error "`approvals.json` cannot be understood"
+    CB210 BadOverride "bad-override" Error "An override file cannot be understood"
+    CB211 StaleOverride "stale-override" Warning "An override was made for another text than there is now"
     CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
     CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
     CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"
@@ -96,6 +98,7 @@ codes! {
     CB322 UntrustedEndpoint "untrusted-endpoint" Warning "A prompt chooses the address that its requests are sent to"
     CB323 AlmostMarker "almost-marker" Warning "A line begins like a role marker and is text"
     CB324 ChangedNonce "changed-nonce" Warning "A template changes the nonce of a conversation, image, file or audio input"
+    CB325 BadSection "bad-section" Error "A section or a tool of it is not as it must be"
     CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
     CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
     CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"
@@ -123,12 +126,15 @@ codes! {
     CB506 ValueTooLarge "value-too-large" Error "A value grew too large while the template ran"
     CB507 UnknownEngine "unknown-engine" Error "Nobody has registered the template engine or parser that a prompt names"
     CB508 StrictViolation "strict-violation" Error "The value of a strict input looks like a role marker"
+    CB509 ExpansionRequired "expansion-required" Error "A model wants to see more of a section"
+    CB510 DoesNotFit "does-not-fit" Error "A prompt has more tokens than are allowed, and nothing more can make room"
     CB601 BadMessages "bad-messages" Error "The value of a conversation, image, file or audio input cannot be understood"
     CB602 UnknownWire "unknown-wire" Error "No wire format is known by this name"
     CB603 UnsupportedContent "unsupported-content" Error "A provider cannot take something that the prompt says"
     CB604 UnsupportedSchema "unsupported-schema" Error "A provider cannot take a schema that the prompt declares"
     CB605 BadReply "bad-reply" Error "A provider's reply cannot be understood"
     CB606 ProviderFailed "provider-failed" Error "A provider's reply says that it failed"
+    CB607 OutputMismatch "output-mismatch" Error "A reply does not hold what the prompt's outputs ask for"
 }
 
 impl Code {

@@ -39,7 +39,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
 
     let pre_render = pre_render_hooks(prepared, &workspace)?;
     let post_render = post_render_hooks(prepared, &workspace)?;
-    let session = session(context);
+    let session = context.session_values();
     let run = Run {
         prepared,
         hooks,
@@ -167,14 +167,6 @@ fn own_hook(prepared: &Prepared, workspace: &Workspace, function: &str) -> Resul
         refuse_home(workspace)?;
     }
     Ok(Some(ScriptHook { engine: engine.clone(), script }))
-}
-
-fn session(context: &Context) -> Values {
-    let mut session = context.session.clone();
-    if let Some(id) = &context.session_id {
-        session.entry("session_id").or_insert_with(|| Json::from(id.as_str()));
-    }
-    session
 }
 
 /// A hook that does not return a required variable has forgotten it. One that returns none of those that it got most likely

@@ -13,6 +13,16 @@ pub const TEMPLATE_FILE: &str = "template.md";
 pub const PROMPT_FILE: &str = "prompt.py";
 /// What the name of a file ends in that is a prompt by itself.
 pub const PROMPTY_END: &str = ".prompty";
+/// What the name of a file ends in that is a tree of sections.
+pub const SECTIONS_END: &str = ".sections.md";
+
+/// The id that a file offers by its name, and the notation, if it is a prompt by itself.
+pub(crate) fn whole_prompt(file: &str) -> Option<(&str, Dialect)> {
+    let ends = [(PROMPTY_END, Dialect::Prompty), (SECTIONS_END, Dialect::Sections)];
+    let (id, dialect) =
+        ends.into_iter().find_map(|(end, dialect)| Some((file.strip_suffix(end)?, dialect)))?;
+    (!id.is_empty()).then_some((id, dialect))
+}
 
 /// One place that offers an id.
 #[derive(Debug, Clone)]
@@ -32,7 +42,7 @@ pub struct Candidate {
     pub(crate) root: Arc<Root>,
     /// The folder below the root that its files lie in; empty if that is the root itself.
     pub(crate) entry: String,
-    /// The file that it is written in: a `.prompty` file, or a template that was given as a path to a file of another name.
+    /// The file that it is written in: a `.prompty` file, a tree of sections, or a template that was given as a path to a file of another name.
     pub(crate) template_file: Option<String>,
 }
 

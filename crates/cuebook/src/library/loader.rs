@@ -12,7 +12,7 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library, PROMPTY_END, Survey, VariableProvider};
+use super::{Candidate, Defaults, Found, Library, Survey, VariableProvider, whole_prompt};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
@@ -359,7 +359,7 @@ impl Loader for LibraryLoader {
     fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
         match self.look_for(name, parent)? {
             // The front matter is no text of the prompt, and may hold a key.
-            Some(file) if name.ends_with(PROMPTY_END) => dialect::prompty::body(&file).map(Some),
+            Some(file) if whole_prompt(name).is_some() => dialect::prompty::body(&file).map(Some),
             found => Ok(found),
         }
     }

@@ -5,7 +5,9 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Found, Library, PROMPT_FILE, PROMPTY_END, Reason, TEMPLATE_FILE, empty_folder};
+use super::{
+    Candidate, Found, Library, PROMPT_FILE, PROMPTY_END, Reason, TEMPLATE_FILE, empty_folder, whole_prompt,
+};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prompt::Dialect;
@@ -29,8 +31,8 @@ impl Library {
             let parent = absolute.parent().unwrap_or(Path::new("/")).to_owned();
             (parent, absolute.file_name().map(|file| file.to_string_lossy().into_owned()))
         };
-        if let Some(file) = file.as_deref().filter(|file| file.ends_with(PROMPTY_END)) {
-            return self.prompty_at(&folder, file);
+        if let Some(file) = file.as_deref().filter(|file| whole_prompt(file).is_some()) {
+            return self.file_at(&folder, file);
         }
         // `greeting/template.md` and `greeting/prompt.py` mean the prompt `greeting`.
         let file = file.filter(|file| file != TEMPLATE_FILE && file != PROMPT_FILE);
@@ -63,7 +65,7 @@ impl Library {
         Ok(Found { id, candidate, reason: Reason::Given })
     }
 
-    /// The prompt that a folder holds. With a template and a `.prompty` file in it, it is not clear which one is meant.
+    /// The prompt that a folder holds. With several prompts in it, it is not clear which one is meant.
     fn only_one_below(&self, root: &Arc<Root>, entry: &str, name: &str) -> Result<Candidate> {
         let mut inside = self.candidates_below(root, entry);
         inside.retain(|candidate| candidate.entry == entry);
@@ -71,19 +73,27 @@ impl Library {
             0 => Err(empty_folder(name)),
             1 => Ok(inside.swap_remove(0)),
             _ => {
-                let file = format!("{name}/{entry}{PROMPTY_END}");
-                let message = format!("the folder holds a template and {entry}{PROMPTY_END}");
-                let hint = format!("say which one is meant: {name}/{TEMPLATE_FILE} or {file}");
+                let files: Vec<&str> = inside
+                    .iter()
+                    .map(|candidate| candidate.template_file.as_deref().unwrap_or(TEMPLATE_FILE))
+                    .collect();
+                let held: Vec<&str> = files
+                    .iter()
+                    .map(|file| if *file == TEMPLATE_FILE { "a template" } else { file })
+                    .collect();
+                let message = format!("the folder holds {}", held.join(" and "));
+                let paths: Vec<String> = files.iter().map(|file| format!("{name}/{file}")).collect();
+                let hint = format!("say which one is meant: {}", paths.join(" or "));
                 let diagnostic = Diagnostic::new(Code::PromptConflict, message).file(name).hint(hint);
                 Err(Error::new(ErrorKind::PromptConflict, diagnostic))
             }
         }
     }
 
-    /// A `.prompty` file by its folder and name. In a place of the library it is that place's candidate; elsewhere its
-    /// folder is a place of its own.
-    fn prompty_at(&self, folder: &Path, file: &str) -> Result<Found> {
-        let id = file.strip_suffix(PROMPTY_END).unwrap_or(file).to_owned();
+    /// A file that is a prompt by itself, by its folder and name. In a place of the library it is that place's candidate;
+    /// elsewhere its folder is a place of its own.
+    fn file_at(&self, folder: &Path, file: &str) -> Result<Found> {
+        let id = whole_prompt(file).map_or(file, |(id, _)| id).to_owned();
         let roots = self.roots()?;
         let is_place = |wanted: Option<&Path>| {
             roots.iter().find(|root| wanted.is_some() && root.folder() == wanted).cloned()

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
 use crate::error::{Code, ErrorKind, Result};
-use crate::files::{self, Lock};
+use crate::files;
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, Problems, quoted};
 use crate::source::{Place, Source};
@@ -114,16 +114,15 @@ pub(crate) fn update(
     limit: u64,
     change: impl FnOnce(&mut IndexMap<String, Json>) -> Result<()>,
 ) -> Result<()> {
-    let lock = Lock::acquire(path, name)?;
-    let found = files::look(path).map_err(|error| files::io_error(name, &error))?;
-    let mut entries = if found.is_some() {
-        Resolutions::read(&files::read_text(path, name, limit)?)?.entries
-    } else {
-        IndexMap::new()
-    };
-    change(&mut entries)?;
-    let object: Map<String, Json> = entries.into_iter().collect();
-    lock.write(name, &pretty(&Json::Object(object)))
+    files::update(path, name, limit, |text| {
+        let mut entries = match text {
+            Some(text) => Resolutions::read(&text)?.entries,
+            None => IndexMap::new(),
+        };
+        change(&mut entries)?;
+        let object: Map<String, Json> = entries.into_iter().collect();
+        Ok((Some(pretty(&Json::Object(object))), ()))
+    })
 }
 
 /// JSON for a file that people read: indented, with a newline at its end.

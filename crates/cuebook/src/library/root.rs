@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PROMPTY_END, builtin};
+use super::{PROMPTY_END, builtin, whole_prompt};
 use crate::error::Result;
 use crate::files;
 use crate::source::Source;
@@ -148,10 +148,10 @@ impl Root {
         self.entries(|name, is_file| (!is_file).then(|| name.to_owned()))
     }
 
-    /// The ids that can be offered here, sorted: the names of folders, and of `.prompty` files without their end.
+    /// The ids that can be offered here, sorted: the names of folders, and of files that are prompts without their end.
     pub(crate) fn ids(&self) -> Result<Vec<String>> {
-        let mut ids = self.entries(|name, is_file| match name.strip_suffix(PROMPTY_END) {
-            Some(id) => (!id.is_empty()).then(|| id.to_owned()),
+        let mut ids = self.entries(|name, is_file| match whole_prompt(name) {
+            Some((id, _)) => Some(id.to_owned()),
             None => (!is_file).then(|| name.to_owned()),
         })?;
         ids.dedup();

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::Prepared;
+use super::{Body, Prepared};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::hooks::{Hooks, Script, ScriptEngine, Subject, Values, Workspace};
@@ -169,7 +169,12 @@ impl Prepared {
         } else {
             scope
         };
-        let output = self.template.render(scope, limit)?;
+        let template = match &self.body {
+            Body::Template(_) if scope.context().fit.is_some() => return Err(self.cannot_fit()),
+            Body::Template(template) => template,
+            Body::Sections(sections) => return self.render_sections(sections, scope),
+        };
+        let output = template.render(scope, limit)?;
         let rendered = Rendered::new(output, scope.clone(), self.prompt.clone());
         if self.is_strict {
             rendered.refuse_forgeries()?;
@@ -215,7 +220,7 @@ impl Prepared {
             .reads()
             .into_iter()
             .map(|(read, _)| read.root)
-            .filter(|root| root != "system" && self.prompt.variable(root).is_none())
+            .filter(|root| root != "system" && !self.is_session(root) && self.prompt.variable(root).is_none())
             .collect();
         let pass: Vec<String> = computed.iter().map(|name| format!("--var {name}=…")).collect();
         let values = if pass.is_empty() {

@@ -33,6 +33,11 @@ pub enum ToolKind {
         /// Whether the model must keep to the schema exactly; `None` if that is not said.
         strict: Option<bool>,
     },
+    /// A function of the host whose parameters are known as a JSON Schema.
+    Schema {
+        /// The schema of an object.
+        parameters: Json,
+    },
     /// The tools of an MCP server; its fields as they were written.
     Mcp(Map<String, Json>),
     /// The operations of an OpenAPI document; its fields as they were written.
@@ -50,7 +55,7 @@ impl ToolKind {
     /// Its name.
     pub fn as_str(&self) -> &str {
         match self {
-            ToolKind::Function { .. } => "function",
+            ToolKind::Function { .. } | ToolKind::Schema { .. } => "function",
             ToolKind::Mcp(_) => "mcp",
             ToolKind::OpenApi(_) => "openapi",
             ToolKind::Custom { kind, .. } => kind,
@@ -74,6 +79,7 @@ impl Tool {
                 }
                 object.insert("parameters".into(), parameters.iter().map(Property::to_json).collect());
             }
+            ToolKind::Schema { parameters } => drop(object.insert("parameters".into(), parameters.clone())),
             ToolKind::Mcp(fields) | ToolKind::OpenApi(fields) | ToolKind::Custom { fields, .. } => {
                 object.extend(fields.clone());
             }

@@ -1,5 +1,6 @@
 //! Attributed text: one string, and spans that cover it without gaps.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -8,11 +9,12 @@ use serde_json::{Value as Json, json};
 use super::{Origin, Segment, Shown, edit};
 use crate::chat::Role;
 use crate::error::Diagnostic;
-use crate::prompt::Prompt;
+use crate::prompt::{Prompt, Tool};
+use crate::sections::Disclosed;
 use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
-use crate::template::unit::{Emission, Unit};
-use crate::variables::Scope;
+use crate::template::unit::{Emission, Unit, Units};
+use crate::variables::{LateScope, Scope};
 
 /// A rendered prompt: its text, and where every byte of it came from.
 ///
@@ -22,14 +24,16 @@ use crate::variables::Scope;
 pub struct Rendered {
     text: String,
     pieces: Vec<Piece>,
-    units: Arc<Vec<Unit>>,
-    scope: Arc<Scope>,
+    units: Units,
+    scope: LateScope,
     prompt: Arc<Prompt>,
     /// The roles that the author's markers began before a hook changed the text.
     roles: Option<Vec<Role>>,
     /// Hooks that changed the text; pieces speak of them by index.
     editors: Vec<Editor>,
     notes: Vec<Diagnostic>,
+    /// What a tree of sections gives a model beside the text.
+    sections: Option<Box<Disclosed>>,
 }
 
 /// A hook that changed the text.
@@ -46,19 +50,22 @@ pub struct Span {
     pub range: Range<usize>,
     /// Where they came from.
     pub origin: Origin,
+    /// The section that they belong to, as in `context.history`.
+    pub section: Option<Arc<str>>,
 }
 
 impl Rendered {
-    pub(crate) fn new(output: Output, scope: Arc<Scope>, prompt: Arc<Prompt>) -> Rendered {
+    pub(crate) fn new(output: Output, scope: impl Into<LateScope>, prompt: Arc<Prompt>) -> Rendered {
         Rendered {
             text: output.text,
             pieces: output.pieces,
             units: output.units,
-            scope,
+            scope: scope.into(),
             prompt,
             roles: None,
             editors: Vec::new(),
             notes: Vec::new(),
+            sections: None,
         }
     }
 
@@ -78,8 +85,33 @@ impl Rendered {
 
     /// Adds what somebody should know about this render.
     pub(crate) fn with_notes(mut self, notes: Vec<Diagnostic>) -> Rendered {
-        self.notes = notes;
+        self.notes.extend(notes);
         self
+    }
+
+    /// The same text as one of a prompt of the library, with what its sections give a model beside it.
+    pub(crate) fn of_sections(
+        mut self,
+        prompt: Arc<Prompt>,
+        scope: Arc<Scope>,
+        sections: Disclosed,
+    ) -> Rendered {
+        (self.prompt, self.scope) = (prompt, scope.into());
+        self.sections = Some(Box::new(sections));
+        self
+    }
+
+    /// What became of the sections, and what they give a model beside the text, if the prompt is a tree of sections.
+    pub fn sections(&self) -> Option<&Disclosed> {
+        self.sections.as_deref()
+    }
+
+    /// What a model may call: the tools of the sections that are shown in full, or those that the prompt declares.
+    pub fn tools(&self) -> Cow<'_, [Tool]> {
+        match &self.sections {
+            Some(sections) => Cow::Owned(sections.wire_tools()),
+            None => Cow::Borrowed(&self.prompt.tools),
+        }
     }
 
     /// What somebody should know about this render, though it worked: an optional provider that failed, and the like.
@@ -117,21 +149,35 @@ impl Rendered {
         let ends = self.pieces.iter().map(|piece| piece.start as usize).skip(1).chain([self.text.len()]);
         self.pieces.iter().zip(ends).map(|(piece, end)| {
             let emission = match piece.writer {
-                Writer::Value { unit, offset } => self.units[unit as usize].emission(offset),
+                Writer::Value { unit, offset } => self.units.get(unit).0.emission(offset),
                 _ => None,
             };
             (piece.start as usize..end, piece.writer, emission)
         })
     }
 
+    /// The pieces as they were recorded.
+    pub(crate) fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The texts that it was written from.
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
     /// One of the texts that it was written from.
     pub(super) fn unit(&self, index: u32) -> &Unit {
-        &self.units[index as usize]
+        self.units.get(index).0
     }
 
     /// The values that it was rendered with.
     pub fn scope(&self) -> &Scope {
         &self.scope
+    }
+
+    pub(crate) fn shared_scope(&self) -> &Arc<Scope> {
+        self.scope.shared()
     }
 
     /// The spans, in order. They cover the text without gaps and without overlap. A value that printed nothing has an empty
@@ -155,7 +201,7 @@ impl Rendered {
         let end = self.pieces.get(index + 1).map_or(self.text.len(), |next| next.start as usize);
         let origin = match piece.writer {
             Writer::Literal { unit, offset } => {
-                let unit = &self.units[unit as usize];
+                let (unit, _) = self.units.get(unit);
                 let offset = offset as usize;
                 Origin::Literal {
                     source: unit.source().clone(),
@@ -164,15 +210,23 @@ impl Rendered {
             }
             Writer::Value { unit, offset } => match self.rich_origin(&self.text[start..end]) {
                 Some(origin) => origin,
-                None => self.value_origin(&self.units[unit as usize], offset),
+                None => self.value_origin(self.units.get(unit).0, offset),
             },
             Writer::Hook { editor } => {
                 let Editor { prompt, function } = self.editors[editor as usize].clone();
                 Origin::Hook { prompt, function: function.to_owned() }
             }
-            Writer::Frame { frame } => Origin::Frame { name: frame.to_string() },
+            Writer::Frame { frame } => {
+                let name = self.units.frame(frame).map_or("frame", |frame| frame.name);
+                Origin::Frame { name: name.to_owned() }
+            }
         };
-        Span { range: start..end, origin }
+        let section = match piece.writer {
+            Writer::Literal { unit, .. } | Writer::Value { unit, .. } => self.units.get(unit).1.cloned(),
+            Writer::Frame { frame } => self.units.frame(frame).and_then(|frame| frame.section.clone()),
+            Writer::Hook { .. } => None,
+        };
+        Span { range: start..end, origin, section }
     }
 
     /// What a value's text stands for, if it is a nonce of this render.
@@ -210,10 +264,18 @@ impl Rendered {
         let spans: Vec<Json> = self
             .spans()
             .map(|span| {
-                json!({"start": span.range.start, "end": span.range.end, "origin": span.origin.to_json()})
+                let mut object =
+                    json!({"start": span.range.start, "end": span.range.end, "origin": span.origin.to_json()});
+                if let Some(section) = span.section {
+                    object["section"] = json!(&*section);
+                }
+                object
             })
             .collect();
         let mut object = json!({"text": self.text, "spans": spans, "tools": []});
+        if let Some(disclosed) = self.sections() {
+            disclosed.describe_in(&mut object);
+        }
         if !self.notes.is_empty() {
             object["notes"] = self.notes.iter().map(|note| Json::Object(note.to_json())).collect();
         }

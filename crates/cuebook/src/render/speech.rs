@@ -3,7 +3,7 @@
 use super::Rendered;
 use crate::chat::wire::{self, Api, Request, Wire};
 use crate::chat::{self, Message, Role, Run};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::template::sink::Writer;
 use crate::template::unit::Emission;
 use crate::trace::{self, span};
@@ -68,9 +68,23 @@ impl Rendered {
         }
         let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
         let api = Api::choose(provider, model.api_type.as_deref())?;
-        let messages = self.messages()?;
-        let (tools, outputs) = (&prompt.tools, &prompt.outputs);
-        wire::body(api, &Request { model: &model, messages: &messages, tools, outputs })
+        let mut messages = self.messages()?;
+        let spoken_by_user = self.sections().is_some() && api.needs_a_question();
+        if spoken_by_user {
+            // A tree is one message. Where the system alone cannot be answered, the user says it.
+            messages.iter_mut().for_each(|message| message.role = Role::User);
+        }
+        let (tools, outputs) = (self.tools(), &prompt.outputs);
+        let mut wire =
+            wire::body(api, &Request { model: &model, messages: &messages, tools: &tools, outputs })?;
+        if spoken_by_user {
+            let message =
+                format!("the prompt is sent as a message of the user: {} answers nothing else", api.title());
+            let hint = "a program that has something to ask sends the text as the system's, and the question behind it";
+            wire.notes
+                .push(Diagnostic::new(Code::UnsupportedContent, message).severity(Severity::Note).hint(hint));
+        }
+        Ok(wire)
     }
 
     fn runs(&self) -> Vec<Run<'_>> {

@@ -8,13 +8,15 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use minijinja::value::Object;
 use serde_json::{Map, Value as Json};
 
+use super::dollar::{self, Missing};
 use super::jinja::names::Names;
 use super::jinja::{self, Program, Settings, Style};
 use super::mustache::{self, MissingPartials};
 use super::sink::Piece;
-use super::unit::Unit;
+use super::unit::{Unit, Units};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::variables::Scope;
@@ -43,7 +45,7 @@ pub struct Output {
     /// Who wrote which part.
     pub pieces: Vec<Piece>,
     /// What the pieces' units are.
-    pub units: Arc<Vec<Unit>>,
+    pub units: Units,
 }
 
 /// What an engine gets to make a template of.
@@ -113,6 +115,7 @@ impl Default for Engines {
         let mut engines: BTreeMap<String, Arc<dyn Engine>> =
             keys.into_iter().map(|key| (key.to_owned(), jinja.clone())).collect();
         engines.insert("mustache".to_owned(), Arc::new(Mustache));
+        engines.insert("dollar".to_owned(), Arc::new(Dollar));
         Engines(engines)
     }
 }
@@ -189,6 +192,50 @@ impl Engine for Mustache {
             missing_partials: MissingPartials::Error,
         };
         Ok(Box::new(mustache::Template::compile(job.source, job.loader, &settings)?))
+    }
+}
+
+/// `$name`, as in the bodies of sections. `missing: keep` among the options shows a placeholder without a value as it is written.
+#[derive(Debug)]
+pub struct Dollar;
+
+impl Engine for Dollar {
+    fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>> {
+        let missing = match job.options.get("missing").map(|name| (name, name.as_str())) {
+            None | Some((_, Some("error"))) => Missing::Error,
+            Some((_, Some("keep"))) => Missing::Keep,
+            Some((other, _)) => {
+                let message = format!("`missing` is {other}, and can be \"error\" or \"keep\"");
+                let diagnostic = Diagnostic::new(Code::BadPrompty, message).file(job.source.name());
+                return Err(Error::new(ErrorKind::PromptRead, diagnostic));
+            }
+        };
+        let template = dollar::Template::compile(job.source).limited(job.settings.string_bytes);
+        Ok(Box::new(Arc::new(dollar::Alone::new(template, missing))))
+    }
+}
+
+impl Compiled for Arc<dollar::Alone> {
+    fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        let written = dollar::Alone::render(self, limit, |name| scope.get_value_by_str(name));
+        written.map_err(|fault| {
+            let known = scope.names();
+            self.template().error(fault, known.iter().map(String::as_str), limit)
+        })
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.clone()
+    }
+}
+
+impl Outline for dollar::Alone {
+    fn units(&self) -> &[Unit] {
+        dollar::Alone::units(self)
+    }
+
+    fn names(&self) -> &[Names] {
+        dollar::Alone::names(self)
     }
 }
 

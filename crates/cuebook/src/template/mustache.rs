@@ -155,7 +155,7 @@ impl Template {
         // A little room more: the next scope is rarely exactly as long.
         self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
         self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-        Output { text, pieces, units: program.units.clone() }
+        Output { text, pieces, units: program.units.clone().into() }
     }
 
     /// Compiles a template whose name a render computed, beside those that are known.

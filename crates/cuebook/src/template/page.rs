@@ -83,7 +83,7 @@ impl Page {
         let (text, pieces) = self.sink.finish();
         let (marks, emissions) = self.emissions.into_iter().unzip();
         let unit = Unit::new(self.source, OffsetMap::default(), marks, emissions);
-        Output { text, pieces, units: Arc::new(vec![unit]) }
+        Output { text, pieces, units: Arc::new(vec![unit]).into() }
     }
 }
 

@@ -4,7 +4,9 @@
 //! literal (unit and offset), an emission of a value (unit and the place that emitted it), a hook, or a frame of the engine. It
 //! knows nothing of variables or files: [`crate::render::Rendered`] joins a piece to those when somebody asks.
 
+use std::borrow::Cow;
 use std::fmt;
+
 /// Who wrote a piece of text, in numbers that only the engine's tables give a meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Writer {
@@ -147,11 +149,88 @@ impl Sink {
     /// There are never more characters than bytes, so this runs only for long texts that are not ASCII.
     #[cold]
     fn count(&mut self) -> Result<(), Full> {
-        let new = &self.text[self.counted..];
-        // A continuation byte of UTF-8 begins with the bits 10.
-        self.characters += new.iter().filter(|byte| (**byte & 0xc0) != 0x80).count();
+        self.characters += characters(&self.text[self.counted..]);
         self.counted = self.text.len();
         if self.characters > self.limit { Err(Full) } else { Ok(()) }
+    }
+
+    /// Writes again what another sink wrote: the text that these pieces cover, from `skip` bytes behind its beginning on.
+    /// None of the pieces may end before that.
+    pub fn copy(&mut self, text: &str, pieces: &[Piece], skip: usize) -> Result<(), Full> {
+        let Some(first) = pieces.first() else { return Ok(()) };
+        let (from, to) = (first.start + skip as u32, self.text.len() as u32);
+        let moved = |piece: &Piece| Piece { start: piece.start.max(from) - from + to, writer: piece.writer };
+        self.pieces.extend(pieces.iter().map(moved));
+        self.text.extend_from_slice(&text.as_bytes()[skip..]);
+        self.fresh = true;
+        self.check()
+    }
+
+    /// The text as it stands.
+    pub fn text(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.text)
+    }
+
+    /// How many pieces there are.
+    pub fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// How many bytes have been written.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Whether nothing has been written.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    /// Takes back the characters at the end that `is_space` knows, but nothing that was written before the offset `start`.
+    /// A piece that loses all its bytes goes, except for one of a value where empty ones are kept.
+    #[inline]
+    pub fn trim_end_from(&mut self, start: usize, is_space: impl Fn(char) -> bool) {
+        let mut end = self.text.len();
+        while end > start
+            && let Some(last) = last_character(&self.text[start..end])
+            && is_space(last)
+        {
+            end -= last.len_utf8();
+        }
+        if end < self.text.len() {
+            self.cut(end);
+        }
+    }
+
+    fn cut(&mut self, end: usize) {
+        if end < self.counted {
+            self.characters -= characters(&self.text[end..self.counted]);
+            self.counted = end;
+        }
+        self.text.truncate(end);
+        let first = self.pieces.partition_point(|piece| (piece.start as usize) < end);
+        let mut kept = first;
+        for index in first..self.pieces.len() {
+            let writer = self.pieces[index].writer;
+            if self.keep_empty && matches!(writer, Writer::Value { .. }) {
+                self.pieces[kept] = Piece { start: end as u32, writer };
+                kept += 1;
+            }
+        }
+        self.pieces.truncate(kept);
+        // What the emission wrote may be gone, so a further write of it needs a piece of its own.
+        self.fresh = true;
+    }
+
+    /// Takes back everything from an offset on, which must be one that [`Sink::len`] gave.
+    pub fn truncate(&mut self, length: usize) {
+        self.text.truncate(length);
+        self.pieces.retain(|piece| (piece.start as usize) < length);
+        self.fresh = true;
+        if self.counted > length {
+            (self.characters, self.counted) = (0, 0);
+        }
     }
 
     /// The text and its pieces.
@@ -160,6 +239,28 @@ impl Sink {
             // Engines write whole strings; should one ever not, the text stays text.
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
         (text, self.pieces)
+    }
+}
+
+/// How many characters begin in these bytes.
+fn characters(text: &[u8]) -> usize {
+    text.iter().filter(|byte| !is_continuation(**byte)).count()
+}
+
+/// A continuation byte of UTF-8 begins with the bits 10.
+fn is_continuation(byte: u8) -> bool {
+    byte & 0xc0 == 0x80
+}
+
+/// The last character of some text; `None` if the bytes do not end with one.
+#[inline]
+fn last_character(text: &[u8]) -> Option<char> {
+    match text.last()? {
+        byte if byte.is_ascii() => Some(char::from(*byte)),
+        _ => {
+            let start = text.iter().rposition(|byte| !is_continuation(*byte))?;
+            std::str::from_utf8(&text[start..]).ok()?.chars().next()
+        }
     }
 }
 
@@ -202,9 +303,93 @@ mod tests {
     }
 
     #[test]
+    fn what_one_sink_wrote_another_writes_again_without_its_beginning() {
+        let mut sink = Sink::new(100, 0, 0);
+        sink.literal(0, 0, b"before").unwrap();
+        sink.frame(1, b"\n\n# Title\n\n").unwrap();
+        sink.begin_value(0, 9);
+        sink.value(b"Ada").unwrap();
+        let (text, pieces) = sink.finish();
+        let copied = |begin: &[u8], skip| {
+            let mut sink = Sink::new(100, 0, 0);
+            sink.literal(1, 0, begin).unwrap();
+            sink.copy(&text[6..], &pieces[1..], skip).unwrap();
+            sink.value(b"!").unwrap();
+            assert_eq!(sink.pieces(), sink.pieces.len());
+            starts(sink)
+        };
+        assert_eq!(copied(b"", 2), ("# Title\n\nAda!".to_owned(), vec![0, 9, 12]));
+        assert_eq!(copied(b"other", 0), ("other\n\n# Title\n\nAda!".to_owned(), vec![0, 5, 16, 19]));
+        assert_eq!(Sink::new(3, 0, 0).copy(&text[6..], &pieces[1..], 0), Err(Full));
+    }
+
+    #[test]
     fn the_limit_counts_characters_and_not_bytes() {
         let mut sink = Sink::new(3, 0, 0);
         sink.literal(0, 0, "あいう".as_bytes()).unwrap();
         assert_eq!(sink.literal(0, 9, "え".as_bytes()), Err(Full));
+    }
+
+    fn starts(sink: Sink) -> (String, Vec<u32>) {
+        let (text, pieces) = sink.finish();
+        (text, pieces.iter().map(|piece| piece.start).collect())
+    }
+
+    #[test]
+    fn white_space_at_the_end_is_taken_back_with_its_pieces() {
+        let write = |mut sink: Sink| {
+            sink.literal(0, 0, b"kept \n").unwrap();
+            let start = sink.len();
+            sink.literal(1, 0, b"a ").unwrap();
+            sink.begin_value(1, 2);
+            sink.value("b\u{3000}\u{a0}".as_bytes()).unwrap();
+            sink.begin_value(1, 4);
+            sink.value(b" \t").unwrap();
+            sink.literal(1, 6, b"\n\n").unwrap();
+            sink.begin_value(1, 8);
+            sink.value(b" ").unwrap();
+            sink.trim_end_from(start, char::is_whitespace);
+            starts(sink)
+        };
+        assert_eq!(write(Sink::new(100, 0, 0)), ("kept \na b".to_owned(), vec![0, 6, 8]));
+        assert_eq!(
+            write(Sink::new(100, 0, 0).keeping_empty()),
+            ("kept \na b".to_owned(), vec![0, 6, 8, 9, 9]),
+            "the empty pieces of values stay, at the end"
+        );
+    }
+
+    #[test]
+    fn nothing_before_the_start_is_taken_back() {
+        let mut sink = Sink::new(100, 0, 0);
+        sink.literal(0, 0, b"a  ").unwrap();
+        sink.literal(1, 0, b"  ").unwrap();
+        sink.trim_end_from(3, char::is_whitespace);
+        assert_eq!((sink.len(), sink.is_empty()), (3, false));
+        sink.trim_end_from(3, char::is_whitespace);
+        sink.trim_end_from(99, char::is_whitespace);
+        sink.literal(2, 0, b"b").unwrap();
+        assert_eq!(starts(sink), ("a  b".to_owned(), vec![0, 3]));
+    }
+
+    #[test]
+    fn a_write_after_taking_back_has_a_piece_of_its_own() {
+        let mut sink = Sink::new(100, 0, 0);
+        sink.begin_value(0, 1);
+        sink.value(b" ").unwrap();
+        sink.trim_end_from(0, char::is_whitespace);
+        sink.value(b"x").unwrap();
+        assert_eq!(starts(sink), ("x".to_owned(), vec![0]));
+    }
+
+    #[test]
+    fn characters_that_are_taken_back_count_no_more() {
+        let mut sink = Sink::new(3, 0, 0);
+        for _ in 0..3 {
+            sink.literal(0, 0, "あ\u{3000}\u{3000}".as_bytes()).unwrap();
+            sink.trim_end_from(0, |character| character == 'あ' || character.is_whitespace());
+        }
+        sink.literal(0, 0, "あ\u{3000}\u{3000}".as_bytes()).unwrap();
+        assert_eq!(sink.literal(0, 0, b"x"), Err(Full));
     }
 }

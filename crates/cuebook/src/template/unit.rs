@@ -1,12 +1,12 @@
 //! Units: the texts that a render writes from, with what is known of them beforehand.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::source::{OffsetMap, Place, Source};
 
 /// One template of a render: the prompt's own, a parent, or an included one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Unit {
     source: Arc<Source>,
     /// From the text that the engine runs to the source.
@@ -14,6 +14,94 @@ pub struct Unit {
     /// The marks of the emissions in the text that the engine runs, ascending.
     marks: Vec<u32>,
     emissions: Vec<Emission>,
+    /// The section that it is the text of.
+    label: Option<Arc<str>>,
+}
+
+/// What the engine wrote by itself, and for which section.
+#[derive(Debug, Clone)]
+pub struct Frame {
+    /// What it is, as in `heading`.
+    pub name: &'static str,
+    /// The section.
+    pub section: Option<Arc<str>>,
+}
+
+/// Units that a render brought: the number of the first, the units, and the section that they belong to.
+pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Arc<str>);
+
+/// The units that the pieces of one text speak of: those that are known beforehand, and those that a render brought.
+#[derive(Debug, Clone)]
+pub struct Units {
+    own: Arc<Vec<Unit>>,
+    /// By the number of the first of them, ascending.
+    more: Vec<Brought>,
+    frames: Arc<[Frame]>,
+}
+
+impl From<Arc<Vec<Unit>>> for Units {
+    fn from(own: Arc<Vec<Unit>>) -> Units {
+        Units { own, more: Vec::new(), frames: Arc::default() }
+    }
+}
+
+impl Units {
+    pub(crate) fn new(own: Arc<Vec<Unit>>, more: Vec<Brought>, frames: Arc<[Frame]>) -> Units {
+        Units { own, more, frames }
+    }
+
+    /// The unit of this number, and the section that it belongs to.
+    pub fn get(&self, index: u32) -> (&Unit, Option<&Arc<str>>) {
+        if let Some(unit) = self.own.get(index as usize) {
+            return (unit, unit.label.as_ref());
+        }
+        let after = self.more.partition_point(|(first, ..)| *first <= index);
+        let found = after.checked_sub(1).and_then(|at| {
+            let (first, units, label) = &self.more[at];
+            Some((units.get((index - first) as usize)?, label))
+        });
+        // Pieces speak of units that there are; should one ever not, one without a text stands in.
+        found.map_or_else(|| (nobody(), None), |(unit, label)| (unit, Some(label)))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.more.iter().fold(self.own.len(), |count, (_, units, _)| count + units.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A frame by its number.
+    pub fn frame(&self, index: u32) -> Option<&Frame> {
+        self.frames.get(index as usize)
+    }
+
+    /// Those that a render brought, by the number of the first of them.
+    pub(crate) fn more(&self) -> &[Brought] {
+        &self.more
+    }
+
+    /// Those that are known beforehand.
+    pub(crate) fn own(&self) -> Arc<Vec<Unit>> {
+        self.own.clone()
+    }
+}
+
+impl std::ops::Index<usize> for Units {
+    type Output = Unit;
+
+    fn index(&self, index: usize) -> &Unit {
+        self.get(index as u32).0
+    }
+}
+
+/// A unit without a text.
+fn nobody() -> &'static Unit {
+    static NOBODY: OnceLock<Unit> = OnceLock::new();
+    NOBODY.get_or_init(|| Unit::new(Source::new("", ""), OffsetMap::default(), Vec::new(), Vec::new()))
 }
 
 /// A place in a template that writes a value.
@@ -38,7 +126,13 @@ impl Emission {
 impl Unit {
     /// A unit whose engine runs a derived text; `marks` and `emissions` go in pairs.
     pub fn new(source: Arc<Source>, map: OffsetMap, marks: Vec<u32>, emissions: Vec<Emission>) -> Unit {
-        Unit { source, map, marks, emissions }
+        Unit { source, map, marks, emissions, label: None }
+    }
+
+    /// The same unit as the text of a section.
+    pub fn labelled(mut self, section: Arc<str>) -> Unit {
+        self.label = Some(section);
+        self
     }
 
     /// The author's text.

@@ -11,6 +11,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::hooks::Values;
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
+use crate::sections::VisibilityOverrides;
 use crate::source::Source;
 
 /// The circumstances of a render: who asks, in which session, in what language.
@@ -32,6 +33,12 @@ pub struct Context {
     pub language: Option<String>,
     /// Whether printing an absent variable is an error instead of nothing.
     pub strict: bool,
+    /// Sections whose visibility is set, whatever their tree says: what a model has opened so far.
+    pub visibility: VisibilityOverrides,
+    /// The tag of the overrides that trees of sections are rendered with; `latest` if there are any and none is said.
+    pub overrides_tag: Option<String>,
+    /// The tokens that the text of a tree of sections may have: what is less important makes room.
+    pub fit: Option<usize>,
     /// Render without the hooks and providers that the prompt asks for, instead of refusing.
     pub without_hooks: bool,
 }
@@ -51,6 +58,17 @@ pub struct Agent {
     pub model: Option<String>,
     /// The language that it speaks.
     pub language: Option<String>,
+}
+
+impl Context {
+    /// What is known of the session, with its id.
+    pub(crate) fn session_values(&self) -> Values {
+        let mut session = self.session.clone();
+        if let Some(id) = &self.session_id {
+            session.entry("session_id").or_insert_with(|| Json::from(id.as_str()));
+        }
+        session
+    }
 }
 
 impl Agent {

@@ -11,12 +11,14 @@ use serde_json::Value as Json;
 use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
 use super::values::{convert, to_json};
-use super::{Clock, Context, Layer, Supplier, Variables};
+use super::{Clock, Context, Layer, Supplier, SystemClock, Variables};
 use crate::hooks::{Changes, Values};
 use crate::prompt::{Dialect, Need, Prompt};
 
 /// The name under which templates find what the system knows.
 pub(crate) const SYSTEM: &str = "system";
+/// The name under which sections find what the caller says of the session.
+pub(crate) const SESSION: &str = "session";
 
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub(crate) struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
+    /// Whether templates find the caller's session under the name `session`, as in trees of sections.
+    has_session: bool,
     /// Whether `system` is an input of the prompt's own, as it may be in a `.prompty` file.
     declares_system: bool,
     clock: Arc<dyn Clock>,
@@ -49,7 +53,8 @@ impl Declared {
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
         let declares_system = prompt.dialect == Dialect::Prompty && prompt.variable(SYSTEM).is_some();
-        Declared { defaults, from_system, declares_system, clock }
+        let has_session = prompt.dialect == Dialect::Sections;
+        Declared { defaults, from_system, has_session, declares_system, clock }
     }
 }
 
@@ -98,6 +103,22 @@ impl Scope {
             declared,
             rich: None,
         })
+    }
+
+    /// A scope of these values and nothing else.
+    pub(crate) fn of_values(values: Variables) -> Arc<Scope> {
+        static NOTHING: OnceLock<(Arc<Declared>, Arc<Context>)> = OnceLock::new();
+        let (declared, context) = NOTHING.get_or_init(|| {
+            let declared = Declared {
+                defaults: HashMap::default(),
+                from_system: Vec::new(),
+                has_session: false,
+                declares_system: false,
+                clock: Arc::new(SystemClock),
+            };
+            (Arc::new(declared), Arc::default())
+        });
+        Scope::new(declared.clone(), values, context.clone(), Provided::default())
     }
 
     /// The scope after a hook. Nothing takes `system` away.
@@ -153,6 +174,7 @@ impl Scope {
             declared: Arc::new(Declared {
                 defaults: HashMap::default(),
                 from_system: Vec::new(),
+                has_session: self.declared.has_session,
                 declares_system: false,
                 clock: self.declared.clock.clone(),
             }),
@@ -212,6 +234,9 @@ impl Scope {
         }
         if name == SYSTEM && !self.declared.declares_system {
             return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
+        }
+        if name == SESSION && self.declared.has_session {
+            return Some((Layer::System, convert(&Json::Object(self.context.session_values()))));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
             && let Some(value) = self.system().get(name)
@@ -282,6 +307,11 @@ impl Scope {
             names.extend(new.into_iter().cloned());
         }
         names
+    }
+
+    /// The circumstances.
+    pub(crate) fn context(&self) -> &Arc<Context> {
+        &self.context
     }
 
     /// What the caller gave.

@@ -1,5 +1,6 @@
 //! Values by name, as a caller or an agent gives them.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -27,7 +28,8 @@ use crate::source::Source;
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
 
-type Values = IndexMap<String, Value, RandomState>;
+/// The names of fields of Rust types are there for good and are not copied.
+type Values = IndexMap<Cow<'static, str>, Value, RandomState>;
 
 impl Variables {
     /// No values.
@@ -37,7 +39,8 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        let values: Values = object.iter().map(|(name, value)| (name.clone(), convert(value))).collect();
+        let values: Values =
+            object.iter().map(|(name, value)| (Cow::Owned(name.clone()), convert(value))).collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
@@ -54,7 +57,20 @@ impl Variables {
 
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), convert(&value.into()));
+        Arc::make_mut(self.0.get_or_insert_default()).insert(Cow::Owned(name.into()), convert(&value.into()));
+        self
+    }
+
+    /// The same values and those of others; of two with one name, the first is kept.
+    pub(crate) fn and(mut self, others: Variables) -> Variables {
+        let Some(more) = others.0 else { return self };
+        if self.0.is_none() {
+            return Variables(Some(more));
+        }
+        let values = Arc::make_mut(self.0.get_or_insert_default());
+        for (name, value) in more.iter() {
+            values.entry(name.clone()).or_insert_with(|| value.clone());
+        }
         self
     }
 
@@ -69,7 +85,7 @@ impl Variables {
 
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().flat_map(|values| values.keys()).map(String::as_str)
+        self.0.iter().flat_map(|values| values.keys()).map(|name| &**name)
     }
 
     /// How many there are.
@@ -83,10 +99,22 @@ impl Variables {
     }
 }
 
+impl From<Map<String, Json>> for Variables {
+    fn from(object: Map<String, Json>) -> Variables {
+        object.into_iter().collect()
+    }
+}
+
+impl FromIterator<(Cow<'static, str>, Value)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, Value)>>(values: I) -> Self {
+        let values: Values = values.into_iter().collect();
+        Variables((!values.is_empty()).then(|| Arc::new(values)))
+    }
+}
+
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        let values: Values = values.into_iter().map(|(name, value)| (name, convert(&value))).collect();
-        Variables((!values.is_empty()).then(|| Arc::new(values)))
+        values.into_iter().map(|(name, value)| (Cow::Owned(name), convert(&value))).collect()
     }
 }
 

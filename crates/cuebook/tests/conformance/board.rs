@@ -47,7 +47,12 @@ impl Board {
 
     /// Notes the outcome of a case. A case that was decided against must differ.
     pub fn note(&mut self, table: &str, case: &str, outcome: Result<(), String>) {
-        let decision = self.decided.iter().find(|(t, c, _)| (*t, *c) == (table, case));
+        // A name that ends with a star stands for all that begin like it.
+        let is = |name: &str| match name.strip_suffix('*') {
+            Some(start) => case.starts_with(start),
+            None => case == name,
+        };
+        let decision = self.decided.iter().find(|(t, c, _)| *t == table && is(c));
         let counts = self.tables.entry(table.to_owned()).or_default();
         match (outcome, decision) {
             (Ok(()), None) => counts[0] += 1,

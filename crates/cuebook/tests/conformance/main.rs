@@ -8,6 +8,7 @@ mod board;
 mod compare;
 mod mustache;
 mod prompty;
+mod wink;
 
 #[test]
 fn prompty() {
@@ -20,5 +21,12 @@ fn prompty() {
 fn mustache() {
     if let Some(folder) = board::folder("mustache") {
         mustache::run(&folder).finish();
+    }
+}
+
+#[test]
+fn wink() {
+    if let Some(folder) = board::folder("wink") {
+        wink::run(&folder).finish();
     }
 }

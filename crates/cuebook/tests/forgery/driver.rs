@@ -140,7 +140,7 @@ const FRAGMENTS: &[&str] = &[
 ];
 
 /// What a value can be, made of the bytes of a case.
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in bytes {
         match FRAGMENTS.get(usize::from(*byte)) {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod driver;
+mod sections;
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

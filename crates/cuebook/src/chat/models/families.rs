@@ -18,10 +18,15 @@ pub(super) fn of(provider: &str, id: &str) -> Option<&'static Family> {
         "gemini" | "google" => GEMINI,
         _ => return None,
     };
-    families.iter().filter(|family| begins(id, family.prefix)).max_by_key(|family| family.prefix.len())
+    longest(id, families, |family| family.prefix)
 }
 
-/// Whether an id begins with a prefix and the word ends there. A dot is no end: `gpt-4.1` is no `gpt-4`.
+/// The entry of a table with the longest prefix of an id. A prefix counts only if a word of the id ends there, and a dot
+/// is no end: `gpt-4.1` is no `gpt-4`.
+pub(crate) fn longest<'t, T>(id: &str, table: &'t [T], prefix: impl Fn(&T) -> &'static str) -> Option<&'t T> {
+    table.iter().filter(|entry| begins(id, prefix(entry))).max_by_key(|entry| prefix(entry).len())
+}
+
 fn begins(id: &str, prefix: &str) -> bool {
     id.strip_prefix(prefix)
         .is_some_and(|rest| rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '.'))

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::draft::Draft;
-use super::schema::Variant;
+use super::schema::{self, Variant};
 use crate::error::Result;
 use crate::prompt::{Property, ToolKind};
 
@@ -14,8 +14,16 @@ use crate::prompt::{Property, ToolKind};
 pub(super) struct Function<'r> {
     pub name: &'r str,
     pub description: Option<&'r str>,
-    pub parameters: Vec<&'r Property>,
+    pub parameters: Parameters<'r>,
     pub strict: bool,
+}
+
+/// What a function takes.
+pub(super) enum Parameters<'r> {
+    /// Described values, of which a schema is made.
+    Properties(Vec<&'r Property>),
+    /// A JSON Schema, which goes as it is.
+    Schema(&'r Json),
 }
 
 impl Function<'_> {
@@ -31,8 +39,27 @@ impl Function<'_> {
         if let Some(description) = self.description {
             object.insert("description".into(), json!(description));
         }
-        object.insert(key.into(), draft.schema(&self.parameters, variant, &self.path())?);
+        object.insert(key.into(), draft.parameters(self, variant)?);
         Ok(object)
+    }
+
+    /// Whether it takes nothing.
+    pub fn takes_nothing(&self) -> bool {
+        match &self.parameters {
+            Parameters::Properties(properties) => properties.is_empty(),
+            Parameters::Schema(schema) => schema
+                .get("properties")
+                .and_then(Json::as_object)
+                .is_none_or(|properties| properties.is_empty()),
+        }
+    }
+
+    /// What it takes in the part of OpenAPI that Gemini's own schemas are made of, if that is enough.
+    pub fn gemini_schema(&self) -> Option<Json> {
+        match &self.parameters {
+            Parameters::Properties(properties) => schema::gemini(properties),
+            Parameters::Schema(_) => None,
+        }
     }
 }
 
@@ -41,20 +68,42 @@ impl<'r> Draft<'r> {
     pub fn functions(&mut self) -> Vec<Function<'r>> {
         let mut functions = Vec::new();
         for tool in self.request.tools {
-            let ToolKind::Function { parameters, strict } = &tool.kind else {
-                self.warn(
-                    format!("the tool `{}` is not sent: its kind is `{}`", tool.name, tool.kind.as_str()),
-                    "only functions are; declare what it offers as tools of the kind `function`",
-                );
-                continue;
+            let (parameters, strict) = match &tool.kind {
+                ToolKind::Function { parameters, strict } => {
+                    let seen = parameters.iter().filter(|p| !tool.bindings.contains_key(&p.name));
+                    (Parameters::Properties(seen.collect()), strict.unwrap_or(false))
+                }
+                ToolKind::Schema { parameters } => (Parameters::Schema(parameters), false),
+                _ => {
+                    self.warn(
+                        format!("the tool `{}` is not sent: its kind is `{}`", tool.name, tool.kind.as_str()),
+                        "only functions are; declare what it offers as tools of the kind `function`",
+                    );
+                    continue;
+                }
             };
             functions.push(Function {
                 name: &tool.name,
                 description: tool.description.as_deref(),
-                parameters: parameters.iter().filter(|p| !tool.bindings.contains_key(&p.name)).collect(),
-                strict: strict.unwrap_or(false),
+                parameters,
+                strict,
             });
         }
         functions
+    }
+
+    /// The schema of what a function takes.
+    pub fn parameters(&mut self, function: &Function<'_>, variant: Variant) -> Result<Json> {
+        match &function.parameters {
+            Parameters::Properties(properties) => self.schema(properties, variant, &function.path()),
+            Parameters::Schema(schema) => {
+                let mut schema = (*schema).clone();
+                if let Some(object) = schema.as_object_mut() {
+                    // The name of a type in the host's program is of no use to a model.
+                    object.shift_remove("title");
+                }
+                Ok(schema)
+            }
+        }
     }
 }

@@ -95,11 +95,11 @@ fn functions(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
             object.insert("description".into(), json!(description));
         }
         // A function without parameters has none: Gemini refuses an object without properties.
-        if !function.parameters.is_empty() {
-            match schema::gemini(&function.parameters) {
+        if !function.takes_nothing() {
+            match function.gemini_schema() {
                 Some(schema) => object.insert("parameters".into(), schema),
                 None => {
-                    let schema = draft.schema(&function.parameters, Variant::Plain, &function.path())?;
+                    let schema = draft.parameters(&function, Variant::Plain)?;
                     object.insert("parametersJsonSchema".into(), schema)
                 }
             };

@@ -35,7 +35,7 @@ const OPTIONS_V1: [(&str, &str); 5] = [
 
 impl Reader {
     /// A model: its id alone, or a map.
-    pub(super) fn model(&mut self, node: &Node) -> Option<Model> {
+    pub(in crate::dialect) fn model(&mut self, node: &Node) -> Option<Model> {
         let entries = match &node.data {
             Data::Null => return None,
             Data::Text(id) => return Some(Model { id: id.clone(), ..Model::default() }),

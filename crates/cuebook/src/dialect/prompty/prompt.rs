@@ -42,7 +42,12 @@ pub(crate) fn read(
     }
     let mut notes = std::mem::take(&mut definition.notes);
     notes.extend(definition.unresolved(folder.as_deref(), &options));
-    Ok(Read { prompt: prompt(id, candidate, definition, source, defaults), extends: None, notes })
+    Ok(Read {
+        prompt: prompt(id, candidate, definition, source, defaults),
+        extends: None,
+        notes,
+        sections: None,
+    })
 }
 
 /// What a candidate says of itself, for lists.
@@ -105,7 +110,7 @@ fn prompt(
 }
 
 /// An input as a variable. Prompty checks no types, so any value is taken.
-fn variable(input: Property, all_strict: bool) -> Variable {
+pub(in crate::dialect) fn variable(input: Property, all_strict: bool) -> Variable {
     let kind = match &input.kind {
         Kind::String => Type::String,
         Kind::Integer => Type::Integer,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::reader::Reader;
-use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::error::{Diagnostic, did_you_mean, nearest};
 use crate::json::quoted;
 use crate::node::{Data, Key, Node};
 use crate::prompt::{Kind, Property, Rich, UnionStyle};
@@ -17,7 +17,7 @@ const ANY: &str = "any";
 
 impl Reader {
     /// Properties: a list whose entries have names, or a map from name to property or to a value that stands for one.
-    pub(super) fn properties(&mut self, node: &Node, at: &str) -> Vec<Property> {
+    pub(in crate::dialect) fn properties(&mut self, node: &Node, at: &str) -> Vec<Property> {
         let mut properties = Vec::new();
         match &node.data {
             Data::Null => {}
@@ -69,7 +69,7 @@ impl Reader {
     }
 
     /// The name of an entry of a list, and where it stands.
-    pub(super) fn name_of(&mut self, item: &Node, at: &str) -> Option<(String, Place)> {
+    pub(in crate::dialect) fn name_of(&mut self, item: &Node, at: &str) -> Option<(String, Place)> {
         let Data::Map(_) = &item.data else {
             let hint = "write `- name: …` and, below it, `kind: …`";
             self.mismatch(item, &format!("`{at}`"), "a map with a `name`", hint);
@@ -88,13 +88,12 @@ impl Reader {
     }
 
     /// Notes that two entries of a list have one name.
-    pub(super) fn twice(&mut self, name: &str, place: &Place, first: &Place) {
-        let diagnostic =
-            Diagnostic::new(Code::BadPrompty, format!("the name {} is used twice", quoted(name)))
-                .at(place.clone())
-                .label("the second time")
-                .related(first.clone(), "the first time")
-                .hint("give one of them another name");
+    pub(in crate::dialect) fn twice(&mut self, name: &str, place: &Place, first: &Place) {
+        let diagnostic = Diagnostic::new(self.code(), format!("the name {} is used twice", quoted(name)))
+            .at(place.clone())
+            .label("the second time")
+            .related(first.clone(), "the first time")
+            .hint("give one of them another name");
         self.fault(diagnostic, "invalid_definition");
     }
 

@@ -21,8 +21,10 @@ const TOP_V1: [(&str, &str); 4] = [
     ("sample", "`default`, at each input"),
 ];
 
-/// Reads front matter whose references have been followed.
-pub(super) struct Reader {
+/// Reads front matter whose references have been followed. Trees of sections have theirs read by it, too.
+pub(in crate::dialect) struct Reader {
+    /// The code of what is wrong.
+    code: Code,
     faults: Vec<Fault>,
     notes: Vec<Diagnostic>,
 }
@@ -30,11 +32,21 @@ pub(super) struct Reader {
 impl Reader {
     /// A reader that adds to what is known to be wrong.
     pub(super) fn new(faults: Vec<Fault>) -> Reader {
-        Reader { faults, notes: Vec::new() }
+        Reader { code: Code::BadPrompty, faults, notes: Vec::new() }
+    }
+
+    /// A reader of a tree of sections.
+    pub(in crate::dialect) fn for_sections() -> Reader {
+        Reader { code: Code::BadSection, faults: Vec::new(), notes: Vec::new() }
+    }
+
+    /// The code of what is wrong.
+    pub(in crate::dialect) fn code(&self) -> Code {
+        self.code
     }
 
     /// The notes, if nothing was wrong.
-    pub(super) fn finish(self) -> Result<Vec<Diagnostic>> {
+    pub(in crate::dialect) fn finish(self) -> Result<Vec<Diagnostic>> {
         let Some((_, kind)) = self.faults.first() else { return Ok(self.notes) };
         let kind = *kind;
         // Whoever mends the file wants to know all of it at once.
@@ -135,33 +147,55 @@ impl Reader {
         (named(kind), strict, options)
     }
 
-    pub(super) fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
+    /// Notes a fault of this kind.
+    pub(in crate::dialect) fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
         if self.faults.len() < MOST_FINDINGS {
             self.faults.push((diagnostic, kind));
         }
     }
 
-    fn note(&mut self, diagnostic: Diagnostic) {
+    /// How many faults there are.
+    pub(in crate::dialect) fn faults(&self) -> usize {
+        self.faults.len()
+    }
+
+    pub(in crate::dialect) fn note(&mut self, diagnostic: Diagnostic) {
         if self.notes.len() < MOST_FINDINGS {
             self.notes.push(diagnostic);
         }
     }
 
     /// Notes something that is wrong.
-    pub(super) fn wrong(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(Code::BadPrompty, message).at(place.clone()).hint(hint);
+    pub(in crate::dialect) fn wrong(
+        &mut self,
+        place: &Place,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(self.code, message).at(place.clone()).hint(hint);
         self.fault(diagnostic, "invalid_definition");
     }
 
     /// Notes something that works, but probably not as meant.
-    pub(super) fn strange(&mut self, place: &Place, message: impl Into<String>, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning);
+    pub(in crate::dialect) fn strange(
+        &mut self,
+        place: &Place,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(self.code, message).severity(Severity::Warning);
         self.note(diagnostic.at(place.clone()).hint(hint));
     }
 
     /// Notes that a value has another shape than is wanted here.
-    pub(super) fn mismatch(&mut self, node: &Node, what: &str, wanted: &str, hint: impl Into<String>) {
-        let diagnostic = Diagnostic::new(Code::BadPrompty, format!("{what} must be {wanted}"))
+    pub(in crate::dialect) fn mismatch(
+        &mut self,
+        node: &Node,
+        what: &str,
+        wanted: &str,
+        hint: impl Into<String>,
+    ) {
+        let diagnostic = Diagnostic::new(self.code, format!("{what} must be {wanted}"))
             .at(node.opening())
             .label(format!("this is {}", node.describe()))
             .hint(hint);
@@ -169,8 +203,9 @@ impl Reader {
     }
 
     /// Notes a key that means nothing here, or that meant something in Prompty 1.
-    pub(super) fn extra(&mut self, owner: &str, key: &Key, known: &[&str], v1: &[(&str, &str)]) {
+    pub(in crate::dialect) fn extra(&mut self, owner: &str, key: &Key, known: &[&str], v1: &[(&str, &str)]) {
         let name = quoted(&key.name);
+        let v1 = if self.code == Code::BadPrompty { v1 } else { &[] };
         let diagnostic = match v1.iter().find(|(old, _)| *old == key.name) {
             Some((_, now)) => {
                 Diagnostic::new(Code::PromptyV1, format!("{name} is a key of Prompty 1, and is ignored"))
@@ -190,7 +225,7 @@ impl Reader {
     }
 
     /// A text; null is none. What could not be found in the environment has been reported.
-    pub(super) fn text(&mut self, node: &Node, what: &str) -> Option<String> {
+    pub(in crate::dialect) fn text(&mut self, node: &Node, what: &str) -> Option<String> {
         match &node.data {
             Data::Text(text) => Some(text.clone()),
             Data::Null => None,
@@ -207,7 +242,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
+    pub(in crate::dialect) fn flag(&mut self, node: &Node, what: &str) -> Option<bool> {
         match (&node.data, spoken(node)) {
             (Data::Bool(value), _) => Some(*value),
             (_, Some(Scalar::Bool(value))) => Some(value),
@@ -219,7 +254,7 @@ impl Reader {
         }
     }
 
-    pub(super) fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
+    pub(in crate::dialect) fn number(&mut self, node: &Node, what: &str) -> Option<Number> {
         match (&node.data, spoken(node)) {
             (Data::Number(number), _) => Some(number.clone()),
             (_, Some(Scalar::Number(number))) => Some(number),
@@ -232,7 +267,7 @@ impl Reader {
     }
 
     /// The entries of a map; null has none.
-    pub(super) fn entries<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Key, Node)] {
+    pub(in crate::dialect) fn entries<'n>(&mut self, node: &'n Node, what: &str) -> &'n [(Key, Node)] {
         match &node.data {
             Data::Map(entries) => entries,
             Data::Null => &[],
@@ -249,12 +284,12 @@ impl Reader {
     }
 
     /// A map as it was written.
-    pub(super) fn object(&mut self, node: &Node, what: &str) -> Map<String, Json> {
+    pub(in crate::dialect) fn object(&mut self, node: &Node, what: &str) -> Map<String, Json> {
         to_object(self.entries(node, what))
     }
 
     /// The elements of a list; null has none.
-    pub(super) fn items<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
+    pub(in crate::dialect) fn items<'n>(&mut self, node: &'n Node, what: &str) -> &'n [Node] {
         match &node.data {
             Data::List(items) => items,
             Data::Null => &[],

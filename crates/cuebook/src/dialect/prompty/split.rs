@@ -8,16 +8,16 @@ use crate::source::Source;
 
 /// The parts of a file, as ranges of its text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Split {
+pub(in crate::dialect) struct Split {
     /// The YAML between the two lines; `None` if the file has no front matter.
-    pub(super) front_matter: Option<Range<usize>>,
+    pub(in crate::dialect) front_matter: Option<Range<usize>>,
     /// The template: everything behind the line end of the closing line, or the whole file.
-    pub(super) body: Range<usize>,
+    pub(in crate::dialect) body: Range<usize>,
 }
 
 /// Finds the front matter. The first line that is not blank opens it if it is `---` or `+++`, and the next such line
 /// closes it, whichever of the two it is and however far it is indented; dashes anywhere else are text.
-pub(super) fn split(source: &Arc<Source>) -> Result<Split> {
+pub(in crate::dialect) fn split(source: &Arc<Source>) -> Result<Split> {
     let text = source.text();
     let mut at = 0;
     let mut opening: Option<Range<usize>> = None;

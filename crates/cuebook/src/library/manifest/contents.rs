@@ -10,7 +10,7 @@ use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::json::Step::{Index, Key};
 use crate::json::{MOST_FINDINGS, quoted};
 use crate::library::normalize_id;
-use crate::library::{PROMPTY_END, portable};
+use crate::library::{PROMPTY_END, SECTIONS_END, portable, whole_prompt};
 
 impl Manifest {
     /// Compares the manifest with the pack's folder, which people know by `name`: what is listed must be there, inside
@@ -124,7 +124,9 @@ fn prompt_problem(root: &Path, id: &str) -> Option<String> {
             Err(missing) => return Some(missing.label(&path)),
         }
     }
-    for path in [format!("prompts/{id}{PROMPTY_END}"), format!("prompts/{id}/{id}{PROMPTY_END}")] {
+    let ends = [PROMPTY_END, SECTIONS_END];
+    let whole = ends.map(|end| [format!("prompts/{id}{end}"), format!("prompts/{id}/{id}{end}")]);
+    for path in whole.into_iter().flatten() {
         match plain_file(root, &path) {
             Ok(()) => holds_one = true,
             Err(Missing::Absent) => {}
@@ -149,12 +151,14 @@ fn prompt_folders(root: &Path) -> Vec<String> {
         .filter(|name| name != "partials" && !portable::is_left_out(name))
         .filter_map(|name| {
             let path = root.join("prompts").join(&name);
-            if let Some(id) = name.strip_suffix(PROMPTY_END).filter(|_| path.is_file()) {
+            if let Some(id) = whole_prompt(&name).map(|(id, _)| id).filter(|_| path.is_file()) {
                 return Some(id.to_owned());
             }
-            let own = format!("{name}{PROMPTY_END}");
-            let holds_one =
-                PROMPT_FILES.into_iter().chain([own.as_str()]).any(|file| path.join(file).is_file());
+            let own = [PROMPTY_END, SECTIONS_END].map(|end| format!("{name}{end}"));
+            let holds_one = PROMPT_FILES
+                .into_iter()
+                .chain(own.iter().map(String::as_str))
+                .any(|file| path.join(file).is_file());
             holds_one.then_some(name)
         })
         .collect();

@@ -31,8 +31,9 @@ use super::style::Style;
 
 pub(crate) use comparison::Comparison;
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
-pub(crate) use printing::to_str;
+pub(crate) use printing::{float_repr, to_str};
 pub(crate) use rewrite::{Edit, NULL, operator_edits, too_long_chain};
+pub(crate) use text::{is_space, split_lines};
 
 /// The names of Jinja2's filters, for suggestions.
 pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {

@@ -15,7 +15,7 @@ use minijinja::syntax::SyntaxConfig;
 use super::paths::{OTHER, Paths, bounded, root, step};
 
 /// Everything that a template mentions.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Names {
     /// Reads of variables that the template does not itself define.
     pub reads: Vec<Read>,

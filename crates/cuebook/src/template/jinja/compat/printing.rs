@@ -181,7 +181,7 @@ pub(super) fn float(value: &Value) -> Option<f64> {
 
 /// A float as Python's `repr()` writes it: the fewest digits that give the same number, an exponent from 1e16 on and
 /// below 1e-4.
-pub(super) fn float_repr(number: f64) -> String {
+pub(crate) fn float_repr(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
     }

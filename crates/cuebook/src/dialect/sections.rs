@@ -1,0 +1,238 @@
+//! Trees of sections in one Markdown file: YAML front matter, and headings below it that are the tree.
+//!
+//! ````text
+//! ---
+//! inputs: {topic: {kind: string, required: true}}
+//! ---
+//! # Task
+//! Write about $topic.
+//!
+//! # Reference
+//! ```yaml section
+//! summary: All about the house style.
+//! visibility: summary
+//! ```
+//! …
+//! ````
+//!
+//! Headings are found by [`scan`]; what a heading's settings mean is read here and in [`tool`], [`example`] and [`condition`]. Properties, models
+//! and the like are those of `.prompty` files, and so is their reader. References (`${env:…}`, `${file:…}`) are not followed.
+//! Everything that is wrong with a file is told at once. Nothing here numbers, compiles or renders: that is
+//! [`crate::sections`].
+
+mod condition;
+mod example;
+mod front;
+mod scan;
+mod tool;
+mod tree;
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json};
+
+use super::Read;
+use super::prompty::{Reader, split, variable};
+use crate::chat::output::OutputSpec;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files;
+use crate::json::quoted;
+use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::node::{Data, Node};
+use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property};
+use crate::sections::{Headings, Missing, Section};
+use crate::source::{Place, Source};
+use crate::template::jinja::names::Names;
+use crate::yaml;
+
+/// The name of the type that all sections of a file are filled with.
+pub(crate) const INPUTS: &str = "inputs";
+
+/// Characters that the text may come to, unless `defaults.json` says otherwise: that of `.prompty` files.
+const MAX_OUTPUT_SIZE: usize = 1_000_000;
+
+/// Everything about a file that is no part of a [`Prompt`].
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) ns: String,
+    pub(crate) key: String,
+    pub(crate) name: Option<String>,
+    pub(crate) headings: Headings,
+    pub(crate) missing: Missing,
+    pub(crate) output: Option<OutputSpec>,
+    pub(crate) sections: Vec<Section>,
+    /// The engines that are named, and where.
+    pub(crate) engines: Vec<(String, Place)>,
+    /// What the conditions mention, and where they stand.
+    pub(crate) conditions: Vec<(Place, Names)>,
+}
+
+/// The front matter.
+struct Front {
+    ns: String,
+    key: Option<String>,
+    name: Option<String>,
+    description: Option<String>,
+    metadata: Map<String, Json>,
+    inputs: Vec<Property>,
+    /// What one answer holds.
+    output: Option<OutputSpec>,
+    /// The same in the words of a request.
+    outputs: Vec<Property>,
+    headings: Headings,
+    missing: Missing,
+    model: Option<Model>,
+    engine: String,
+    engines: Vec<(String, Place)>,
+}
+
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
+    let file = file_of(candidate);
+    let Some(source) = loader.read_variant(&candidate.root, &file)? else {
+        let name = candidate.root.file_name(&file);
+        return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
+    };
+    let mut reader = Reader::for_sections();
+    let (front, body) = front(&source, &mut reader)?;
+    if front.key.is_none() && key_of(id).is_empty() {
+        let message = format!("no key can be made of the id {}, and overrides need one", quoted(id));
+        let hint = "write `key: …` between two lines of `---` at the top of the file";
+        reader.wrong(&source.place(0..0), message, hint);
+    }
+    let mut conditions = Vec::new();
+    let mut engines = Vec::new();
+    let sections = tree::read(&source, body, &front, &mut reader, &mut conditions, &mut engines);
+    let notes = reader.finish()?;
+    let metadata = metadata(id, candidate, &front, defaults);
+    let limits =
+        Limits { max_output_size: defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE), ..Limits::default() };
+    engines.extend(front.engines);
+    let file = File {
+        ns: front.ns,
+        key: front.key.unwrap_or_else(|| key_of(id)),
+        name: front.name,
+        headings: front.headings,
+        missing: front.missing,
+        output: front.output,
+        sections,
+        engines,
+        conditions,
+    };
+    let prompt = Prompt {
+        id: id.to_owned(),
+        dialect: Dialect::Sections,
+        source: candidate.source.clone(),
+        metadata,
+        variables: front.inputs.into_iter().map(|input| variable(input, false)).collect(),
+        permissions: Permissions::default(),
+        limits,
+        template: source,
+        code: None,
+        hooks: Vec::new(),
+        format: Format { engine: front.engine, ..Format::plain() },
+        model: front.model,
+        tools: Vec::new(),
+        outputs: front.outputs,
+    };
+    Ok(Read { prompt, extends: None, notes, sections: Some(Box::new(file)) })
+}
+
+/// What a candidate says of itself, for lists.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    let source = candidate.root.read(&file_of(candidate), limit)?;
+    let mut reader = Reader::for_sections();
+    let (front, _) = front(&source, &mut reader)?;
+    reader.finish()?;
+    Ok(metadata(id, candidate, &front, defaults))
+}
+
+fn file_of(candidate: &Candidate) -> String {
+    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
+}
+
+/// The front matter, and where the tree stands.
+fn front(source: &Arc<Source>, reader: &mut Reader) -> Result<(Front, std::ops::Range<usize>)> {
+    let split = split(source)?;
+    let Some(range) = split.front_matter else { return Ok((Front::default(), split.body)) };
+    let root = yaml::Document::parse(source, range, Code::BadFrontMatter, ErrorKind::PromptRead)?.into_root();
+    match &root.data {
+        Data::Null => Ok((Front::default(), split.body)),
+        Data::Map(_) => Ok((reader.front(&root), split.body)),
+        _ => {
+            Err(Error::new(ErrorKind::PromptRead, not_a_map(&root, Code::BadFrontMatter, "the front matter")))
+        }
+    }
+}
+
+fn not_a_map(node: &Node, code: Code, what: &str) -> Diagnostic {
+    Diagnostic::new(code, format!("{what} must be keys and values"))
+        .at(node.opening())
+        .label(format!("this is {}", node.describe()))
+        .hint("write `key: value`, one per line")
+}
+
+fn metadata(id: &str, candidate: &Candidate, front: &Front, defaults: &Defaults) -> Metadata {
+    let mut extra = defaults.metadata.clone();
+    extra.extend(front.metadata.clone());
+    let mut take = |key: &str| match extra.shift_remove(key) {
+        Some(Json::String(text)) => Some(text),
+        // A version such as 2 or 1.5 is a number in YAML.
+        Some(Json::Number(number)) => Some(number.to_string()),
+        _ => None,
+    };
+    let (version, kind) = (take("version"), take("type"));
+    take("name");
+    take("description");
+    Metadata {
+        name: front.name.clone().unwrap_or_else(|| id.to_owned()),
+        version: version.unwrap_or_else(|| "1.0.0".into()),
+        kind: kind.unwrap_or_else(|| "custom".into()),
+        extends: None,
+        template: candidate.template_file.clone(),
+        description: front.description.clone(),
+        extra,
+    }
+}
+
+/// The key that stands for a text: its letters and digits in lower case, and `-` between its words. Empty if it has none.
+fn key_of(text: &str) -> String {
+    let mut key = String::new();
+    for character in text.chars().flat_map(char::to_lowercase) {
+        match character {
+            'a'..='z' | '0'..='9' => key.push(character),
+            '_' | '.' if !key.is_empty() => key.push(character),
+            // What has no place in a key ends a word, and an apostrophe does not even do that.
+            '\'' | '\u{2019}' => {}
+            _ if key.is_empty() || key.ends_with('-') => {}
+            _ => key.push('-'),
+        }
+    }
+    key.truncate(crate::sections::MOST_KEY);
+    key.trim_end_matches(['-', '_', '.']).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_of_the_words_of_a_title() {
+        for (title, key) in [
+            ("Response Format", "response-format"),
+            ("  What's new? (2.0)", "whats-new-2.0"),
+            ("coding_system", "coding_system"),
+            ("Ünder — Straße!", "nder-stra-e"),
+            ("概要", ""),
+            ("...", ""),
+        ] {
+            assert_eq!(key_of(title), key, "{title}");
+        }
+        assert_eq!(key_of(&"a".repeat(100)).len(), 64);
+    }
+}

@@ -1,0 +1,187 @@
+//! Counts tokens: how much of a model's window a text takes.
+//!
+//! A [`Tokenizer`] belongs to a model and knows whether its count is exact. OpenAI's vocabularies are public and are inside
+//! the program; where a maker publishes none, the count is an estimate, and [`Tokenizer::why`] says so in a sentence. A
+//! [`Counter`] remembers counts by content, for whoever counts the same pieces again and again.
+//!
+//! What is counted is text. What a provider puts around the messages of a chat is not in it. A text is inert here as
+//! everywhere: `<|endoftext|>` in it counts as the characters that it is.
+//!
+//! Nothing here asks anybody over a network, and no vocabulary is loaded before the first text is counted. The work is
+//! linear in the length of the text, whatever the text is.
+
+mod boundary;
+mod counter;
+mod families;
+
+use std::fmt;
+
+pub use boundary::splits_between;
+pub use counter::Counter;
+
+/// A list of tokens, and how texts are cut into them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Vocabulary {
+    /// `o200k_base`: OpenAI's models since GPT-4o.
+    O200k,
+    /// `cl100k_base`: OpenAI's GPT-4, GPT-3.5 and its embeddings.
+    Cl100k,
+}
+
+impl Vocabulary {
+    /// All of them.
+    pub const ALL: [Vocabulary; 2] = [Vocabulary::O200k, Vocabulary::Cl100k];
+
+    /// What OpenAI calls it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Vocabulary::O200k => "o200k_base",
+            Vocabulary::Cl100k => "cl100k_base",
+        }
+    }
+
+    /// Loads the vocabulary if nobody did yet: about a fifth of a second, once in the life of a process.
+    fn load(self) -> &'static bpe_openai::Tokenizer {
+        match self {
+            Vocabulary::O200k => bpe_openai::o200k_base(),
+            Vocabulary::Cl100k => bpe_openai::cl100k_base(),
+        }
+    }
+}
+
+impl fmt::Display for Vocabulary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Counts the tokens of a text as a model does, or as near to it as can be known.
+///
+/// ```
+/// use cuebook::tokens::{Tokenizer, Vocabulary};
+///
+/// let tokenizer = Tokenizer::for_model("gpt-4o-mini");
+/// assert_eq!(tokenizer.vocabulary(), Vocabulary::O200k);
+/// assert!(tokenizer.is_exact());
+///
+/// let tokenizer = Tokenizer::for_model("claude-sonnet-4-5");
+/// assert_eq!(
+///     tokenizer.why(),
+///     Some("Anthropic publishes no vocabulary for `claude-sonnet-4-5`, so tokens are estimated with o200k_base of OpenAI")
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tokenizer {
+    vocabulary: Vocabulary,
+    /// Why a count is an estimate; `None` if it is exact.
+    why: Option<String>,
+}
+
+impl Tokenizer {
+    /// The tokenizer of a model, by the id that requests call it. Models whose vocabulary cannot be had are estimated.
+    pub fn for_model(model: &str) -> Tokenizer {
+        match families::vocabulary(model) {
+            Some(vocabulary) => Tokenizer::of(vocabulary),
+            None if model.trim().is_empty() => Tokenizer::for_no_model(),
+            None => Tokenizer::estimate(&families::missing(model)),
+        }
+    }
+
+    /// The tokenizer where no model is named: an estimate.
+    pub fn for_no_model() -> Tokenizer {
+        Tokenizer::estimate("No model is named")
+    }
+
+    /// A tokenizer that somebody asked for by its vocabulary: exact, since it counts what was asked for.
+    pub const fn of(vocabulary: Vocabulary) -> Tokenizer {
+        Tokenizer { vocabulary, why: None }
+    }
+
+    fn estimate(reason: &str) -> Tokenizer {
+        let vocabulary = Vocabulary::O200k;
+        let why = format!("{reason}, so tokens are estimated with {vocabulary} of OpenAI");
+        Tokenizer { vocabulary, why: Some(why) }
+    }
+
+    /// What it counts with.
+    pub const fn vocabulary(&self) -> Vocabulary {
+        self.vocabulary
+    }
+
+    /// Whether the model sees exactly as many tokens in a text as are counted, or `false` for an estimate.
+    pub const fn is_exact(&self) -> bool {
+        self.why.is_none()
+    }
+
+    /// A sentence without its full stop that says why the count is an estimate; `None` if it is exact.
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
+    /// How many tokens a text has.
+    ///
+    /// ```
+    /// use cuebook::tokens::Tokenizer;
+    ///
+    /// let tokenizer = Tokenizer::for_model("gpt-4o");
+    /// assert_eq!(tokenizer.count("Hello, world!"), 4);
+    /// assert_eq!(tokenizer.count("<|endoftext|>"), 7);
+    /// ```
+    pub fn count(&self, text: &str) -> usize {
+        // An empty text is no reason to load a vocabulary.
+        if text.is_empty() { 0 } else { self.vocabulary.load().count(text) }
+    }
+
+    /// How many tokens parts have when they are joined: exactly, which in general is not the sum of their counts.
+    pub fn count_joined(&self, parts: &[&str], separator: &str) -> usize {
+        let mut total = 0;
+        boundary::chunks(parts, separator, |chunk| total += self.count(chunk));
+        total
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_estimate_always_says_why() {
+        for model in ["claude-opus-4-1", "gemini-2.5-pro", "llama-3.3-70b", "", "gpt-4.9"] {
+            let tokenizer = Tokenizer::for_model(model);
+            assert!(!tokenizer.is_exact(), "{model}");
+            assert_eq!(tokenizer.vocabulary(), Vocabulary::O200k);
+            assert!(tokenizer.why().is_some_and(|why| why.contains("estimated with o200k_base")), "{model}");
+        }
+        let nobody = Tokenizer::for_no_model();
+        assert!(!nobody.is_exact());
+        assert_eq!(
+            nobody.why(),
+            Some("No model is named, so tokens are estimated with o200k_base of OpenAI")
+        );
+    }
+
+    #[test]
+    fn a_vocabulary_asked_for_by_name_is_exact() {
+        for vocabulary in Vocabulary::ALL {
+            let tokenizer = Tokenizer::of(vocabulary);
+            assert!(tokenizer.is_exact() && tokenizer.vocabulary() == vocabulary);
+        }
+    }
+
+    #[test]
+    fn special_tokens_are_ordinary_text() {
+        for vocabulary in Vocabulary::ALL {
+            let tokenizer = Tokenizer::of(vocabulary);
+            assert_eq!(tokenizer.count("<|endoftext|>"), 7);
+            assert!(tokenizer.count("<|im_start|>system") > 2);
+        }
+    }
+
+    #[test]
+    fn an_empty_text_has_no_tokens() {
+        assert_eq!(Tokenizer::for_no_model().count(""), 0);
+        assert_eq!(Tokenizer::for_no_model().count_joined(&[], "\n\n"), 0);
+        assert_eq!(Tokenizer::for_no_model().count_joined(&["", ""], ""), 0);
+    }
+}
