@@ -1,51 +1,60 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Machines are noisy, so every row is a ratio of two measurements that take turns, and each measurement is the best of
-//! many rounds: noise only ever adds. An argument chooses one table: `attribution`, `hooks`, `sections` or `prompty`; the
-//! last one needs the feature `peers`, which builds the peer.
+//! many rounds: noise only ever adds. An argument chooses one table; without one, all are measured. That of `prompty` needs
+//! the feature `peers`, which builds the peer.
 
 mod attribution;
+mod execute;
 mod hooks;
 mod measure;
 #[cfg(feature = "peers")]
 mod prompty;
+mod python;
 mod sections;
+mod serve;
+mod trust;
 
+use std::error::Error;
 use std::process::ExitCode;
+
+/// A table by its name, and what measures it.
+type Table = (&'static str, fn() -> Result<(), Box<dyn Error>>);
+
+const TABLES: &[Table] = &[
+    ("attribution", || {
+        attribution::run();
+        Ok(())
+    }),
+    ("execute", execute::run),
+    ("hooks", hooks::run),
+    #[cfg(feature = "peers")]
+    ("prompty", prompty::run),
+    ("sections", sections::run),
+    ("serve", serve::run),
+    ("trust", trust::run),
+];
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
+    if serve::be_an_end() {
+        return ExitCode::SUCCESS;
+    }
     let wanted = std::env::args().nth(1);
-    let is_wanted = |name: &str| wanted.as_deref().is_none_or(|wanted| wanted == name);
-    if is_wanted("attribution") {
-        attribution::run();
-    }
-    if is_wanted("hooks")
-        && let Err(error) = hooks::run()
-    {
-        eprintln!("hooks: {error}");
+    let tables = TABLES.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name));
+    let tables: Vec<&Table> = tables.collect();
+    if tables.is_empty() {
+        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+        eprintln!("there is no such table; choose one of {}", names.join(", "));
+        eprintln!("prompty needs its peer: cargo run --release -p cuebook-bench --features peers prompty");
         return ExitCode::FAILURE;
     }
-    if is_wanted("sections")
-        && let Err(error) = sections::run()
-    {
-        eprintln!("sections: {error}");
-        return ExitCode::FAILURE;
-    }
-    #[cfg(feature = "peers")]
-    if is_wanted("prompty")
-        && let Err(error) = prompty::run()
-    {
-        eprintln!("prompty: {error}");
-        return ExitCode::FAILURE;
-    }
-    #[cfg(not(feature = "peers"))]
-    if wanted.as_deref() == Some("prompty") {
-        eprintln!(
-            "prompty: build with the peer: cargo run --release -p cuebook-bench --features peers prompty"
-        );
-        return ExitCode::FAILURE;
+    for (name, run) in tables {
+        if let Err(error) = run() {
+            eprintln!("{name}: {error}");
+            return ExitCode::FAILURE;
+        }
     }
     ExitCode::SUCCESS
 }

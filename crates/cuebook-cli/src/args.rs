@@ -1,10 +1,14 @@
 //! The command line.
 
+mod execute;
+mod trust;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::Spaces;
 use cuebook::library::Config;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::model::CommandModel;
@@ -12,6 +16,8 @@ use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
 use crate::output;
+pub use execute::ExecuteArgs;
+pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 
 /// Finds, fills and renders prompts, and can say of every byte where it came from.
 #[derive(Debug, Parser)]
@@ -22,8 +28,11 @@ use crate::output;
   cuebook check
   cuebook help CB101        what an error code means, and what to do
   cuebook help hooks        Python that takes part in renders
+  cuebook help mcp          the project as a server for other programs
   cuebook help prompty      .prompty files
-  cuebook help sections     trees of sections")]
+  cuebook help sections     trees of sections
+  cuebook help tools        tools, and how they are run
+  cuebook help trust        keys, signatures and whom to trust")]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -95,6 +104,11 @@ impl Options {
                 Ok(self.with_hooks(Book::open(Config::find_root(&here))))
             }
         }
+    }
+
+    /// The spaces of items: of the project, of the user, and of the program.
+    pub fn spaces(&self) -> Result<Spaces> {
+        Ok(Spaces::of_project(self.book()?.library().root()))
     }
 
     /// Records what happens from here on, if that is wanted, until what is returned goes.
@@ -172,6 +186,24 @@ pub enum Command {
     /// Install, inspect, approve and remove packs
     #[command(subcommand)]
     Pack(PackCommand),
+    /// Make and show the key that you sign items with
+    #[command(subcommand)]
+    Keys(KeysCommand),
+    /// Say whose keys are trusted
+    #[command(subcommand)]
+    Trust(TrustCommand),
+    /// Check items and sign them
+    Sign(SignArgs),
+    /// Say whether items are as somebody trusted has signed them
+    Verify(VerifyArgs),
+    /// Find items by what they say of themselves
+    Search(SearchArgs),
+    /// Execute a directive, a tool or a piece of knowledge
+    Execute(ExecuteArgs),
+    /// Print an item, or copy it to another space
+    Load(LoadArgs),
+    /// Serve the prompts, the knowledge and the tools of the project over the Model Context Protocol
+    Mcp(McpArgs),
     /// Say what this machine offers to run hooks: the Python, and how well code of packs is fenced in
     Doctor,
     /// Make a new project that renders and checks at once
@@ -347,6 +379,26 @@ pub struct ResolveArgs {
     pub source: Option<String>,
 }
 
+/// `mcp`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook mcp --root /path/to/project                        for the client that starts it, over stdin and stdout
+  cuebook mcp --http 8321                                    for clients on this machine: http://127.0.0.1:8321/mcp
+  cuebook mcp --http 0.0.0.0:8321 --token-env CUEBOOK_TOKEN  for whoever has the token
+
+How to configure clients: cuebook help mcp")]
+pub struct McpArgs {
+    /// Listen at an address, or at a port of this machine, instead of speaking over stdin and stdout
+    #[arg(long, value_name = "ADDR")]
+    pub http: Option<String>,
+    /// The environment variable that holds the token which every request must carry
+    #[arg(long, value_name = "NAME", requires = "http")]
+    pub token_env: Option<String>,
+    /// Answer web pages of this origin; may be given several times
+    #[arg(long, value_name = "ORIGIN", requires = "http")]
+    pub allow_origin: Vec<String>,
+}
+
 /// `overrides`
 #[derive(Debug, Subcommand)]
 pub enum OverridesCommand {
@@ -443,8 +495,11 @@ pub struct CompletionsArgs {
   cuebook help codes          every code in one line
   cuebook help hooks          Python that takes part in renders
   cuebook help prompty        .prompty files
-  cuebook help sections       trees of sections")]
+  cuebook help sections       trees of sections
+  cuebook help tools          tools, and how they are run
+  cuebook help trust          keys, signatures and whom to trust")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks`, `prompty` and `sections`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks`, `prompty`, `sections`,
+    /// `tools` and `trust`
     pub topic: Vec<String>,
 }

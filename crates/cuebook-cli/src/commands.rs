@@ -4,15 +4,23 @@ mod candidates;
 mod check;
 mod completions;
 mod doctor;
+mod execute;
 mod explain;
 mod help;
 mod init;
+mod keys;
 mod list;
+mod load;
+mod mcp;
 mod overrides;
 mod pack;
 mod render;
 mod resolve;
+mod search;
 mod show;
+mod sign;
+mod trust;
+mod verify;
 
 use cuebook::{Book, ErrorKind, Result};
 
@@ -32,6 +40,14 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Resolve(args) => resolve::run(&args, options),
         Command::Overrides(command) => overrides::run(&command, options),
         Command::Pack(command) => pack::run(&command, options),
+        Command::Keys(command) => keys::run(&command, options),
+        Command::Trust(command) => trust::run(&command, options),
+        Command::Sign(args) => sign::run(&args, options),
+        Command::Verify(args) => verify::run(&args, options),
+        Command::Search(args) => search::run(&args, options),
+        Command::Execute(args) => execute::run(&args, options),
+        Command::Load(args) => load::run(&args, options),
+        Command::Mcp(args) => mcp::run(&args, options),
         Command::Doctor => doctor::run(options),
         Command::Init(args) => init::run(&args, options),
         Command::Completions(args) => completions::run(&args),

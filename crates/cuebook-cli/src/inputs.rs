@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuebook::chat::Media;
+use cuebook::dialect::directive::Returns;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::files;
 use cuebook::prompt::{Rich, Visibility};
@@ -166,18 +167,23 @@ fn bad_input(message: impl Into<String>, hint: impl Into<String>) -> Error {
     Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
 }
 
-/// `NAME=TEXT` or `NAME:=JSON`.
+/// `NAME=TEXT` or `NAME:=JSON` of the option `--var`.
 fn parse(argument: &str) -> Result<(String, Json)> {
+    parse_option("--var", argument)
+}
+
+/// `NAME=TEXT` or `NAME:=JSON` of an option.
+pub fn parse_option(option: &str, argument: &str) -> Result<(String, Json)> {
     let form = "write NAME=TEXT for text, or NAME:=JSON for numbers, booleans, lists and objects";
     let Some((name, value)) = argument.split_once('=') else {
-        return Err(bad_input(format!("--var {argument} has no `=`"), form));
+        return Err(bad_input(format!("{option} {argument} has no `=`"), form));
     };
     let (name, json) = match name.strip_suffix(':') {
         Some(name) => (name, true),
         None => (name, false),
     };
     if name.trim().is_empty() {
-        return Err(bad_input(format!("--var {argument} has no name"), form));
+        return Err(bad_input(format!("{option} {argument} has no name"), form));
     }
     if !json {
         return Ok((name.to_owned(), Json::String(value.to_owned())));
@@ -185,10 +191,10 @@ fn parse(argument: &str) -> Result<(String, Json)> {
     // What does not even begin like JSON was meant as text; what does has a mistake, which is shown.
     if serde_json::from_str::<Json>(value).is_err() && !value.trim_start().starts_with(['{', '[', '"']) {
         let shown = if value.chars().count() > 60 { "…" } else { value };
-        let hint = format!("text is passed with `=` alone: --var {name}={shown}");
-        return Err(bad_input(format!("the value of --var {name} is not valid JSON: {shown}"), hint));
+        let hint = format!("text is passed with `=` alone: {option} {name}={shown}");
+        return Err(bad_input(format!("the value of {option} {name} is not valid JSON: {shown}"), hint));
     }
-    let value = Variables::read_value(&Source::new(format!("--var {name}"), value))?;
+    let value = Variables::read_value(&Source::new(format!("{option} {name}"), value))?;
     Ok((name.to_owned(), value))
 }
 
@@ -207,8 +213,21 @@ fn read_text(path: &Path) -> Result<Arc<Source>> {
 }
 
 fn read_file(path: &Path) -> Result<Variables> {
+    Variables::read(&read_source(path)?)
+}
+
+/// The object that a JSON file holds, or stdin with `-`.
+pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>> {
+    match Variables::read_value(&read_source(path)?)? {
+        Json::Object(object) => Ok(object),
+        _ => Err(bad_input(format!("{} holds no JSON object", path.display()), "write {\"name\": value, …}")),
+    }
+}
+
+/// The text of a file, or of stdin with `-`.
+fn read_source(path: &Path) -> Result<Arc<Source>> {
     if path != Path::new("-") {
-        return Variables::read(&read_text(path)?);
+        return read_text(path);
     }
     let mut bytes = Vec::new();
     std::io::stdin()
@@ -219,10 +238,11 @@ fn read_file(path: &Path) -> Result<Variables> {
         let message = format!("stdin has more than {MOST_BYTES} bytes");
         return Err(bad_input(message, "pass less: variables are values, and a prompt is not a database"));
     }
-    Variables::read(&files::source_from_bytes(bytes, "stdin")?)
+    files::source_from_bytes(bytes, "stdin")
 }
 
-const CONTEXT_NAMES: [&str; 8] = [
+const CONTEXT_NAMES: [&str; 9] = [
+    "returns",
     "agent_id",
     "agent_name",
     "model",
@@ -250,6 +270,16 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         };
         *object = values;
         return Ok(());
+    }
+    if name == "returns" {
+        context.returns = Returns::named(value);
+        return match context.returns {
+            Some(_) => Ok(()),
+            None => Err(bad_input(
+                format!("--context {argument}: there is no such way"),
+                "write returns=call or returns=block",
+            )),
+        };
     }
     let field = match name {
         "agent_id" => &mut context.agent.id,

@@ -6,6 +6,7 @@ mod args;
 mod commands;
 mod inputs;
 mod output;
+mod progress;
 mod terminal;
 
 use std::process::ExitCode;

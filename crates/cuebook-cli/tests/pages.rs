@@ -21,8 +21,8 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
     ("CB607", "no command reads replies; programs do, and the engine's own tests show it"),
 ];
 
-/// Codes whose sessions run a hook.
-const NEEDS_PYTHON: [&str; 6] = ["CB207", "CB410", "CB411", "CB412", "CB413", "CB414"];
+/// Codes whose sessions run Python.
+const NEEDS_PYTHON: [&str; 8] = ["CB709", "CB207", "CB410", "CB411", "CB412", "CB413", "CB414", "CB801"];
 
 fn is_excused(code: Code) -> bool {
     WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str())
@@ -72,6 +72,11 @@ fn the_page_on_hooks_is_true_and_short() {
 }
 
 #[test]
+fn the_page_on_mcp_is_true_and_short() {
+    topic("mcp.md", 150);
+}
+
+#[test]
 fn the_page_on_prompty_files_is_true_and_short() {
     topic("prompty.md", 200);
 }
@@ -79,6 +84,21 @@ fn the_page_on_prompty_files_is_true_and_short() {
 #[test]
 fn the_page_on_sections_is_true_and_short() {
     topic("sections.md", 260);
+}
+
+#[test]
+fn the_page_on_tools_is_true_and_short() {
+    topic("tools.md", 160);
+}
+
+#[test]
+fn the_page_on_trust_is_true_and_short() {
+    topic("trust.md", 200);
+}
+
+#[test]
+fn the_page_on_directives_is_true_and_short() {
+    topic("directives.md", 200);
 }
 
 fn topic(file: &str, most_lines: usize) {

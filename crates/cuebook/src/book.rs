@@ -15,6 +15,7 @@ use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::explain::Explanation;
 use crate::hooks::Hooks;
+use crate::items::Spaces;
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared, Stage};
 use crate::prompt::Dialect;
@@ -85,6 +86,12 @@ pub struct Listing {
 }
 
 impl Listing {
+    /// Directives of other spaces that it stands before.
+    pub fn shadowed(&self) -> impl Iterator<Item = &str> {
+        let shadowed = self.candidates.iter().filter(|candidate| candidate.shadowed_by.is_some());
+        shadowed.map(|candidate| candidate.source.as_str())
+    }
+
     /// The line as scripts see it.
     pub fn to_json(&self) -> Json {
         let mut object = json!({
@@ -101,6 +108,10 @@ impl Listing {
         });
         if self.source.is_none() {
             object["candidates"] = self.candidates.iter().map(|candidate| json!(candidate.source)).collect();
+        }
+        let shadowed: Vec<&str> = self.shadowed().collect();
+        if !shadowed.is_empty() {
+            object["shadows"] = json!(shadowed);
         }
         if let Some(problem) = &self.problem {
             object["problem"] = json!(problem.diagnostic().message);
@@ -126,6 +137,12 @@ impl Book {
             },
             prepared: Mutex::default(),
         }
+    }
+
+    /// The same book with other spaces than those of whoever runs this.
+    pub fn with_spaces(mut self, spaces: Spaces) -> Book {
+        self.library = Arc::new(Library::open(self.library.root()).with_spaces(spaces));
+        self
     }
 
     /// The same book with another clock.

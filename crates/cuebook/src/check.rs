@@ -7,6 +7,7 @@
 mod block;
 mod callable;
 mod cycle;
+mod directive;
 mod pack;
 mod partial;
 mod resolution;
@@ -24,13 +25,21 @@ use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
 use crate::library::{Config, Found, Library, PROMPT_FILE, Reason, Root, RootKind, Survey};
 use crate::prepared::{Mode, Prepared};
+use crate::prompt::Dialect;
 
 /// A rule that looks at one prompt.
 type PromptRule = fn(&Prepared, &[String]) -> Vec<Diagnostic>;
 
 /// In the order in which their findings are made; they are sorted by place afterwards.
-const PROMPT_RULES: &[PromptRule] =
-    &[undeclared::check, cycle::check, callable::check, text::check, speech::check, section::check];
+const PROMPT_RULES: &[PromptRule] = &[
+    undeclared::check,
+    cycle::check,
+    callable::check,
+    text::check,
+    speech::check,
+    section::check,
+    directive::check,
+];
 
 /// Rules that make sense only if every template is there: a missing one might use the variable or have the block.
 const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
@@ -74,6 +83,7 @@ impl Book {
             for root in survey.roots() {
                 checker.root(root, &mut progress);
             }
+            checker.directives(&survey, |_| true, &mut progress);
             for rule in LIBRARY_RULES {
                 match rule(self, &survey) {
                     Ok(findings) => checker.report.findings.extend(findings),
@@ -135,6 +145,26 @@ impl Checker<'_> {
         }
     }
 
+    /// The directives of the project's and the user's spaces that are wanted. What is shadowed is not in use.
+    fn directives(
+        &mut self,
+        survey: &Survey,
+        wanted: impl Fn(&Path) -> bool,
+        progress: &mut dyn FnMut(&str),
+    ) {
+        for (id, candidates) in survey.ids() {
+            for candidate in candidates {
+                let folder = candidate.root.folder().filter(|_| candidate.dialect == Dialect::Directive);
+                let file = folder.map(|folder| folder.join(format!("{id}.md")));
+                if candidate.shadowed_by.is_none() && file.is_some_and(|file| wanted(&file)) {
+                    progress(&candidate.source);
+                    let candidate = candidate.clone();
+                    self.prompt(Found { id: id.to_owned(), candidate, reason: Reason::Given });
+                }
+            }
+        }
+    }
+
     fn target(&mut self, target: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
         let folder = std::path::absolute(Path::new(target)).ok().filter(|path| path.is_dir());
         match self.library().find(target) {
@@ -187,6 +217,8 @@ impl Checker<'_> {
         for root in below {
             self.root(&root, progress);
         }
+        let survey = self.library().survey()?;
+        self.directives(&survey, |file| file.starts_with(folder), progress);
         let nothing = (self.report.prompts, self.report.findings.len()) == before;
         // A pack may bring nothing but providers, and nothing may be wrong with them.
         match nothing && !folder.join("pack.json").is_file() {

@@ -2,10 +2,14 @@
 //!
 //! Reading executes nothing. What a file computes instead of writing out is an error with its place.
 
+pub mod directive;
+pub(crate) mod fence;
+pub mod knowledge;
 pub mod prompty;
 pub mod python;
 pub(crate) mod sections;
 pub mod template;
+pub mod tool;
 
 use crate::error::{Diagnostic, Result};
 use crate::library::{Candidate, Defaults, LibraryLoader};
@@ -20,6 +24,8 @@ pub(crate) struct Read {
     pub(crate) notes: Vec<Diagnostic>,
     /// The tree, if it is one of sections.
     pub(crate) sections: Option<Box<sections::File>>,
+    /// The directive, if it is one.
+    pub(crate) directive: Option<Box<directive::File>>,
 }
 
 /// Reads the prompt that a candidate offers.
@@ -33,6 +39,7 @@ pub(crate) fn read(
         Dialect::Template => template::read(id, candidate, loader, defaults),
         Dialect::Prompty => prompty::read(id, candidate, loader, defaults),
         Dialect::Sections => sections::read(id, candidate, loader, defaults),
+        Dialect::Directive => directive::read_candidate(id, candidate, loader, defaults),
     }
 }
 
@@ -42,6 +49,7 @@ pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
         Dialect::Template => template::version(candidate, limit),
         Dialect::Prompty => Ok(prompty::summary("", candidate, limit, &Defaults::default())?.version),
         Dialect::Sections => Ok(sections::summary("", candidate, limit, &Defaults::default())?.version),
+        Dialect::Directive => Ok(directive::summary("", candidate, limit, &Defaults::default())?.version),
     }
 }
 
@@ -51,5 +59,6 @@ pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &De
         Dialect::Template => template::summary(id, candidate, limit, defaults),
         Dialect::Prompty => prompty::summary(id, candidate, limit, defaults),
         Dialect::Sections => sections::summary(id, candidate, limit, defaults),
+        Dialect::Directive => directive::summary(id, candidate, limit, defaults),
     }
 }

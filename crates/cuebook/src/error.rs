@@ -77,6 +77,12 @@ pub enum ErrorKind {
     OutputParse,
     /// A model wants to see more of the prompt.
     VisibilityExpansionRequired,
+    /// No space has this item.
+    ItemNotFound,
+    /// An item is not what somebody signed.
+    Integrity,
+    /// An item cannot be run, or failed.
+    Execute,
     /// A pack is not acceptable.
     Pack,
     /// One of Cuebook's own files is wrong.
@@ -107,6 +113,9 @@ impl ErrorKind {
             ErrorKind::Overrides => "PromptOverridesError",
             ErrorKind::OutputParse => "OutputParseError",
             ErrorKind::VisibilityExpansionRequired => "VisibilityExpansionRequired",
+            ErrorKind::ItemNotFound => "ItemNotFoundError",
+            ErrorKind::Integrity => "IntegrityError",
+            ErrorKind::Execute => "ExecuteError",
             ErrorKind::Pack => "PackError",
             ErrorKind::Config => "ConfigError",
             ErrorKind::Limit => "LimitError",

@@ -167,7 +167,8 @@ fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Res
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     // The size is only what the file claims (a pipe or a growing log claims less), so the limit is kept here as well.
-    let read = file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| io_error(name, &error))?;
+    let read =
+        file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| io_error(name, &error))?;
     if read as u64 > limit {
         return Err(too_large(name, read as u64, limit));
     }

@@ -14,6 +14,7 @@ pub mod error;
 pub mod explain;
 pub mod files;
 pub mod hooks;
+pub mod items;
 mod json;
 pub mod library;
 mod node;

@@ -11,6 +11,7 @@ mod cached;
 mod candidate;
 mod config;
 mod defaults;
+mod directives;
 mod id;
 mod loader;
 mod manifest;
@@ -24,7 +25,7 @@ mod survey;
 mod vocab;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 
@@ -47,7 +48,9 @@ use self::path::as_path;
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
+use crate::items::Spaces;
 use crate::prompt::Dialect;
+use crate::trust::Trust;
 
 const SHARED: &str = "user_data/shared/prompts";
 const PACKS: &str = "user_data/packs";
@@ -61,6 +64,8 @@ pub struct Library {
     config: Cached<Config>,
     resolutions: Cached<Resolutions>,
     defaults: Cached<Defaults>,
+    /// The spaces of items, and what they trust.
+    spaces: OnceLock<(Spaces, Trust)>,
 }
 
 /// What was asked for, found.
@@ -79,6 +84,8 @@ pub struct Found {
 pub enum Reason {
     /// No other place offers the id.
     Only,
+    /// It is the directive of the nearest space, and stands before those of others.
+    Nearest(Vec<String>),
     /// It was chosen, and the choice was recorded.
     Recorded(Resolution),
     /// The path was given.
@@ -90,6 +97,9 @@ impl Reason {
     pub fn describe(&self) -> String {
         match self {
             Reason::Only => "the only place that offers this id".into(),
+            Reason::Nearest(shadowed) => {
+                format!("the nearest space that has this directive; it shadows {}", shadowed.join(", "))
+            }
             Reason::Recorded(resolution) => {
                 let when = resolution.resolved_at.as_deref().unwrap_or("an unknown time");
                 match &resolution.replaced_by {
@@ -112,6 +122,7 @@ impl Library {
             config: Cached::new(root.join(CONFIG_FILE), CONFIG_FILE.to_owned()),
             resolutions: Cached::new(resolutions.0, resolutions.1),
             defaults: Cached::new(defaults.0, defaults.1),
+            spaces: OnceLock::new(),
             root,
         }
     }
@@ -203,6 +214,7 @@ impl Library {
                 }
             }
         }
+        candidates.extend(self.directives_of(id)?);
         Ok(candidates)
     }
 
@@ -232,6 +244,7 @@ impl Library {
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py: false,
             has_template: false,
+            shadowed_by: None,
             root: root.clone(),
             entry: entry.to_owned(),
             template_file: Some(file.to_owned()),
@@ -257,6 +270,7 @@ impl Library {
             pack_id: root.pack_id().map(str::to_owned),
             has_prompt_py,
             has_template,
+            shadowed_by: None,
             root: root.clone(),
             entry: entry.to_owned(),
             template_file: None,
@@ -265,6 +279,9 @@ impl Library {
 
     /// The candidate that lies at a recorded source, which may have another name than the id (a replacement).
     fn candidate_at(&self, source: &str) -> Result<Option<Candidate>> {
+        if let Some(directive) = self.directive_at(source)? {
+            return Ok(Some(directive));
+        }
         for root in self.roots()? {
             let Some(entry) = source.strip_prefix(&root.name).and_then(|rest| rest.strip_prefix('/')) else {
                 continue;
@@ -405,7 +422,10 @@ impl Library {
     /// Finds a prompt by its id or by a path to its file or folder.
     pub fn find(&self, wanted: &str) -> Result<Found> {
         if let Some(path) = as_path(wanted) {
-            return self.at_path(&path);
+            return match self.directives_named(wanted, &path)? {
+                Some((id, candidates)) => self.choose_among(id, candidates),
+                None => self.at_path(&path),
+            };
         }
         let (id, candidates) = self.resolve_id(wanted)?;
         self.choose_among(id, candidates)
@@ -414,6 +434,11 @@ impl Library {
     /// Chooses between the candidates of an id: the only one, or the recorded one. Anything else is a conflict, also when
     /// the recorded choice was made among other candidates than there are now.
     pub fn choose(&self, id: &str) -> Result<Found> {
+        if let Some((id, candidates)) =
+            as_path(id).map(|path| self.directives_named(id, &path)).transpose()?.flatten()
+        {
+            return self.choose_among(id, candidates);
+        }
         let (id, candidates) = self.resolve_id(id)?;
         self.choose_among(id, candidates)
     }
@@ -421,8 +446,14 @@ impl Library {
     fn choose_among(&self, id: String, mut candidates: Vec<Candidate>) -> Result<Found> {
         let resolutions = self.resolutions()?;
         let recorded = resolutions.get(&id);
+        // Spaces have an order of their own: what a nearer one has is no conflict with the others.
+        let shadowed: Vec<String> = candidates
+            .extract_if(.., |candidate| candidate.shadowed_by.is_some())
+            .map(|candidate| candidate.source)
+            .collect();
+        let alone = if shadowed.is_empty() { Reason::Only } else { Reason::Nearest(shadowed) };
         let chosen = match &recorded {
-            None if candidates.len() == 1 => Ok((candidates.swap_remove(0), Reason::Only)),
+            None if candidates.len() == 1 => Ok((candidates.swap_remove(0), alone)),
             None => {
                 Err((Code::PromptConflict, format!("{} places offer the prompt `{id}`", candidates.len())))
             }
@@ -472,7 +503,10 @@ impl Library {
     /// Every place that offers a prompt; a path offers itself.
     pub(crate) fn candidates(&self, wanted: &str) -> Result<Vec<Candidate>> {
         let mut candidates = match as_path(wanted) {
-            Some(path) => vec![self.at_path(&path)?.candidate],
+            Some(path) => match self.directives_named(wanted, &path)? {
+                Some((_, candidates)) => candidates,
+                None => vec![self.at_path(&path)?.candidate],
+            },
             None => self.resolve_id(wanted)?.1,
         };
         self.read_versions(&mut candidates)?;
@@ -494,7 +528,8 @@ impl Library {
         if let Some(namespace) = id.strip_prefix(PROVIDER) {
             return self.choose_provider(namespace, source);
         }
-        let (id, candidates) = self.resolve_id(id)?;
+        let (id, mut candidates) = self.resolve_id(id)?;
+        candidates.retain(|candidate| candidate.shadowed_by.is_none());
         let sources: Vec<String> = candidates.iter().map(|candidate| candidate.source.clone()).collect();
         let wanted = source.trim_end_matches('/').trim_start_matches("./");
         let of_pack: Vec<&Candidate> =

@@ -1,6 +1,7 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
 mod code;
+mod directive;
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -23,6 +24,8 @@ use crate::variables::{
 };
 
 pub(crate) use code::{Provider, choose_provider, refuse_home};
+use directive::DirectiveBody;
+pub(crate) use directive::findings as directive_findings;
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
 
@@ -32,6 +35,8 @@ enum Body {
     Template(Box<dyn Compiled>),
     /// A tree of sections.
     Sections(Box<SectionsBody>),
+    /// A directive.
+    Directive(Box<DirectiveBody>),
 }
 
 /// A prompt that has been found, read and compiled.
@@ -121,11 +126,12 @@ impl Prepared {
             Mode::Lenient | Mode::Strict => loader.clone(),
         };
         let settings = config.template_settings(mode == Mode::Strict);
-        let body = match read.sections {
-            Some(file) => {
+        let body = match (read.sections, read.directive) {
+            (Some(file), _) => {
                 Body::Sections(Box::new(SectionsBody::new(*file, templates, &settings, &stage.engines)?))
             }
-            None => {
+            (None, Some(file)) => Body::Directive(Box::new(DirectiveBody::new(*file))),
+            (None, None) => {
                 let engine: &dyn Engine = match prompt.dialect {
                     Dialect::Template => &Jinja,
                     _ => &**stage.engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?,
@@ -214,6 +220,7 @@ impl Prepared {
         match &self.body {
             Body::Template(template) => template.outline(),
             Body::Sections(sections) => sections.outline(),
+            Body::Directive(directive) => directive.outline(),
         }
     }
 
@@ -237,7 +244,12 @@ impl Prepared {
 
     /// Whether the prompt has a variable of this name: declared, read by a template, or supplied by the system.
     pub fn knows(&self, name: &str) -> bool {
-        self.known_names().contains(name) || self.has_computed_references() || !self.prompt.hooks.is_empty()
+        // A directive that declares nothing takes what it is given.
+        let takes_all = self.prompt.dialect == Dialect::Directive && self.prompt.variables.is_empty();
+        takes_all
+            || self.known_names().contains(name)
+            || self.has_computed_references()
+            || !self.prompt.hooks.is_empty()
     }
 
     /// Whether a name stands for the session here.
@@ -277,12 +289,21 @@ impl Prepared {
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        if self.runs_code(context) {
-            return hooks::render(self, variables, context);
-        }
+        let unsigned = self.verify()?;
         let scope = self.scope(variables, context);
-        validation_error(&self.prompt, &scope)?;
-        self.render_template(&scope)
+        if let Body::Directive(body) = &self.body {
+            self.check_inputs(body, variables, &scope)?;
+        }
+        let rendered = if self.runs_code(context) {
+            hooks::render(self, variables, context)?
+        } else {
+            validation_error(&self.prompt, &scope)?;
+            self.render_template(&scope)?
+        };
+        Ok(match unsigned {
+            Some(finding) => rendered.with_notes(vec![finding]),
+            None => rendered,
+        })
     }
 
     fn partials(&self) -> MutexGuard<'_, HashMap<String, Arc<Template>>> {
@@ -293,6 +314,9 @@ impl Prepared {
     /// namespaces: those that nobody declares, and those that are declared to hold names and values.
     fn find_namespaces(&self) -> Result<BTreeMap<String, Place>> {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
+        if self.prompt.dialect == Dialect::Directive {
+            return Ok(wanted);
+        }
         for (read, place) in self.reads() {
             let possible = match self.prompt.variable(&read.root) {
                 None => read.root != SYSTEM && !self.is_session(&read.root),
@@ -342,6 +366,9 @@ impl Prepared {
             object["key"] = json!(tree.key);
             object["sections"] = sections;
             object["tools"] = tools;
+        }
+        if let Some(directive) = self.directive() {
+            object["directive"] = directive.to_json();
         }
         object["parents"] = json!(self.parents);
         object["pack_id"] = json!(self.found.candidate.pack_id);

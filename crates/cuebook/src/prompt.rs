@@ -35,6 +35,8 @@ pub enum Dialect {
     Prompty,
     /// A tree of sections.
     Sections,
+    /// A directive.
+    Directive,
 }
 
 impl Dialect {
@@ -44,6 +46,7 @@ impl Dialect {
             Dialect::Template => "template",
             Dialect::Prompty => "prompty",
             Dialect::Sections => "sections",
+            Dialect::Directive => "directive",
         }
     }
 }
@@ -231,6 +234,8 @@ pub struct Variable {
     pub default: Option<Json>,
     /// Whether the default came from the environment, so that it is used and not shown.
     pub is_secret: bool,
+    /// The values that its author has in mind; empty if any will do. They are offered and not enforced.
+    pub choices: Vec<Json>,
     /// Whether values of another type are taken as well.
     pub lenient: bool,
     /// What is rich about its values, if anything: the text gets a nonce in their stead.
@@ -278,6 +283,9 @@ impl Variable {
         }
         if let Some(default) = &self.default {
             object.insert("default".into(), self.shown(default));
+        }
+        if !self.choices.is_empty() {
+            object.insert("enumValues".into(), json!(self.choices));
         }
         if self.from_system {
             object.insert("source".into(), json!("system"));

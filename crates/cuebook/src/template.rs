@@ -6,6 +6,7 @@
 
 pub mod dollar;
 pub mod engine;
+pub mod input;
 pub mod jinja;
 pub mod mustache;
 pub mod page;

@@ -26,4 +26,4 @@ pub use system::SYSTEM_NAMES;
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validation_error};
 pub use values::Variables;
-pub(crate) use values::convert;
+pub(crate) use values::{convert, to_json};

@@ -29,6 +29,8 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             (candidate.has_template, "template.md"),
             (candidate.dialect == Dialect::Prompty, ".prompty"),
             (candidate.dialect == Dialect::Sections, ".sections.md"),
+            (candidate.dialect == Dialect::Directive && candidate.shadowed_by.is_none(), "directive"),
+            (candidate.shadowed_by.is_some(), "directive, shadowed"),
         ]
         .into_iter()
         .filter_map(|(has, name)| has.then_some(name))

@@ -136,6 +136,7 @@ fn label(origin: &Origin) -> String {
                 .map(|shown| match (&shown.by, shown.layer) {
                     (Some(by), _) => format!("{} ({by})", shown.path),
                     (None, Some(layer)) => format!("{} ({layer})", shown.path),
+                    (None, None) if shown.path.starts_with("env:") => format!("{} (environment)", shown.path),
                     (None, None) => format!("{} (absent)", shown.path),
                 })
                 .collect();

@@ -29,7 +29,13 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
         let kind = prompt.kind.as_deref().unwrap_or("?");
         write!(out, "{bold}{:id_width$}{bold:#}  {kind:kind_width$}  ", prompt.id)?;
         match (&prompt.source, &prompt.problem) {
-            (Some(source), None) => writeln!(out, "{quiet}{source}{quiet:#}")?,
+            (Some(source), None) => {
+                let shadowed: Vec<&str> = prompt.shadowed().collect();
+                match shadowed.is_empty() {
+                    true => writeln!(out, "{quiet}{source}{quiet:#}")?,
+                    false => writeln!(out, "{quiet}{source}, shadows {}{quiet:#}", shadowed.join(", "))?,
+                }
+            }
             (Some(source), Some(_)) => {
                 writeln!(out, "{source} {alarm}cannot be read: cuebook check{alarm:#}")?
             }

@@ -5,11 +5,31 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::Context;
+use cuebook::dialect::directive::Directive;
 use cuebook::prompt::{Dialect, Need};
 
 use super::with_choice;
 use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json};
+
+/// What a thread that follows a directive is told of it, and what it is to give.
+fn describe_directive(directive: &Directive, out: &mut impl Write) -> std::io::Result<()> {
+    if let Some(extends) = &directive.extends {
+        writeln!(out, "extends   {extends}")?;
+    }
+    if let Some(permissions) = &directive.permissions {
+        writeln!(out, "may       {}", permissions.capabilities.join(", "))?;
+    }
+    if let Some(limits) = &directive.limits {
+        let limits: Vec<String> = limits.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        writeln!(out, "limits    {}", limits.join(", "))?;
+    }
+    if !directive.outputs.is_empty() {
+        let outputs: Vec<&str> = directive.outputs.iter().map(|output| output.name.as_str()).collect();
+        writeln!(out, "returns   {}", outputs.join(", "))?;
+    }
+    Ok(())
+}
 
 pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     let book = options.book()?;
@@ -33,7 +53,7 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     writeln!(out, "\nfrom      {}", prompt.source)?;
     match prompt.dialect {
         Dialect::Prompty => writeln!(out, "format    {}", prompt.format.engine)?,
-        Dialect::Sections => {}
+        Dialect::Sections | Dialect::Directive => {}
         _ => writeln!(out, "template  {}", prompt.template.name())?,
     }
     if let Some(model) = &prompt.model {
@@ -87,6 +107,9 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
                 false => writeln!(out, "  {quiet}tools:{quiet:#} {}", tools.join(", "))?,
             }
         }
+    }
+    if let Some(directive) = prepared.directive() {
+        describe_directive(directive, &mut out)?;
     }
     for need in [Need::Required, Need::Optional, Need::Custom] {
         let declared: Vec<_> = prompt.variables.iter().filter(|variable| variable.need == need).collect();

@@ -12,7 +12,8 @@
 //!
 //! All blocks of a page share one project, in their order; `$ cd` holds until the end of its block. What a command prints
 //! is its stdout, then its stderr. `...` alone on a line stands for any lines. Dates, times and the project's path are
-//! written as `<DATE>`, `<TIME>` and `<ROOT>`, the digits of nonces as `<NONCE>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
+//! written as `<DATE>`, `<TIME>` and `<ROOT>`, the digits of nonces as `<NONCE>`, the 16 of fingerprints as `<KEY>` and
+//! of cut hashes as `<HASH>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -170,6 +171,10 @@ pub fn normalise(text: &str, root: &Path) -> String {
             out.push_str(NONCE);
             out.push_str("<NONCE>");
             rest = &rest[NONCE.len() + 16..];
+        } else if fresh && is_fingerprint(rest) {
+            let is_hash = rest[16..].starts_with('…');
+            out.push_str(if is_hash { "<HASH>" } else { "<KEY>" });
+            rest = &rest[16..];
         } else if fresh && has_shape(rest, "dddd-dd-dd") {
             out.push_str("<DATE>");
             rest = &rest["dddd-dd-dd".len()..];
@@ -189,6 +194,13 @@ pub fn normalise(text: &str, root: &Path) -> String {
         }
     }
     out
+}
+
+/// Whether a text begins with 16 hexadecimal digits, as the fingerprint of a key and the beginning of a hash have them.
+fn is_fingerprint(text: &str) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digits = text.bytes().take_while(is_digit).count();
+    digits == 16 && !text[16..].starts_with(|next: char| next.is_alphanumeric())
 }
 
 /// Whether a text begins with digits where the shape has a `d`, and with the shape's own characters elsewhere.

@@ -37,7 +37,10 @@ impl fmt::Display for Host {
 
 /// The hosts that hooks may ask although they are not public, each with one port or with all.
 #[derive(Debug, Clone, Default)]
-pub(super) struct AllowedHosts(Vec<(Host, Option<u16>)>);
+pub(super) struct AllowedHosts {
+    listed: Vec<(Host, Option<u16>)>,
+    every: bool,
+}
 
 impl AllowedHosts {
     /// Reads entries like `localhost`, `localhost:8080`, `10.0.0.7`, `::1` and `[::1]:80`.
@@ -53,11 +56,17 @@ impl AllowedHosts {
             }
             (Host::new(text), None)
         };
-        AllowedHosts(entries.iter().map(entry).collect())
+        AllowedHosts { listed: entries.iter().map(entry).collect(), every: false }
+    }
+
+    /// All hosts there are.
+    pub(super) fn every() -> AllowedHosts {
+        AllowedHosts { listed: Vec::new(), every: true }
     }
 
     pub(super) fn contain(&self, host: &Host, port: u16) -> bool {
-        self.0.iter().any(|(allowed, on)| allowed == host && on.is_none_or(|on| on == port))
+        self.every
+            || self.listed.iter().any(|(allowed, on)| allowed == host && on.is_none_or(|on| on == port))
     }
 }
 

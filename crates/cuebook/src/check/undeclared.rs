@@ -32,6 +32,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
         let hint = did_you_mean(&nearest(root, declared.iter().copied())).unwrap_or_else(|| {
             match prompt.dialect {
                 Dialect::Prompty | Dialect::Sections => format!("declare it under `inputs`: {{name: {root}, kind: string}}"),
+                Dialect::Directive => format!("declare it: <input name=\"{root}\" type=\"string\">…</input>"),
                 Dialect::Template => format!(
                     "declare it in VARIABLES: {{\"name\": \"{root}\", \"type\": \"string\", \"default\": \"\"}}"
                 ),

@@ -138,6 +138,12 @@ impl Module {
         }
     }
 
+    /// The names that are given a value by `name = value` and nothing more, with those of the values that are written out.
+    pub fn constants(&self) -> impl Iterator<Item = (&str, &Literal)> {
+        let plain = self.names.iter().filter(|(_, binding)| binding.bound && binding.plain);
+        plain.filter_map(|(name, binding)| Some((name.as_str(), binding.value.as_ref().ok()?)))
+    }
+
     /// The function that a name stands for, if a `def` is the last thing that binds it.
     pub fn function(&self, name: &str) -> Option<&Function> {
         let binding = self.names.get(name).filter(|binding| binding.bound)?;

@@ -140,7 +140,7 @@ pub(crate) fn read(
         tools: Vec::new(),
         outputs: front.outputs,
     };
-    Ok(Read { prompt, extends: None, notes, sections: Some(Box::new(file)) })
+    Ok(Read { prompt, extends: None, notes, sections: Some(Box::new(file)), directive: None })
 }
 
 /// What a candidate says of itself, for lists.

@@ -85,7 +85,7 @@ pub(crate) fn read(
         tools: Vec::new(),
         outputs: Vec::new(),
     };
-    Ok(Read { prompt, extends, notes, sections: None })
+    Ok(Read { prompt, extends, notes, sections: None, directive: None })
 }
 
 /// The version that a candidate declares, for lists; nothing else of it is read.

@@ -1,6 +1,6 @@
 //! The list of codes. A code is stable: it is never reused, and its page says what it means and what to do.
 //!
-//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 speak.
+//! The hundreds are the stages: 1 find, 2 verify and packs, 3 read, 4 fill, 5 render, 6 speak, 7 run, 8 serve.
 
 use std::fmt;
 
@@ -63,6 +63,8 @@ codes! {
     CB113 NotUtf8 "not-utf8" Error "A file is not UTF-8"
     CB114 WriteFailed "write-failed" Error "A file could not be written"
     CB115 UnknownSource "unknown-source" Error "The chosen source is not one of the candidates"
+    CB116 ItemNotFound "item-not-found" Error "No space has an item of this id"
+    CB117 InvalidItemId "invalid-item-id" Error "What was given is no id of an item"
     CB201 BadManifest "bad-pack-manifest" Error "A field of pack.json is wrong"
     CB202 MissingPackPrompt "pack-prompt-missing" Error "A pack lists a prompt, partial or provider that it does not contain"
     CB203 UnlistedPackPrompt "pack-prompt-unlisted" Warning "A pack contains a prompt that its manifest does not list"
@@ -74,6 +76,17 @@ codes! {
     CB209 BadApprovals "bad-approvals-file" Error "`approvals.json` cannot be understood"
     CB210 BadOverride "bad-override" Error "An override file cannot be understood"
     CB211 StaleOverride "stale-override" Warning "An override was made for another text than there is now"
+    CB220 Unsigned "unsigned-item" Error "An item has no signature"
+    CB221 ContentChanged "content-changed" Error "An item was changed after it was signed"
+    CB222 ItemMoved "item-moved" Error "An item does not lie where its name and category say"
+    CB223 UntrustedKey "untrusted-key" Error "An item was signed with a key that nobody here trusts"
+    CB224 ForgedSignature "forged-signature" Error "A signature was not made with the key that it names"
+    CB225 BadSignature "bad-signature" Error "A signature cannot be understood"
+    CB226 NarrowSignature "narrow-signature" Error "The signature of a directive covers only a part of its file"
+    CB227 BadKey "bad-key" Error "A signing key is missing or cannot be used"
+    CB228 BadTrust "bad-trust" Error "A file of the trust store cannot be understood"
+    CB229 LockMismatch "lock-mismatch" Error "A chain is not the one that a lockfile pins"
+    CB230 BadLockfile "bad-lockfile" Error "A lockfile cannot be understood"
     CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
     CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
     CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"
@@ -99,6 +112,9 @@ codes! {
     CB323 AlmostMarker "almost-marker" Warning "A line begins like a role marker and is text"
     CB324 ChangedNonce "changed-nonce" Warning "A template changes the nonce of a conversation, image, file or audio input"
     CB325 BadSection "bad-section" Error "A section or a tool of it is not as it must be"
+    CB326 BadDirective "bad-directive" Error "A directive cannot be understood"
+    CB327 BadKnowledge "bad-knowledge" Error "A piece of knowledge cannot be understood"
+    CB328 BadTool "bad-tool" Error "What a tool says of itself cannot be understood"
     CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
     CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
     CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"
@@ -135,6 +151,21 @@ codes! {
     CB605 BadReply "bad-reply" Error "A provider's reply cannot be understood"
     CB606 ProviderFailed "provider-failed" Error "A provider's reply says that it failed"
     CB607 OutputMismatch "output-mismatch" Error "A reply does not hold what the prompt's outputs ask for"
+    CB701 ExecutorNotFound "executor-not-found" Error "A tool names an executor that is not there"
+    CB702 ChainCycle "chain-cycle" Error "The executors of a tool lead back to it"
+    CB703 ChainTooLong "chain-too-long" Error "A tool has too many executors behind it"
+    CB704 ChainInvalid "chain-invalid" Error "The parts of a chain do not fit together"
+    CB705 BadRuntime "bad-runtime" Error "A runtime cannot be used"
+    CB706 CannotStart "cannot-start" Error "A tool's program cannot be started"
+    CB707 TimedOut "timed-out" Error "A tool took too long"
+    CB708 ToolFailed "tool-failed" Error "A tool failed"
+    CB709 OutsideProject "outside-project" Error "A tool was to touch a file outside of the project"
+    CB710 BadParameters "bad-parameters" Error "Parameters do not fit what an item takes"
+    CB711 HttpFailed "http-failed" Error "A request of a tool failed"
+    CB801 AddressInUse "address-in-use" Error "Another program listens at the address that a server was to listen at"
+    CB802 BadAddress "bad-address" Error "A server cannot listen at an address"
+    CB803 TokenMissing "token-missing" Error "A server that others can reach needs a token, and has none"
+    CB804 BadOrigin "bad-origin" Error "What was given as an origin is none"
 }
 
 impl Code {

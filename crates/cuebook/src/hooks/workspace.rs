@@ -81,7 +81,9 @@ impl Workspace {
             return Err(Refusal::new(exception, format!("read_file: {path} {what}")));
         }
         let mut bytes = Vec::new();
-        file.take(self.limit + 1).read_to_end(&mut bytes).map_err(|error| self.explain(path, &error))?;
+        file.take(self.limit.saturating_add(1))
+            .read_to_end(&mut bytes)
+            .map_err(|error| self.explain(path, &error))?;
         if bytes.len() as u64 > self.limit {
             let message = format!("read_file: {path} is larger than {} bytes (limits.file_size)", self.limit);
             return Err(Refusal::new("OSError", message));

@@ -39,6 +39,8 @@ pub struct Candidate {
     pub has_prompt_py: bool,
     /// Whether it has a `template.md`.
     pub has_template: bool,
+    /// The candidate that stands before it, if it is a directive that a nearer space has as well.
+    pub shadowed_by: Option<String>,
     pub(crate) root: Arc<Root>,
     /// The folder below the root that its files lie in; empty if that is the root itself.
     pub(crate) entry: String,
@@ -54,13 +56,17 @@ impl Candidate {
 
     /// The candidate as scripts see it.
     pub fn to_json(&self) -> Json {
-        json!({
+        let mut object = json!({
             "source": self.source,
             "version": self.version,
             "pack_id": self.pack_id,
             "has_prompt_py": self.has_prompt_py,
             "has_template": self.has_template,
             "dialect": self.dialect.as_str(),
-        })
+        });
+        if let Some(nearer) = &self.shadowed_by {
+            object["shadowed_by"] = json!(nearer);
+        }
+        object
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::dialect::directive::Wording;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::items::{self, Spaces};
 use crate::source::Source;
 use crate::template::jinja;
 
@@ -24,6 +26,8 @@ pub struct Config {
     pub template: TemplateConfig,
     /// How hooks and variable providers run.
     pub hooks: HooksConfig,
+    /// What the prompts of directives say beside what their authors wrote.
+    pub directives: Wording,
 }
 
 /// `[library]`
@@ -234,15 +238,20 @@ impl Config {
         }
     }
 
-    /// The root of the project that a folder belongs to: the nearest one above that has a `cuebook.toml` or `user_data`,
-    /// or the folder itself.
+    /// The root of the project that a folder belongs to: the nearest one above that has a `cuebook.toml`, `user_data` or `.ai`,
+    /// or the folder itself. The user's own `.ai` makes no project of everything below their home.
     pub fn find_root(start: &Path) -> PathBuf {
+        let user = Spaces::of_project(start).user_folder();
         start
             .ancestors()
             .find(|folder| {
                 let settings = folder.join(CONFIG_FILE);
                 // A link makes a project wherever it leads: one that leads nowhere is an error of that project.
-                settings.is_file() || settings.is_symlink() || folder.join("user_data").is_dir()
+                settings.is_file()
+                    || settings.is_symlink()
+                    || folder.join("user_data").is_dir()
+                    || Some(folder.join(items::FOLDER))
+                        .is_some_and(|items| items.is_dir() && Some(&items) != user.as_ref())
             })
             .unwrap_or(start)
             .to_owned()

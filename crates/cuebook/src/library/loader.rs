@@ -118,6 +118,11 @@ impl LibraryLoader {
         &self.library
     }
 
+    /// Bytes that one file may have.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit
+    }
+
     /// Whether everything that was looked at is as it was.
     pub(crate) fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
         let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);

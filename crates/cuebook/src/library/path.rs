@@ -25,6 +25,11 @@ impl Library {
             std::io::ErrorKind::NotFound if absolute.symlink_metadata().is_err() => self.no_path(path, &name),
             _ => files::io_error(&name, &error),
         })?;
+        if metadata.is_file()
+            && let Some(found) = self.directive_file(&absolute)?
+        {
+            return Ok(found);
+        }
         let (folder, file) = if metadata.is_dir() {
             (absolute.clone(), None)
         } else {
@@ -56,6 +61,7 @@ impl Library {
                 pack_id: root.pack_id().map(str::to_owned),
                 has_prompt_py: false,
                 has_template: true,
+                shadowed_by: None,
                 template_file: Some(file.clone()),
                 root,
                 entry,
@@ -117,6 +123,9 @@ impl Library {
     fn no_path(&self, path: &Path, name: &str) -> Error {
         let id = path.components().next().map(|part| part.as_os_str().to_string_lossy().into_owned());
         let error = files::not_there(path, name);
+        if let Some(hint) = self.near_directive(path) {
+            return Error::new(error.kind(), error.diagnostic().clone().hint(hint));
+        }
         match id.filter(|id| self.search(id).is_ok_and(|candidates| !candidates.is_empty())) {
             Some(id) => {
                 let hint = format!("`{id}` is the id of a prompt, and is given without a path");

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{PROMPTY_END, builtin, whole_prompt};
 use crate::error::Result;
 use crate::files;
+use crate::items::{self, ItemType, Space, SpaceKind};
 use crate::source::Source;
 
 /// What kind of place it is.
@@ -25,6 +26,8 @@ pub enum RootKind {
     Ecosystem,
     /// `ecosystem/default/prompts` inside the binary.
     Builtin,
+    /// The directives of a space, on disk or inside the binary.
+    Space(SpaceKind),
     /// The folder around a prompt that was given by its path.
     Given,
 }
@@ -62,6 +65,26 @@ impl Root {
         Root { kind: RootKind::Builtin, name, folder: PathBuf::new(), bounds: None }
     }
 
+    /// The directives of a space.
+    pub(crate) fn of_space(space: &Space) -> Root {
+        let below = ItemType::Directive.folder();
+        let folder = space.folder().map(|folder| folder.join(below)).unwrap_or_default();
+        let name = format!("{}/{below}", space.name());
+        Root { kind: RootKind::Space(space.kind()), name, folder, bounds: None }
+    }
+
+    /// A file that is part of the program.
+    fn embedded(&self, relative: &str) -> Option<&'static str> {
+        match self.kind {
+            RootKind::Builtin => builtin::file(relative),
+            RootKind::Space(SpaceKind::System) => {
+                let bytes = items::embedded(&format!("{}/{relative}", ItemType::Directive.folder()))?;
+                std::str::from_utf8(bytes).ok()
+            }
+            _ => None,
+        }
+    }
+
     /// The pack that it belongs to.
     pub fn pack_id(&self) -> Option<&str> {
         match &self.kind {
@@ -72,7 +95,8 @@ impl Root {
 
     /// The folder on disk.
     pub fn folder(&self) -> Option<&Path> {
-        (self.kind != RootKind::Builtin).then_some(self.folder.as_path())
+        let embedded = matches!(self.kind, RootKind::Builtin | RootKind::Space(SpaceKind::System));
+        (!embedded).then_some(self.folder.as_path())
     }
 
     /// The path on disk of something below.
@@ -84,7 +108,7 @@ impl Root {
     pub(crate) fn has_file(&self, relative: &str) -> bool {
         match self.path(relative) {
             Some(path) => path.is_file(),
-            None => builtin::file(relative).is_some(),
+            None => self.embedded(relative).is_some(),
         }
     }
 
@@ -136,7 +160,7 @@ impl Root {
                 Some(bounds) => files::read_text_inside(bounds, &path, &name, limit),
                 None => files::read_text(&path, &name, limit),
             },
-            None => match builtin::file(relative) {
+            None => match self.embedded(relative) {
                 Some(text) => Ok(Source::new(name, text)),
                 None => Err(files::io_error(&name, &io::ErrorKind::NotFound.into())),
             },

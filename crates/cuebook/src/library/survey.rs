@@ -35,6 +35,7 @@ impl Library {
                 }
             }
         }
+        self.survey_directives(&mut candidates)?;
         Ok(Survey { roots, candidates, providers: OnceLock::new() })
     }
 }
@@ -49,9 +50,12 @@ impl Survey {
         self.candidates.iter().map(|(id, candidates)| (id.as_str(), candidates.as_slice()))
     }
 
-    /// How many places offer an id.
+    /// How many places offer an id. What is shadowed by a nearer space is not offered.
     pub(crate) fn offers(&self, id: &str) -> usize {
-        self.candidates.get(id).map_or(0, Vec::len)
+        let offered = |candidates: &Vec<Candidate>| {
+            candidates.iter().filter(|candidate| candidate.shadowed_by.is_none()).count()
+        };
+        self.candidates.get(id).map_or(0, offered)
     }
 
     /// Chooses between the candidates of an id as [`Library::choose`] does. A name that is no id as it stands is looked up.

@@ -173,6 +173,7 @@ impl Prepared {
             Body::Template(_) if scope.context().fit.is_some() => return Err(self.cannot_fit()),
             Body::Template(template) => template,
             Body::Sections(sections) => return self.render_sections(sections, scope),
+            Body::Directive(directive) => return self.render_directive(directive, scope),
         };
         let output = template.render(scope, limit)?;
         let rendered = Rendered::new(output, scope.clone(), self.prompt.clone());

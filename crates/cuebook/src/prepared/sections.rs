@@ -79,7 +79,7 @@ impl Prepared {
     pub fn tree(&self) -> Option<&Tree> {
         match &self.body {
             super::Body::Sections(body) => Some(&body.tree),
-            super::Body::Template(_) => None,
+            _ => None,
         }
     }
 
@@ -87,7 +87,7 @@ impl Prepared {
     pub(crate) fn missing(&self) -> Missing {
         match &self.body {
             super::Body::Sections(body) => body.missing,
-            super::Body::Template(_) => Missing::Error,
+            _ => Missing::Error,
         }
     }
 

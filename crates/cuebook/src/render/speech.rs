@@ -4,6 +4,7 @@ use super::Rendered;
 use crate::chat::wire::{self, Api, Request, Wire};
 use crate::chat::{self, Message, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::prompt::Dialect;
 use crate::template::sink::Writer;
 use crate::template::unit::Emission;
 use crate::trace::{self, span};
@@ -15,7 +16,8 @@ pub(crate) const DEFAULT_PROVIDER: &str = "openai";
 pub(crate) const PARSER: &str = "prompty";
 
 impl Rendered {
-    /// The text as messages: roles, parts, conversations put in. A prompt without roles is one message of the system.
+    /// The text as messages: roles, parts, conversations put in. A prompt without roles is one message of the system,
+    /// and a directive one of the user.
     pub fn messages(&self) -> Result<Vec<Message>> {
         let span = span!("parse", "cuebook.parse", self.prompt().id.as_str());
         let _entered = span.enter();
@@ -29,6 +31,10 @@ impl Rendered {
     fn parse(&self) -> Result<Vec<Message>> {
         let format = &self.prompt().format;
         match format.parser.as_deref() {
+            // A directive is something to do, and whoever wants it done says so.
+            None if self.prompt().dialect == Dialect::Directive => {
+                Ok(vec![Message::text(Role::User, self.text())])
+            }
             None => Ok(vec![Message::text(Role::System, self.text())]),
             Some(PARSER) => {
                 let runs = self.runs();

@@ -161,6 +161,7 @@ impl Making<'_> {
         self.by_name.entry(dotted.clone()).or_default().push(index);
         self.nodes.push(Node {
             section,
+            shared_path: path.as_slice().into(),
             path: path.clone(),
             depth,
             number: number.clone(),
@@ -171,6 +172,7 @@ impl Making<'_> {
             filled_with,
             heading,
             suffix: String::new(),
+            summary_tokens: Default::default(),
             body,
             summary,
             examples: of_tools,

@@ -2,8 +2,6 @@
 //!
 //! A field is what its JSON is. Whatever is no plain struct at its top, as one with flattened fields, is left to others.
 
-use std::borrow::Cow;
-
 use minijinja::Value;
 use serde::ser::{Error, Impossible, Serialize, SerializeStruct, Serializer};
 use serde_json::Error as Failure;
@@ -17,7 +15,7 @@ pub(super) fn fields(value: &impl Serialize) -> Result<Variables, Failure> {
 
 struct Top;
 
-struct Fields(Vec<(Cow<'static, str>, Value)>);
+struct Fields(Vec<(String, Value)>);
 
 impl SerializeStruct for Fields {
     type Ok = Variables;
@@ -28,7 +26,7 @@ impl SerializeStruct for Fields {
         key: &'static str,
         value: &T,
     ) -> Result<(), Failure> {
-        self.0.push((Cow::Borrowed(key), convert(&serde_json::to_value(value)?)));
+        self.0.push((key.to_owned(), convert(&serde_json::to_value(value)?)));
         Ok(())
     }
 

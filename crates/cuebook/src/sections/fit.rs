@@ -9,6 +9,7 @@
 //! (see [`crate::tokens`]). So each section is counted once, by its content, and folding is arithmetic.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
@@ -41,7 +42,7 @@ impl Fitting {
     pub fn to_json(&self) -> Json {
         let step = |step: &FitStep| {
             json!({
-                "path": step.path,
+                "path": &*step.path,
                 "to": step.fold.as_str(),
                 "priority": step.priority,
                 "saved": step.saved,
@@ -61,7 +62,7 @@ impl Fitting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FitStep {
     /// Its path.
-    pub path: Vec<String>,
+    pub path: Arc<[String]>,
     /// How.
     pub fold: Fold,
     /// Its priority.
@@ -110,7 +111,7 @@ impl Tree {
                 return Err(making.too_long(before, budget));
             }
             let rendered = refold(self, setting, &whole, &making.folds)?;
-            let tokens = counter.count_each(tokenizer, rendered.cut().map(|(_, text)| text)).iter().sum();
+            let tokens = making.tokens(&whole, &rendered);
             if tokens <= budget {
                 return Ok((rendered, Fitting { tokens, before, budget, estimate, steps: making.steps }));
             }
@@ -125,7 +126,7 @@ impl Tree {
     pub(crate) fn folds(&self, steps: &[FitStep]) -> Vec<(usize, Fold)> {
         let mut folds: BTreeMap<usize, Fold> = BTreeMap::new();
         for step in steps {
-            folds.extend(self.by_path.get(&step.path).map(|index| (*index, step.fold)));
+            folds.extend(self.by_path.get(&*step.path).map(|index| (*index, step.fold)));
         }
         folds.into_iter().collect()
     }
@@ -198,9 +199,24 @@ impl<'m, 's> Making<'m, 's> {
         self.folds[index..node.end].fill(None);
         self.folds[index] = Some(fold);
         self.total = self.total - now + weight;
-        let step =
-            FitStep { path: node.path.clone(), fold, priority: node.section.priority, saved: now - weight };
+        let step = FitStep {
+            path: node.shared_path.clone(),
+            fold,
+            priority: node.section.priority,
+            saved: now - weight,
+        };
         self.steps.push(step);
+    }
+
+    /// The tokens of a section that shows its summary, with the blank line behind it.
+    fn summary(&mut self, index: usize) -> Result<usize> {
+        let known = &self.tree.nodes[index].summary_tokens[self.tokenizer.vocabulary() as usize];
+        let is_constant = self.summaries.is_constant(index);
+        if let Some(known) = known.get().filter(|_| is_constant) {
+            return Ok(*known);
+        }
+        let weight = self.counter.count(self.tokenizer, &self.summaries.one(index)?);
+        Ok(if is_constant { *known.get_or_init(|| weight) } else { weight })
     }
 
     fn fold(&mut self) -> Result<()> {
@@ -212,7 +228,7 @@ impl<'m, 's> Making<'m, 's> {
             if !is_full || self.tree.nodes[index].summary.is_none() || self.is_gone(index) {
                 continue;
             }
-            let weight = self.counter.count(self.tokenizer, &self.summaries.one(index)?);
+            let weight = self.summary(index)?;
             if weight < self.subtree(index) {
                 self.replace(index, Fold::Summary, weight);
             }
@@ -232,6 +248,19 @@ impl<'m, 's> Making<'m, 's> {
             }
         }
         Ok(())
+    }
+
+    /// The tokens of what came of it. Sections are counted with the blank line behind them, which the last one has not; that of
+    /// the whole was counted without.
+    fn tokens(&self, whole: &RenderedPrompt, rendered: &RenderedPrompt) -> usize {
+        let (Some((index, text)), Some((end, _))) = (rendered.last(), whole.last()) else {
+            return self.total;
+        };
+        if index == end && self.folds[index].is_none() {
+            return self.total;
+        }
+        let with_blank = self.counter.count_joined(self.tokenizer, &[text, ""], "\n\n");
+        self.total + self.counter.count(self.tokenizer, text) - with_blank
     }
 
     fn too_long(&self, before: usize, budget: usize) -> Error {

@@ -1,7 +1,7 @@
 //! A tree of sections, numbered, compiled and checked once, and rendered any number of times.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
 use indexmap::IndexMap;
@@ -19,6 +19,7 @@ use crate::template::dollar;
 use crate::template::engine::{Compiled, Engines, Loader};
 use crate::template::jinja::Settings;
 use crate::template::unit::{Frame, Unit};
+use crate::tokens::Vocabulary;
 
 /// How headings look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -43,6 +44,10 @@ pub struct Node {
     pub number: String,
     /// The path with dots, as models see it.
     pub(super) dotted: Arc<str>,
+    /// The path, for whoever has to speak of many sections.
+    pub(super) shared_path: Arc<[String]>,
+    /// How many tokens it has if it shows its summary, by vocabulary, where that is always the same and was counted.
+    pub(super) summary_tokens: [OnceLock<usize>; Vocabulary::ALL.len()],
     /// The first node behind everything below it.
     pub(super) end: usize,
     /// The section above it.
@@ -83,6 +88,15 @@ pub(super) enum Text {
 }
 
 impl Text {
+    /// Whether it shows the same whatever it is filled with.
+    pub(super) fn is_constant(&self) -> bool {
+        match self {
+            Text::Dollar(template, ..) => template.is_static().is_some(),
+            Text::Raw(..) | Text::Empty => true,
+            Text::Example(_) | Text::Other(_) => false,
+        }
+    }
+
     /// About how many bytes it will show, and how many pieces.
     pub(super) fn size(&self) -> (usize, usize) {
         match self {

@@ -125,9 +125,14 @@ impl Sink {
         self.push(writer, text)
     }
 
-    /// Writes text of the engine.
+    /// Writes text of the engine. Several writes of one frame in a row make one piece.
     pub fn frame(&mut self, frame: u32, text: &[u8]) -> Result<(), Full> {
-        self.push(Writer::Frame { frame }, text)
+        let writer = Writer::Frame { frame };
+        if self.pieces.last().is_some_and(|piece| piece.writer == writer) {
+            self.text.extend_from_slice(text);
+            return self.check();
+        }
+        self.push(writer, text)
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use jiff::Zoned;
 use serde_json::Value as Json;
 
 use super::Variables;
+use crate::dialect::directive::Returns;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::hooks::Values;
 use crate::json::Step::Key;
@@ -39,6 +40,8 @@ pub struct Context {
     pub overrides_tag: Option<String>,
     /// The tokens that the text of a tree of sections may have: what is less important makes room.
     pub fit: Option<usize>,
+    /// How the prompt of a directive tells a model to give results back; the project's settings say if this does not.
+    pub returns: Option<Returns>,
     /// Render without the hooks and providers that the prompt asks for, instead of refusing.
     pub without_hooks: bool,
 }

@@ -52,7 +52,8 @@ impl Declared {
         }
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
-        let declares_system = prompt.dialect == Dialect::Prompty && prompt.variable(SYSTEM).is_some();
+        let may_declare = matches!(prompt.dialect, Dialect::Prompty | Dialect::Directive);
+        let declares_system = may_declare && prompt.variable(SYSTEM).is_some();
         let has_session = prompt.dialect == Dialect::Sections;
         Declared { defaults, from_system, has_session, declares_system, clock }
     }

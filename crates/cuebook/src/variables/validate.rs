@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Need, Prompt, Rich, Type, Variable};
+use crate::prompt::{Dialect, Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -35,7 +35,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             None if variable.need == Need::Required => {
                 problems.push((problem(None, None), missing(prompt, variable, scope)));
             }
-            Some((layer, value)) if !variable.lenient && !admits(variable.kind, &value) => {
+            Some((layer, value)) if !variable.lenient && !takes(prompt, variable, layer, &value) => {
                 let found = type_name(&value);
                 let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
@@ -141,6 +141,15 @@ fn article(kind: Type) -> &'static str {
         Type::Integer | Type::Object | Type::Any => "an",
         _ => "a",
     }
+}
+
+/// Whether a value fits. The inputs of a directive come from attributes and from models: nothing at all is a value of every type,
+/// text takes all that has no parts, and defaults are text.
+fn takes(prompt: &Prompt, variable: &Variable, layer: Layer, value: &Value) -> bool {
+    let plain = !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
+    admits(variable.kind, value)
+        || (prompt.dialect == Dialect::Directive
+            && (layer == Layer::Optional || value.is_none() || (variable.kind == Type::String && plain)))
 }
 
 fn admits(kind: Type, value: &Value) -> bool {

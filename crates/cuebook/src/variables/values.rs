@@ -1,6 +1,5 @@
 //! Values by name, as a caller or an agent gives them.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
@@ -28,8 +27,7 @@ use crate::source::Source;
 #[derive(Debug, Clone, Default)]
 pub struct Variables(Option<Arc<Values>>);
 
-/// The names of fields of Rust types are there for good and are not copied.
-type Values = IndexMap<Cow<'static, str>, Value, RandomState>;
+type Values = IndexMap<String, Value, RandomState>;
 
 impl Variables {
     /// No values.
@@ -39,8 +37,7 @@ impl Variables {
 
     /// The values of a JSON object.
     pub fn from_json(object: &Map<String, Json>) -> Variables {
-        let values: Values =
-            object.iter().map(|(name, value)| (Cow::Owned(name.clone()), convert(value))).collect();
+        let values: Values = object.iter().map(|(name, value)| (name.clone(), convert(value))).collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
@@ -57,7 +54,7 @@ impl Variables {
 
     /// The same values and one more; an earlier value of that name is replaced.
     pub fn set(mut self, name: impl Into<String>, value: impl Into<Json>) -> Variables {
-        Arc::make_mut(self.0.get_or_insert_default()).insert(Cow::Owned(name.into()), convert(&value.into()));
+        Arc::make_mut(self.0.get_or_insert_default()).insert(name.into(), convert(&value.into()));
         self
     }
 
@@ -85,7 +82,7 @@ impl Variables {
 
     /// The names, in the order in which they were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().flat_map(|values| values.keys()).map(|name| &**name)
+        self.0.iter().flat_map(|values| values.keys()).map(String::as_str)
     }
 
     /// How many there are.
@@ -105,8 +102,8 @@ impl From<Map<String, Json>> for Variables {
     }
 }
 
-impl FromIterator<(Cow<'static, str>, Value)> for Variables {
-    fn from_iter<I: IntoIterator<Item = (Cow<'static, str>, Value)>>(values: I) -> Self {
+impl FromIterator<(String, Value)> for Variables {
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(values: I) -> Self {
         let values: Values = values.into_iter().collect();
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
@@ -114,7 +111,7 @@ impl FromIterator<(Cow<'static, str>, Value)> for Variables {
 
 impl FromIterator<(String, Json)> for Variables {
     fn from_iter<I: IntoIterator<Item = (String, Json)>>(values: I) -> Self {
-        values.into_iter().map(|(name, value)| (Cow::Owned(name), convert(&value))).collect()
+        values.into_iter().map(|(name, value)| (name, convert(&value))).collect()
     }
 }
 

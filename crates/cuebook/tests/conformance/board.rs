@@ -61,6 +61,8 @@ impl Board {
                 counts[1] += 1;
                 self.wrong.push(format!("{}/{table}: {case}: {why}", self.suite));
             }
+            // A family of names is a guess at cases that are not public; those of them that agree simply pass.
+            (Ok(()), Some((_, name, _))) if name.ends_with('*') => counts[0] += 1,
             (Ok(()), Some((_, _, number))) => {
                 counts[1] += 1;
                 self.wrong.push(format!("{}/{table}: {case} passes, against decision {number}", self.suite));

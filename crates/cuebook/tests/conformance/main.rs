@@ -8,6 +8,8 @@ mod board;
 mod compare;
 mod mustache;
 mod prompty;
+mod rye;
+mod rye_trust;
 mod wink;
 
 #[test]
@@ -28,5 +30,19 @@ fn mustache() {
 fn wink() {
     if let Some(folder) = board::folder("wink") {
         wink::run(&folder).finish();
+    }
+}
+
+#[test]
+fn rye() {
+    if let Some(folder) = board::folder("rye") {
+        rye::run(&folder).finish();
+    }
+}
+
+#[test]
+fn rye_trust() {
+    if let Some(folder) = board::folder("rye") {
+        rye_trust::run(&folder).finish();
     }
 }

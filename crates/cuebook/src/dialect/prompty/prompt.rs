@@ -47,6 +47,7 @@ pub(crate) fn read(
         extends: None,
         notes,
         sections: None,
+        directive: None,
     })
 }
 
@@ -132,6 +133,7 @@ pub(in crate::dialect) fn variable(input: Property, all_strict: bool) -> Variabl
         description: input.description,
         default,
         is_secret: input.is_secret,
+        choices: input.enum_values,
         lenient: true,
         from_system: false,
         place: input.place,

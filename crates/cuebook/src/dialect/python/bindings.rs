@@ -36,6 +36,8 @@ pub(super) struct Binding {
     pub function: Option<usize>,
     /// Whether it is bound in the end; `del` undoes it.
     pub bound: bool,
+    /// Whether the last to bind it was `name = value` and nothing more: no other target, no annotation.
+    pub plain: bool,
 }
 
 impl Bindings {
@@ -94,6 +96,11 @@ impl Walker<'_> {
                 self.visit_expr(&assign.value);
                 for target in &assign.targets {
                     self.assign(target, Some(&assign.value), Why::Unpacked);
+                }
+                if let ([Expr::Name(name)], true) = (assign.targets.as_slice(), self.classes.is_empty())
+                    && let Some(binding) = self.found.names.get_mut(name.id.as_str())
+                {
+                    binding.plain = true;
                 }
             }
             Stmt::AnnAssign(assign) => {
@@ -299,7 +306,9 @@ impl Walker<'_> {
             class.insert(name.to_owned());
             return;
         }
-        self.found.names.insert(name.to_owned(), Binding { range, value, function: None, bound: true });
+        self.found
+            .names
+            .insert(name.to_owned(), Binding { range, value, function: None, bound: true, plain: false });
     }
 
     fn bind_unknown(&mut self, name: &str, range: Range<usize>, why: Why) {

@@ -237,6 +237,7 @@ impl<'m> Reader<'m> {
             description: None,
             default: None,
             is_secret: false,
+            choices: Vec::new(),
             lenient: false,
             rich: None,
             strict: false,

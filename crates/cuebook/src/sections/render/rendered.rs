@@ -91,6 +91,11 @@ impl RenderedPrompt {
         self.starts.iter().zip(ends).map(|(first, end)| (first.index, &self.text()[first.start..end]))
     }
 
+    /// The last of these.
+    pub(in super::super) fn last(&self) -> Option<(usize, &str)> {
+        self.starts.last().map(|last| (last.index, &self.text()[last.start..]))
+    }
+
     /// A tool by its name.
     pub fn tool(&self, name: &str) -> Option<&Arc<SectionTool>> {
         self.tools.iter().find(|tool| tool.name == name)

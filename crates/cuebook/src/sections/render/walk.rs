@@ -10,7 +10,7 @@ use super::super::params::Bound;
 use super::super::section::{Body, Skill};
 use super::super::selector::Selector;
 use super::super::tool::SectionTool;
-use super::super::tree::{Node, Tree};
+use super::super::tree::{Node, Text, Tree};
 use super::HEADING;
 use super::earlier::Earlier;
 use super::filling::Given;
@@ -82,7 +82,16 @@ pub(in super::super) struct Summaries<'t, 's>(Run<'t, 's>);
 
 impl<'t, 's> Summaries<'t, 's> {
     pub(in super::super) fn new(tree: &'t Tree, setting: &'t Setting<'s>) -> Result<Summaries<'t, 's>> {
-        Run::new(tree, setting).map(Summaries)
+        let mut run = Run::new(tree, setting)?;
+        run.sink = Sink::new(setting.limit, 0, 0);
+        Ok(Summaries(run))
+    }
+
+    /// Whether one of them is the same whatever the section is filled with, and whatever else there is.
+    pub(in super::super) fn is_constant(&self, index: usize) -> bool {
+        let node = &self.0.tree.nodes[index];
+        let by = self.0.tree.override_of(node, self.0.setting);
+        by.is_none_or(|by| by.summary.is_none()) && node.summary.as_ref().is_some_and(Text::is_constant)
     }
 
     /// One of them, with the blank line that stands between it and the next section.

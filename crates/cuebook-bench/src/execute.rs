@@ -1,0 +1,146 @@
+//! What executing costs: a tool against starting its program by hand, a directive against reading its file and checking one
+//! signature, and the same directive against Rye OS in Python, in one process and over the Model Context Protocol (targets: 20
+//! and 10 times as fast). Both sides read the same directive, each signed in its own way, and answer with the same text. Theirs
+//! checks the signature on every call; ours reads the file on every call and knows bytes again that it has checked, so another
+//! row has ours with nothing to remember.
+
+mod peer;
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook_run::{Engine, Ignore, Request};
+use serde_json::{Value as Json, json};
+
+use self::peer::Peer;
+use crate::measure::{compare, compare_with};
+use crate::serve::End;
+
+const TOOL: &str = "version: 1.0.0\ntool_type: shell\ncategory: bench\ndescription: Nothing\n\
+                    executor_id: rye/core/primitives/subprocess\nconfig: {command: /bin/true}\n";
+
+const DIRECTIVE: &str = "# Greet\n\nGreets somebody.\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n\
+    <description>Greets somebody</description>\n    <category>bench</category>\n    <author>bench</author>\n  </metadata>\n\
+  <inputs>\n    <input name=\"who\" type=\"string\" required=\"true\">Whom</input>\n    <input name=\"tone\" default=\"warm\">How</input>\n\
+  </inputs>\n  <outputs>\n    <output name=\"greeting\">The greeting</output>\n  </outputs>\n</directive>\n```\n\n\
+<process>\n  <step name=\"greet\">Greet {input:who} in a {input:tone} tone.</step>\n</process>\n";
+
+/// Prints the rows.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    println!("\nexecute, in one process");
+    let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
+    let spaces = Spaces::new(project.path(), Some(user.path()));
+    let key = SigningKey::generate()?;
+    let now = "2026-02-26T00:00:00Z".parse()?;
+    Trust::new(&spaces).add(SpaceKind::User, key.public(), "me", Some(&key), now)?;
+    let write = |path: &str, extension: &str, text: &str| -> Result<PathBuf, Box<dyn Error>> {
+        let file = project.path().join(".ai").join(path);
+        std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+        std::fs::write(&file, sign_bytes(extension, text.as_bytes(), &key, now)?)?;
+        Ok(file)
+    };
+    write("tools/bench/nothing.yaml", "yaml", TOOL)?;
+    let file = write("directives/bench/greet.md", "md", DIRECTIVE)?;
+    // Files that have just been written are looked at more closely than others.
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    let engine = Engine::new(spaces.clone());
+    let expect = |request: &Request| {
+        let answer = engine.execute(request, &Ignore);
+        if answer["status"] == "success" { Ok(()) } else { Err(answer.to_string()) }
+    };
+    let tool = Request::new("tool", "bench/nothing");
+    // The first call writes the lockfile.
+    expect(&tool)?;
+    let bare = || {
+        let mut command = Command::new("/bin/true");
+        let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        piped.spawn().and_then(std::process::Child::wait_with_output)
+    };
+    let pair = compare(bare, || engine.execute(&tool, &Ignore));
+    row("a tool that does nothing, against fork and exec", pair.peer, pair.ours);
+    println!("  {:52} {:8.1} µs more (target: at most 1000)", "", (pair.ours - pair.peer) / 1e3);
+    let directive = Request::new("directive", "bench/greet").parameter("who", "Ann");
+    expect(&directive)?;
+    let message = [b'a'; 64];
+    let signature = key.sign(&message);
+    let by_hand = || (std::fs::read(&file).unwrap_or_default(), key.public().verify(&message, &signature));
+    let warm = compare(by_hand, || engine.execute(&directive, &Ignore));
+    row("a directive, warm, against one signature and reading", warm.peer, warm.ours);
+    let cold = compare(by_hand, || Engine::new(spaces.clone()).execute(&directive, &Ignore));
+    row("the same, cold (target: at most 3 times)", cold.peer, cold.ours);
+    println!(
+        "\nexecute: a signed directive, warm, against {} in Python (targets: 20 and 10 times as fast)",
+        peer::NAME
+    );
+    let peer = match Peer::new() {
+        Ok(peer) => peer,
+        Err(why) => {
+            println!("the peer is left out: {why}");
+            return Ok(());
+        }
+    };
+    println!("{:40} {:>12} {:>12} {:>7}", "", peer::NAME, "cuebook", "faster");
+    against(&peer, project.path(), user.path(), &engine, &directive)
+}
+
+/// The rows that have the peer in them.
+fn against(
+    peer: &Peer,
+    project: &Path,
+    user: &Path,
+    engine: &Engine,
+    directive: &Request,
+) -> Result<(), Box<dyn Error>> {
+    let arguments = |project: &Path| {
+        let parameters = json!({"who": "Ann"});
+        json!({"item_type": "directive", "item_id": "bench/greet", "project_path": project, "parameters": parameters})
+    };
+    let (mut script, theirs) = peer.script(DIRECTIVE, &arguments(peer.project()))?;
+    same(&engine.execute(directive, &Ignore), &theirs)?;
+    let pair = compare_with(|| script.time("execute"), || engine.execute(directive, &Ignore))?;
+    let line = |name: &str, pair: &crate::measure::Pair| {
+        let (peer, ours) = (pair.peer / 1e3, pair.ours / 1e3);
+        println!("{name:40} {peer:>9.1} µs {ours:>9.1} µs {:>7.1}", 1.0 / pair.ratio());
+    };
+    line("in one process", &pair);
+    let spaces = Spaces::new(project, Some(user));
+    let forgetful = || Engine::new(spaces.clone()).execute(directive, &Ignore);
+    line("the same, ours cold on every call", &compare_with(|| script.time("execute"), forgetful)?);
+    drop(script);
+
+    let call = |name: &str, project: &Path| {
+        let params = json!({"name": name, "arguments": arguments(project)});
+        format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+    };
+    let (our_call, their_call) = (call("rye_execute", project), call("execute", peer.project()));
+    let (mut ours, mut theirs) = (End::server(project, user)?, End::of(&mut peer.server())?);
+    ours.hello()?;
+    theirs.hello()?;
+    same(&said(ours.ask(&our_call))?, &said(theirs.ask(&their_call))?)?;
+    let pair = compare(|| theirs.ask(&their_call).len(), || ours.ask(&our_call).len());
+    line("over the protocol, there and back", &pair);
+    Ok(())
+}
+
+/// What a server says in the text of its answer.
+fn said(answer: &str) -> Result<Json, Box<dyn Error>> {
+    let message: Json = serde_json::from_str(answer)?;
+    let text = message["result"]["content"][0]["text"].as_str().ok_or_else(|| answer.to_owned())?;
+    Ok(serde_json::from_str(text)?)
+}
+
+/// Two that give other answers do other work.
+fn same(ours: &Json, theirs: &Json) -> Result<(), Box<dyn Error>> {
+    let gist = |answer: &Json| (answer["status"].clone(), answer["body"].as_str().map(str::to_owned));
+    if ours["status"] == "success" && gist(ours) == gist(theirs) {
+        return Ok(());
+    }
+    Err(format!("the answers differ:\n{ours}\n{theirs}").into())
+}
+
+fn row(name: &str, peer: f64, ours: f64) {
+    println!("  {name:52} {:8.1} µs  {:8.1} µs  {:5.2} times", peer / 1e3, ours / 1e3, ours / peer);
+}

@@ -1,0 +1,47 @@
+//! `cuebook execute`
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// `execute`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook execute directive rye/core/create_directive --param name=deploy_app --param category=workflows
+  cuebook execute tool rye/file-system/write --param path=output.txt --param 'content=hello world'
+  cuebook execute tool rye/bash/bash --param 'command=echo test' --dry-run
+  cuebook execute knowledge rye/core/directive-metadata-reference
+  cuebook execute tool my/report --params inputs.json --json
+
+Exit code 1 if the item failed. cuebook help tools says how tools are written.")]
+pub struct ExecuteArgs {
+    /// What the item is: directive, tool or knowledge
+    #[arg(value_name = "TYPE")]
+    pub kind: String,
+    /// Its id: the path of its file below the folder of its type, without the extension
+    pub id: String,
+    /// A parameter: NAME=TEXT for text, NAME:=JSON for anything else
+    #[arg(long = "param", value_name = "NAME=TEXT|NAME:=JSON")]
+    pub params: Vec<String>,
+    /// Parameters from a JSON file, or from stdin with -
+    #[arg(long = "params", value_name = "FILE|-")]
+    pub params_file: Option<PathBuf>,
+    /// Verify and check everything, and execute nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Run a directive in a thread of its own
+    #[arg(long)]
+    pub thread: bool,
+    /// Do not wait for the thread
+    #[arg(long = "async", requires = "thread")]
+    pub is_async: bool,
+    /// The model of the thread
+    #[arg(long, value_name = "ID", requires = "thread")]
+    pub model: Option<String>,
+    /// Another limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
+    #[arg(long = "limit", value_name = "NAME=NUMBER", requires = "thread")]
+    pub limits: Vec<String>,
+    /// The project, instead of --root or the folder around you
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+}

@@ -1,0 +1,80 @@
+//! `cuebook search`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::search::{Scope, SearchRequest, Searcher, SortBy};
+use cuebook::items::{ItemType, SpaceKind};
+use cuebook::trust::Trust;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Value as Json, json};
+
+use crate::args::{Options, SearchArgs, Sort};
+use crate::output::{Outcome, print_json, say};
+
+pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
+    let spaces = options.spaces()?;
+    let trust = Trust::new(&spaces);
+    let scopes: Vec<String> = match &args.scope {
+        Some(scope) if Scope::new(scope).is_none() => {
+            let first = scope.split('.').next().unwrap_or_default();
+            let near = did_you_mean(&nearest(first, ItemType::ALL.map(ItemType::as_str)));
+            let hint = near
+                .unwrap_or_else(|| "begin with directive, tool or knowledge, as in tool.rye.core".to_owned());
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("`{scope}` is no scope")).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+        }
+        Some(scope) => vec![scope.clone()],
+        None => ItemType::ALL.iter().map(|kind| kind.as_str().to_owned()).collect(),
+    };
+    let searcher = Searcher::new(spaces);
+    let ask = |scope: &String| {
+        let request = SearchRequest {
+            space: args.space.map(SpaceKind::from),
+            limit: args.limit,
+            offset: args.offset,
+            sort_by: match args.sort {
+                Sort::Score => SortBy::Score,
+                Sort::Date => SortBy::Date,
+                Sort::Name => SortBy::Name,
+            },
+            ..SearchRequest::new(scope, &args.query)
+        };
+        searcher.search(&request, &trust)
+    };
+    let answers: Vec<Json> = scopes.iter().map(ask).collect();
+    if options.json {
+        match answers.as_slice() {
+            [one] => print_json(one)?,
+            several => print_json(&json!({"answers": several}))?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (bold, quiet, alarm) = (Style::new().bold(), Style::new().dimmed(), AnsiColor::Yellow.on_default());
+    let mut out = anstream::stdout().lock();
+    let (mut shown, mut total) = (0, 0);
+    for answer in &answers {
+        total += answer["total"].as_u64().unwrap_or_default();
+        for one in answer["results"].as_array().into_iter().flatten() {
+            shown += 1;
+            let text = |name: &str| one[name].as_str().unwrap_or_default();
+            write!(out, "{bold}{} {}{bold:#}  {}", text("type"), text("id"), text("description"))?;
+            write!(out, "  {quiet}{}{quiet:#}", text("source"))?;
+            if one["signed"] == false {
+                write!(out, "  {alarm}not verified{alarm:#}")?;
+            }
+            if let Some(by) = one["shadowed_by"].as_str() {
+                write!(out, "  {quiet}shadowed by the {by}'s{quiet:#}")?;
+            }
+            writeln!(out)?;
+        }
+    }
+    match total {
+        0 => say("nothing fits; an empty query finds everything: cuebook search ''"),
+        total if shown < total => say(format_args!("{shown} of {total} are shown: --limit and --offset")),
+        _ => {}
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,148 @@
+//! `cuebook verify`
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::{ItemId, ItemType, Located, SpaceKind, Spaces};
+use cuebook::trust::{Trust, Verified};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::{Value as Json, json};
+
+use crate::args::{Options, VerifyArgs};
+use crate::output::{Outcome, print_findings, print_json, say};
+use crate::progress::Progress;
+
+/// Bytes that an item may have.
+const MOST: u64 = 4 << 20;
+
+pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
+    let spaces = options.spaces()?;
+    let trust = Trust::new(&spaces);
+    match args.what.as_slice() {
+        [] => all(&spaces, &trust, options),
+        [path] => {
+            let path = Path::new(path);
+            let name = path.to_string_lossy();
+            if !path.exists() {
+                return Err(files::not_there(path, &name).into());
+            }
+            let verified = match of_space(&spaces, path) {
+                Some(located) => trust.verify(&located.read(MOST)?)?,
+                None => trust.verify_file(path, &name, &files::read_bytes(path, &name, MOST)?)?,
+            };
+            show(&name, &verified, options)
+        }
+        [kind, id, ..] => {
+            let kind = kind_named(kind)?;
+            let id = ItemId::new(id)?;
+            let located = spaces.find(kind, &id)?.ok_or_else(|| spaces.not_found(kind, &id))?;
+            let item = located.read(MOST)?;
+            let verified = trust.verify(&item)?;
+            show(&item.located.name, &verified, options)
+        }
+    }
+}
+
+fn kind_named(name: &str) -> Result<ItemType> {
+    ItemType::named(name).ok_or_else(|| {
+        let near = did_you_mean(&nearest(name, ItemType::ALL.map(ItemType::as_str)));
+        let hint = near.unwrap_or_else(|| "write directive, tool or knowledge".to_owned());
+        let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no type of items `{name}`"));
+        Error::new(ErrorKind::Usage, diagnostic.hint(hint))
+    })
+}
+
+/// The item that a path leads to, if it lies in the project's or in the user's space.
+fn of_space(spaces: &Spaces, path: &Path) -> Option<Located> {
+    let path = path.canonicalize().ok()?;
+    spaces.all().iter().find_map(|space| {
+        let folder = space.folder()?.canonicalize().ok()?;
+        let below = path.strip_prefix(folder).ok()?.to_str()?.to_owned();
+        let kind =
+            ItemType::ALL.into_iter().find(|kind| below.starts_with(&format!("{}/", kind.folder())))?;
+        let file = below.strip_prefix(kind.folder())?.strip_prefix('/')?;
+        let (id, extension) = file.rsplit_once('.')?;
+        let located = space.locate(kind, &ItemId::new(id).ok()?).ok()??;
+        // Another file may be the item of this id.
+        (located.extension == extension).then_some(located)
+    })
+}
+
+fn document(verified: &Verified) -> Json {
+    json!({
+        "status": "verified",
+        "hash": verified.hash,
+        "fingerprint": verified.fingerprint,
+        "owner": verified.owner,
+        "signed_at": verified.signed_at,
+        "narrow": verified.narrow,
+    })
+}
+
+fn show(name: &str, verified: &Verified, options: &Options) -> Outcome {
+    if options.json {
+        let mut document = document(verified);
+        document["file"] = name.into();
+        print_json(&document)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bold = Style::new().bold();
+    let owner = verified.owner.as_deref().map(|owner| format!(" ({owner})")).unwrap_or_default();
+    let mut out = anstream::stdout().lock();
+    match verified.fingerprint.is_empty() {
+        true => writeln!(out, "{bold}{name}{bold:#}: verified, part of the program")?,
+        false => writeln!(out, "{bold}{name}{bold:#}: verified, signed by {}{owner}", verified.fingerprint)?,
+    }
+    if verified.narrow {
+        writeln!(out, "the signature covers only a part of the file, which your settings allow")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Everything that the project and the user have.
+fn all(spaces: &Spaces, trust: &Trust, options: &Options) -> Outcome {
+    let mut items = Vec::new();
+    for space in spaces.all().iter().filter(|space| space.kind() != SpaceKind::System) {
+        for kind in ItemType::ALL {
+            items.extend(spaces.walk(kind, space)?);
+        }
+    }
+    let total = items.len();
+    let mut progress = Progress::new("verified");
+    let (mut documents, mut findings, mut good) = (Vec::new(), Vec::new(), 0);
+    for (done, located) in items.into_iter().enumerate() {
+        progress.show(done, total);
+        let head = json!({"item_type": located.kind.as_str(), "item_id": located.id.as_str(), "space": located.space.as_str()});
+        let result = located.read(MOST).and_then(|item| trust.verify(&item));
+        let body = match &result {
+            Ok(verified) => document(verified),
+            Err(error) => error.to_json(),
+        };
+        if options.json {
+            let mut one = head;
+            if let (Some(one), Json::Object(body)) = (one.as_object_mut(), body) {
+                one.extend(body);
+            }
+            documents.push(one);
+        }
+        match result {
+            Ok(_) => good += 1,
+            Err(error) => findings.extend(error.into_diagnostics()),
+        }
+    }
+    progress.show(total, total);
+    let failed = total - good;
+    if options.json {
+        print_json(&json!({"items": documents, "verified": good, "failed": failed}))?;
+    } else {
+        print_findings(&findings);
+        if !findings.is_empty() {
+            say("");
+        }
+        say(format_args!("{good} of {total} items are as somebody trusted has signed them"));
+    }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,125 @@
+//! `keys`, `trust`, `sign`, `verify`, `search` and `load`, as scripts use them.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
+
+mod support;
+
+use std::process::Output;
+
+use support::Project;
+
+const DIRECTIVE: &str = "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    <description>Greets somebody</description>\n    <category>demo</category>\n    <author>ada</author>\n  </metadata>\n</directive>\n```\n\nSay hello.\n";
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write(".ai/directives/demo/greet.md", DIRECTIVE);
+    project
+}
+
+fn run(project: &Project, args: &[&str]) -> Output {
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    command.args(args).output().unwrap()
+}
+
+fn json(project: &Project, args: &[&str]) -> (i32, serde_json::Value) {
+    let output = run(project, &[args, &["--json"]].concat());
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answer = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{args:?}: {error}: {text}"));
+    (output.status.code().unwrap(), answer)
+}
+
+#[test]
+fn scripts_sign_verify_search_and_load() {
+    let project = project();
+    let (code, key) = json(&project, &["keys", "generate", "--owner", "Ada"]);
+    assert_eq!(code, 0, "{key}");
+    let fingerprint = key["fingerprint"].as_str().unwrap().to_owned();
+    let (code, unsigned) = json(&project, &["verify"]);
+    assert_eq!((code, &unsigned["failed"]), (1, &1.into()));
+    assert_eq!(unsigned["items"][0]["error"]["code"], "CB220");
+    let (code, signed) = json(&project, &["sign", "directive", "demo/greet"]);
+    assert_eq!((code, signed["signature"]["pubkey_fp"].as_str()), (0, Some(&*fingerprint)), "{signed}");
+    let (code, verified) = json(&project, &["verify", "directive", "demo/greet"]);
+    assert_eq!((code, &verified["owner"]), (0, &"Ada".into()));
+    let (code, by_path) = json(&project, &["verify", ".ai/directives/demo/greet.md"]);
+    assert_eq!((code, &by_path["hash"]), (0, &verified["hash"]));
+    let (_, found) = json(&project, &["search", "greet", "--scope", "directive.demo"]);
+    assert_eq!((&found["total"], &found["results"][0]["signed"]), (&1.into(), &true.into()));
+    let (_, loaded) = json(&project, &["load", "directive", "demo/greet", "--to", "user"]);
+    assert_eq!((&loaded["status"], &loaded["copied_to"]), (&"success".into(), &"user".into()));
+    let (_, list) = json(&project, &["trust", "list"]);
+    assert_eq!((&list[0]["trusted"], &list[0]["fingerprint"]), (&true.into(), &fingerprint.into()));
+}
+
+#[test]
+fn a_private_key_is_never_shown_and_never_taken_for_a_public_one() {
+    let project = project();
+    run(&project, &["keys", "generate"]);
+    let file = project.path().join("home/.ai/config/keys/signing/private_key.pem");
+    let secret = std::fs::read_to_string(&file).unwrap();
+    let secret = secret.lines().nth(1).unwrap();
+    for args in [
+        &["keys", "list"][..],
+        &["keys", "list", "--json"],
+        &["keys", "export"],
+        &["keys", "export", "--json"],
+        &["keys", "generate"],
+        &["trust", "list", "--json"],
+        &["trust", "add", file.to_str().unwrap()],
+        &["--verbose", "sign", "directive", "*"],
+    ] {
+        let output = run(&project, args);
+        let printed = [output.stdout, output.stderr].concat();
+        assert!(!String::from_utf8_lossy(&printed).contains(secret), "{args:?}");
+    }
+    let output = run(&project, &["trust", "add", file.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("private key"));
+    // The file that was there is there still.
+    assert!(std::fs::read_to_string(&file).unwrap().contains(secret));
+}
+
+#[test]
+fn mistakes_are_met_with_what_was_meant() {
+    let project = project();
+    let told = |args: &[&str]| String::from_utf8_lossy(&run(&project, args).stderr).into_owned();
+    assert!(told(&["verify", "directiv", "demo/greet"]).contains("did you mean `directive`?"));
+    assert!(told(&["verify", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
+    assert!(told(&["verify", ".ai/directives/demo/gret.md"]).contains("greet.md"));
+    assert!(told(&["search", "x", "--scope", "directve"]).contains("did you mean `directive`?"));
+    assert!(told(&["load", "directive", "demo/gret"]).contains("did you mean `demo/greet`?"));
+    assert!(told(&["sign", "directive", "../../x"]).contains("CB117"));
+    assert!(told(&["trust", "add", "nobody.pem"]).contains("CB110"));
+    assert!(told(&["sing", "directive", "x"]).contains("sign"));
+}
+
+#[test]
+fn the_users_own_items_make_no_project_of_everything_below_their_home() {
+    let project = Project::new();
+    project.write("home/.ai/directives/demo/greet.md", DIRECTIVE);
+    project.write("home/work/deep/file.txt", "");
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), &project.path().join("home/work/deep"));
+    let output = command.args(["search", "greet", "--scope", "directive.demo", "--json"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&answer["total"], &answer["results"][0]["source"]), (&1.into(), &"user".into()), "{answer}");
+    // A project is found from a folder inside of it.
+    project.write("home/work/.ai/directives/demo/other.md", DIRECTIVE);
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), &project.path().join("home/work/deep"));
+    let output = command.args(["search", "greet", "--scope", "directive.demo", "--json"]).output().unwrap();
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (&answer["total"], &answer["results"][0]["source"]),
+        (&2.into(), &"project".into()),
+        "{answer}"
+    );
+}
+
+#[test]
+fn completions_know_the_commands_and_their_types() {
+    let project = Project::new();
+    let output = run(&project, &["completions", "bash"]);
+    let script = String::from_utf8(output.stdout).unwrap();
+    for word in ["keys", "trust", "sign", "verify", "search", "load", "directive tool knowledge"] {
+        assert!(script.contains(word), "{word}");
+    }
+}

@@ -1,0 +1,288 @@
+//! The front door: one call executes one item.
+
+mod directive;
+mod knowledge;
+mod tool;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::{Item, ItemId, ItemType, Spaces};
+use cuebook::trust::{Trust, told_with_path};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json, json};
+
+use crate::chain::Memo;
+use crate::request::Request;
+use crate::stage::Stage;
+use crate::verify::Verify;
+use crate::watch::Watch;
+
+/// What a directive's answer says unless the settings say something else.
+const INSTRUCTION: &str = "Execute the directive as specified now.";
+
+/// What holds for every tool unless it says less.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// How long a tool may take whose runtime does not say.
+    pub timeout: Duration,
+    /// The time between asking a tool to end and ending it.
+    pub grace: Duration,
+    /// The bytes of each of a tool's streams that are kept; a tool may say more, and what is over is not kept.
+    pub output: usize,
+    /// What a directive's answer tells whoever asked to do with it.
+    pub instruction: String,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            timeout: Duration::from_secs(300),
+            grace: Duration::from_secs(3),
+            output: 16 << 20,
+            instruction: INSTRUCTION.to_owned(),
+        }
+    }
+}
+
+/// Executes items of projects.
+pub struct Engine {
+    spaces: Spaces,
+    settings: Settings,
+    make_verifier: Box<MakeVerifier>,
+    projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
+    stage: Stage,
+}
+
+type MakeVerifier = dyn Fn(&Spaces) -> Box<dyn Verify> + Send + Sync;
+
+/// What is kept of a project between calls.
+struct Project {
+    spaces: Spaces,
+    verify: Box<dyn Verify>,
+    memo: Memo,
+    directives: directive::Memo,
+}
+
+/// The largest file that a directive or a piece of knowledge may be.
+const LARGEST_ITEM: u64 = 4 << 20;
+
+/// How many projects are kept.
+const MOST_PROJECTS: usize = 64;
+
+/// What a call answers.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The response, with its `status`.
+    pub json: Json,
+    /// Why it failed, for people.
+    pub error: Option<Error>,
+}
+
+impl Engine {
+    /// An engine for the projects of a user; one of them is where calls go that name none.
+    pub fn new(spaces: Spaces) -> Engine {
+        Engine::verified_by(spaces, |spaces| Box::new(Trust::new(spaces)))
+    }
+
+    /// An engine that has its items verified by somebody else than the trust store.
+    pub fn verified_by(
+        spaces: Spaces,
+        verify: impl Fn(&Spaces) -> Box<dyn Verify> + Send + Sync + 'static,
+    ) -> Engine {
+        Engine {
+            spaces,
+            settings: Settings::default(),
+            make_verifier: Box::new(verify),
+            projects: Mutex::default(),
+            stage: Stage::default(),
+        }
+    }
+
+    /// The same engine with other settings.
+    pub fn with_settings(mut self, settings: Settings) -> Engine {
+        self.settings = settings;
+        self
+    }
+
+    /// Executes an item. Whatever goes wrong is part of the response.
+    pub fn execute(&self, request: &Request, watch: &dyn Watch) -> Json {
+        self.answer(request, watch).json
+    }
+
+    /// Executes what the arguments of a call ask for.
+    pub fn execute_json(&self, arguments: &Json, watch: &dyn Watch) -> Json {
+        match Request::from_json(arguments) {
+            Ok(request) => self.execute(&request, watch),
+            Err(error) => {
+                Failure::new(error)
+                    .with_id(arguments.get("item_id").and_then(Json::as_str))
+                    .into_answer(None)
+                    .json
+            }
+        }
+    }
+
+    /// Executes an item, and keeps the error beside the response.
+    pub fn answer(&self, request: &Request, watch: &dyn Watch) -> Answer {
+        let started = Instant::now();
+        let Some(kind) = ItemType::named(&request.item_type) else {
+            return unknown_type(&request.item_type);
+        };
+        let done = self.project(request).and_then(|project| {
+            let id = ItemId::new(&request.item_id)?;
+            Ok((project, id))
+        });
+        let done = match done {
+            Err(error) => Err(Failure::new(error).with_id(Some(&request.item_id))),
+            Ok((project, id)) => match kind {
+                ItemType::Tool => tool::execute(self, &project, &id, request, watch),
+                ItemType::Directive => directive::execute(self, &project, &id, request),
+                ItemType::Knowledge => knowledge::execute(&project, &id),
+            },
+        };
+        match done {
+            Ok(mut response) => {
+                stamp(&mut response, started);
+                Answer { json: Json::Object(response), error: None }
+            }
+            Err(failure) => failure.into_answer(Some(started)),
+        }
+    }
+
+    fn project(&self, request: &Request) -> Result<Arc<Project>> {
+        let path = match &request.project_path {
+            None => self.spaces.project(),
+            Some(path) => path,
+        };
+        let wrong = |message: &str| {
+            let diagnostic = Diagnostic::new(Code::BadParameters, message)
+                .file(path.to_string_lossy())
+                .hint("`project_path` is the absolute path of a folder");
+            Error::new(ErrorKind::Usage, diagnostic)
+        };
+        if !path.is_absolute() {
+            return Err(wrong("the project's path is not absolute"));
+        }
+        if !path.is_dir() {
+            return Err(wrong("the project is no folder"));
+        }
+        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = projects.get(path) {
+            return Ok(known.clone());
+        }
+        let spaces = if path == self.spaces.project() { self.spaces.clone() } else { self.spaces_of(path) };
+        let verify = (self.make_verifier)(&spaces);
+        let project = Arc::new(Project {
+            spaces,
+            verify,
+            memo: Memo::default(),
+            directives: directive::Memo::default(),
+        });
+        if projects.len() >= MOST_PROJECTS {
+            projects.clear();
+        }
+        projects.insert(path.to_owned(), project.clone());
+        Ok(project)
+    }
+
+    /// The spaces of another project of the same user.
+    fn spaces_of(&self, project: &Path) -> Spaces {
+        let user = self.spaces.user_folder();
+        Spaces::new(project, user.as_deref().and_then(Path::parent))
+    }
+}
+
+/// A call that failed: the error, and what else the response says.
+pub(crate) struct Failure(Box<Failed>);
+
+struct Failed {
+    error: Error,
+    /// What the response says under `error`, if it is not what the error says.
+    text: Option<String>,
+    item_id: Option<String>,
+    more: Map<String, Json>,
+}
+
+impl Failure {
+    pub(crate) fn new(error: Error) -> Failure {
+        Failure(Box::new(Failed { error, text: None, item_id: None, more: Map::new() }))
+    }
+
+    pub(crate) fn with_text(mut self, text: String) -> Failure {
+        self.0.text = Some(text);
+        self
+    }
+
+    pub(crate) fn with_id(mut self, id: Option<&str>) -> Failure {
+        self.0.item_id = id.map(str::to_owned);
+        self
+    }
+
+    pub(crate) fn with(mut self, name: &str, value: Json) -> Failure {
+        self.0.more.insert(name.to_owned(), value);
+        self
+    }
+
+    fn into_answer(self, started: Option<Instant>) -> Answer {
+        let Failed { error, text, item_id, more } = *self.0;
+        let mut response = Map::new();
+        response.insert("status".to_owned(), "error".into());
+        response.insert("error".to_owned(), text.unwrap_or_else(|| text_of(&error)).into());
+        if let Some(id) = item_id {
+            response.insert("item_id".to_owned(), id.into());
+        }
+        response.extend(more);
+        if let Some(Json::Object(mut told)) = error.to_json().get("error").cloned() {
+            // It stands at the top already.
+            told.shift_remove("declared_inputs");
+            response.insert("metadata".to_owned(), json!({"error": told}));
+        }
+        if let Some(started) = started {
+            stamp(&mut response, started);
+        }
+        Answer { json: Json::Object(response), error: Some(error) }
+    }
+}
+
+/// Finds an item and has it verified.
+fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result<Item, Failure> {
+    let fail = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
+    let Some(located) = project.spaces.find(kind, id).map_err(fail)? else {
+        return Err(Failure::new(project.spaces.not_found(kind, id)));
+    };
+    let item = located.read(LARGEST_ITEM).map_err(fail)?;
+    project.verify.verify(&item).map_err(fail)?;
+    Ok(item)
+}
+
+/// What a response says of an error: all its findings, each in one sentence.
+fn text_of(error: &Error) -> String {
+    if error.kind() == ErrorKind::Integrity {
+        return told_with_path(error);
+    }
+    let messages: Vec<&str> = error.diagnostics().iter().map(|finding| finding.message.as_str()).collect();
+    messages.join("; ")
+}
+
+/// Notes how long it took.
+fn stamp(response: &mut Map<String, Json>, started: Instant) {
+    let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let metadata = response.entry("metadata").or_insert_with(|| json!({}));
+    if let Json::Object(metadata) = metadata {
+        metadata.shift_insert(0, "duration_ms".to_owned(), took.into());
+    }
+}
+
+fn unknown_type(given: &str) -> Answer {
+    let names = ItemType::ALL.map(ItemType::as_str);
+    let hint =
+        did_you_mean(&nearest(given, names)).unwrap_or_else(|| format!("the types are {}", names.join(", ")));
+    let message = format!("Unknown item type: {given}");
+    let error =
+        Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadParameters, message.clone()).hint(hint));
+    Answer { json: json!({"status": "error", "error": message}), error: Some(error) }
+}

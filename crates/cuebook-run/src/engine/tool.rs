@@ -1,0 +1,124 @@
+//! Tools: chain, lockfile, anchor, environment, primitive.
+
+use cuebook::items::{ItemId, ItemType};
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Map, Value as Json, json};
+
+use super::{Engine, Failure, Project};
+use crate::anchor::Ground;
+use crate::chain::{self, Broken, Element};
+use crate::environment::Environment;
+use crate::lockfile;
+use crate::primitive::{self, Call};
+use crate::request::Request;
+use crate::schema;
+use crate::watch::Watch;
+
+pub(super) fn execute(
+    engine: &Engine,
+    project: &Project,
+    id: &ItemId,
+    request: &Request,
+    watch: &dyn Watch,
+) -> Result<Map<String, Json>, Failure> {
+    let spaces = &project.spaces;
+    let verify = &*project.verify;
+    let chain =
+        chain::build(spaces, verify, &project.memo, id).map_err(|broken| explain(project, id, *broken))?;
+    let fail = |error: Error| failure(error, id, &chain);
+    let lock = lockfile::find(spaces, &chain[0]).map_err(fail)?;
+    if let Some(lock) = &lock {
+        lock.check(&chain).map_err(fail)?;
+    }
+    let report = chain::elements(&chain);
+    if !report.issues.is_empty() {
+        let message = format!("Chain validation failed: {}", report.issues.join("; "));
+        let diagnostic = Diagnostic::new(Code::ChainInvalid, message)
+            .file(&chain[0].located.name)
+            .hint("what a runtime asks for stands in its `inputs` and `child_constraints`");
+        return Err(fail(Error::new(ErrorKind::Execute, diagnostic)));
+    }
+    schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
+    let mut response = Map::new();
+    let mut say = |name: &str, value: Json| {
+        response.insert(name.to_owned(), value);
+    };
+    let ids: Vec<&str> = chain.iter().map(Element::id).collect();
+    let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
+    if request.dry_run {
+        primitive::check(&chain).map_err(fail)?;
+        say("status", "validation_passed".into());
+        say("message", "Tool chain validation passed (dry run)".into());
+        say("item_id", id.as_str().into());
+        say("chain", json!(ids));
+        say("chain_details", json!(details));
+        say("validated_pairs", json!(report.validated_pairs));
+        if !report.warnings.is_empty() {
+            say("warnings", json!(report.warnings));
+        }
+        return Ok(response);
+    }
+    let ground = Ground::new(spaces, &chain, &engine.stage).map_err(fail)?;
+    ground.verify_files(spaces, &chain, verify).map_err(fail)?;
+    primitive::check(&chain).map_err(fail)?;
+    let environment = Environment::resolve(spaces.project(), &chain, &ground).map_err(fail)?;
+    let call = Call {
+        chain: &chain,
+        parameters: &request.parameters,
+        project: spaces.project(),
+        ground: &ground,
+        environment: &environment,
+        settings: &engine.settings,
+        watch,
+    };
+    let outcome = primitive::run(&call).map_err(fail)?;
+    if let Some((text, error)) = outcome.failure {
+        return Err(fail(error).with_text(text).with("data", outcome.data));
+    }
+    let used = lock.is_some();
+    let created = !used && lockfile::write(spaces, &chain);
+    say("status", "success".into());
+    say("type", "tool".into());
+    say("item_id", id.as_str().into());
+    say("data", outcome.data);
+    say("chain", json!(ids));
+    say("chain_details", json!(details));
+    let mut metadata = json!({
+        "resolved_env_keys": environment.keys,
+        "lockfile_used": used,
+        "lockfile_created": created,
+    });
+    if !report.warnings.is_empty() {
+        metadata["warnings"] = json!(report.warnings);
+    }
+    say("metadata", metadata);
+    Ok(response)
+}
+
+fn failure(error: Error, id: &ItemId, chain: &[Element]) -> Failure {
+    let ids: Vec<&str> = chain.iter().map(Element::id).collect();
+    Failure::new(error).with_id(Some(id.as_str())).with("chain", json!(ids))
+}
+
+/// A chain that could not be built.
+fn explain(project: &Project, id: &ItemId, broken: Broken) -> Failure {
+    let Broken { error, so_far } = broken;
+    if error.kind() == ErrorKind::ItemNotFound && so_far.is_empty() {
+        return Failure::new(error).with_id(None).with("chain", json!([]));
+    }
+    // A file that was changed after it was signed, and that a lockfile pins, is told with the lockfile: both are to be mended.
+    if error.code() == Code::ContentChanged
+        && so_far.is_empty()
+        && let Some(element) = unverified(project, id)
+        && let Ok(Some(lock)) = lockfile::find(&project.spaces, &element)
+    {
+        return failure(lock.changed(&element, true), id, &so_far);
+    }
+    failure(error, id, &so_far)
+}
+
+/// What an item says of itself although nobody vouches for it: nothing of it is used but its version.
+fn unverified(project: &Project, id: &ItemId) -> Option<Element> {
+    let located = project.spaces.find(ItemType::Tool, id).ok()??;
+    chain::unverified(located, &project.memo)
+}

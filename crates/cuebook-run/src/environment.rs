@@ -1,0 +1,274 @@
+//! The environment of a tool: that of this process, with what the elements of its chain ask for.
+//!
+//! Elements are taken from the primitive to the tool, and a later one wins, so a tool's own entries beat those of its runtime.
+//! The project's `.env` is read for the project's own tools only, and never replaces what is set already: a folder that
+//! somebody cloned must not decide how the user's or the program's tools run. Nobody signs a `.env`, so what would have an
+//! interpreter or the system load code (`BASH_ENV`, `PYTHONPATH`, `LD_PRELOAD`) is not taken from it. For the same reason an interpreter that lies
+//! in the project (`.venv/bin/python`) runs the project's tools and no others.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cuebook::Result;
+use cuebook::items::SpaceKind;
+use serde_json::{Map, Value as Json};
+
+use crate::anchor::{Ground, bad_runtime};
+use crate::chain::Element;
+use crate::config::{Piece, pieces, text_of};
+use crate::primitive::subprocess::{self, End, Job};
+use crate::watch::Ignore;
+
+/// What differs from the environment of this process.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Environment {
+    changes: BTreeMap<String, String>,
+    /// The names that the chain asked for.
+    pub(crate) keys: Vec<String>,
+}
+
+/// How long a command that looks for an interpreter may take.
+const LOOKING: Duration = Duration::from_secs(5);
+/// The largest `.env` that is read.
+const LARGEST: u64 = 1 << 20;
+
+impl Environment {
+    /// Resolves what a chain asks for.
+    pub(crate) fn resolve(project: &Path, chain: &[Element], ground: &Ground) -> Result<Environment> {
+        let mut environment = Environment::default();
+        let own = chain.first().is_some_and(|tool| tool.located.space == SpaceKind::Project);
+        if own {
+            for (name, value) in dot_env(project) {
+                if std::env::var_os(&name).is_none() && !loads_code(&name) {
+                    environment.changes.insert(name, value);
+                }
+            }
+        }
+        for element in chain.iter().rev() {
+            let wanted = &element.tool.env_config;
+            if let Some(interpreter) = wanted.get("interpreter") {
+                let Json::Object(interpreter) = interpreter else {
+                    let hint = "write a `type` of local_binary, system_binary or command";
+                    return Err(bad_runtime(Some(element), "`interpreter` must be a map".into(), hint));
+                };
+                environment.interpreter(interpreter, element, project, own, ground)?;
+            }
+            if let Some(entries) = wanted.get("env") {
+                let Json::Object(entries) = entries else {
+                    let hint = "write names and their values";
+                    return Err(bad_runtime(Some(element), "`env` must be a map".into(), hint));
+                };
+                for (name, value) in entries {
+                    let value = environment.expand(&text_of(value), ground);
+                    environment.set(name, value);
+                }
+            }
+            environment.extend_paths(ground.paths(wanted.get("paths")));
+        }
+        environment.extend_paths(ground.env_paths());
+        Ok(environment)
+    }
+
+    /// Puts entries in front of and behind those of path variables, each once. None of them is empty: that would stand for the
+    /// folder that a program is started in.
+    fn extend_paths(&mut self, changes: Vec<(String, Vec<String>, Vec<String>)>) {
+        for (name, front, behind) in changes {
+            let now = self.get(&name).unwrap_or_default();
+            let mut parts: Vec<String> = Vec::new();
+            let there = now.split(':').filter(|part| !part.is_empty()).map(str::to_owned);
+            for part in front.into_iter().chain(there).chain(behind) {
+                if !part.is_empty() && !parts.contains(&part) {
+                    parts.push(part);
+                }
+            }
+            self.set(&name, parts.join(":"));
+        }
+    }
+
+    fn set(&mut self, name: &str, value: String) {
+        self.changes.insert(name.to_owned(), value);
+        if !self.keys.iter().any(|known| known == name) {
+            self.keys.push(name.to_owned());
+        }
+    }
+
+    /// A variable as the tool will see it.
+    pub(crate) fn get(&self, name: &str) -> Option<String> {
+        self.changes.get(name).cloned().or_else(|| std::env::var(name).ok())
+    }
+
+    /// What differs.
+    pub(crate) fn changes(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.changes.iter()
+    }
+
+    /// `{name}` of what is known, and `${VAR}` of what is set so far, in one pass.
+    fn expand(&self, template: &str, ground: &Ground) -> String {
+        let mut text = String::new();
+        for piece in pieces(template) {
+            match piece {
+                Piece::Text(piece) => text.push_str(piece),
+                Piece::Name { name, written } => match ground.context.get(name) {
+                    Some(value) => text.push_str(&text_of(value)),
+                    None => text.push_str(written),
+                },
+                Piece::Variable { name, default } => {
+                    let value = self.get(name).filter(|value| !value.is_empty());
+                    text.push_str(&value.unwrap_or_else(|| default.unwrap_or_default().to_owned()));
+                }
+            }
+        }
+        text
+    }
+
+    fn interpreter(
+        &mut self,
+        wanted: &Map<String, Json>,
+        element: &Element,
+        project: &Path,
+        own: bool,
+        ground: &Ground,
+    ) -> Result<()> {
+        let text = |name: &str| wanted.get(name).and_then(Json::as_str);
+        let texts = |name: &str| -> Vec<&str> {
+            wanted.get(name).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect()
+        };
+        let Some(var) = text("var") else {
+            let hint = "name the variable that is to hold the interpreter";
+            return Err(bad_runtime(Some(element), "`interpreter` has no `var`".into(), hint));
+        };
+        // Whoever set it has chosen.
+        if std::env::var_os(var).is_some_and(|value| !value.is_empty()) {
+            let chosen = std::env::var(var).unwrap_or_default();
+            self.set(var, chosen);
+            return Ok(());
+        }
+        let names: Vec<&str> = text("binary").into_iter().chain(texts("candidates")).collect();
+        let found: Option<String> = match text("type") {
+            Some("local_binary") if own => {
+                let roots = texts("search_roots").into_iter().map(|root| PathBuf::from(ground.text(root)));
+                let roots: Vec<PathBuf> = roots.chain([project.to_owned()]).collect();
+                let folders = roots
+                    .iter()
+                    .flat_map(|root| texts("search_paths").into_iter().map(|path| root.join(path)));
+                let mut files = folders.flat_map(|folder| names.iter().map(move |name| folder.join(name)));
+                files.find(|file| file.is_file()).map(|file| file.to_string_lossy().into_owned())
+            }
+            Some("local_binary") => None,
+            Some("system_binary") => names.iter().find_map(|name| which(name)),
+            Some("command") => {
+                text("resolve_cmd").and_then(|command| first_line(&ground.text(command), project))
+            }
+            other => {
+                let message = format!("`interpreter.type` is {}", other.unwrap_or("missing"));
+                let hint = "write local_binary, system_binary or command";
+                return Err(bad_runtime(Some(element), message, hint));
+            }
+        };
+        if let Some(value) = found.or_else(|| text("fallback").map(str::to_owned)) {
+            self.set(var, value);
+        }
+        Ok(())
+    }
+}
+
+/// Where a program lies in `PATH`.
+pub(crate) fn which(name: &str) -> Option<String> {
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())?;
+    Some(found.to_string_lossy().into_owned())
+}
+
+/// Whether a variable has programs load code that nobody has signed.
+fn loads_code(name: &str) -> bool {
+    const STARTS: [&str; 8] = ["LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "GIT_"];
+    const NAMES: [&str; 10] = [
+        "PATH",
+        "ENV",
+        "IFS",
+        "SHELLOPTS",
+        "BASHOPTS",
+        "PS4",
+        "PROMPT_COMMAND",
+        "GCONV_PATH",
+        "ZDOTDIR",
+        "LUA_INIT",
+    ];
+    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
+}
+
+/// The first line that a command prints.
+fn first_line(command: &str, project: &Path) -> Option<String> {
+    let mut words = command.split_whitespace().map(str::to_owned);
+    let job = Job {
+        program: words.next()?,
+        args: words.collect(),
+        env: Vec::new(),
+        cwd: project.to_owned(),
+        input: Vec::new(),
+        timeout: LOOKING,
+        grace: Duration::from_millis(100),
+        most: 64 << 10,
+    };
+    let finished = subprocess::run(&job, &Ignore);
+    let End::Exited(0) = finished.end else { return None };
+    let output = String::from_utf8_lossy(&finished.stdout.bytes);
+    output.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
+}
+
+/// The entries of a project's `.env`: `NAME=value`, perhaps with `export` in front and quotes around the value.
+fn dot_env(project: &Path) -> Vec<(String, String)> {
+    let path = project.join(".env");
+    let small = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST);
+    let Some(text) = small.then(|| std::fs::read_to_string(&path).ok()).flatten() else { return Vec::new() };
+    let entry = |line: &str| {
+        let line = line.trim();
+        let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
+        let (name, value) = line.split_once('=')?;
+        let name = name.trim();
+        let usable = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let value = value.trim();
+        let quoted = |quote: char| value.strip_prefix(quote).and_then(|value| value.strip_suffix(quote));
+        let value = quoted('"').or_else(|| quoted('\'')).unwrap_or(value);
+        (usable && !line.starts_with('#') && !value.contains('\0'))
+            .then(|| (name.to_owned(), value.to_owned()))
+    };
+    text.lines().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_loads_code_is_not_taken_from_a_file_that_nobody_signs() {
+        for name in ["BASH_ENV", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "PATH", "ENV", "PERL5LIB"] {
+            assert!(loads_code(name), "{name}");
+        }
+        for name in ["API_KEY", "ENVIRONMENT", "LOG_LEVEL", "PATHS", "DATABASE_URL"] {
+            assert!(!loads_code(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_leaves_somebody_behind_is_not_waited_for() {
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("look.sh"), "sleep 60 & echo /bin/one; echo two").unwrap();
+        let started = std::time::Instant::now();
+        assert_eq!(first_line("sh look.sh", project.path()).as_deref(), Some("/bin/one"));
+        assert!(started.elapsed() < Duration::from_secs(4));
+        assert_eq!(first_line("false", project.path()), None);
+        assert_eq!(first_line("no-such-program", project.path()), None);
+    }
+
+    #[test]
+    fn a_dot_env_is_read_with_quotes_and_comments() {
+        let project = tempfile::tempdir().unwrap();
+        let text = "# c\nA=1\nexport B = \"two words\"\nC='x'\nnot a line\nD=\n =x\nE=a=b\n";
+        std::fs::write(project.path().join(".env"), text).unwrap();
+        let entries = dot_env(project.path());
+        let shown: Vec<String> = entries.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(shown, ["A=1", "B=two words", "C=x", "D=", "E=a=b"]);
+    }
+}

@@ -1,0 +1,31 @@
+//! Executes items: directives, tools and knowledge.
+//!
+//! A directive is filled and handed to whoever asked; a piece of knowledge is read. A tool is run: its **chain** leads from
+//! the tool over runtimes to a primitive, which starts a process or makes a request. Every element of a chain is verified
+//! before anything of it is used, what a caller gives is data and never becomes part of a command, and nothing that a tool
+//! does can hang or fill the program that runs it.
+//!
+//! There is no async runtime here. A call blocks its thread, and one thread is enough to write to a process, read both of its
+//! streams, watch the clock and be told to stop, because all of them are one `poll`. A server has a thread per call, which
+//! it needs anyway for whatever else blocks, such as reading files.
+
+mod anchor;
+mod chain;
+mod config;
+mod engine;
+mod environment;
+mod lockfile;
+mod primitive;
+mod request;
+mod schema;
+mod script;
+mod stage;
+mod verify;
+mod watch;
+
+pub use chain::{MOST_LINKS, Report, validate};
+pub use config::template;
+pub use engine::{Answer, Engine, Settings};
+pub use request::Request;
+pub use verify::{Seal, Verify};
+pub use watch::{Ignore, Watch};

@@ -1,0 +1,204 @@
+//! Primitives: the ends of chains, which do something in the world.
+
+pub(crate) mod http;
+pub(crate) mod outcome;
+pub(crate) mod subprocess;
+
+use std::path::Path;
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_hooks::http::HttpClient;
+use serde_json::{Map, Value as Json};
+
+use crate::anchor::{Ground, bad_runtime};
+use crate::chain::Element;
+use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_placeholder};
+use crate::engine::Settings;
+use crate::environment::Environment;
+use crate::script;
+use crate::watch::Watch;
+use outcome::Outcome;
+use subprocess::Job;
+
+/// The primitive that starts a process.
+pub(crate) const SUBPROCESS: &str = "rye/core/primitives/subprocess";
+/// The primitive that makes a request.
+pub(crate) const HTTP_CLIENT: &str = "rye/core/primitives/http_client";
+
+/// The largest parameters that also travel as an argument. A kernel takes 128 KiB in one argument; a quarter of that leaves
+/// room on every system, and all of them are in the standard input anyway.
+const LARGEST_ARGUMENT: usize = 32 << 10;
+
+/// Everything that a primitive needs to know.
+pub(crate) struct Call<'c> {
+    pub(crate) chain: &'c [Element],
+    pub(crate) parameters: &'c Map<String, Json>,
+    pub(crate) project: &'c Path,
+    pub(crate) ground: &'c Ground,
+    pub(crate) environment: &'c Environment,
+    pub(crate) settings: &'c Settings,
+    pub(crate) watch: &'c dyn Watch,
+}
+
+/// Runs the primitive at the end of a chain.
+pub(crate) fn run(call: &Call<'_>) -> Result<Outcome> {
+    let Some(last) = call.chain.last() else { return Ok(Outcome::default()) };
+    // The tool's own entries win over those of its runtime.
+    let mut config = Map::new();
+    for element in call.chain.iter().rev() {
+        config.extend(element.tool.config.clone());
+    }
+    let params_json = Json::Object(call.parameters.clone()).to_string();
+    let mut context = call.ground.context.clone();
+    context.insert("params_json".to_owned(), params_json.clone().into());
+    let env = |name: &str| call.environment.get(name);
+    let values = Values { context: &context, parameters: call.parameters, config: &config, env: &env };
+    match last.id() {
+        SUBPROCESS => process(call, &values, params_json),
+        HTTP_CLIENT => {
+            let request = http::Request::new(&values, last)?;
+            http::send(&request, call.watch)
+        }
+        other => Err(unknown(last, other)),
+    }
+}
+
+/// Makes sure that a chain ends where it must.
+pub(crate) fn check(chain: &[Element]) -> Result<()> {
+    match chain.last() {
+        Some(last) if last.id() != SUBPROCESS && last.id() != HTTP_CLIENT => Err(unknown(last, last.id())),
+        _ => Ok(()),
+    }
+}
+
+fn unknown(last: &Element, id: &str) -> Error {
+    let diagnostic = Diagnostic::new(Code::BadRuntime, format!("Unknown primitive: {id}"))
+        .file(&last.located.name)
+        .hint("it names no executor: say who runs it, as in __executor_id__ = \"rye/core/runtimes/python/script\"");
+    Error::new(ErrorKind::Execute, diagnostic)
+}
+
+fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Outcome> {
+    let job = job(call, values, params_json)?;
+    let finished = subprocess::run(&job, call.watch);
+    Ok(outcome::of_process(call.chain.first().map(Element::id).unwrap_or_default(), &job, finished))
+}
+
+/// What is to be started.
+fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job> {
+    let config = values.config;
+    // Without a runtime between it and the primitive, what is wrong is the tool's own.
+    let runtime = call.chain.get(1).filter(|_| call.chain.len() > 2).or(call.chain.first());
+    let wrong = |message: &str, hint: &str| bad_runtime(runtime, message.to_owned(), hint);
+    let program = config.get("program").or_else(|| config.get("command")).and_then(Json::as_str);
+    let Some(program) = program else {
+        return Err(wrong("nothing says which program to start", "give `config` a `command`"));
+    };
+    let program = values.text(program, Manner::Plain);
+    let tool = call.chain.first();
+    let by_extension =
+        config.get("args_for").and_then(|by| tool.and_then(|tool| by.get(tool.located.extension)));
+    let nothing = Vec::new();
+    let args = match by_extension.or_else(|| config.get("args")) {
+        None | Some(Json::Null) => &nothing,
+        Some(Json::Array(args)) => args,
+        Some(_) => return Err(wrong("`args` must be a list", "write args: [one, two]")),
+    };
+    let mut env: Vec<(String, String)> =
+        call.environment.changes().map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(Json::Object(more)) = config.get("env") {
+        env.extend(
+            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain)))),
+        );
+    }
+    let is_runtime = tool.is_some_and(|tool| tool.tool.tool_type.as_deref() == Some("runtime"));
+    let mut filled: Vec<String> = Vec::with_capacity(args.len());
+    for (index, arg) in args.iter().enumerate() {
+        let text = text_of(arg);
+        if whole_placeholder(&text) == Some("params_json") && params_json.len() > LARGEST_ARGUMENT {
+            // The option that it belongs to goes as well.
+            filled.pop_if(|option| option.starts_with('-'));
+            continue;
+        }
+        let lone = whole_placeholder(&text);
+        if script::is_script(&program, args, index) {
+            // A script that is one placeholder is the caller's own if it is a parameter, and the author's otherwise.
+            match lone.map(|name| (name, config.get(name))) {
+                Some((_, Some(Json::String(written)))) => {
+                    filled.push(script::fill(written, values, &mut env)?)
+                }
+                // A tool may leave its `command` to the caller: its author signed that. A runtime is no such tool.
+                Some((name, None)) if says_how(name) && is_runtime => {
+                    let message = format!("nothing says which `{name}` to run");
+                    return Err(wrong(&message, "the tool that is run must have it in its `config`"));
+                }
+                Some(_) => filled.push(values.text(&text, Manner::Plain)),
+                None => filled.push(script::fill(&text, values, &mut env)?),
+            }
+            continue;
+        }
+        if lone.is_none() && script::is_program(&program, args, index) {
+            let given = |piece: &Piece<'_>| matches!(piece, Piece::Name { name, .. } if values.parameters.contains_key(*name));
+            if let Some(Piece::Name { written, .. }) = pieces(&text).into_iter().find(given) {
+                let message = format!("{written} would become a part of the program that `{program}` runs");
+                let hint =
+                    "the parameters are in the standard input, as JSON: let the program read them there";
+                return Err(wrong(&message, hint));
+            }
+        }
+        filled.push(values.text(&text, Manner::Plain));
+    }
+    let cwd = match config.get("cwd").and_then(Json::as_str) {
+        Some(cwd) => values.text(cwd, Manner::Plain),
+        None => call.ground.cwd().unwrap_or_else(|| call.project.to_string_lossy().into_owned()),
+    };
+    let seconds = |name: &str| -> Result<Option<f64>> {
+        match config.get(name).map(|value| values.fill(value, Manner::Plain)) {
+            None | Some(Json::Null) => Ok(None),
+            Some(value) => match value.as_f64().or_else(|| value.as_str()?.trim().parse().ok()) {
+                Some(seconds) if seconds > 0.0 && seconds < 1e9 => Ok(Some(seconds)),
+                _ => Err(wrong(&format!("`{name}` must be a number of seconds"), "write, say, 30")),
+            },
+        }
+    };
+    let input = match config.get("input").or_else(|| config.get("stdin")) {
+        None | Some(Json::Null) => params_json.into_bytes(),
+        Some(input) => text_of(&values.fill(input, Manner::Plain)).into_bytes(),
+    };
+    if let Some(bad) = filled.iter().chain([&program, &cwd]).find(|text| text.contains('\0')) {
+        let shown: String = bad.chars().take(40).collect();
+        let diagnostic =
+            Diagnostic::new(Code::BadParameters, format!("a NUL character in an argument: {shown:?}"));
+        return Err(Error::new(ErrorKind::Execute, diagnostic.hint("no argument of a program can have one")));
+    }
+    if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
+        let message = format!("{name:?} cannot be the name of an environment variable");
+        return Err(wrong(&message, "write a name like LOG_LEVEL"));
+    }
+    if let Some((name, _)) = env.iter().find(|(_, value)| value.contains('\0')) {
+        let message = format!("a NUL character in what becomes the environment variable {name}");
+        let diagnostic = Diagnostic::new(Code::BadParameters, message);
+        return Err(Error::new(ErrorKind::Execute, diagnostic.hint("no environment variable can have one")));
+    }
+    let most = config.get("max_output").and_then(Json::as_u64).and_then(|most| usize::try_from(most).ok());
+    Ok(Job {
+        program,
+        args: filled,
+        env,
+        cwd: cwd.into(),
+        input,
+        timeout: std::time::Duration::from_secs_f64(
+            seconds("timeout")?.unwrap_or(call.settings.timeout.as_secs_f64()),
+        ),
+        grace: match seconds("kill_grace")? {
+            Some(seconds) => std::time::Duration::from_secs_f64(seconds),
+            None => call.settings.grace,
+        },
+        most: most.unwrap_or(call.settings.output).min(call.settings.output),
+    })
+}
+
+/// The client for hosts that an author wrote down, and the one for hosts that a caller names.
+pub(crate) fn client(host_is_written: bool) -> HttpClient {
+    if host_is_written { HttpClient::of_every_host() } else { HttpClient::new(Vec::new()) }
+}

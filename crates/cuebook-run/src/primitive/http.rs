@@ -1,0 +1,201 @@
+//! Requests: `method`, `url`, `headers`, `body`, `auth`, `timeout` and `retry` of a configuration.
+//!
+//! Redirects, limits and what may go along to another host are those of the client that hooks have. A host that a tool's
+//! author wrote down may be any; a host that comes from a caller's parameter must be a public one, so that a tool that
+//! fetches what it is told cannot be told to fetch from inside a network. Secrets come from the environment, into a header,
+//! and are never part of an answer or of a message.
+
+use std::time::{Duration, Instant};
+
+use cuebook::hooks::{Http, HttpRequest};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::Value as Json;
+
+use super::outcome::{self, Outcome};
+use crate::anchor::bad_runtime;
+use crate::chain::Element;
+use crate::config::{Manner, Piece, Values, pieces, text_of};
+use crate::watch::Watch;
+
+/// A request with what to do when it does not get through.
+pub(crate) struct Request {
+    request: HttpRequest,
+    /// Whether the author of the tool wrote the host.
+    host_is_written: bool,
+    attempts: u32,
+    exponential: bool,
+}
+
+/// How often a request is tried at most.
+const MOST_ATTEMPTS: u32 = 10;
+/// The longest pause between two of them.
+const LONGEST_PAUSE: Duration = Duration::from_secs(60);
+
+impl Request {
+    pub(crate) fn new(values: &Values<'_>, element: &Element) -> Result<Request> {
+        let config = values.config;
+        let wrong = |message: String, hint: &str| bad_runtime(Some(element), message, hint);
+        let text = |name: &str| config.get(name).and_then(Json::as_str);
+        let Some(url) = text("url") else {
+            return Err(wrong("nothing says which URL to ask".into(), "give `config` a `url`"));
+        };
+        if text("mode").is_some_and(|mode| mode != "sync") {
+            return Err(wrong("`mode` can only be sync".into(), "streams are for threads, which come later"));
+        }
+        let method = values.text(text("method").unwrap_or("GET"), Manner::Plain).to_uppercase();
+        let mut headers: Vec<(String, String)> = Vec::new();
+        if let Some(Json::Object(map)) = config.get("headers") {
+            headers.extend(
+                map.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain)))),
+            );
+        }
+        let has = |headers: &[(String, String)], wanted: &str| {
+            headers.iter().any(|(name, _)| name.eq_ignore_ascii_case(wanted))
+        };
+        let body = match config.get("body") {
+            Some(body) if matches!(method.as_str(), "POST" | "PUT" | "PATCH") && !body.is_null() => {
+                let body = values.body(body);
+                if !body.is_string() && !has(&headers, "content-type") {
+                    headers.push(("content-type".into(), "application/json".into()));
+                }
+                Some(text_of(&body))
+            }
+            _ => None,
+        };
+        if let Some(auth) = config.get("auth").filter(|auth| !auth.is_null()) {
+            headers.push(authorization(auth, values).map_err(|(message, hint)| wrong(message, hint))?);
+        }
+        let number = |value: Option<&Json>| {
+            value
+                .map(|value| values.fill(value, Manner::Plain))
+                .and_then(|value| value.as_f64().or_else(|| value.as_str()?.parse().ok()))
+        };
+        let timeout = number(config.get("timeout")).unwrap_or(30.0);
+        if !(timeout > 0.0 && timeout < 1e6) {
+            return Err(wrong("`timeout` must be a number of seconds".into(), "write, say, 30"));
+        }
+        let retry = config.get("retry");
+        let attempts = number(retry.and_then(|retry| retry.get("max_attempts"))).unwrap_or(1.0);
+        let backoff = retry.and_then(|retry| retry.get("backoff")?.as_str());
+        Ok(Request {
+            host_is_written: host_is_written(url),
+            request: HttpRequest {
+                method,
+                url: values.text(url, Manner::Url),
+                headers,
+                body,
+                timeout: Duration::from_secs_f64(timeout),
+            },
+            attempts: (attempts as u32).clamp(1, MOST_ATTEMPTS),
+            exponential: backoff.is_none_or(|backoff| backoff == "exponential"),
+        })
+    }
+}
+
+/// Whether everything before the path of a URL is the author's own.
+fn host_is_written(url: &str) -> bool {
+    for piece in pieces(url) {
+        match piece {
+            Piece::Text(text) => {
+                let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+                if rest.contains(['/', '?', '#']) {
+                    return true;
+                }
+            }
+            Piece::Variable { .. } => {}
+            Piece::Name { .. } => return false,
+        }
+    }
+    true
+}
+
+/// The header that says who asks. The secret comes from the environment; a parameter cannot give it.
+fn authorization(auth: &Json, values: &Values<'_>) -> Result<(String, String), (String, &'static str)> {
+    let text = |name: &str| auth.get(name).and_then(Json::as_str);
+    let template = text("token").or_else(|| text("key")).or_else(|| text("value"));
+    let hint = "write token: ${NAME_OF_A_VARIABLE}";
+    let Some(template) = template else { return Err(("`auth` has no `token` or `key`".into(), hint)) };
+    let nothing = serde_json::Map::new();
+    let inner = Values { context: &nothing, parameters: &nothing, config: &nothing, env: values.env };
+    let secret = inner.text(template, Manner::Plain);
+    if secret.is_empty() {
+        let names: Vec<&str> = pieces(template)
+            .into_iter()
+            .filter_map(|piece| match piece {
+                Piece::Variable { name, .. } => Some(name),
+                _ => None,
+            })
+            .collect();
+        return Err((
+            format!("the environment variable {} is not set", names.join(", ")),
+            "set it and try again",
+        ));
+    }
+    match text("type") {
+        None | Some("bearer") => Ok(("authorization".into(), format!("Bearer {secret}"))),
+        Some("api_key") => Ok((text("header").unwrap_or("X-API-Key").to_owned(), secret)),
+        Some(other) => Err((format!("`auth.type` is {other:?}"), "write bearer or api_key")),
+    }
+}
+
+/// Sends a request, again if it does not get through.
+pub(crate) fn send(request: &Request, watch: &dyn Watch) -> Result<Outcome> {
+    let client = super::client(request.host_is_written);
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        let refusal = match client.request(&request.request) {
+            Ok(response) => {
+                let reason = reason(response.status);
+                return Ok(outcome::of_response(response.status, reason, &response.body, &response.headers));
+            }
+            Err(refusal) => refusal,
+        };
+        // Only what failed on the way is tried again: whatever was refused will be refused again.
+        let on_the_way = matches!(refusal.exception, "ConnectionError" | "TimeoutError");
+        if !on_the_way || attempt >= request.attempts {
+            let message = refusal.message.trim_start_matches("http_request: ").to_owned();
+            let tried = if attempt > 1 { format!(" ({attempt} attempts)") } else { String::new() };
+            let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
+                .hint("look at the `url` of the tool, and at the way there");
+            return Err(Error::new(ErrorKind::Execute, diagnostic));
+        }
+        let pause = if request.exponential {
+            Duration::from_secs(1 << attempt.min(6)) / 2
+        } else {
+            Duration::from_secs(1)
+        };
+        watch.progress(&format!("attempt {attempt} failed, the next one follows in {pause:?}"));
+        let until = Instant::now() + pause.min(LONGEST_PAUSE);
+        while Instant::now() < until {
+            if watch.cancelled() {
+                let diagnostic = Diagnostic::new(Code::HttpFailed, "the request was cancelled");
+                return Err(Error::new(ErrorKind::Execute, diagnostic));
+            }
+            std::thread::sleep(Duration::from_millis(25));
+        }
+    }
+}
+
+/// The usual words for a status.
+fn reason(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        410 => "Gone",
+        413 => "Content Too Large",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        500 => "Internal Server Error",
+        501 => "Not Implemented",
+        502 => "Bad Gateway",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "",
+    }
+}

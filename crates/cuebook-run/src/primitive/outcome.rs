@@ -1,0 +1,167 @@
+//! What a primitive's result means: the data that the tool answers with, and whether it has failed.
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Map, Value as Json, json};
+
+use super::subprocess::{Captured, End, Finished, Job};
+
+/// What came of a call.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// What the tool answered.
+    pub(crate) data: Json,
+    /// What the answer says under `error`, and what is told to people.
+    pub(crate) failure: Option<(String, Error)>,
+}
+
+/// The longest part of what a tool said that an error shows.
+const SHOWN: usize = 2000;
+
+/// What a process's end means.
+pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
+    let Finished { end, stdout, stderr } = finished;
+    let code = match &end {
+        End::Exited(code) => *code,
+        End::Signalled(signal) => -signal,
+        _ => -1,
+    };
+    let told = match &end {
+        End::NotStarted(error) => Some(format!("Failed to spawn: {error}")),
+        End::Lost(error) => Some(format!("The process was lost: {error}")),
+        End::TimedOut => Some(format!("Command timed out after {} seconds", seconds(job))),
+        End::Cancelled => Some("Command was cancelled".to_owned()),
+        End::Exited(_) | End::Signalled(_) => None,
+    };
+    let (out_text, out_binary) = text(&stdout);
+    let (mut err_text, err_binary) = text(&stderr);
+    // Everything that is JSON is an answer: an empty object and a list as well as any other.
+    let answer: Option<Json> = match stdout.dropped {
+        0 if !out_binary => serde_json::from_str(&out_text).ok(),
+        _ => None,
+    };
+    let answer = answer.filter(|_| told.is_none());
+    if let Some(told) = &told {
+        if !err_text.is_empty() && !err_text.ends_with('\n') {
+            err_text.push('\n');
+        }
+        err_text.push_str(told);
+    }
+    let says_no = answer.as_ref().and_then(|answer| answer.get("success")) == Some(&Json::Bool(false));
+    let message = match (&told, code) {
+        (Some(told), _) => Some(told.clone()),
+        (None, 0) if says_no => {
+            let said =
+                answer.as_ref().and_then(|answer| answer.get("error")).filter(|error| !error.is_null());
+            Some(said.map(crate::config::text_of).unwrap_or_else(|| err_text.clone()))
+        }
+        (None, 0) => None,
+        (None, _) => Some(err_text.clone()),
+    };
+    let failure = message.map(|message| {
+        let error = explain(id, job, &end, &message, answer.as_ref());
+        (message, error)
+    });
+    let data = answer.unwrap_or_else(|| {
+        let mut data = Map::new();
+        data.insert("stdout".to_owned(), out_text.into());
+        data.insert("stderr".to_owned(), err_text.into());
+        data.insert("return_code".to_owned(), code.into());
+        for (name, captured, binary) in [("stdout", &stdout, out_binary), ("stderr", &stderr, err_binary)] {
+            if captured.dropped > 0 {
+                data.insert(format!("{name}_truncated"), true.into());
+                data.insert(format!("{name}_bytes"), (captured.bytes.len() as u64 + captured.dropped).into());
+            }
+            if binary {
+                data.insert(format!("{name}_binary"), true.into());
+            }
+        }
+        Json::Object(data)
+    });
+    Outcome { data, failure }
+}
+
+/// What a stream said as text, and whether it was something else.
+fn text(captured: &Captured) -> (String, bool) {
+    match std::str::from_utf8(&captured.bytes) {
+        Ok(text) => (text.to_owned(), false),
+        // A character that was cut off at the limit is no reason to call it binary.
+        Err(error) if error.error_len().is_none() && captured.dropped > 0 => {
+            (String::from_utf8_lossy(&captured.bytes[..error.valid_up_to()]).into_owned(), false)
+        }
+        Err(_) => (String::from_utf8_lossy(&captured.bytes).into_owned(), true),
+    }
+}
+
+fn seconds(job: &Job) -> String {
+    let seconds = job.timeout.as_secs_f64();
+    if seconds.fract() == 0.0 { format!("{seconds:.0}") } else { format!("{seconds}") }
+}
+
+/// The error for people.
+fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>) -> Error {
+    let shown: String = message.trim_end().chars().take(SHOWN).collect();
+    let tail = if shown.is_empty() { String::new() } else { format!(": {shown}") };
+    let diagnostic = match end {
+        End::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound && !job.cwd.is_dir() => {
+            let message = format!("{id} cannot be started: there is no folder {}", job.cwd.display());
+            Diagnostic::new(Code::CannotStart, message).hint("name a project that exists")
+        }
+        End::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let message = format!("{id} cannot be started: there is no program `{}`", job.program);
+            Diagnostic::new(Code::CannotStart, message).hint("install it, or put its folder into PATH")
+        }
+        End::NotStarted(error) => {
+            let message = format!("{id} cannot be started: `{}`: {error}", job.program);
+            Diagnostic::new(Code::CannotStart, message)
+                .hint("look at the program's permissions, and at the size of what it is given")
+        }
+        End::Lost(error) => {
+            Diagnostic::new(Code::ToolFailed, format!("the process of {id} was lost: {error}"))
+        }
+        End::TimedOut => {
+            let message = format!("{id} took longer than {} seconds and was stopped", seconds(job));
+            Diagnostic::new(Code::TimedOut, message)
+                .hint("raise `timeout` in the tool's CONFIG, or have it do less at a time")
+        }
+        End::Cancelled => Diagnostic::new(Code::ToolFailed, format!("{id} was cancelled")),
+        End::Exited(0) => {
+            let said = answer.is_some_and(|answer| answer.get("error").is_some());
+            // The bundled tools say so where there is a code for it.
+            let outside = answer.and_then(|answer| answer.get("code")?.as_str()) == Some("CB709");
+            let code = if outside { Code::OutsideProject } else { Code::ToolFailed };
+            let diagnostic = Diagnostic::new(code, format!("{id} says that it failed{tail}"));
+            if outside {
+                diagnostic
+                    .hint("name something inside of the project; links are followed before this is decided")
+            } else if said {
+                diagnostic
+            } else {
+                diagnostic.hint("its answer is under `data`")
+            }
+        }
+        End::Exited(code) => {
+            Diagnostic::new(Code::ToolFailed, format!("{id} failed with exit code {code}{tail}"))
+        }
+        End::Signalled(signal) => {
+            Diagnostic::new(Code::ToolFailed, format!("{id} was ended by signal {signal}{tail}"))
+        }
+    };
+    Error::new(ErrorKind::Execute, diagnostic)
+}
+
+/// What an answer to a request means.
+pub(crate) fn of_response(status: u16, reason: &str, body: &str, headers: &[(String, String)]) -> Outcome {
+    let is_json = headers.iter().any(|(name, value)| name == "content-type" && value.contains("json"));
+    let parsed: Option<Json> = is_json.then(|| serde_json::from_str(body).ok()).flatten();
+    let headers: Map<String, Json> =
+        headers.iter().map(|(name, value)| (name.clone(), value.as_str().into())).collect();
+    let data =
+        json!({"status_code": status, "body": parsed.unwrap_or_else(|| body.into()), "headers": headers});
+    let failure = (!(200..400).contains(&status)).then(|| {
+        let message = format!("HTTP {status}: {reason}").trim_end_matches([':', ' ']).to_owned();
+        let diagnostic =
+            Diagnostic::new(Code::HttpFailed, message.clone()).hint("its answer is under `data`");
+        (message, Error::new(ErrorKind::Execute, diagnostic))
+    });
+    Outcome { data, failure }
+}

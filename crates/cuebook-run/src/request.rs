@@ -1,0 +1,213 @@
+//! A request to execute an item, with the nine arguments that it may have.
+
+use std::path::{Path, PathBuf};
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json};
+
+/// What is to be executed, and how.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Request {
+    /// `directive`, `tool` or `knowledge`.
+    pub item_type: String,
+    /// The item's id.
+    pub item_id: String,
+    /// The project; that of the engine if there is none.
+    pub project_path: Option<PathBuf>,
+    /// What the item gets.
+    pub parameters: Map<String, Json>,
+    /// Everything but the execution itself.
+    pub dry_run: bool,
+    /// Runs a directive in a thread of its own.
+    pub thread: bool,
+    /// Does not wait for the thread.
+    pub is_async: bool,
+    /// The model of the thread.
+    pub model: Option<String>,
+    /// Other limits for the thread.
+    pub limit_overrides: Map<String, Json>,
+}
+
+/// The arguments, by name.
+const NAMES: [&str; 9] = [
+    "item_type",
+    "item_id",
+    "project_path",
+    "parameters",
+    "dry_run",
+    "thread",
+    "async",
+    "model",
+    "limit_overrides",
+];
+
+/// The four that may also stand among the parameters of a directive.
+const FLAGS: [&str; 4] = ["thread", "async", "model", "limit_overrides"];
+
+impl Request {
+    /// A request for an item, with nothing else.
+    pub fn new(item_type: &str, item_id: &str) -> Request {
+        Request { item_type: item_type.to_owned(), item_id: item_id.to_owned(), ..Request::default() }
+    }
+
+    /// The same request for a project.
+    pub fn project(mut self, path: &Path) -> Request {
+        self.project_path = Some(path.to_owned());
+        self
+    }
+
+    /// The same request with a parameter.
+    pub fn parameter(mut self, name: &str, value: impl Into<Json>) -> Request {
+        self.parameters.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Reads the arguments of a call. `thread`, `async`, `model` and `limit_overrides` may also stand among the parameters
+    /// of a directive; those at the top win, and they never reach the item.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::BadParameters`] if an argument is missing, unknown or of the wrong type.
+    pub fn from_json(arguments: &Json) -> Result<Request> {
+        let Json::Object(arguments) = arguments else {
+            return Err(refuse(format!("the arguments must be an object, not {}", kind_of(arguments))));
+        };
+        if let Some(unknown) = arguments.keys().find(|name| !NAMES.contains(&name.as_str())) {
+            let near = did_you_mean(&nearest(unknown, NAMES));
+            let hint = near.unwrap_or_else(|| format!("the arguments are {}", NAMES.join(", ")));
+            return Err(refuse_with(format!("there is no argument `{unknown}`"), hint));
+        }
+        let mut parameters = match arguments.get("parameters") {
+            None | Some(Json::Null) => Map::new(),
+            Some(Json::Object(parameters)) => parameters.clone(),
+            Some(other) => return Err(wrong("parameters", "an object", other)),
+        };
+        let item_type = required(arguments, "item_type")?;
+        let mut flags = Map::new();
+        if item_type == "directive" {
+            for flag in FLAGS {
+                if let Some(value) = parameters.shift_remove(flag) {
+                    flags.insert(flag.to_owned(), value);
+                }
+            }
+        }
+        for flag in FLAGS {
+            if let Some(value) = arguments.get(flag).filter(|value| !value.is_null()) {
+                flags.insert(flag.to_owned(), value.clone());
+            }
+        }
+        Ok(Request {
+            item_type,
+            item_id: required(arguments, "item_id")?,
+            project_path: text(arguments, "project_path")?.map(PathBuf::from),
+            parameters,
+            dry_run: boolean(arguments, "dry_run")?,
+            thread: boolean(&flags, "thread")?,
+            is_async: boolean(&flags, "async")?,
+            model: text(&flags, "model")?,
+            limit_overrides: match flags.get("limit_overrides") {
+                None | Some(Json::Null) => Map::new(),
+                Some(Json::Object(limits)) => limits.clone(),
+                Some(other) => return Err(wrong("limit_overrides", "an object", other)),
+            },
+        })
+    }
+}
+
+fn required(arguments: &Map<String, Json>, name: &str) -> Result<String> {
+    text(arguments, name)?.ok_or_else(|| refuse(format!("the argument `{name}` is missing")))
+}
+
+fn text(arguments: &Map<String, Json>, name: &str) -> Result<Option<String>> {
+    match arguments.get(name) {
+        None | Some(Json::Null) => Ok(None),
+        Some(Json::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(wrong(name, "a text", other)),
+    }
+}
+
+fn boolean(arguments: &Map<String, Json>, name: &str) -> Result<bool> {
+    match arguments.get(name) {
+        None | Some(Json::Null) => Ok(false),
+        Some(Json::Bool(value)) => Ok(*value),
+        Some(other) => Err(wrong(name, "true or false", other)),
+    }
+}
+
+fn wrong(name: &str, wanted: &str, found: &Json) -> Error {
+    refuse(format!("`{name}` must be {wanted}, not {}", kind_of(found)))
+}
+
+fn refuse(message: String) -> Error {
+    refuse_with(
+        message,
+        "`item_type`, `item_id` and `project_path` are texts, `parameters` is an object".into(),
+    )
+}
+
+fn refuse_with(message: String, hint: String) -> Error {
+    Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadParameters, message).hint(hint))
+}
+
+/// What a value is, for a message.
+pub(crate) fn kind_of(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "null",
+        Json::Bool(_) => "a boolean",
+        Json::Number(_) => "a number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_of_a_directive_are_taken_from_both_places_and_the_top_wins() {
+        let request = Request::from_json(&json!({
+            "item_type": "directive", "item_id": "a/b", "project_path": "/p", "thread": false, "model": "top",
+            "parameters": {"thread": true, "async": true, "model": "m", "limit_overrides": {"turns": 1}, "x": 1},
+        }))
+        .unwrap();
+        assert!(!request.thread && request.is_async);
+        assert_eq!(request.model.as_deref(), Some("top"));
+        assert_eq!(Json::Object(request.limit_overrides), json!({"turns": 1}));
+        assert_eq!(Json::Object(request.parameters), json!({"x": 1}));
+    }
+
+    #[test]
+    fn a_tool_keeps_parameters_that_are_named_like_flags() {
+        let arguments = json!({"item_type": "tool", "item_id": "a", "parameters": {"model": "m"}});
+        let request = Request::from_json(&arguments).unwrap();
+        assert_eq!(Json::Object(request.parameters), json!({"model": "m"}));
+        assert_eq!(request.model, None);
+    }
+
+    #[test]
+    fn what_is_of_the_wrong_type_or_unknown_is_told() {
+        for (arguments, wanted) in [
+            (json!([]), "the arguments must be an object, not a list"),
+            (json!({"item_type": "tool"}), "the argument `item_id` is missing"),
+            (json!({"item_type": 3, "item_id": "a"}), "`item_type` must be a text, not a number"),
+            (
+                json!({"item_type": "tool", "item_id": "a", "dry_run": "yes"}),
+                "`dry_run` must be true or false, not a text",
+            ),
+            (
+                json!({"item_type": "tool", "item_id": "a", "parameters": [1]}),
+                "`parameters` must be an object, not a list",
+            ),
+            (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "there is no argument `dryrun`"),
+        ] {
+            let error = Request::from_json(&arguments).unwrap_err();
+            assert_eq!(error.diagnostic().message, wanted);
+            assert_eq!(error.code(), Code::BadParameters);
+        }
+    }
+}

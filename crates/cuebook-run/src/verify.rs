@@ -1,0 +1,24 @@
+//! Who says that an item is what somebody signed.
+
+use cuebook::Result;
+use cuebook::items::Item;
+use cuebook::trust::Trust;
+
+/// What is known of an item that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seal {
+    /// SHA-256 of what was signed, in hexadecimal digits.
+    pub hash: String,
+}
+
+/// Verifies items.
+pub trait Verify: Send + Sync {
+    /// Says what is known of an item, or why it must not be used.
+    fn verify(&self, item: &Item) -> Result<Seal>;
+}
+
+impl Verify for Trust {
+    fn verify(&self, item: &Item) -> Result<Seal> {
+        Trust::verify(self, item).map(|verified| Seal { hash: verified.hash })
+    }
+}

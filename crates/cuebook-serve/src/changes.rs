@@ -1,0 +1,271 @@
+//! Notices that the library has changed.
+//!
+//! The places of the library are looked at now and then, and what is there (names, sizes, times) becomes two numbers: one for
+//! prompts, one for knowledge. Looking works on every file system and sees files in folders that were only just made, which
+//! notifications of the kernel can miss. It takes place only while somebody listens, and never takes more than a twentieth of the
+//! time. Several files that are saved together are one change: it is told once they have stopped changing.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use cuebook::Book;
+use cuebook::items::{ItemType, Spaces};
+use tokio::sync::{Notify, OnceCell, watch};
+
+/// Between two looks at a small library.
+const PAUSE: Duration = Duration::from_millis(300);
+/// How long the library must have been quiet before a change is told.
+const QUIET: Duration = Duration::from_millis(120);
+/// A library that changes all the time is told of now and then.
+const LONGEST: Duration = Duration::from_secs(2);
+/// How much longer the pause is than the look.
+const SHARE: u32 = 20;
+/// How deep folders are looked into.
+const DEEPEST: usize = 32;
+
+/// How often prompts and knowledge have changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) prompts: u64,
+    pub(crate) knowledge: u64,
+}
+
+/// What the library looked like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Look {
+    prompts: u64,
+    knowledge: u64,
+}
+
+/// Who looks, and who is told.
+pub(crate) struct Changes {
+    eye: Arc<Eye>,
+    counts: watch::Sender<Counts>,
+    listener_came: Notify,
+    begun: OnceCell<()>,
+}
+
+/// What is looked at.
+struct Eye {
+    book: Arc<Book>,
+    spaces: Spaces,
+}
+
+impl Changes {
+    pub(crate) fn new(book: Arc<Book>, spaces: Spaces) -> Arc<Changes> {
+        Arc::new(Changes {
+            eye: Arc::new(Eye { book, spaces }),
+            counts: watch::Sender::default(),
+            listener_came: Notify::new(),
+            begun: OnceCell::new(),
+        })
+    }
+
+    /// Takes the first look, which later ones are compared with, and goes on looking. Done once, however often it is asked for.
+    pub(crate) async fn begin(self: &Arc<Self>) {
+        self.begun
+            .get_or_init(|| async {
+                let first = self.look().await;
+                let changes = self.clone();
+                tokio::spawn(async move { changes.go_on(first).await });
+            })
+            .await;
+    }
+
+    /// Hears of changes from now on.
+    pub(crate) fn listen(&self) -> Listener {
+        let mut receiver = self.counts.subscribe();
+        let seen = *receiver.borrow_and_update();
+        self.listener_came.notify_one();
+        Listener { receiver, seen }
+    }
+
+    async fn look(&self) -> (Option<Look>, Duration) {
+        let eye = self.eye.clone();
+        let began = Instant::now();
+        let seen = tokio::task::spawn_blocking(move || eye.look()).await.ok();
+        (seen, began.elapsed())
+    }
+
+    async fn go_on(&self, (mut known, mut took): (Option<Look>, Duration)) {
+        loop {
+            tokio::time::sleep(PAUSE.max(took * SHARE)).await;
+            if self.counts.receiver_count() == 0 {
+                self.listener_came.notified().await;
+            }
+            let mut now;
+            (now, took) = self.look().await;
+            if now == known {
+                continue;
+            }
+            let since = Instant::now();
+            while since.elapsed() < LONGEST {
+                tokio::time::sleep(QUIET.max(took * 2)).await;
+                let before = now;
+                (now, took) = self.look().await;
+                if now == before {
+                    break;
+                }
+            }
+            if let (Some(known), Some(now)) = (known, now) {
+                self.counts.send_modify(|counts| {
+                    counts.prompts += u64::from(now.prompts != known.prompts);
+                    counts.knowledge += u64::from(now.knowledge != known.knowledge);
+                });
+            }
+            known = now;
+        }
+    }
+}
+
+/// Somebody who hears of changes.
+pub(crate) struct Listener {
+    receiver: watch::Receiver<Counts>,
+    seen: Counts,
+}
+
+/// What has changed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Changed {
+    pub(crate) prompts: bool,
+    pub(crate) knowledge: bool,
+}
+
+impl Listener {
+    /// Waits for the next change; nothing, if there will be none.
+    pub(crate) async fn next(&mut self) -> Option<Changed> {
+        loop {
+            self.receiver.changed().await.ok()?;
+            let now = *self.receiver.borrow_and_update();
+            let changed = Changed {
+                prompts: now.prompts != self.seen.prompts,
+                knowledge: now.knowledge != self.seen.knowledge,
+            };
+            self.seen = now;
+            if changed.prompts || changed.knowledge {
+                return Some(changed);
+            }
+        }
+    }
+}
+
+impl Eye {
+    fn look(&self) -> Look {
+        let root = self.book.library().root();
+        let mut places: Vec<PathBuf> =
+            ["cuebook.toml", "user_data/shared", "user_data/packs"].map(|place| root.join(place)).into();
+        // A configuration that cannot be read names no places, and will be looked at again when it is mended.
+        for place in self.book.library().roots().unwrap_or_default() {
+            places.extend(place.folder().map(Path::to_owned));
+        }
+        places.extend(self.folders(ItemType::Directive));
+        places.sort();
+        places.dedup();
+        // What lies in a place that is looked at anyway is not looked at twice.
+        let mut outer: Vec<PathBuf> = Vec::new();
+        for place in places {
+            if outer.last().is_none_or(|last| !place.starts_with(last)) {
+                outer.push(place);
+            }
+        }
+        let prompts = outer.iter().map(|place| state(place)).fold(0, u64::wrapping_add);
+        let knowledge =
+            self.folders(ItemType::Knowledge).map(|place| state(&place)).fold(0, u64::wrapping_add);
+        Look { prompts, knowledge }
+    }
+
+    fn folders(&self, kind: ItemType) -> impl Iterator<Item = PathBuf> {
+        self.spaces
+            .all()
+            .iter()
+            .filter_map(move |space| space.folder().map(|folder| folder.join(kind.folder())))
+    }
+}
+
+/// The state of a file, or of a folder and everything in it, as a number. The order in which a folder is read does not matter.
+fn state(path: &Path) -> u64 {
+    match std::fs::metadata(path) {
+        Err(_) => 0,
+        Ok(metadata) if metadata.is_dir() => below(path, 0),
+        Ok(metadata) => stamp(path, &metadata),
+    }
+}
+
+fn below(folder: &Path, depth: usize) -> u64 {
+    let mut sum: u64 = 1;
+    let Ok(entries) = std::fs::read_dir(folder) else { return sum };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
+            continue;
+        }
+        let path = entry.path();
+        let Ok(kind) = entry.file_type() else { continue };
+        let state = if kind.is_dir() && depth < DEEPEST {
+            let mut hasher = DefaultHasher::new();
+            (&path, below(&path, depth + 1)).hash(&mut hasher);
+            hasher.finish()
+        } else {
+            // What a link leads to counts; folders behind links are not looked into.
+            std::fs::metadata(&path).map_or(0, |metadata| stamp(&path, &metadata))
+        };
+        sum = sum.wrapping_add(state);
+    }
+    sum
+}
+
+fn stamp(path: &Path, metadata: &std::fs::Metadata) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    (path, metadata.len(), modified, metadata.is_dir()).hash(&mut hasher);
+    #[cfg(unix)]
+    std::os::unix::fs::MetadataExt::ino(metadata).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_sees_new_changed_moved_and_removed_files_also_in_new_folders() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let eye = Eye { book: Arc::new(Book::open(root)), spaces: Spaces::new(root, None) };
+        let write = |path: &str, text: &str| {
+            std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            std::fs::write(root.join(path), text).unwrap();
+        };
+        let mut last = eye.look();
+        let mut expect = |what: &str, prompts: bool, knowledge: bool| {
+            let now = eye.look();
+            assert_eq!(
+                (now.prompts != last.prompts, now.knowledge != last.knowledge),
+                (prompts, knowledge),
+                "{what}"
+            );
+            last = now;
+        };
+        expect("nothing", false, false);
+        write("prompts/hi/template.md", "Hi");
+        expect("a prompt in a new folder", true, false);
+        write("prompts/hi/template.md", "Hello");
+        expect("another text", true, false);
+        write(".ai/knowledge/a/b.md", "Know this.");
+        expect("knowledge", false, true);
+        write(".ai/directives/go.md", "Go.");
+        expect("a directive, which is a prompt", true, false);
+        write("notes.txt", "not of the library");
+        write(".ai/agent/threads/t/log.jsonl", "{}");
+        expect("other files", false, false);
+        std::fs::rename(root.join(".ai/knowledge/a"), root.join(".ai/knowledge/c")).unwrap();
+        expect("a folder with another name", false, true);
+        std::fs::remove_dir_all(root.join("prompts")).unwrap();
+        expect("no prompts", true, false);
+        write("cuebook.toml", "[library]\npaths = [\"more\"]\n");
+        expect("the configuration, which names a folder that is not there", true, false);
+    }
+}

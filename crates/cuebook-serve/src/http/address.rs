@@ -1,0 +1,70 @@
+//! Addresses to listen at.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
+
+use cuebook::error::ErrorKind;
+use cuebook::{Code, Diagnostic, Error, Result};
+
+/// The address that somebody wrote: `127.0.0.1:8321`, `[::1]:8321`, `localhost:8321`, `:8321` or `8321`.
+pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
+    if let Ok(port) = text.strip_prefix(':').unwrap_or(text).parse::<u16>() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let unknown = |why: &str| {
+        let diagnostic =
+            Diagnostic::new(Code::BadAddress, format!("`{text}` is no address to listen at{why}"))
+                .hint("write a port, or an address with a port: 8321, 127.0.0.1:8321");
+        Error::new(ErrorKind::Usage, diagnostic).with("address", text)
+    };
+    if !text.rsplit_once(':').is_some_and(|(host, port)| {
+        !host.is_empty() && !host.contains(['/', ':']) && port.parse::<u16>().is_ok()
+    }) {
+        return Err(unknown(""));
+    }
+    match text.to_socket_addrs() {
+        Ok(mut found) => found.next().ok_or_else(|| unknown(": nothing has that name")),
+        Err(error) => Err(unknown(&format!(": {error}"))),
+    }
+}
+
+/// Why nobody can listen at an address.
+pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
+    let (code, message, hint) = match error.kind() {
+        io::ErrorKind::AddrInUse => (
+            Code::AddressInUse,
+            format!("another program listens at {address} already"),
+            "end that program, or choose another port; port 0 is any that is free",
+        ),
+        io::ErrorKind::PermissionDenied => {
+            (Code::BadAddress, format!("this user may not listen at {address}"), "choose a port above 1023")
+        }
+        io::ErrorKind::AddrNotAvailable => (
+            Code::BadAddress,
+            format!("{address} is no address of this machine"),
+            "listen at 127.0.0.1, or at 0.0.0.0 for all addresses of this machine",
+        ),
+        _ => (Code::BadAddress, format!("nobody can listen at {address}: {error}"), "choose another address"),
+    };
+    Error::new(ErrorKind::Io, Diagnostic::new(code, message).hint(hint)).with("address", address.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_on_this_machine_only() {
+        for text in ["8321", ":8321", "127.0.0.1:8321"] {
+            assert_eq!(resolve(text).unwrap().to_string(), "127.0.0.1:8321");
+        }
+        assert!(resolve("localhost:0").unwrap().ip().is_loopback());
+        assert_eq!(resolve("[::1]:80").unwrap().to_string(), "[::1]:80");
+        for wrong in ["", "here", "127.0.0.1", "1.2.3.4:99999", "http://127.0.0.1:80", "::", ":"] {
+            assert_eq!(resolve(wrong).unwrap_err().code(), Code::BadAddress, "{wrong}");
+        }
+    }
+}

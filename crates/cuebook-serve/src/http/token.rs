@@ -1,0 +1,69 @@
+//! The secret that a request must carry.
+
+use std::fmt;
+
+use cuebook::error::ErrorKind;
+use cuebook::{Code, Diagnostic, Error, Result};
+use sha2::{Digest, Sha256};
+
+/// A token. Only its hash is kept, and it is shown nowhere.
+pub struct Token([u8; 32]);
+
+/// The shortest token that is taken, in bytes. One that can be guessed is worse than none, because it looks like protection.
+const SHORTEST: usize = 16;
+
+impl Token {
+    /// The token in an environment variable.
+    pub fn from_env(name: &str) -> Result<Token> {
+        let missing = |message: String, hint: String| {
+            Error::new(ErrorKind::Usage, Diagnostic::new(Code::TokenMissing, message).hint(hint))
+                .with("variable", name)
+        };
+        let set = format!("set it to a long random text, as in: export {name}=$(openssl rand -hex 32)");
+        let value = std::env::var(name).unwrap_or_default();
+        let value = value.trim();
+        match value {
+            "" => Err(missing(format!("the environment variable `{name}` holds no token"), set)),
+            _ if value.len() < SHORTEST => {
+                Err(missing(format!("the token in `{name}` has less than {SHORTEST} characters"), set))
+            }
+            _ if !value.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Err(missing(format!("the token in `{name}` has characters that no header can carry"), set))
+            }
+            _ => Ok(Token::new(value)),
+        }
+    }
+
+    /// A token by itself.
+    pub fn new(text: &str) -> Token {
+        Token(Sha256::digest(text.as_bytes()).into())
+    }
+
+    /// Whether a text is the token. Takes as long whatever the text is like: hashes are compared, and all of their bytes.
+    pub(super) fn is(&self, text: &str) -> bool {
+        let given: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        let differences = self.0.iter().zip(given).fold(0, |all, (ours, theirs)| all | (ours ^ theirs));
+        std::hint::black_box(differences) == 0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_itself_and_nothing_else_and_is_not_shown() {
+        let token = Token::new("correct-horse-battery");
+        assert!(token.is("correct-horse-battery"));
+        for other in ["", "correct-horse-batter", "correct-horse-battery ", "Correct-horse-battery"] {
+            assert!(!token.is(other), "{other}");
+        }
+        assert_eq!(format!("{token:?}"), "Token(…)");
+    }
+}

@@ -1,0 +1,85 @@
+//! Knowledge as resources of the protocol.
+//!
+//! A resource is a piece of knowledge by its id: what the project has comes before what the user has, and that before what is
+//! part of the program. A client gets the file as it is. An address can name nothing but knowledge, because ids cannot lead out
+//! of their space.
+
+use std::collections::BTreeMap;
+
+use cuebook::items::{Item, ItemId, ItemType, Located, Spaces};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, dialect, files};
+use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
+use serde_json::json;
+
+use crate::uri;
+
+/// The most that a piece of knowledge may have, in bytes.
+const MOST_BYTES: u64 = 4 << 20;
+
+/// Everything there is to know, by id.
+pub(crate) fn all(spaces: &Spaces) -> Result<BTreeMap<String, Located>> {
+    let mut found = BTreeMap::new();
+    for space in spaces.all() {
+        for located in spaces.walk(ItemType::Knowledge, space)? {
+            found.entry(located.id.as_str().to_owned()).or_insert(located);
+        }
+    }
+    Ok(found)
+}
+
+/// A piece of knowledge as the list shows it.
+pub(crate) fn listed(located: &Located) -> Resource {
+    let id = located.id.as_str();
+    let mut resource = Resource::new(uri::of(id), id).with_mime_type(media_type(located));
+    // What cannot be read is listed all the same, and says why when somebody asks for it.
+    if let Ok(item) = located.clone().read(MOST_BYTES) {
+        resource.size = u64::try_from(item.bytes.len()).ok();
+        let source = files::source_from_bytes(item.bytes, &located.name);
+        if let Ok(known) = source.and_then(|source| dialect::knowledge::read(&source)) {
+            resource.title = known.text("title").map(str::to_owned);
+            resource.description = known.text("description").map(str::to_owned);
+        }
+    }
+    let mut meta = MetaObject::new();
+    meta.0.insert("cuebook/space".into(), json!(located.space.as_str()));
+    resource.meta = Some(meta);
+    resource
+}
+
+/// The addresses of all of them.
+pub(crate) fn template() -> ResourceTemplate {
+    ResourceTemplate::new(uri::TEMPLATE, "knowledge")
+        .with_title("Knowledge")
+        .with_description("A piece of knowledge of the project, of the user or of the system, by its id.")
+        .with_mime_type("text/markdown")
+}
+
+/// The piece of knowledge at an address, with its bytes.
+pub(crate) fn find(spaces: &Spaces, uri: &str) -> Result<Item> {
+    let Some(id) = uri::id(uri) else {
+        let message = format!("{uri:?} is no address of knowledge");
+        let hint = "addresses look like cuebook://knowledge/team/style; resources/list has them all";
+        return Err(Error::new(
+            ErrorKind::ItemNotFound,
+            Diagnostic::new(Code::ItemNotFound, message).hint(hint),
+        ));
+    };
+    let id = ItemId::new(&id)?;
+    match spaces.find(ItemType::Knowledge, &id)? {
+        Some(located) => located.read(MOST_BYTES),
+        None => Err(spaces.not_found(ItemType::Knowledge, &id)),
+    }
+}
+
+/// What a piece of knowledge holds. Bytes that are no text are shown as well as can be: knowledge is for reading.
+pub(crate) fn contents(uri: &str, item: &Item) -> ResourceContents {
+    ResourceContents::text(String::from_utf8_lossy(&item.bytes), uri)
+        .with_mime_type(media_type(&item.located))
+}
+
+fn media_type(located: &Located) -> &'static str {
+    match located.extension {
+        "md" => "text/markdown",
+        _ => "application/yaml",
+    }
+}

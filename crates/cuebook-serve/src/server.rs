@@ -1,0 +1,371 @@
+//! The server: what a client may ask, and who answers it.
+//!
+//! This is the protocol's side only. Every answer is worked out elsewhere, on the pool for blocking work.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuebook::Book;
+use cuebook::error::nearest;
+use cuebook::items::Spaces;
+use rmcp::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
+use serde_json::json;
+
+use crate::changes::Changes;
+use crate::faults::{fault, invalid, no_resource};
+use crate::items::{Items, Watch};
+use crate::tools::Action;
+use crate::work::{at_once, blocking, watched};
+use crate::{completion, knowledge, prompts, tools};
+
+/// Entries of a list that go into one answer.
+const PAGE: usize = 1000;
+
+/// How often it is looked whether a client that hears of changes is still there.
+const STILL_THERE: Duration = Duration::from_secs(60);
+
+/// What clients are told about this server, for their model.
+const INSTRUCTIONS: &str = "Prompts of a Cuebook library, with the origin of every text known to the server. \
+Knowledge of the project is offered as resources.";
+
+/// Said besides if there are tools.
+const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute runs a tool, or gives the instructions of a \
+directive; rye_load reads or copies the file of an item; rye_sign signs items that were changed.";
+
+/// A server of one project. Clones are the same server.
+#[derive(Clone)]
+pub struct Server(Arc<Inner>);
+
+struct Inner {
+    book: Arc<Book>,
+    spaces: Spaces,
+    items: Option<Arc<dyn Items>>,
+    tools: Vec<Tool>,
+    changes: Arc<Changes>,
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("root", &self.0.book.library().root()).finish_non_exhaustive()
+    }
+}
+
+impl Server {
+    /// A server of a project's prompts and of the knowledge in its spaces; with items, also of the four tools.
+    pub fn new(book: Arc<Book>, spaces: Spaces, items: Option<Arc<dyn Items>>) -> Server {
+        let project = book.library().root().to_string_lossy().into_owned();
+        let tools = match items {
+            Some(_) => Action::ALL.map(|action| action.tool(&project)).to_vec(),
+            None => Vec::new(),
+        };
+        let changes = Changes::new(book.clone(), spaces.clone());
+        Server(Arc::new(Inner { book, spaces, items, tools, changes }))
+    }
+
+    /// Begins to look for changes of the library. Must be called on a runtime.
+    pub(crate) fn begin(&self) {
+        let changes = self.0.changes.clone();
+        tokio::spawn(async move { changes.begin().await });
+    }
+
+    /// Tells a client of every change until it is gone.
+    async fn tell_changes(self, peer: Peer<RoleServer>) {
+        let mut changes = self.0.changes.listen();
+        loop {
+            let changed = tokio::select! {
+                changed = changes.next() => changed,
+                () = tokio::time::sleep(STILL_THERE) => {
+                    if peer.is_transport_closed() {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            let Some(changed) = changed else { return };
+            let mut told = true;
+            if changed.prompts {
+                told &= peer.notify_prompt_list_changed().await.is_ok();
+            }
+            if changed.knowledge {
+                told &= peer.notify_resource_list_changed().await.is_ok();
+            }
+            if !told && peer.is_transport_closed() {
+                return;
+            }
+        }
+    }
+}
+
+/// The part of a list that a cursor stands for, and the cursor of the next part. A cursor is the last name that was given, so a
+/// list that changes between two parts loses nothing that was there all the time.
+fn page(
+    names: Vec<String>,
+    request: Option<PaginatedRequestParams>,
+) -> Result<(Vec<String>, Option<String>), ErrorData> {
+    let cursor = request.and_then(|request| request.cursor);
+    let after = match &cursor {
+        None => None,
+        Some(cursor) => match cursor.strip_prefix("after:") {
+            Some(name) => Some(name),
+            None => {
+                return Err(invalid(
+                    "this cursor is none of this server's",
+                    "ask for the list from its beginning",
+                ));
+            }
+        },
+    };
+    let mut rest = names.into_iter().filter(|name| after.is_none_or(|after| name.as_str() > after));
+    let part: Vec<String> = rest.by_ref().take(PAGE).collect();
+    let next = rest.next().and(part.last()).map(|last| format!("after:{last}"));
+    Ok((part, next))
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_prompts()
+            .enable_prompts_list_changed()
+            .enable_resources()
+            .enable_resources_list_changed()
+            .enable_completions();
+        let has_tools = self.0.items.is_some();
+        let capabilities = if has_tools { capabilities.enable_tools().build() } else { capabilities.build() };
+        let instructions = format!("{INSTRUCTIONS}{}", if has_tools { ABOUT_TOOLS } else { "" });
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("cuebook", env!("CARGO_PKG_VERSION")).with_title("Cuebook"))
+            .with_instructions(instructions)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        // A change that comes right after the answer is one that the client hears of.
+        self.0.changes.begin().await;
+        context.peer.set_peer_info(request.clone());
+        self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        tokio::spawn(self.clone().tell_changes(context.peer));
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        self.0.changes.begin().await;
+        let mut changes = self.0.changes.listen();
+        let (sink, accepted) = (context.sink(), context.accepted());
+        loop {
+            let changed = tokio::select! {
+                () = context.cancelled() => return Ok(()),
+                changed = changes.next() => changed,
+            };
+            let Some(changed) = changed else { return Ok(()) };
+            let mut told = Ok(());
+            if changed.prompts && accepted.prompts_list_changed == Some(true) {
+                told = sink.notify_prompt_list_changed().await;
+            }
+            if changed.knowledge && accepted.resources_list_changed == Some(true) {
+                told = told.and(sink.notify_resource_list_changed().await);
+            }
+            if told.is_err() {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let book = self.0.book.clone();
+        blocking(move || {
+            let (ids, next) = page(prompts::ids(&book).map_err(|error| fault(&error))?, request)?;
+            let mut result =
+                ListPromptsResult::with_all_items(ids.iter().map(|id| prompts::listed(&book, id)).collect());
+            result.next_cursor = next;
+            Ok(result)
+        })
+        .await
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let book = self.0.book.clone();
+        blocking(move || {
+            let arguments = request.arguments.unwrap_or_default();
+            let result = prompts::get(&book, &request.name, &arguments).map_err(|error| fault(&error))?;
+            Ok(result.into())
+        })
+        .await
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let server = self.clone();
+        blocking(move || {
+            let Inner { book, spaces, .. } = &*server.0;
+            completion::complete(book, spaces, &request.r#ref, &request.argument, request.context.as_ref())
+        })
+        .await
+    }
+
+    async fn list_resources(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let server = self.clone();
+        blocking(move || {
+            let all = knowledge::all(&server.0.spaces).map_err(|error| fault(&error))?;
+            let (ids, next) = page(all.keys().cloned().collect(), request)?;
+            let listed = ids.iter().filter_map(|id| all.get(id)).map(knowledge::listed).collect();
+            let mut result = ListResourcesResult::with_all_items(listed);
+            result.next_cursor = next;
+            Ok(result)
+        })
+        .await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(ListResourceTemplatesResult::with_all_items(vec![knowledge::template()]))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let server = self.clone();
+        blocking(move || {
+            let uri = &request.uri;
+            let item = knowledge::find(&server.0.spaces, uri).map_err(|error| match error.kind() {
+                cuebook::ErrorKind::ItemNotFound => no_resource(&error, uri),
+                _ => fault(&error),
+            })?;
+            if let Some(items) = &server.0.items {
+                items.verify(&item).map_err(|error| fault(&error))?;
+            }
+            Ok(ReadResourceResult::new(vec![knowledge::contents(uri, &item)]).into())
+        })
+        .await
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.0.tools.clone()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.0.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let called = self.0.items.clone().zip(Action::named(&request.name));
+        let Some((items, action)) = called else {
+            let names = self.0.tools.iter().map(|tool| &*tool.name);
+            let message = format!("Unknown tool: {}", request.name);
+            let data = json!({"nearest": nearest(&request.name, names)});
+            return Err(ErrorData::invalid_params(message, Some(data)));
+        };
+        let mut arguments = request.arguments.unwrap_or_default();
+        if let Some(tool) = self.get_tool(action.name())
+            && let Some(why) = tools::misfit(&tool.input_schema, &arguments)
+        {
+            return Ok(tools::refused(&why).into());
+        }
+        let project = || self.0.book.library().root().to_string_lossy().into();
+        arguments.entry("project_path").or_insert_with(project);
+        let is_quick = action.is_quick(&arguments);
+        let work = move |watch: &dyn Watch| tools::answer(action.run(&*items, &arguments, watch));
+        let result = if is_quick { at_once(work)? } else { watched(&context, work).await? };
+        Ok(result.into())
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(not_understood(&request.method))
+    }
+}
+
+/// The error for a request that is none of those above. A method of the protocol comes here if its parameters have a wrong shape.
+pub(crate) fn not_understood(method: &str) -> ErrorData {
+    const METHODS: [&str; 11] = [
+        "initialize",
+        "server/discover",
+        "prompts/get",
+        "prompts/list",
+        "resources/list",
+        "resources/read",
+        "resources/templates/list",
+        "subscriptions/listen",
+        "tools/call",
+        "tools/list",
+        "completion/complete",
+    ];
+    let shown: String = method.chars().take(100).collect();
+    if METHODS.contains(&method) {
+        let message = format!("the parameters of {shown} have the wrong shape");
+        return invalid(message, "see the protocol's schema of this request");
+    }
+    let data = json!({"nearest": nearest(method, METHODS)});
+    let message: Cow<'static, str> = format!("there is no method {shown}").into();
+    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, Some(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_list_comes_in_parts_that_join_without_a_gap() {
+        let names: Vec<String> = (0..2500).map(|number| format!("p{number:05}")).collect();
+        let mut all = Vec::new();
+        let mut request = None;
+        loop {
+            let (part, next) = page(names.clone(), request).unwrap();
+            assert!(part.len() <= PAGE);
+            all.extend(part);
+            let Some(next) = next else { break };
+            request = Some(PaginatedRequestParams::default().with_cursor(Some(next)));
+        }
+        assert_eq!(all, names);
+        let foreign = PaginatedRequestParams::default().with_cursor(Some("42".into()));
+        assert_eq!(page(names, Some(foreign)).unwrap_err().code, ErrorCode::INVALID_PARAMS);
+    }
+}

@@ -1,0 +1,133 @@
+//! Work that takes time, away from the thread that speaks with clients.
+//!
+//! Everything that touches files or runs code goes through [`blocking`], on tokio's pool for blocking work. A call of a tool
+//! goes through [`watched`], which also passes progress on and stops waiting when the client does. Only what reads one small
+//! file is done [`at_once`]: the way to another thread and back takes longer than the work.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken};
+use rmcp::service::{RequestContext, RoleServer};
+use tokio::sync::mpsc;
+
+use crate::Watch;
+
+/// Runs work on the pool. If it panics, the client hears of an internal error, and the server goes on.
+pub(crate) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
+) -> Result<T, ErrorData> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(broken()))
+}
+
+/// Does what takes a few microseconds where it is asked for. If it panics, the client hears of an internal error.
+pub(crate) fn at_once<T>(work: impl FnOnce(&dyn Watch) -> T) -> Result<T, ErrorData> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&Nobody))).map_err(|_| broken())
+}
+
+/// Nobody is told of progress, and nobody cancels.
+struct Nobody;
+
+impl Watch for Nobody {
+    fn progress(&self, _: f64, _: Option<f64>, _: &str) {}
+
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+fn broken() -> ErrorData {
+    ErrorData::internal_error("the work on this request broke off", None)
+}
+
+/// Progress that is on its way to the client.
+struct Step {
+    done: f64,
+    total: Option<f64>,
+    message: String,
+}
+
+/// Steps that may wait for a client that is slow to read; further ones are left out.
+const WAITING: usize = 32;
+/// Between two steps that are told.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// One call, as the work sees it.
+struct Call {
+    cancelled: Arc<AtomicBool>,
+    /// Absent if the client wants to hear of no progress.
+    steps: Option<mpsc::Sender<Step>>,
+    last: Mutex<Option<(f64, Instant)>>,
+}
+
+impl Watch for Call {
+    fn progress(&self, done: f64, total: Option<f64>, message: &str) {
+        let Some(steps) = &self.steps else { return };
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_end = total.is_some_and(|total| done >= total);
+        // The protocol wants numbers that grow.
+        let goes_on = match *last {
+            None => done.is_finite(),
+            Some((before, at)) => done > before && (is_end || at.elapsed() >= PAUSE),
+        };
+        if goes_on && steps.try_send(Step { done, total, message: message.to_owned() }).is_ok() {
+            *last = Some((done, Instant::now()));
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// Tells the work that nobody waits any more, however the waiting ended.
+struct CancelOnDrop(Arc<AtomicBool>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Runs the work of a call and tells the client of its progress, if the client asked for that. Ends at once when the client
+/// cancels; the work is told, and what it still answers is dropped.
+pub(crate) async fn watched<T: Send + 'static>(
+    context: &RequestContext<RoleServer>,
+    work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
+) -> Result<T, ErrorData> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let _guard = CancelOnDrop(cancelled.clone());
+    let token = context.meta.get_progress_token();
+    let (sender, mut receiver) = mpsc::channel(WAITING);
+    let steps = token.is_some().then_some(sender);
+    let call = Call { cancelled, steps, last: Mutex::default() };
+    let mut work = tokio::task::spawn_blocking(move || work(&call));
+    loop {
+        tokio::select! {
+            // Progress first, so that none comes after the answer.
+            biased;
+            Some(step) = receiver.recv(), if token.is_some() => tell(context, token.as_ref(), step).await,
+            done = &mut work => {
+                while let Ok(step) = receiver.try_recv() {
+                    tell(context, token.as_ref(), step).await;
+                }
+                return done.map_err(|_| broken());
+            }
+            () = context.ct.cancelled() => {
+                return Err(ErrorData::internal_error("the request was cancelled", None));
+            }
+        }
+    }
+}
+
+async fn tell(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, step: Step) {
+    let Some(token) = token else { return };
+    let mut progress = ProgressNotificationParam::new(token.clone(), step.done);
+    progress.total = step.total;
+    if !step.message.is_empty() {
+        progress.message = Some(step.message);
+    }
+    // A client that cannot be told cannot be answered either, which the answer will notice.
+    let _ = context.peer.notify_progress(progress).await;
+}

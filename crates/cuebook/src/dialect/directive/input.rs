@@ -1,0 +1,133 @@
+//! What a directive takes.
+
+use roxmltree::Node;
+use serde_json::{Map, Value as Json, json};
+
+use super::element::Reader;
+use super::written::Written;
+use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::prompt::Type;
+use crate::source::Place;
+
+/// The names of types that are known, and what they mean.
+const TYPES: [(&str, Type); 17] = [
+    ("string", Type::String),
+    ("str", Type::String),
+    ("text", Type::String),
+    ("path", Type::String),
+    ("file", Type::String),
+    ("url", Type::String),
+    ("integer", Type::Integer),
+    ("int", Type::Integer),
+    ("number", Type::Number),
+    ("float", Type::Number),
+    ("boolean", Type::Boolean),
+    ("bool", Type::Boolean),
+    ("array", Type::List),
+    ("list", Type::List),
+    ("object", Type::Object),
+    ("dict", Type::Object),
+    ("any", Type::Any),
+];
+
+/// What a directive takes.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// Its name.
+    pub name: String,
+    /// The name of its type, as it was written; `string` if none was.
+    pub type_name: String,
+    /// What its values look like.
+    pub kind: Type,
+    /// Whether somebody must give it, unless it has a default.
+    pub required: bool,
+    /// What it is if nobody gives it: text, as everything in XML.
+    pub default: Option<String>,
+    /// What it is for.
+    pub description: Option<Written>,
+    /// Where it is declared.
+    pub place: Option<Place>,
+}
+
+impl Input {
+    pub(super) fn read(reader: &mut Reader<'_>, node: Node<'_, '_>) -> Input {
+        reader.know_attributes(node, &["name", "type", "required", "default"]);
+        let name = node.attribute("name").unwrap_or_default().to_owned();
+        let type_name = node.attribute("type").unwrap_or("string").to_owned();
+        let value = |attribute: &str| {
+            let range = node.attribute_node(attribute).map(|found| found.range_value());
+            range.map(|range| reader.xml.place(range))
+        };
+        let mut odd = Vec::new();
+        if name.is_empty() {
+            let hint = "nobody can give it a value: write <input name=\"…\">";
+            odd.push(("an input has no name".to_owned(), Some(reader.xml.name_place(node)), hint.to_owned()));
+        }
+        let kind =
+            TYPES.iter().find(|(known, _)| type_name.eq_ignore_ascii_case(known)).map(|(_, kind)| *kind);
+        if kind.is_none() {
+            let hint = did_you_mean(&nearest(&type_name, TYPES.iter().map(|(known, _)| *known)));
+            let hint = hint.unwrap_or_else(|| {
+                "types are string, integer, number, boolean, array, object and any".to_owned()
+            });
+            odd.push((format!("`{type_name}` is no type, and any value is taken"), value("type"), hint));
+        }
+        let required = node.attribute("required").unwrap_or("false").to_lowercase();
+        if required != "true" && required != "false" {
+            let message = format!("`required` is {required:?}, which is not `true`: the input is optional");
+            odd.push((message, value("required"), "write required=\"true\"".to_owned()));
+        }
+        let input = Input {
+            kind: kind.unwrap_or(Type::Any),
+            required: required == "true",
+            default: node.attribute("default").map(str::to_owned),
+            description: reader.xml.stripped(node),
+            place: value("name").or_else(|| Some(reader.xml.name_place(node))),
+            name,
+            type_name,
+        };
+        if let Some(default) = &input.default
+            && !default.is_empty()
+            && input.kind != Type::Any
+            && input.kind != Type::String
+            && !serde_json::from_str(default).is_ok_and(|default| input.kind.admits(&default))
+        {
+            let message = format!("the default {default:?} is no {}", input.type_name);
+            odd.push((message, value("default"), "change the default or the type".to_owned()));
+        }
+        for (message, place, hint) in odd {
+            let diagnostic =
+                Diagnostic::new(Code::BadDirective, message).severity(Severity::Warning).hint(hint);
+            reader.notes.push(match place {
+                Some(place) => diagnostic.at(place),
+                None => diagnostic,
+            });
+        }
+        input
+    }
+
+    /// Whether a value is of its type. Text takes any value that has no parts, which is then written as JSON writes it, and
+    /// nothing at all (`null`) is a value of every type.
+    pub fn admits(&self, value: &Json) -> bool {
+        match self.kind {
+            _ if value.is_null() => true,
+            Type::String => !value.is_array() && !value.is_object(),
+            kind => kind.admits(value),
+        }
+    }
+
+    /// The declaration as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let mut object = Map::new();
+        object.insert("name".into(), json!(self.name));
+        object.insert("type".into(), json!(self.type_name));
+        object.insert("required".into(), json!(self.required));
+        if let Some(default) = &self.default {
+            object.insert("default".into(), json!(default));
+        }
+        if let Some(description) = &self.description {
+            object.insert("description".into(), json!(description.as_str()));
+        }
+        Json::Object(object)
+    }
+}

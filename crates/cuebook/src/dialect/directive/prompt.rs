@@ -1,0 +1,181 @@
+//! A directive as a prompt like any other.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::fill::MOST_TEXT;
+use super::metadata::permissions_json;
+use super::{Directive, Filled, Input, Wording, read};
+use crate::dialect::Read;
+use crate::error::Result;
+use crate::items::Item;
+use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Need, Permissions, Prompt, Variable};
+use crate::render::Rendered;
+use crate::source::Source;
+use crate::variables::{Scope, Variables};
+
+/// Characters that the prompt may come to, unless `defaults.json` says otherwise: that of `.prompty` files.
+const MAX_OUTPUT_SIZE: usize = 1_000_000;
+
+/// The key of the engine that fills bodies.
+const ENGINE: &str = "input";
+
+/// A directive, and the item that it was read from if it lies in a space.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) directive: Directive,
+    pub(crate) item: Option<Item>,
+}
+
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read_candidate(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
+    if let Some(path) = candidate.root.path(&file_of(candidate)) {
+        loader.depend_on(path);
+    }
+    let (source, item) = bytes_of(id, candidate, loader)?;
+    let mut directive = read(&source)?;
+    let notes = std::mem::take(&mut directive.notes);
+    let prompt = directive.prompt(id, &candidate.source, defaults);
+    let file = Box::new(File { directive, item });
+    Ok(Read { prompt, extends: None, notes, sections: None, directive: Some(file) })
+}
+
+/// What a candidate says of itself, for lists.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    let directive = read(&candidate.root.read(&file_of(candidate), limit)?)?;
+    Ok(directive.describe(id, defaults))
+}
+
+fn file_of(candidate: &Candidate) -> String {
+    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
+}
+
+/// The text of a candidate. What lies in a space is read as an item, so that what is verified is what is read.
+fn bytes_of(id: &str, candidate: &Candidate, loader: &LibraryLoader) -> Result<(Arc<Source>, Option<Item>)> {
+    match loader.library().item_of(id, candidate)? {
+        Some(located) => {
+            let item = located.read(loader.limit())?;
+            Ok((item.source()?, Some(item)))
+        }
+        None => Ok((candidate.root.read(&file_of(candidate), loader.limit())?, None)),
+    }
+}
+
+impl Directive {
+    /// The definition of it as a prompt.
+    pub(crate) fn prompt(&self, id: &str, source: &str, defaults: &Defaults) -> Prompt {
+        let max_output_size = defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE);
+        Prompt {
+            id: id.to_owned(),
+            dialect: Dialect::Directive,
+            source: source.to_owned(),
+            metadata: self.describe(id, defaults),
+            variables: self.inputs.iter().filter(|input| !input.name.is_empty()).map(variable).collect(),
+            permissions: Permissions::default(),
+            limits: Limits { max_output_size, ..Limits::default() },
+            template: self.source.clone(),
+            code: None,
+            hooks: Vec::new(),
+            format: Format { engine: ENGINE.to_owned(), ..Format::plain() },
+            model: self.model.as_ref().map(model),
+            tools: Vec::new(),
+            // What it is to give is returned by a call, and not as the answer itself.
+            outputs: Vec::new(),
+        }
+    }
+
+    fn describe(&self, id: &str, defaults: &Defaults) -> Metadata {
+        let text = |written: &Option<super::Written>| written.as_ref().map(|text| text.to_string());
+        let mut extra = defaults.metadata.clone();
+        extra.extend(self.more.iter().map(|(key, text)| (key.clone(), json!(text.as_str()))));
+        if let Some(category) = &self.category {
+            extra.insert("category".into(), json!(category.as_str()));
+        }
+        if let Some(limits) = &self.limits {
+            extra.insert("limits".into(), json!(limits));
+        }
+        if let Some(permissions) = &self.permissions {
+            permissions_json(permissions, &mut extra);
+        }
+        if let Some(context) = &self.context {
+            extra.insert("context".into(), context.to_json());
+        }
+        if !self.outputs.is_empty() {
+            extra.insert("outputs".into(), self.declared_outputs());
+        }
+        Metadata {
+            name: text(&self.name).unwrap_or_else(|| id.rsplit('/').next().unwrap_or(id).to_owned()),
+            version: text(&self.version).unwrap_or_else(|| "0.0.0".into()),
+            kind: "directive".into(),
+            extends: text(&self.extends),
+            template: None,
+            description: text(&self.description),
+            extra,
+        }
+    }
+}
+
+fn variable(input: &Input) -> Variable {
+    Variable {
+        name: input.name.clone(),
+        need: if input.required && input.default.is_none() { Need::Required } else { Need::Optional },
+        kind: input.kind,
+        description: input.description.as_ref().map(|text| text.to_string()),
+        default: input.default.as_deref().map(Json::from),
+        is_secret: false,
+        choices: Vec::new(),
+        lenient: false,
+        rich: None,
+        strict: false,
+        from_system: false,
+        place: input.place.clone(),
+        inherited_from: None,
+    }
+}
+
+/// The model that is asked for. What only threads understand stays as it was written.
+fn model(attributes: &Map<String, Json>) -> Model {
+    let mut extra = attributes.clone();
+    let mut take = |key: &str| match extra.shift_remove(key) {
+        Some(Json::String(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    };
+    let (id, provider) = (take("id"), take("provider"));
+    Model { id: id.unwrap_or_default(), provider, extra, ..Model::default() }
+}
+
+impl Filled<'_> {
+    /// The prompt: what a model is told, with where every byte of it comes from.
+    ///
+    /// ```
+    /// use cuebook::dialect::directive::{self, Wording};
+    /// use cuebook::source::Source;
+    ///
+    /// let text = "```xml\n<directive name=\"greet\"/>\n```\nGreet {input:who}.";
+    /// let directive = directive::read(&Source::new("greet.md", text))?;
+    /// let inputs = serde_json::json!({"who": "Ann"});
+    /// let prompt = directive.fill(inputs.as_object().unwrap())?.prompt(&Wording::default())?;
+    /// assert_eq!(
+    ///     prompt.text(),
+    ///     "Execute the directive as specified now.\n\n<directive name=\"greet\">\n\nGreet Ann.\n\n</directive>"
+    /// );
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn prompt(&self, wording: &Wording) -> Result<Rendered> {
+        let directive = self.directive();
+        let output = directive
+            .write_prompt(wording, self, MOST_TEXT)
+            .map_err(|_| directive.template.too_large(MOST_TEXT))?;
+        let id = directive.name.as_deref().unwrap_or_default();
+        let prompt = directive.prompt(id, directive.source.name(), &Defaults::default());
+        let scope = Scope::of_values(Variables::from_json(&self.inputs));
+        Ok(Rendered::new(output, scope, Arc::new(prompt)))
+    }
+}

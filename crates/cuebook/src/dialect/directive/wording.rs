@@ -1,0 +1,257 @@
+//! The prompt of a directive: what a model is told, with where every byte of it comes from.
+//!
+//! In this order, with an empty line between them: the instruction, the opening tag with the name and the description, the
+//! preamble without headings and signature, the body, how results are returned, the closing tag. Tags and sentences are frames of the
+//! engine; names, descriptions, preamble and body are the author's, and what is put into the body is a value. Nothing is escaped: what
+//! an author writes is theirs to write, and what a value says is a value wherever it stands.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use serde::Deserialize;
+
+use super::{Directive, Written, stripped};
+use crate::source::OffsetMap;
+use crate::template::engine::Output;
+use crate::template::input::Values;
+use crate::template::jinja::compat::is_space;
+use crate::template::sink::{Full, Sink};
+use crate::template::unit::{Emission, Frame, Unit, Units};
+
+/// How a model is told to give results back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Returns {
+    /// A sentence with the call of a tool.
+    #[default]
+    Call,
+    /// A block of XML that names the outputs.
+    Block,
+}
+
+impl Returns {
+    /// Its name in `cuebook.toml`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Returns::Call => "call",
+            Returns::Block => "block",
+        }
+    }
+
+    /// The one of a name.
+    pub fn named(name: &str) -> Option<Returns> {
+        [Returns::Call, Returns::Block].into_iter().find(|known| known.as_str() == name)
+    }
+}
+
+/// The words of the engine in a prompt: `[directives]` in `cuebook.toml`.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Wording {
+    /// The sentence that the prompt begins with; nothing, if it is empty.
+    pub instruction: String,
+    /// How results are given back.
+    pub returns: Returns,
+}
+
+impl Default for Wording {
+    fn default() -> Self {
+        Wording { instruction: "Execute the directive as specified now.".to_owned(), returns: Returns::Call }
+    }
+}
+
+/// What the engine writes, by the number of its frame.
+const INSTRUCTION: u32 = 0;
+const TAG: u32 = 1;
+const RETURNS: u32 = 2;
+
+fn frames() -> Arc<[Frame]> {
+    ["instruction", "directive", "returns"].map(|name| Frame { name, section: None }).into()
+}
+
+impl Directive {
+    /// The one unit that all its texts are of: its offsets are those of the file.
+    pub(crate) fn units(&self) -> Arc<Vec<Unit>> {
+        let make = || {
+            let mut emissions: BTreeMap<u32, Emission> = self.template.emissions().collect();
+            let described =
+                self.outputs.iter().flat_map(|output| [Some(&output.name), output.description.as_ref()]);
+            for written in
+                [self.name.as_ref(), self.description.as_ref()].into_iter().chain(described).flatten()
+            {
+                // What the file spells in another way, such as `&lt;`, is computed and no literal.
+                for piece in written.pieces().iter().filter(|piece| !piece.is_verbatim) {
+                    let emission =
+                        Emission { range: piece.source.clone(), paths: Vec::new(), accessor: None };
+                    emissions.insert(piece.source.start as u32, emission);
+                }
+            }
+            let (marks, emissions) = emissions.into_iter().unzip();
+            Arc::new(vec![Unit::new(self.source.clone(), OffsetMap::default(), marks, emissions)])
+        };
+        self.units.get_or_init(make).clone()
+    }
+
+    /// Writes the prompt, at most `limit` characters.
+    pub(crate) fn write_prompt(
+        &self,
+        wording: &Wording,
+        values: &dyn Values,
+        limit: usize,
+    ) -> Result<Output, Full> {
+        let expected = self.source.text().len() + wording.instruction.len() + 256;
+        let mut sink = Sink::new(limit, expected, 32);
+        sink.frame(INSTRUCTION, wording.instruction.as_bytes())?;
+        let name = self.name.as_ref().filter(|name| !name.is_empty());
+        let description = self.description.as_ref().filter(|description| !description.is_empty());
+        if name.is_some() || description.is_some() {
+            part(&mut sink, |sink| opening(sink, name, description))?;
+        }
+        part(&mut sink, |sink| {
+            self.cleaned_preamble().into_iter().try_for_each(|range| {
+                sink.literal(0, range.start as u32, self.source.text()[range].as_bytes())
+            })
+        })?;
+        part(&mut sink, |sink| self.template.write_stripped(0, sink, values))?;
+        part(&mut sink, |sink| match wording.returns {
+            Returns::Call => self.call(sink),
+            Returns::Block => self.block(sink),
+        })?;
+        if name.is_some() || description.is_some() {
+            part(&mut sink, |sink| sink.frame(TAG, b"</directive>"))?;
+        }
+        let (text, pieces) = sink.finish();
+        Ok(Output { text, pieces, units: Units::new(self.units(), Vec::new(), frames()) })
+    }
+
+    /// The lines of the preamble that a model is shown: no headings of the first level, and no signature.
+    fn cleaned_preamble(&self) -> Vec<Range<usize>> {
+        let text = self.source.text();
+        let range = stripped(text, self.preamble.clone());
+        let mut pieces: Vec<Range<usize>> = Vec::new();
+        let mut at = range.start;
+        for line in text[range].split_inclusive('\n') {
+            let here = at..at + line.len();
+            at = here.end;
+            let bare = line.trim_matches(is_space);
+            if bare.starts_with("<!-- rye:signed:") || bare.starts_with("# ") {
+                continue;
+            }
+            match pieces.last_mut() {
+                Some(last) if last.end == here.start => last.end = here.end,
+                _ => pieces.push(here),
+            }
+        }
+        // What is left has no white space around it.
+        while let Some(first) = pieces.first_mut() {
+            *first = first.end - text[first.clone()].trim_start_matches(is_space).len()..first.end;
+            if first.start < first.end {
+                break;
+            }
+            pieces.remove(0);
+        }
+        while let Some(last) = pieces.last_mut() {
+            *last = last.start..last.start + text[last.clone()].trim_end_matches(is_space).len();
+            if last.start < last.end {
+                break;
+            }
+            pieces.pop();
+        }
+        pieces
+    }
+
+    /// The sentence with the call. Of two outputs with one name the last one's description stands at the first one's place.
+    fn call(&self, sink: &mut Sink) -> Result<(), Full> {
+        let mut fields: IndexMap<&str, (&Written, Option<&Written>)> = IndexMap::new();
+        for output in self.outputs.iter().filter(|output| !output.name.is_empty() || output.entry.is_some()) {
+            let description = output.description.as_ref();
+            let description = description.filter(|text| !text.is_empty() && output.entry != Some(false));
+            fields.entry(output.name.as_str()).or_insert((&output.name, None)).1 = description;
+        }
+        if fields.is_empty() {
+            return Ok(());
+        }
+        let sentence = concat!(
+            "When you have completed all steps, return structured results:\n",
+            "`rye_execute(item_type=\"tool\", item_id=\"rye/agent/threads/directive_return\", parameters={",
+        );
+        sink.frame(RETURNS, sentence.as_bytes())?;
+        for (index, (name, description)) in fields.values().enumerate() {
+            let open: &[u8] = if index == 0 { b"\"" } else { b", \"" };
+            sink.frame(RETURNS, open)?;
+            write(sink, name)?;
+            sink.frame(RETURNS, b"\": \"<")?;
+            write(sink, description.unwrap_or(name))?;
+            sink.frame(RETURNS, b">\"")?;
+        }
+        sink.frame(RETURNS, b"})`")
+    }
+
+    /// The block that names the outputs, also those without a name.
+    fn block(&self, sink: &mut Sink) -> Result<(), Full> {
+        if self.outputs.is_empty() {
+            return Ok(());
+        }
+        sink.frame(RETURNS, b"<returns>\n")?;
+        for output in &self.outputs {
+            sink.frame(RETURNS, b"  <output name=\"")?;
+            write(sink, &output.name)?;
+            match &output.description {
+                Some(description) => {
+                    sink.frame(RETURNS, b"\">")?;
+                    write(sink, description)?;
+                    sink.frame(RETURNS, b"</output>\n")?;
+                }
+                None => sink.frame(RETURNS, b"\" />\n")?,
+            }
+        }
+        sink.frame(RETURNS, b"</returns>")
+    }
+}
+
+/// Writes a part of the prompt, with an empty line before it. A part that has nothing to say leaves nothing.
+fn part(sink: &mut Sink, write: impl FnOnce(&mut Sink) -> Result<(), Full>) -> Result<(), Full> {
+    let before = sink.len();
+    if before > 0 {
+        sink.frame(TAG, b"\n\n")?;
+    }
+    let start = sink.len();
+    write(sink)?;
+    if sink.len() == start {
+        sink.truncate(before);
+    }
+    Ok(())
+}
+
+fn opening(sink: &mut Sink, name: Option<&Written>, description: Option<&Written>) -> Result<(), Full> {
+    match name {
+        Some(name) => {
+            sink.frame(TAG, b"<directive name=\"")?;
+            write(sink, name)?;
+            sink.frame(TAG, b"\">")?;
+        }
+        None => sink.frame(TAG, b"<directive>")?,
+    }
+    if let Some(description) = description {
+        sink.frame(TAG, b"\n<description>")?;
+        write(sink, description)?;
+        sink.frame(TAG, b"</description>")?;
+    }
+    Ok(())
+}
+
+/// Writes what an author wrote in XML.
+fn write(sink: &mut Sink, written: &Written) -> Result<(), Full> {
+    for piece in written.pieces() {
+        let text = written[piece.text.clone()].as_bytes();
+        if piece.is_verbatim {
+            sink.literal(0, piece.source.start as u32, text)?;
+        } else {
+            sink.begin_value(0, piece.source.start as u32);
+            sink.value(text)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,207 @@
+//! What an item must say of itself before it is signed.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use crate::dialect::{directive, knowledge, tool};
+use crate::error::Error;
+use crate::files;
+use crate::items::{ItemType, Located};
+use crate::source::Source;
+
+/// What is known of an item that may be signed.
+pub(super) struct Said {
+    pub(super) version: Option<String>,
+}
+
+/// Limits of a directive that are whole numbers.
+const WHOLE: [&str; 5] = ["turns", "tokens", "spawns", "depth", "duration_seconds"];
+
+/// Checks a file, or gives the answer that says why it cannot be signed.
+pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<Said, Json> {
+    let source = files::source_from_bytes(bytes.to_vec(), &located.name)
+        .map_err(|error| json!({"error": error.diagnostic().to_string()}))?;
+    match located.kind {
+        ItemType::Directive => directive(located, &source),
+        ItemType::Tool => tool(located, &source),
+        ItemType::Knowledge => knowledge(located, &source),
+    }
+}
+
+fn directive(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+    let read = directive::read(source).map_err(|error| unreadable("Invalid directive structure", &error))?;
+    let said = read.to_json();
+    let said = said.as_object().cloned().unwrap_or_default();
+    let mut issues = Issues { located, said: &said, found: Vec::new() };
+    if let Some(name) = issues.required("name") {
+        let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
+            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+        if !is_name {
+            issues.push(format!("Field 'name' must match pattern ^[a-z][a-z0-9_]*$, got '{name}'"));
+        }
+        issues.matches_file(&name);
+    }
+    let version = issues.required("version");
+    if let Some(version) = version.as_deref().filter(|version| !is_version(version)) {
+        issues.push(format!("Field 'version' must be semver format (X.Y.Z), got '{version}'"));
+    }
+    issues.required("description");
+    // An item at the top of its folder has an empty category.
+    match said.get("category") {
+        Some(Json::String(_)) => issues.matches_category(),
+        _ => issues.push("Missing required field: category".to_owned()),
+    }
+    issues.required("author");
+    if let Some(limits) = said.get("limits").and_then(Json::as_object) {
+        for (name, value) in limits {
+            if WHOLE.contains(&name.as_str()) && !value.is_i64() && !value.is_u64() {
+                issues.push(format!("Field 'limits.{name}' must be an integer, got {}", python_type(value)));
+            } else if name == "spend" && !value.is_number() {
+                issues.push(format!("Field 'limits.spend' must be a number, got {}", python_type(value)));
+            }
+        }
+    }
+    for (index, input) in said.get("inputs").and_then(Json::as_array).into_iter().flatten().enumerate() {
+        for field in ["name", "type"] {
+            if input[field].as_str().is_none_or(str::is_empty) {
+                issues.push(format!("Missing required field: inputs[{index}].{field}"));
+            }
+        }
+    }
+    issues.or(Said { version })
+}
+
+fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+    if source.text().trim().is_empty() {
+        return Err(json!({"error": "Tool file is empty"}));
+    }
+    let unknown = || json!({"error": format!("No parser registered for extension: .{}", located.extension)});
+    let notation = tool::Notation::of_extension(located.extension).ok_or_else(unknown)?;
+    let read =
+        tool::read(source, notation).map_err(|error| unreadable("Failed to parse tool file", &error))?;
+    let mut said = Map::new();
+    let fields = [
+        ("category", &read.category),
+        ("tool_type", &read.tool_type),
+        ("version", &read.version),
+        ("description", &read.description),
+    ];
+    for (name, value) in fields {
+        if let Some(value) = value {
+            said.insert(name.to_owned(), value.clone().into());
+        }
+    }
+    // Rye reads nothing from these, so one without metadata is one that it could not have.
+    if said.is_empty() && matches!(located.extension, "sh" | "toml" | "json") {
+        let mut answer = unknown();
+        answer["hint"] =
+            "say what it is: version, tool_type, category and description (cuebook help CB328)".into();
+        return Err(answer);
+    }
+    let mut issues = Issues { located, said: &said, found: Vec::new() };
+    match said.get("category") {
+        Some(Json::String(_)) => issues.matches_category(),
+        _ => issues.push("Missing required field: category".to_owned()),
+    }
+    for name in ["tool_type", "version", "description"] {
+        issues.required(name);
+    }
+    issues.or(Said { version: read.version.clone() })
+}
+
+fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
+    let read = knowledge::read(source).map_err(|error| unreadable("Invalid knowledge structure", &error))?;
+    let said = &read.data;
+    let mut issues = Issues { located, said, found: Vec::new() };
+    if let Some(name) = issues.required("name") {
+        issues.matches_file(&name);
+    }
+    for name in ["title", "version", "entry_type"] {
+        issues.required(name);
+    }
+    if said.contains_key("category") {
+        issues.matches_category();
+    }
+    if said.is_empty() {
+        return Err(json!({
+            "error": "No metadata found. Knowledge entries require a ```yaml fenced code block with name, title, version, and entry_type fields.",
+            "issues": issues.found,
+        }));
+    }
+    let version = read.text("version").map(str::to_owned);
+    issues.or(Said { version })
+}
+
+/// What is wrong with what an item says.
+struct Issues<'i> {
+    located: &'i Located,
+    said: &'i Map<String, Json>,
+    found: Vec<String>,
+}
+
+impl Issues<'_> {
+    fn push(&mut self, issue: String) {
+        self.found.push(issue);
+    }
+
+    /// The text of a field that must be there.
+    fn required(&mut self, name: &str) -> Option<String> {
+        match self.said.get(name) {
+            Some(Json::String(text)) if !text.trim().is_empty() => Some(text.clone()),
+            Some(Json::Number(number)) => Some(number.to_string()),
+            _ => {
+                self.push(format!("Missing required field: {name}"));
+                None
+            }
+        }
+    }
+
+    fn matches_file(&mut self, name: &str) {
+        let file = self.located.id.name();
+        if name != file {
+            self.push(format!("Field 'name' value '{name}' must match filename '{file}'"));
+        }
+    }
+
+    fn matches_category(&mut self) {
+        let wanted = self.located.id.category();
+        let category = self.said.get("category").and_then(Json::as_str).unwrap_or_default();
+        if category != wanted {
+            self.push(format!("Field 'category' value '{category}' must match path category '{wanted}'"));
+        }
+    }
+
+    fn or(self, said: Said) -> Result<Said, Json> {
+        match self.found.is_empty() {
+            true => Ok(said),
+            false => Err(json!({"error": "Validation failed", "issues": self.found})),
+        }
+    }
+}
+
+fn is_version(text: &str) -> bool {
+    let mut parts = text.split('.');
+    let is_number = |part: Option<&str>| {
+        part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    is_number(parts.next()) && is_number(parts.next()) && is_number(parts.next()) && parts.next().is_none()
+}
+
+/// The name of a type as Python calls it, which is how these messages have always said it.
+fn python_type(value: &Json) -> &'static str {
+    match value {
+        Json::Null => "NoneType",
+        Json::Bool(_) => "bool",
+        Json::Number(number) if number.is_f64() => "float",
+        Json::Number(_) => "int",
+        Json::String(_) => "str",
+        Json::Array(_) => "list",
+        Json::Object(_) => "dict",
+    }
+}
+
+fn unreadable(what: &str, error: &Error) -> Json {
+    let details: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
+    json!({"error": what, "details": details})
+}

@@ -1,0 +1,181 @@
+//! A directive that has been found and read: how it is verified and rendered.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::{Body, Prepared};
+use crate::dialect::directive::{Composed, Directive, File, Wording};
+use crate::error::{Code, Diagnostic, Error, Result, Severity};
+use crate::items::{Item, ItemId, SpaceKind};
+use crate::render::Rendered;
+use crate::template::engine::Outline;
+use crate::template::input::{self, Values};
+use crate::template::jinja::names::Names;
+use crate::template::unit::Unit;
+use crate::variables::{Context, Layer, SYSTEM, Scope, Variables, to_json};
+
+/// A directive, and the item that it was read from.
+pub(super) struct DirectiveBody {
+    directive: Directive,
+    item: Option<Item>,
+    outline: Arc<Texts>,
+}
+
+/// The one text of a directive.
+struct Texts {
+    units: Arc<Vec<Unit>>,
+    names: Vec<Names>,
+}
+
+impl Outline for Texts {
+    fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    fn names(&self) -> &[Names] {
+        &self.names
+    }
+}
+
+/// Values of a scope, for the body of a directive.
+struct OfScope<'s>(&'s Scope);
+
+impl Values for OfScope<'_> {
+    fn input(&self, key: &str) -> Option<String> {
+        given(self.0, key).map(|value| input::text_of(&value))
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        input::environment(name)
+    }
+}
+
+/// A value that somebody gave or that is a default. What the system knows is no input.
+fn given(scope: &Scope, key: &str) -> Option<Json> {
+    let (layer, value) = scope.find(key)?;
+    (key != SYSTEM || layer != Layer::System).then(|| to_json(&value))
+}
+
+impl DirectiveBody {
+    pub(super) fn new(file: File) -> DirectiveBody {
+        let File { directive, item } = file;
+        let outline = Arc::new(Texts { units: directive.units(), names: vec![directive.template().names()] });
+        DirectiveBody { directive, item, outline }
+    }
+
+    pub(super) fn outline(&self) -> Arc<dyn Outline> {
+        self.outline.clone()
+    }
+}
+
+impl Prepared {
+    /// The directive, if it is one.
+    pub fn directive(&self) -> Option<&Directive> {
+        match &self.body {
+            Body::Directive(body) => Some(&body.directive),
+            _ => None,
+        }
+    }
+
+    /// What it is together with those that it extends, if it is a directive that lies in a space.
+    pub fn compose(&self) -> Option<Result<Composed>> {
+        let Body::Directive(body) = &self.body else { return None };
+        let item = body.item.as_ref()?;
+        let library = self.loader.library();
+        Some(body.directive.compose(&item.located.id, library.spaces(), library.trust()))
+    }
+
+    /// Whether a directive is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one
+    /// of the project that nobody has signed yet is being written, and can be looked at; it cannot be executed.
+    pub(crate) fn verify(&self) -> Result<Option<Diagnostic>> {
+        let Body::Directive(body) = &self.body else { return Ok(None) };
+        let Some(item) = &body.item else { return Ok(None) };
+        let error = match self.loader.library().trust().verify(item) {
+            Ok(_) => return Ok(None),
+            Err(error) => error,
+        };
+        if error.code() == Code::Unsigned && item.located.space == SpaceKind::Project {
+            let hint = format!("sign it before it is executed: cuebook sign directive {}", item.located.id);
+            let finding = error.diagnostic().clone().severity(Severity::Warning).hint(hint);
+            return Ok(Some(finding));
+        }
+        Err(error)
+    }
+
+    /// Refuses inputs that do not fit, in the order of the seed.
+    pub(super) fn check_inputs(
+        &self,
+        body: &DirectiveBody,
+        variables: &Variables,
+        scope: &Scope,
+    ) -> Result<()> {
+        let directive = &body.directive;
+        let checked = directive
+            .refuse_unknown(variables.names())
+            .and_then(|()| directive.refuse_missing(|name| given(scope, name).is_some()))
+            .and_then(|()| {
+                directive.refuse_mistyped(|name| {
+                    given(scope, name).filter(|_| scope.layer(name) != Some(Layer::Optional))
+                })
+            });
+        checked.map_err(|error| error.with("prompt_id", &self.prompt.id))
+    }
+
+    pub(super) fn render_directive(&self, body: &DirectiveBody, scope: &Arc<Scope>) -> Result<Rendered> {
+        let limit = self.prompt.limits.max_output_size;
+        let wording = self.wording(scope.context());
+        let output = body
+            .directive
+            .write_prompt(&wording, &OfScope(scope), limit)
+            .map_err(|_| body.directive.template().too_large(limit))?;
+        Ok(Rendered::new(output, scope.clone(), self.prompt.clone()))
+    }
+
+    /// The words of the engine: the project's, unless the caller says otherwise.
+    fn wording(&self, context: &Context) -> Wording {
+        let mut wording = self.config.directives.clone();
+        if let Some(returns) = context.returns {
+            wording.returns = returns;
+        }
+        wording
+    }
+}
+
+/// Everything that keeps a directive from being executed, for `check`.
+pub(crate) fn findings(prepared: &Prepared) -> Vec<Diagnostic> {
+    let mut findings = match prepared.verify() {
+        Ok(finding) => Vec::from_iter(finding),
+        Err(error) => error.into_diagnostics(),
+    };
+    match prepared.compose() {
+        Some(Ok(composed)) => findings.extend(composed.missing),
+        Some(Err(error)) => findings.extend(Error::into_diagnostics(error)),
+        None => {}
+    }
+    findings.extend(prepared.directive().and_then(|directive| misplaced(prepared, directive)));
+    findings
+}
+
+/// A directive whose name or category is not that of its place cannot be signed, and would not be believed.
+fn misplaced(prepared: &Prepared, directive: &Directive) -> Option<Diagnostic> {
+    let Body::Directive(body) = &prepared.body else { return None };
+    let id: &ItemId = &body.item.as_ref()?.located.id;
+    let wrong = |what: &str, said: Option<&crate::dialect::directive::Written>, is: &str| {
+        let message =
+            format!("the {what} is {:?}, and by its place it is {is:?}", said.map_or("", |said| said));
+        let diagnostic = Diagnostic::new(Code::ItemMoved, message).severity(Severity::Warning);
+        let diagnostic = match said {
+            Some(said) => diagnostic.at(said.place()),
+            None => diagnostic.file(directive.source.name()),
+        };
+        diagnostic.hint(format!("write {is:?}, or move the file: it cannot be signed as it is"))
+    };
+    let name = directive.name.as_ref();
+    if name.map(|name| name.as_str()) != Some(id.name()) {
+        return Some(wrong("name", name, id.name()));
+    }
+    let category = directive.category.as_ref();
+    (category.map_or("", |category| category.as_str()) != id.category())
+        .then(|| wrong("category", category, id.category()))
+}

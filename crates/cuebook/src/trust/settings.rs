@@ -1,0 +1,89 @@
+//! What a user has decided about trust: `config/trust.toml` in their own space.
+//!
+//! It is read there and nowhere else, because whoever can write into a project could loosen its rules.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files;
+use crate::source::Source;
+
+/// The file below the user's `.ai`.
+pub(crate) const FILE: &str = "config/trust.toml";
+
+/// What a user has decided about trust.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrustSettings {
+    /// Whether signatures count that cover only a part of their file, as Rye makes them for directives.
+    pub narrow_signatures: NarrowSignatures,
+    /// Which keys of a project's own trust store count.
+    pub project_keys: ProjectKeys,
+}
+
+/// Whether signatures count that cover only a part of their file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NarrowSignatures {
+    /// They do not.
+    #[default]
+    Refuse,
+    /// They do.
+    Allow,
+}
+
+/// Which keys of a project's own trust store count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProjectKeys {
+    /// Those that a key which the user trusts has signed.
+    #[default]
+    Signed,
+    /// All of them: whoever can write into the project is believed.
+    Any,
+}
+
+impl TrustSettings {
+    /// Reads the settings of a user's `.ai`; what is not there has its default.
+    pub(crate) fn read(folder: Option<&Path>) -> Result<TrustSettings> {
+        let Some(path) = folder.map(|folder| folder.join(FILE)) else { return Ok(TrustSettings::default()) };
+        let name = format!("~/.ai/{FILE}");
+        match files::look(&path).map_err(|error| files::io_error(&name, &error))? {
+            None => Ok(TrustSettings::default()),
+            Some(_) => parse(&files::read_text(&path, &name, super::key::MOST)?),
+        }
+    }
+}
+
+fn parse(source: &Arc<Source>) -> Result<TrustSettings> {
+    toml::from_str(source.text()).map_err(|error| {
+        let message = error.message().lines().next().unwrap_or_default().to_owned();
+        let diagnostic = Diagnostic::new(Code::BadTrust, message);
+        let diagnostic = match error.span() {
+            Some(span) => diagnostic.at(source.place(span)),
+            None => diagnostic.file(source.name()),
+        };
+        let hint =
+            "write narrow_signatures = \"refuse\" or \"allow\", and project_keys = \"signed\" or \"any\"";
+        Error::new(ErrorKind::Integrity, diagnostic.hint(hint))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_strict_and_have_strict_defaults() {
+        let read = |text: &str| parse(&Source::new("trust.toml", text));
+        assert_eq!(read("").unwrap(), TrustSettings::default());
+        let all = read("narrow_signatures = 'allow'\nproject_keys = 'any'\n").unwrap();
+        assert_eq!((all.narrow_signatures, all.project_keys), (NarrowSignatures::Allow, ProjectKeys::Any));
+        for wrong in ["narrow_signatures = true", "project_keys = 'all'", "project_key = 'any'", "x"] {
+            assert_eq!(read(wrong).unwrap_err().code(), Code::BadTrust, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,397 @@
+//! Verification: whether an item is what somebody trusted has signed, and lies where it belongs.
+//!
+//! What was verified once is remembered with its bytes and with the files of the trust store that vouched for it, so that
+//! asking again costs a comparison and a look at those files; whatever changes in either is seen.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::declared::declared;
+use super::hashed;
+use super::key::{PublicKey, SigningKey};
+use super::line::{SignatureLine, Split, Style};
+use super::settings::NarrowSignatures;
+use super::sign::style;
+use super::store::{Found, Stores, TrustEntry, TrustedKey};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::files::Stamp;
+use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces};
+use crate::source::Source;
+
+/// Bytes of verified items that are remembered at most.
+const MOST_REMEMBERED: usize = 64 << 20;
+
+/// What is known of an item that was verified.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Verified {
+    /// SHA-256 of the file without its signature line, in hexadecimal digits. If the signature is narrow, of what it
+    /// covers.
+    pub hash: String,
+    /// The key that signed it; empty for an item that is trusted because it is part of the program.
+    pub fingerprint: String,
+    /// When it was signed, by the signer's clock: the signature does not cover it.
+    pub signed_at: String,
+    /// Whose key it is, if the trust store says so.
+    pub owner: Option<String>,
+    /// Whether the signature covers only a part of the file, which the user's settings allow.
+    pub narrow: bool,
+}
+
+/// Verifies the items of a project.
+#[derive(Debug)]
+pub struct Trust {
+    stores: Stores,
+    memo: Mutex<Memo>,
+}
+
+#[derive(Debug, Default)]
+struct Memo {
+    items: HashMap<PathBuf, Remembered>,
+    keys: HashMap<String, (TrustedKey, Depends)>,
+    bytes: usize,
+}
+
+type Depends = Vec<(PathBuf, Option<Stamp>)>;
+
+#[derive(Debug)]
+struct Remembered {
+    bytes: Vec<u8>,
+    verified: Verified,
+    depends: Depends,
+}
+
+/// What is to be verified: a file, and what is known of where it lies.
+struct Subject<'i> {
+    bytes: &'i [u8],
+    /// The name of the file as people see it.
+    name: &'i str,
+    extension: &'i str,
+    kind: Option<ItemType>,
+    id: Option<&'i ItemId>,
+    path: Option<&'i Path>,
+    /// Whether only the program's own keys count.
+    system: bool,
+}
+
+impl Trust {
+    /// What these spaces trust. Nothing is read before it is needed.
+    pub fn new(spaces: &Spaces) -> Trust {
+        Trust { stores: Stores::new(spaces), memo: Mutex::default() }
+    }
+
+    /// Verifies an item.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Integrity`] with the codes `CB220` to `CB226`, or `CB228` if the trust store itself cannot be used.
+    pub fn verify(&self, item: &Item) -> Result<Verified> {
+        let located = &item.located;
+        let subject = Subject {
+            bytes: &item.bytes,
+            name: &located.name,
+            extension: located.extension,
+            kind: Some(located.kind),
+            id: Some(&located.id),
+            path: located.path(),
+            system: located.space == SpaceKind::System,
+        };
+        let place = located.path().unwrap_or_else(|| Path::new(&located.name));
+        if let Some(known) = self.remembered(place, &item.bytes) {
+            return Ok(known);
+        }
+        let (verified, depends) = match subject.system && !Stores::has_system_keys() {
+            // It came with the program, and nobody can change it without changing the program.
+            true => {
+                let verified = Verified {
+                    hash: whole_hash(&subject),
+                    fingerprint: String::new(),
+                    signed_at: String::new(),
+                    owner: Some("cuebook".to_owned()),
+                    narrow: false,
+                };
+                (verified, Depends::new())
+            }
+            false => self.examine(&subject)?,
+        };
+        self.remember(place, &item.bytes, &verified, depends);
+        Ok(verified)
+    }
+
+    /// Verifies a file that lies in no space: its content and its signature, not its location. What it is is taken from
+    /// its extension, and if that says nothing from how it begins.
+    pub fn verify_file(&self, path: &Path, name: &str, bytes: &[u8]) -> Result<Verified> {
+        let given = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+        let known = given == "json" || Style::of(given).is_some();
+        let guessed = match bytes {
+            [b'<', ..] => "md",
+            [b'/', ..] => "js",
+            _ => "yaml",
+        };
+        let extension = if known { given } else { guessed };
+        let kind = match extension {
+            "md" if memchr::memmem::find(bytes, b"<directive").is_some() => ItemType::Directive,
+            "md" => ItemType::Knowledge,
+            _ => ItemType::Tool,
+        };
+        let subject =
+            Subject { bytes, name, extension, kind: Some(kind), id: None, path: Some(path), system: false };
+        self.examine(&subject).map(|(verified, _)| verified)
+    }
+
+    /// Every file of every trust store, and whether it counts.
+    pub fn list(&self) -> Result<Vec<TrustEntry>> {
+        self.stores.list()
+    }
+
+    /// Whether the user trusts a key.
+    pub fn trusts(&self, fingerprint: &str) -> Result<Option<TrustedKey>> {
+        self.stores.find(fingerprint).map(|found| found.key)
+    }
+
+    /// Adds a key to the store of a user or of a project, signed with the given key if that is trusted itself: a signature
+    /// of a stranger would make the file worth nothing. In a project it needs one, because nothing else makes it count.
+    pub fn add(
+        &self,
+        space: SpaceKind,
+        key: &PublicKey,
+        owner: &str,
+        signer: Option<&SigningKey>,
+        now: jiff::Timestamp,
+    ) -> Result<TrustedKey> {
+        let counts = |signer: &&SigningKey| {
+            let own = signer.fingerprint() == key.fingerprint() && space == SpaceKind::User;
+            own || self.stores.find(signer.fingerprint()).is_ok_and(|found| found.key.is_some())
+        };
+        let counting = signer.filter(counts);
+        if space == SpaceKind::Project && counting.is_none() {
+            let message = "a key in a project counts only if it is signed with a key that is trusted itself";
+            let hint = "trust your own key first: cuebook keys export | cuebook trust add -";
+            return Err(Error::new(ErrorKind::Integrity, Diagnostic::new(Code::BadKey, message).hint(hint)));
+        }
+        self.stores.add(space, key, owner, counting, now)
+    }
+
+    /// Takes a key out of a store, by its fingerprint or the beginning of it, and gives the fingerprint.
+    pub fn remove(&self, space: SpaceKind, fingerprint: &str) -> Result<String> {
+        self.stores.remove(space, fingerprint)
+    }
+
+    fn examine(&self, subject: &Subject<'_>) -> Result<(Verified, Depends)> {
+        let style = style(subject.extension).map_err(|error| {
+            let hint = error.diagnostic().hint.clone();
+            let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", subject.name));
+            subject.error(diagnostic.hint_opt(hint))
+        })?;
+        let split = Split::of(subject.bytes, style).map_err(|malformed| {
+            let message = format!("the signature cannot be used: {}", malformed.what);
+            let text = String::from_utf8_lossy(subject.bytes).into_owned();
+            let source = Source::verbatim(subject.name, text);
+            let range = malformed.range.start..malformed.range.end.min(malformed.range.start + 40);
+            let diagnostic = Diagnostic::new(Code::BadSignature, message).at(source.place(range));
+            subject.error(diagnostic.hint(malformed.hint))
+        })?;
+        let Some(line) = &split.signature else {
+            let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", subject.name));
+            let hint = format!("if you trust what it says, sign it: {}", subject.sign_command());
+            return Err(subject.error(diagnostic.hint(hint)));
+        };
+        let mut found = Found::default();
+        let narrow = self.check_hash(subject, &split, line, &mut found)?;
+        let key = self.key(subject, line, &mut found)?;
+        if !key.key.verify(line.hash.as_bytes(), &line.signature) {
+            let message = format!("Ed25519 signature verification failed: {}", subject.name);
+            let hint = format!(
+                "somebody wrote a signature of {} that is none: do not use the file before you know what it says",
+                key.owner.as_deref().unwrap_or(&line.fingerprint)
+            );
+            let diagnostic = Diagnostic::new(Code::ForgedSignature, message).hint(hint);
+            return Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint));
+        }
+        subject.check_location(line)?;
+        let verified = Verified {
+            hash: line.hash.clone(),
+            fingerprint: line.fingerprint.clone(),
+            signed_at: line.signed_at.clone(),
+            owner: key.owner,
+            narrow,
+        };
+        Ok((verified, found.depends))
+    }
+
+    /// Whether the content is what was signed. Says whether the signature is a narrow one, which the user allows.
+    fn check_hash(
+        &self,
+        subject: &Subject<'_>,
+        split: &Split<'_>,
+        line: &SignatureLine,
+        found: &mut Found,
+    ) -> Result<bool> {
+        let hash = split.hash();
+        if hash == line.hash {
+            return Ok(false);
+        }
+        let content = split.content();
+        if subject.kind.and_then(|kind| hashed::narrow(kind, &content)).as_ref() == Some(&line.hash) {
+            if self.stores.settings(found)?.narrow_signatures == NarrowSignatures::Allow {
+                return Ok(true);
+            }
+            let message = format!("the signature of {} covers only a part of it", subject.name);
+            let hint = format!(
+                "read all of it, then sign it: {}; or accept such signatures: cuebook help CB226",
+                subject.sign_command()
+            );
+            let diagnostic = Diagnostic::new(Code::NarrowSignature, message).hint(hint);
+            return Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint));
+        }
+        let message = format!(
+            "Integrity failed: {} (expected {}…, got {}…)",
+            subject.name,
+            &line.hash[..16],
+            &hash[..16]
+        );
+        let hint = match hashed::with_plain_line_ends(&content) {
+            Some(plain) if plain == line.hash => {
+                "only its line ends were changed, from \\n to \\r\\n: change them back".to_owned()
+            }
+            _ => format!("if the change is yours, sign it again: {}", subject.sign_command()),
+        };
+        let diagnostic = Diagnostic::new(Code::ContentChanged, message).hint(hint);
+        Err(subject.error(diagnostic).with("expected", &line.hash).with("actual", hash))
+    }
+
+    /// The key that a signature names, if somebody trusts it.
+    fn key(&self, subject: &Subject<'_>, line: &SignatureLine, found: &mut Found) -> Result<TrustedKey> {
+        let problem = if subject.system {
+            if let Some(key) = self.stores.find_system(&line.fingerprint)? {
+                return Ok(key);
+            }
+            None
+        } else {
+            if let Some((key, depends)) = self.known_key(&line.fingerprint) {
+                found.depends.extend(depends);
+                return Ok(key);
+            }
+            let mut other = self.stores.find(&line.fingerprint)?;
+            if let Some(key) = other.key {
+                let known = (key.clone(), other.depends.clone());
+                self.memo().keys.insert(line.fingerprint.clone(), known);
+                found.depends.append(&mut other.depends);
+                return Ok(key);
+            }
+            other.problem
+        };
+        let message = format!(
+            "Untrusted key {} for {}. Add the key to the trust store via the sign tool.",
+            line.fingerprint, subject.name
+        );
+        let hint = match &problem {
+            Some(problem) => {
+                let diagnostic = problem.diagnostic();
+                let file = diagnostic.file_name().unwrap_or_default();
+                format!(
+                    "the content is as it was signed; {file} names the key and does not count: {}",
+                    diagnostic.message
+                )
+            }
+            None => "the content is as it was signed; if you know whose key it is: cuebook trust add KEY.pem"
+                .to_owned(),
+        };
+        let diagnostic = Diagnostic::new(Code::UntrustedKey, message).hint(hint);
+        Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint).with("intact", true))
+    }
+
+    fn memo(&self) -> std::sync::MutexGuard<'_, Memo> {
+        // What is remembered is whole at every moment, also if another thread panicked.
+        self.memo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn known_key(&self, fingerprint: &str) -> Option<(TrustedKey, Depends)> {
+        let known = self.memo().keys.get(fingerprint).cloned()?;
+        is_fresh(&known.1).then_some(known)
+    }
+
+    fn remembered(&self, path: &Path, bytes: &[u8]) -> Option<Verified> {
+        let memo = self.memo();
+        let known = memo.items.get(path).filter(|known| known.bytes == bytes)?;
+        is_fresh(&known.depends).then(|| known.verified.clone())
+    }
+
+    fn remember(&self, path: &Path, bytes: &[u8], verified: &Verified, depends: Depends) {
+        let mut memo = self.memo();
+        if memo.bytes + bytes.len() > MOST_REMEMBERED {
+            memo.items.clear();
+            memo.bytes = 0;
+        }
+        let new = Remembered { bytes: bytes.to_vec(), verified: verified.clone(), depends };
+        memo.bytes += bytes.len();
+        if let Some(old) = memo.items.insert(path.to_owned(), new) {
+            memo.bytes -= old.bytes.len();
+        }
+    }
+}
+
+fn is_fresh(depends: &Depends) -> bool {
+    depends.iter().all(|(path, stamp)| Stamp::proves_unchanged(&Stamp::of(path), stamp))
+}
+
+fn whole_hash(subject: &Subject<'_>) -> String {
+    use sha2::Digest as _;
+    let split = style(subject.extension).ok().and_then(|style| Split::of(subject.bytes, style).ok());
+    split.map_or_else(|| super::line::hex(&sha2::Sha256::digest(subject.bytes)), |split| split.hash())
+}
+
+impl Subject<'_> {
+    /// An error that says which item it is about, for scripts.
+    fn error(&self, diagnostic: Diagnostic) -> Error {
+        // The message names the file, so the report need not.
+        let mut error = Error::new(ErrorKind::Integrity, diagnostic).with("file", self.name);
+        if let (Some(kind), Some(id)) = (self.kind, self.id) {
+            error = error.with("item_type", kind.as_str()).with("item_id", id.as_str());
+        }
+        if let Some(path) = self.path {
+            error = error.with("path", path.display().to_string());
+        }
+        error
+    }
+
+    fn sign_command(&self) -> String {
+        match (self.kind, self.id) {
+            (Some(kind), Some(id)) => format!("cuebook sign {kind} {id}"),
+            _ => "cuebook sign TYPE ID".to_owned(),
+        }
+    }
+
+    /// Whether the file lies where its name and its category say.
+    fn check_location(&self, line: &SignatureLine) -> Result<()> {
+        let (Some(kind), Some(id)) = (self.kind, self.id) else { return Ok(()) };
+        let text = String::from_utf8_lossy(self.bytes);
+        let declared = declared(kind, self.extension, &text);
+        let name = declared.name.filter(|name| {
+            // A tool may give its whole id.
+            name != id.name() && !(kind == ItemType::Tool && name == id.as_str())
+        });
+        let category = declared.category.filter(|category| category != id.category());
+        let what = match (name, category) {
+            (None, None) => return Ok(()),
+            (Some(name), None) => format!("its name is {name:?}"),
+            (None, Some(category)) => format!("its category is {category:?}"),
+            (Some(name), Some(category)) => format!("its name is {name:?} and its category {category:?}"),
+        };
+        let message = format!("{} was moved or renamed: {what}", self.name);
+        let hint =
+            "put it back where it was signed for; or, if it is yours, correct what it says and sign it again";
+        let diagnostic = Diagnostic::new(Code::ItemMoved, message).hint(hint);
+        Err(self.error(diagnostic).with("fingerprint", &line.fingerprint))
+    }
+}
+
+/// What an integrity error says with the whole path of the file, as Rye's answers have it.
+pub fn told_with_path(error: &Error) -> String {
+    let message = &error.diagnostic().message;
+    let field = |name: &str| error.field(name).and_then(|value| value.as_str());
+    match (field("file"), field("path")) {
+        (Some(name), Some(path)) => message.replacen(name, path, 1),
+        _ => message.clone(),
+    }
+}

@@ -1,0 +1,86 @@
+# rye:signed:2026-11-15T19:20:04Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:aAHGtSsu1Wgy6Rz9fjG2LdjmhpQoAjCkDHI_lSuCKXP7RwnSx-aHUjl7WoVpRST9OM3lipGm3zctTrkgQR-JBw==:374ce986289ba157
+"""Runs a command in a shell."""
+
+import fcntl
+import os
+import subprocess
+import tempfile
+
+from _cuebook import Refused, inside, run, text
+
+__version__ = "1.0.0"
+__tool_type__ = "python"
+__executor_id__ = "rye/core/runtimes/python/script"
+__category__ = "rye/bash"
+__tool_description__ = (
+    "Run a command in bash with all the rights of the user who runs Cuebook: it can read, change and delete any file"
+    " that the user can, inside the project and outside, see the environment with its secrets, start programs and use the"
+    " network. Nothing fences it in. It starts in the project's folder, has no standard input, and is stopped after 300"
+    " seconds."
+)
+
+CONFIG_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "command": {"type": "string", "description": "the command, as one would type it"},
+        "working_dir": {"type": "string", "description": "the folder to start in, relative to the project"},
+    },
+    "required": ["command"],
+    "additionalProperties": False,
+}
+
+MOST = 1 << 20
+LARGEST = 32 << 20
+
+
+class Said:
+    """What a command says on one of its streams: a file and not a pipe, so that what goes on in the background can keep it
+    as long as it likes. The beginning is kept, and a file that grows too large is emptied."""
+
+    def __init__(self):
+        self.file = tempfile.TemporaryFile()
+        self.beginning = None
+        # Whoever writes goes on at the end, also after the file was emptied.
+        fcntl.fcntl(self.file, fcntl.F_SETFL, fcntl.fcntl(self.file, fcntl.F_GETFL) | os.O_APPEND)
+
+    def tidy(self):
+        if os.fstat(self.file.fileno()).st_size > LARGEST:
+            if self.beginning is None:
+                self.beginning = os.pread(self.file.fileno(), MOST, 0)
+            os.ftruncate(self.file.fileno(), 0)
+
+    def text(self):
+        """The beginning of it, and whether there was more."""
+        data = os.pread(self.file.fileno(), MOST + 1, 0) if self.beginning is None else self.beginning
+        return data[:MOST].decode("utf-8", "replace"), self.beginning is not None or len(data) > MOST
+
+
+def bash(params, project):
+    command = text(params, "command")
+    if not command.strip() or "\0" in command:
+        raise Refused("`command` must be a command")
+    folder = inside(project, text(params, "working_dir", "."))
+    out, err = Said(), Said()
+    process = subprocess.Popen(
+        ["bash", "-c", command], cwd=folder, stdin=subprocess.DEVNULL, stdout=out.file, stderr=err.file
+    )
+    code = None
+    while code is None:
+        try:
+            code = process.wait(timeout=0.05)
+        except subprocess.TimeoutExpired:
+            out.tidy()
+            err.tidy()
+    (stdout, more_out), (stderr, more_err) = out.text(), err.text()
+    return {
+        "success": code == 0,
+        "output": stdout + stderr,
+        "stdout": stdout,
+        "stderr": stderr,
+        "exit_code": code,
+        "truncated": more_out or more_err,
+    }
+
+
+if __name__ == "__main__":
+    run(bash)

@@ -1,0 +1,46 @@
+# rye:signed:2026-11-15T19:20:04Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:WtxoDCK9r8gxboDao8E_DOJBpTc9oe-Rrpy3FLyNNmBzm6h2mCCkkmUamfC_75gh_uKSnHS19AADM8bqPupADg==:374ce986289ba157
+"""Reads a text file of the project."""
+
+from _cuebook import Refused, inside, read_text, run, shown, text, whole
+
+__version__ = "1.0.0"
+__tool_type__ = "python"
+__executor_id__ = "rye/core/runtimes/python/script"
+__category__ = "rye/file-system"
+__tool_description__ = "Read a text file of the project, whole or some of its lines. Reads nothing outside of the project."
+
+CONFIG_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string", "description": "the file, relative to the project"},
+        "offset": {"type": "integer", "description": "the first line, from 1"},
+        "limit": {"type": "integer", "description": "how many lines at most"},
+    },
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+LARGEST = 8 << 20
+
+
+def read(params, project):
+    path = inside(project, text(params, "path"))
+    content, more = read_text(project, path, LARGEST)
+    lines = content.splitlines(keepends=True)
+    first = whole(params, "offset", 1, 1)
+    count = whole(params, "limit", len(lines), 1)
+    if first > 1 and first > len(lines):
+        raise Refused(f"the file has {len(lines)} lines")
+    part = lines[first - 1 : first - 1 + count]
+    return {
+        "path": shown(project, path),
+        "content": "".join(part),
+        "first_line": first,
+        "lines": len(part),
+        "total_lines": len(lines),
+        "truncated": more or first - 1 + len(part) < len(lines),
+    }
+
+
+if __name__ == "__main__":
+    run(read)

@@ -1,0 +1,145 @@
+//! Signatures, held against another implementation of Ed25519 and against files that others have signed.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+#[path = "support/python.rs"]
+mod python;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::LazyLock;
+
+use cuebook::Code;
+use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
+use cuebook::trust::{PublicKey, SigningKey, Trust, sign_bytes};
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+static PYTHON: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
+    let requirements = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trust/requirements.txt");
+    python::environment("trust-python", &requirements)
+});
+
+/// An item of each way to write a comment: its type, its name, its extension and its text.
+const ITEMS: [(ItemType, &str, &str, &str); 7] = [
+    (ItemType::Directive, "d", "md", "# T\n\n```xml\n<directive name=\"d\">\n</directive>\n```\n\nbödy\n"),
+    (ItemType::Knowledge, "k", "md", "```yaml\nname: k\n```\ntext without an end"),
+    (ItemType::Knowledge, "y", "yaml", "name: y\n"),
+    (ItemType::Tool, "p", "py", "#!/usr/bin/env python3\nprint('é')\n"),
+    (ItemType::Tool, "t", "ts", "export const x = 1;\n"),
+    (ItemType::Tool, "s", "sh", "#!/bin/sh\necho\n"),
+    (ItemType::Tool, "e", "toml", ""),
+];
+
+struct World {
+    project: tempfile::TempDir,
+    user: tempfile::TempDir,
+}
+
+impl World {
+    fn new() -> World {
+        World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
+    }
+
+    fn spaces(&self) -> Spaces {
+        Spaces::new(self.project.path(), Some(self.user.path()))
+    }
+
+    fn verify(&self, kind: ItemType, name: &str, extension: &str, text: &str) -> cuebook::Result<String> {
+        let folder = self.project.path().join(".ai").join(kind.folder());
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join(format!("{name}.{extension}")), text).unwrap();
+        let located = self.spaces().find(kind, &ItemId::new(name).unwrap()).unwrap().unwrap();
+        Trust::new(&self.spaces())
+            .verify(&located.read(1 << 20).unwrap())
+            .map(|verified| verified.fingerprint)
+    }
+}
+
+#[test]
+fn another_implementation_accepts_our_signatures_and_we_accept_its_own() {
+    let Some(python) = python::or_skip(&PYTHON, "the package `cryptography`") else { return };
+    let world = World::new();
+    let key = SigningKey::generate().unwrap();
+    key.save(&world.spaces(), false).unwrap();
+    let saved = world.user.path().join(".ai/config/keys/signing/private_key.pem");
+    let mut check = Vec::new();
+    for (_, name, extension, text) in ITEMS {
+        let signed =
+            String::from_utf8(sign_bytes(extension, text.as_bytes(), &key, Timestamp::now()).unwrap())
+                .unwrap();
+        let changed = signed.replace("rye:signed:2", "rye:signed:1").replacen('e', "a", 40);
+        for (name, text) in [(name.to_owned(), signed), (format!("changed {name}"), changed)] {
+            let pem = key.public().pem();
+            check.push(json!({"name": name, "extension": extension, "text": text, "public_pem": pem}));
+        }
+    }
+    let sign: Vec<Json> = ITEMS
+        .iter()
+        .map(|(_, name, extension, text)| json!({"name": name, "extension": extension, "text": text}))
+        .collect();
+    let question = json!({"check": check, "sign": sign, "private_pem": fs::read_to_string(saved).unwrap()});
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trust/peer.py");
+    let answer: Json =
+        serde_json::from_str(&python::ask(Command::new(python).arg(script), &question.to_string())).unwrap();
+    assert_eq!(answer["loaded"], key.fingerprint(), "it reads our private key");
+    for (_, name, ..) in ITEMS {
+        assert_eq!(answer["checked"][name], key.fingerprint(), "{name}");
+        assert_eq!(answer["checked"][format!("changed {name}")], Json::Null, "{name}");
+    }
+    // And the reverse.
+    let theirs = PublicKey::from_pem(answer["public_pem"].as_str().unwrap()).unwrap();
+    assert_eq!(theirs.pem(), answer["public_pem"]);
+    let private = SigningKey::from_pem(answer["private_pem"].as_str().unwrap()).unwrap();
+    assert_eq!(private.public(), &theirs);
+    let trust = Trust::new(&world.spaces());
+    for (kind, name, extension, _) in ITEMS {
+        let text = answer["signed"][name].as_str().unwrap();
+        let error = world.verify(kind, name, extension, text).unwrap_err();
+        assert_eq!(error.code(), Code::UntrustedKey, "{error}");
+    }
+    trust.add(SpaceKind::User, &theirs, "them", None, Timestamp::now()).unwrap();
+    for (kind, name, extension, _) in ITEMS {
+        let text = answer["signed"][name].as_str().unwrap();
+        assert_eq!(world.verify(kind, name, extension, text).unwrap(), theirs.fingerprint());
+    }
+}
+
+/// The folder with the real signed files. Where there is none the test says so and passes; under `CI=true` it fails.
+fn seeds() -> Option<PathBuf> {
+    let cases = match std::env::var_os("CUEBOOK_CONFORMANCE") {
+        Some(folder) => PathBuf::from(folder),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
+    };
+    let folder = cases.join("../seeds");
+    if folder.is_dir() {
+        return Some(folder);
+    }
+    let message = format!("skipped, because {} does not exist (CUEBOOK_CONFORMANCE)", folder.display());
+    assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{message}");
+    println!("{message}");
+    None
+}
+
+#[test]
+fn of_files_that_strangers_have_signed_the_content_is_intact_and_the_key_unknown() {
+    let Some(folder) = seeds() else { return };
+    let world = World::new();
+    let trust = Trust::new(&world.spaces());
+    let mut found = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = fs::read_to_string(&path).unwrap();
+        if !text.starts_with("<!-- rye:signed:") {
+            continue;
+        }
+        found += 1;
+        let error = trust.verify_file(&path, "seed.txt", text.as_bytes()).unwrap_err();
+        assert_eq!(error.code(), Code::UntrustedKey, "{error}");
+        assert_eq!(error.field("intact"), Some(&json!(true)));
+        let changed = text.replacen("the", "teh", 1);
+        let error = trust.verify_file(&path, "seed.txt", changed.as_bytes()).unwrap_err();
+        assert_eq!(error.code(), Code::ContentChanged, "{error}");
+    }
+    assert_eq!(found, 2);
+}
