@@ -41,7 +41,7 @@ impl Vocabulary {
         }
     }
 
-    /// Loads the vocabulary if nobody did yet: about a fifth of a second, once in the life of a process.
+    /// Loads the vocabulary if nobody did yet: less than a tenth of a second, once in the life of a process.
     fn load(self) -> &'static bpe_openai::Tokenizer {
         match self {
             Vocabulary::O200k => bpe_openai::o200k_base(),

@@ -1,6 +1,6 @@
 //! The peer: Rye OS in Python, as it was when directives were executed in the process that was asked.
 //!
-//! Later versions start a program for every directive, which is much slower and no fair comparison. Those of its packages that
+//! Later versions answer directives in another way. Those of its packages that
 //! do not name the versions of the others are named here.
 
 use std::path::{Path, PathBuf};

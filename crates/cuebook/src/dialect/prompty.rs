@@ -33,7 +33,7 @@ use crate::source::{Place, Source};
 use crate::yaml;
 
 pub use inputs::validate_inputs;
-pub(super) use prompt::variable;
+pub(super) use prompt::{named, variable};
 pub(crate) use prompt::{read, summary};
 pub(super) use reader::Reader;
 pub use reference::{Environment, LookedAt, NoEnvironment, ProcessEnvironment};

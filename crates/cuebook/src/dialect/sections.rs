@@ -32,7 +32,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json};
 
 use super::Read;
-use super::prompty::{Reader, split, variable};
+use super::prompty::{Reader, named, split, variable};
 use crate::chat::output::OutputSpec;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
@@ -178,26 +178,7 @@ fn not_a_map(node: &Node, code: Code, what: &str) -> Diagnostic {
 }
 
 fn metadata(id: &str, candidate: &Candidate, front: &Front, defaults: &Defaults) -> Metadata {
-    let mut extra = defaults.metadata.clone();
-    extra.extend(front.metadata.clone());
-    let mut take = |key: &str| match extra.shift_remove(key) {
-        Some(Json::String(text)) => Some(text),
-        // A version such as 2 or 1.5 is a number in YAML.
-        Some(Json::Number(number)) => Some(number.to_string()),
-        _ => None,
-    };
-    let (version, kind) = (take("version"), take("type"));
-    take("name");
-    take("description");
-    Metadata {
-        name: front.name.clone().unwrap_or_else(|| id.to_owned()),
-        version: version.unwrap_or_else(|| "1.0.0".into()),
-        kind: kind.unwrap_or_else(|| "custom".into()),
-        extends: None,
-        template: candidate.template_file.clone(),
-        description: front.description.clone(),
-        extra,
-    }
+    named(id, candidate, front.name.clone(), front.description.clone(), &front.metadata, defaults)
 }
 
 /// The key that stands for a text: its letters and digits in lower case, and `-` between its words. Empty if it has none.

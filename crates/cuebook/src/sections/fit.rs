@@ -102,7 +102,7 @@ impl Tree {
             weights,
             total: before,
             folds: vec![None; self.nodes.len()],
-            steps: Vec::new(),
+            steps: Vec::with_capacity(self.nodes.len()),
         };
         loop {
             making.fold()?;

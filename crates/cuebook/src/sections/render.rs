@@ -1,6 +1,7 @@
 //! One render of a tree.
 //!
-//! [`walk`] goes through the tree and decides what is shown, [`texts`] writes it, [`filling`] says what a section is filled with.
+//! [`walk`] goes through the tree and decides what is shown, [`texts`] writes it, [`filling`] says what a section is filled with, and
+//! [`earlier`] what a shorter render takes over from a longer one.
 //! Everything is asked at most once, and nothing is asked of what is not shown.
 
 mod earlier;

@@ -27,7 +27,7 @@ pub struct Frame {
     pub section: Option<Arc<str>>,
 }
 
-/// Units that a render brought: the number of the first, the units, and the section that they belong to.
+/// Units that a render brought: the number of the first of them, the units, and the section that they are texts of.
 pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Arc<str>);
 
 /// The units that the pieces of one text speak of: those that are known beforehand, and those that a render brought.

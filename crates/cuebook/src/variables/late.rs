@@ -8,28 +8,39 @@ use super::{Scope, Variables};
 /// The values of a render, or what they are to be made of. Most renders of sections are never asked about their values, and
 /// putting several records together costs as much as a render of a few sections.
 #[derive(Debug)]
-pub(crate) struct LateScope {
+pub(crate) enum LateScope {
+    /// There it is.
+    Made(Arc<Scope>),
+    /// Boxed: everything but sections has its scope before.
+    Late(Box<Parts>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Parts {
+    values: Vec<Variables>,
     made: OnceLock<Arc<Scope>>,
-    parts: Vec<Variables>,
 }
 
 impl LateScope {
     /// A scope of these values and nothing else; of two with one name, the first is kept.
-    pub(crate) fn of_values(parts: Vec<Variables>) -> LateScope {
-        LateScope { made: OnceLock::new(), parts }
+    pub(crate) fn of_values(values: Vec<Variables>) -> LateScope {
+        LateScope::Late(Box::new(Parts { values, made: OnceLock::new() }))
     }
 
     /// The scope itself, for whoever keeps it.
     pub(crate) fn shared(&self) -> &Arc<Scope> {
-        self.made.get_or_init(|| {
-            Scope::of_values(self.parts.iter().cloned().fold(Variables::new(), Variables::and))
-        })
+        match self {
+            LateScope::Made(scope) => scope,
+            LateScope::Late(parts) => parts.made.get_or_init(|| {
+                Scope::of_values(parts.values.iter().cloned().fold(Variables::new(), Variables::and))
+            }),
+        }
     }
 }
 
 impl From<Arc<Scope>> for LateScope {
     fn from(scope: Arc<Scope>) -> LateScope {
-        LateScope { made: scope.into(), parts: Vec::new() }
+        LateScope::Made(scope)
     }
 }
 

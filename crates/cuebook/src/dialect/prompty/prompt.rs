@@ -142,8 +142,21 @@ pub(in crate::dialect) fn variable(input: Property, all_strict: bool) -> Variabl
 }
 
 fn metadata(id: &str, candidate: &Candidate, definition: &Definition, defaults: &Defaults) -> Metadata {
+    let name = definition.display_name.as_ref().or(definition.name.as_ref()).cloned();
+    named(id, candidate, name, definition.description.clone(), &definition.metadata, defaults)
+}
+
+/// What a file of one prompt says of itself: its own name and description, and from its free metadata the rest.
+pub(in super::super) fn named(
+    id: &str,
+    candidate: &Candidate,
+    name: Option<String>,
+    description: Option<String>,
+    metadata: &Map<String, Json>,
+    defaults: &Defaults,
+) -> Metadata {
     let mut extra: Map<String, Json> = defaults.metadata.clone();
-    extra.extend(definition.metadata.clone());
+    extra.extend(metadata.clone());
     let mut take = |key: &str| match extra.shift_remove(key) {
         Some(Json::String(text)) => Some(text),
         // A version such as 2 or 1.5 is a number in YAML.
@@ -154,16 +167,12 @@ fn metadata(id: &str, candidate: &Candidate, definition: &Definition, defaults: 
     take("name");
     take("description");
     Metadata {
-        name: definition
-            .display_name
-            .clone()
-            .or_else(|| definition.name.clone())
-            .unwrap_or_else(|| id.to_owned()),
+        name: name.unwrap_or_else(|| id.to_owned()),
         version: version.unwrap_or_else(|| "1.0.0".into()),
         kind: kind.unwrap_or_else(|| "custom".into()),
         extends: None,
         template: candidate.template_file.clone(),
-        description: definition.description.clone(),
+        description,
         extra,
     }
 }
