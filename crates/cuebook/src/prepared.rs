@@ -289,21 +289,15 @@ impl Prepared {
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        let unsigned = self.verify()?;
-        let scope = self.scope(variables, context);
-        if let Body::Directive(body) = &self.body {
-            self.check_inputs(body, variables, &scope)?;
+        match &self.body {
+            Body::Directive(body) => self.render_verified(body, variables, context),
+            _ if self.runs_code(context) => hooks::render(self, variables, context),
+            _ => {
+                let scope = self.scope(variables, context);
+                validation_error(&self.prompt, &scope)?;
+                self.render_template(&scope)
+            }
         }
-        let rendered = if self.runs_code(context) {
-            hooks::render(self, variables, context)?
-        } else {
-            validation_error(&self.prompt, &scope)?;
-            self.render_template(&scope)?
-        };
-        Ok(match unsigned {
-            Some(finding) => rendered.with_notes(vec![finding]),
-            None => rendered,
-        })
     }
 
     fn partials(&self) -> MutexGuard<'_, HashMap<String, Arc<Template>>> {

@@ -7,13 +7,14 @@ use serde_json::Value as Json;
 use super::{Body, Prepared};
 use crate::dialect::directive::{Composed, Directive, File, Wording};
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
+use crate::hooks;
 use crate::items::{Item, ItemId, SpaceKind};
 use crate::render::Rendered;
 use crate::template::engine::Outline;
 use crate::template::input::{self, Values};
 use crate::template::jinja::names::Names;
 use crate::template::unit::Unit;
-use crate::variables::{Context, Layer, SYSTEM, Scope, Variables, to_json};
+use crate::variables::{Context, Layer, SYSTEM, Scope, Variables, to_json, validation_error};
 
 /// A directive, and the item that it was read from.
 pub(super) struct DirectiveBody {
@@ -101,6 +102,28 @@ impl Prepared {
             return Ok(Some(finding));
         }
         Err(error)
+    }
+
+    /// Renders a directive, if it may be shown.
+    pub(super) fn render_verified(
+        &self,
+        body: &DirectiveBody,
+        variables: &Variables,
+        context: &Arc<Context>,
+    ) -> Result<Rendered> {
+        let unsigned = self.verify()?;
+        let scope = self.scope(variables, context);
+        self.check_inputs(body, variables, &scope)?;
+        let rendered = if self.runs_code(context) {
+            hooks::render(self, variables, context)?
+        } else {
+            validation_error(&self.prompt, &scope)?;
+            self.render_template(&scope)?
+        };
+        Ok(match unsigned {
+            Some(finding) => rendered.with_notes(vec![finding]),
+            None => rendered,
+        })
     }
 
     /// Refuses inputs that do not fit, in the order of the seed.
