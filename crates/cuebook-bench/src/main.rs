@@ -13,6 +13,7 @@ mod prompty;
 mod python;
 mod sections;
 mod serve;
+mod threads;
 mod trust;
 
 use std::error::Error;
@@ -32,13 +33,14 @@ const TABLES: &[Table] = &[
     ("prompty", prompty::run),
     ("sections", sections::run),
     ("serve", serve::run),
+    ("threads", threads::run),
     ("trust", trust::run),
 ];
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
-    if serve::be_an_end() {
+    if serve::be_an_end() || threads::be_a_crowd() {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1);

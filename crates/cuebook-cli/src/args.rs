@@ -1,6 +1,9 @@
 //! The command line.
 
 mod execute;
+mod explain;
+mod prove;
+mod thread;
 mod trust;
 
 use std::path::PathBuf;
@@ -17,6 +20,12 @@ use cuebook_trace::Tracing;
 
 use crate::output;
 pub use execute::ExecuteArgs;
+pub use explain::{ExplainArgs, TokensArgs};
+pub use prove::{AttackArgs, TestArgs, WatchArgs};
+pub use thread::{
+    RunArgs, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs, ThreadShowArgs,
+    ThreadTailArgs,
+};
 pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 
 /// Finds, fills and renders prompts, and can say of every byte where it came from.
@@ -27,10 +36,14 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
+  cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
   cuebook help mcp          the project as a server for other programs
   cuebook help prompty      .prompty files
   cuebook help sections     trees of sections
+  cuebook help testing      test cases beside prompts, and attacks on them
+  cuebook help threads      directives and prompts that a model carries out
+  cuebook help tokens       what a prompt costs, and what a cache can keep
   cuebook help tools        tools, and how they are run
   cuebook help trust        keys, signatures and whom to trust")]
 pub struct Cli {
@@ -175,7 +188,15 @@ pub enum Command {
     /// Show the definition of a prompt
     Show(PromptArgs),
     /// Say where every part of a rendered prompt came from
-    Explain(InputArgs),
+    Explain(ExplainArgs),
+    /// Count the tokens of a prompt, and say what a provider's cache can keep of it
+    Tokens(TokensArgs),
+    /// Drive every input of a prompt with forgeries, and prove that its structure stays
+    Attack(AttackArgs),
+    /// Compare prompts with the cases beside them
+    Test(TestArgs),
+    /// Render a prompt again whenever something changes that it depends on
+    Watch(WatchArgs),
     /// Show every place that offers a prompt
     Candidates(PromptArgs),
     /// Choose between the places that offer a prompt, and record the choice
@@ -200,6 +221,16 @@ pub enum Command {
     Search(SearchArgs),
     /// Execute a directive, a tool or a piece of knowledge
     Execute(ExecuteArgs),
+    /// Run a prompt of any dialect with a model
+    Run(RunArgs),
+    /// List, show, follow, stop and resume threads
+    #[command(subcommand)]
+    Thread(ThreadCommand),
+    /// List the providers of models, and whether their keys are there
+    #[command(
+        after_help = "Examples:\n  cuebook providers\n  cuebook providers --json\n\ncuebook help threads says how to add one."
+    )]
+    Providers,
     /// Print an item, or copy it to another space
     Load(LoadArgs),
     /// Serve the prompts, the knowledge and the tools of the project over the Model Context Protocol
@@ -219,19 +250,6 @@ pub enum Command {
 pub struct PromptArgs {
     /// An id, or a path to a file or folder
     pub prompt: String,
-}
-
-/// A prompt with its values.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cuebook explain general_system --var agent_name=Rumi
-  cuebook explain ./prompts/greeting --vars inputs.json --json")]
-pub struct InputArgs {
-    /// An id, or a path to a file or folder; may be left out if --agent names one
-    pub prompt: Option<String>,
-    /// The values.
-    #[command(flatten)]
-    pub inputs: Inputs,
 }
 
 /// The values for a render.
@@ -397,6 +415,9 @@ pub struct McpArgs {
     /// Answer web pages of this origin; may be given several times
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub allow_origin: Vec<String>,
+    /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
+    #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
+    pub store: Option<String>,
 }
 
 /// `overrides`
@@ -493,13 +514,15 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help explain        where everything in a prompt came from
   cuebook help hooks          Python that takes part in renders
   cuebook help prompty        .prompty files
   cuebook help sections       trees of sections
+  cuebook help tokens         what a prompt costs, and what a cache can keep
   cuebook help tools          tools, and how they are run
   cuebook help trust          keys, signatures and whom to trust")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `hooks`, `prompty`, `sections`,
-    /// `tools` and `trust`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `explain`, `hooks`, `prompty`,
+    /// `sections`, `tokens`, `tools` and `trust`
     pub topic: Vec<String>,
 }

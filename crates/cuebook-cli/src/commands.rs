@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod attack;
 mod candidates;
 mod check;
 mod completions;
@@ -14,13 +15,19 @@ mod load;
 mod mcp;
 mod overrides;
 mod pack;
+mod providers;
 mod render;
 mod resolve;
+mod run;
 mod search;
 mod show;
 mod sign;
+mod test;
+mod thread;
+mod tokens;
 mod trust;
 mod verify;
+mod watch;
 
 use cuebook::{Book, ErrorKind, Result};
 
@@ -36,6 +43,10 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::List(args) => list::run(&args, options),
         Command::Show(args) => show::run(&args, options),
         Command::Explain(args) => explain::run(&args, options),
+        Command::Tokens(args) => tokens::run(&args, options),
+        Command::Attack(args) => attack::run(&args, options),
+        Command::Test(args) => test::run(&args, options),
+        Command::Watch(args) => watch::run(&args, options),
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),
         Command::Overrides(command) => overrides::run(&command, options),
@@ -46,6 +57,9 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Verify(args) => verify::run(&args, options),
         Command::Search(args) => search::run(&args, options),
         Command::Execute(args) => execute::run(&args, options),
+        Command::Run(args) => run::run(&args, options),
+        Command::Thread(command) => thread::run(&command, options),
+        Command::Providers => providers::run(options),
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
         Command::Doctor => doctor::run(options),

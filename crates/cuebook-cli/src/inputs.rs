@@ -199,6 +199,25 @@ pub fn parse_option(option: &str, argument: &str) -> Result<(String, Json)> {
 }
 
 /// Reads a file that was named on the command line. Its limit is ours, and no setting changes it.
+/// Limits of a thread: `NAME=NUMBER`.
+pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
+    let read = |argument: &String| {
+        let limit = argument.split_once('=').and_then(|(name, value)| {
+            let (name, value) = (name.trim(), value.trim());
+            if name == "spend_currency" {
+                // The one limit that is a word.
+                return Some((name.to_owned(), Json::from(value)));
+            }
+            let number: Json = serde_json::from_str(value).ok()?;
+            (number.is_number() && !name.is_empty()).then(|| (name.to_owned(), number))
+        });
+        limit.ok_or_else(|| {
+            bad_input(format!("--limit {argument} is no NAME=NUMBER"), "write --limit turns=30")
+        })
+    };
+    arguments.iter().map(read).collect()
+}
+
 fn read_text(path: &Path) -> Result<Arc<Source>> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Err(files::not_there(path, &path.to_string_lossy()));

@@ -5,6 +5,8 @@
 mod args;
 mod commands;
 mod inputs;
+mod interrupt;
+mod onlooker;
 mod output;
 mod progress;
 mod terminal;

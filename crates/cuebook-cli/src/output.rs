@@ -44,6 +44,14 @@ pub fn print_json(json: &Json) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
+/// Prints a JSON document in one line, at once, for whoever reads along.
+pub fn print_line(json: &Json) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer(&mut out, json)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}
+
 /// Prints text as it is. Only a terminal gets the newline that a text may lack.
 pub fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();

@@ -59,7 +59,7 @@ fn a_directive_is_shown_and_listed() {
     let (_, out, _) = say(&greet(), &["list", "--type", "directive"]);
     assert_eq!(
         out,
-        "demo/greet                 directive  .ai/directives/demo/greet.md\nrye/core/create_directive  directive  system:cuebook/directives/rye/core/create_directive.md\n"
+        "demo/greet                 directive  .ai/directives/demo/greet.md\nrye/agent/continuation     directive  system:cuebook/directives/rye/agent/continuation.md\nrye/core/create_directive  directive  system:cuebook/directives/rye/core/create_directive.md\n"
     );
 }
 
@@ -97,7 +97,8 @@ fn what_is_misspelt_is_told_with_the_nearest_name() {
 #[test]
 fn the_environment_is_explained_and_not_looked_into() {
     let (_, out, _) = say(&greet(), &["explain", "demo/greet", "--var", "who=Ann"]);
-    let line = out.lines().find(|line| line.contains("env:GREETER (environment)")).unwrap_or(&out);
+    let (_, text) = out.split_once("\ntext\n").unwrap();
+    let line = text.lines().find(|line| line.contains("env:GREETER (environment)")).unwrap_or(text);
     assert!(line.ends_with("│ {input:who}"), "{line}");
 }
 

@@ -86,7 +86,7 @@ fn what_fails_says_so_in_words_and_in_json_and_with_its_exit_code() {
 }
 
 #[test]
-fn threads_are_said_to_come_later() {
+fn a_thread_without_anybody_to_ask_is_an_error_in_the_form_of_an_answer() {
     let project = project();
     let args =
         ["execute", "directive", "rye/core/create_directive", "--param", "name=a", "--param", "category=b"];
@@ -94,7 +94,13 @@ fn threads_are_said_to_come_later() {
     let (code, stdout, stderr) = cuebook(&project, &all, "");
     assert_eq!(code, 1, "{stdout}{stderr}");
     let answer: Json = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(answer["error"], "Directives cannot be run in threads yet");
+    assert_eq!(
+        (&answer["status"], &answer["metadata"]["error"]["code"]),
+        (&json!("error"), &json!("CB720")),
+        "{answer:#}"
+    );
+    assert!(answer["error"].as_str().unwrap().contains("key is not set"), "{answer:#}");
+    assert_eq!(stderr, "");
 }
 
 /// Starts a tool that writes its number into a file, and interrupts the command so many times.

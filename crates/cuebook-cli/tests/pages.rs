@@ -15,14 +15,17 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
         "CB409",
         "the kernel must offer less than this one does; `cuebook-hooks` tests it with protections left out",
     ),
-    ("CB509", "no command speaks with a model; programs do, and the engine's own tests show it"),
-    ("CB605", "no command reads replies; programs do, and the engine's own tests show it"),
-    ("CB606", "no command reads replies; programs do, and the engine's own tests show it"),
-    ("CB607", "no command reads replies; programs do, and the engine's own tests show it"),
+    (
+        "CB509",
+        "a run opens the section instead of failing; programs see it, and the engine's own tests show it",
+    ),
+    ("CB514", "the engines that the command has do not let it happen; the engine's own tests show it"),
+    ("CB607", "a run asks again, and says CB725 then; programs see it, and the engine's own tests show it"),
 ];
 
 /// Codes whose sessions run Python.
-const NEEDS_PYTHON: [&str; 8] = ["CB709", "CB207", "CB410", "CB411", "CB412", "CB413", "CB414", "CB801"];
+const NEEDS_PYTHON: [&str; 9] =
+    ["CB709", "CB714", "CB207", "CB410", "CB411", "CB412", "CB413", "CB414", "CB801"];
 
 fn is_excused(code: Code) -> bool {
     WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str())
@@ -66,6 +69,11 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
 }
 
 #[test]
+fn the_page_on_explain_is_true_and_short() {
+    topic("explain.md", 200);
+}
+
+#[test]
 fn the_page_on_hooks_is_true_and_short() {
     let Some(()) = python_or_skip() else { return };
     topic("hooks.md", 150);
@@ -84,6 +92,21 @@ fn the_page_on_prompty_files_is_true_and_short() {
 #[test]
 fn the_page_on_sections_is_true_and_short() {
     topic("sections.md", 260);
+}
+
+#[test]
+fn the_page_on_testing_is_true_and_short() {
+    topic("testing.md", 240);
+}
+
+#[test]
+fn the_page_on_threads_is_true_and_short() {
+    topic("threads.md", 330);
+}
+
+#[test]
+fn the_page_on_tokens_is_true_and_short() {
+    topic("tokens.md", 200);
 }
 
 #[test]

@@ -6,18 +6,23 @@ mod tool;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+use cuebook::dialect::directive::Directive;
 use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::trust::{Trust, told_with_path};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use crate::chain::Memo;
+use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
 use crate::stage::Stage;
+use crate::store::{Heart, Holding, Store};
+use crate::thread::{LookedFor, Lookout, ThreadId, Within};
 use crate::verify::Verify;
 use crate::watch::Watch;
 
@@ -35,6 +40,14 @@ pub struct Settings {
     pub output: usize,
     /// What a directive's answer tells whoever asked to do with it.
     pub instruction: String,
+    /// Where threads are kept: the address of a database or the path of a file; a file of the project if it is `None`.
+    pub store: Option<String>,
+    /// The program that runs threads which nobody waits for; the `cuebook` on the PATH if it is `None`.
+    pub program: Option<PathBuf>,
+    /// Recorded replies that are played back instead of asking a provider.
+    pub replay: Option<PathBuf>,
+    /// Where the replies of providers are recorded.
+    pub record: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -44,6 +57,10 @@ impl Default for Settings {
             grace: Duration::from_secs(3),
             output: 16 << 20,
             instruction: INSTRUCTION.to_owned(),
+            store: None,
+            program: None,
+            replay: None,
+            record: None,
         }
     }
 }
@@ -54,17 +71,42 @@ pub struct Engine {
     settings: Settings,
     make_verifier: Box<MakeVerifier>,
     projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
+    stores: Mutex<HashMap<String, Opened>>,
+    client: OnceLock<Client>,
+    recordings: Mutex<HashMap<PathBuf, Arc<Recording>>>,
+    recorders: Mutex<HashMap<PathBuf, Arc<Recorder>>>,
     stage: Stage,
+}
+
+/// A store that was opened, what gives it signs of life, and what looks out for threads that are to stop.
+struct Opened {
+    store: Arc<dyn Store>,
+    heart: Heart,
+    lookout: Lookout,
 }
 
 type MakeVerifier = dyn Fn(&Spaces) -> Box<dyn Verify> + Send + Sync;
 
 /// What is kept of a project between calls.
-struct Project {
-    spaces: Spaces,
-    verify: Box<dyn Verify>,
+pub(crate) struct Project {
+    pub(crate) spaces: Spaces,
+    pub(crate) verify: Box<dyn Verify>,
     memo: Memo,
-    directives: directive::Memo,
+    pub(crate) directives: directive::Memo,
+    trust: OnceLock<Trust>,
+    searcher: OnceLock<Searcher>,
+}
+
+impl Project {
+    /// Whose keys are trusted, for what is signed and searched here.
+    pub(crate) fn trust(&self) -> &Trust {
+        self.trust.get_or_init(|| Trust::new(&self.spaces))
+    }
+
+    /// What was searched, for later searches.
+    pub(crate) fn searcher(&self) -> &Searcher {
+        self.searcher.get_or_init(|| Searcher::new(self.spaces.clone()))
+    }
 }
 
 /// The largest file that a directive or a piece of knowledge may be.
@@ -98,6 +140,10 @@ impl Engine {
             settings: Settings::default(),
             make_verifier: Box::new(verify),
             projects: Mutex::default(),
+            stores: Mutex::default(),
+            client: OnceLock::new(),
+            recordings: Mutex::default(),
+            recorders: Mutex::default(),
             stage: Stage::default(),
         }
     }
@@ -128,19 +174,29 @@ impl Engine {
 
     /// Executes an item, and keeps the error beside the response.
     pub fn answer(&self, request: &Request, watch: &dyn Watch) -> Answer {
+        self.answer_within(request, watch, None)
+    }
+
+    /// The same for a call that a thread makes.
+    pub(crate) fn answer_within(
+        &self,
+        request: &Request,
+        watch: &dyn Watch,
+        within: Option<&Within<'_>>,
+    ) -> Answer {
         let started = Instant::now();
         let Some(kind) = ItemType::named(&request.item_type) else {
             return unknown_type(&request.item_type);
         };
-        let done = self.project(request).and_then(|project| {
+        let done = self.project(request.project_path.as_deref()).and_then(|project| {
             let id = ItemId::new(&request.item_id)?;
             Ok((project, id))
         });
         let done = match done {
             Err(error) => Err(Failure::new(error).with_id(Some(&request.item_id))),
             Ok((project, id)) => match kind {
-                ItemType::Tool => tool::execute(self, &project, &id, request, watch),
-                ItemType::Directive => directive::execute(self, &project, &id, request),
+                ItemType::Tool => tool::execute(self, &project, &id, request, watch, within),
+                ItemType::Directive => directive::execute(self, &project, &id, request, watch, within),
                 ItemType::Knowledge => knowledge::execute(&project, &id),
             },
         };
@@ -153,11 +209,13 @@ impl Engine {
         }
     }
 
-    fn project(&self, request: &Request) -> Result<Arc<Project>> {
-        let path = match &request.project_path {
-            None => self.spaces.project(),
-            Some(path) => path,
-        };
+    /// The project that a call is about: the one that it names, or the engine's own.
+    pub(crate) fn project_of(&self, path: Option<&str>) -> Result<Arc<Project>> {
+        self.project(path.map(Path::new))
+    }
+
+    pub(crate) fn project(&self, path: Option<&Path>) -> Result<Arc<Project>> {
+        let path = path.unwrap_or(self.spaces.project());
         let wrong = |message: &str| {
             let diagnostic = Diagnostic::new(Code::BadParameters, message)
                 .file(path.to_string_lossy())
@@ -181,6 +239,8 @@ impl Engine {
             verify,
             memo: Memo::default(),
             directives: directive::Memo::default(),
+            trust: OnceLock::new(),
+            searcher: OnceLock::new(),
         });
         if projects.len() >= MOST_PROJECTS {
             projects.clear();
@@ -189,11 +249,84 @@ impl Engine {
         Ok(project)
     }
 
+    /// How it was set up.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// A store that is opened once and kept.
+    pub(crate) fn kept_store(
+        &self,
+        place: &str,
+        open: impl FnOnce() -> Result<Arc<dyn Store>>,
+    ) -> Result<Arc<dyn Store>> {
+        let mut stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = stores.get(place) {
+            return Ok(opened.store.clone());
+        }
+        let store = open()?;
+        let (heart, lookout) = (Heart::new(store.clone()), Lookout::new(store.clone()));
+        stores.insert(place.to_owned(), Opened { store: store.clone(), heart, lookout });
+        Ok(store)
+    }
+
+    /// Gives signs of life to a store, and looks out for a thread, for as long as what is returned lives.
+    pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(Holding, LookedFor)> {
+        let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
+        let opened = stores.values().find(|opened| Arc::ptr_eq(&opened.store, store))?;
+        Some((opened.heart.hold(), opened.lookout.look_for(id)))
+    }
+
+    /// Makes the requests of all threads.
+    pub(crate) fn client(&self) -> Result<Client> {
+        if let Some(client) = self.client.get() {
+            return Ok(client.clone());
+        }
+        let made = Client::from_environment()?;
+        Ok(self.client.get_or_init(|| made).clone())
+    }
+
+    /// Replies that were recorded. All threads of an engine go through them in turn.
+    pub(crate) fn recording(&self, path: &Path) -> Result<Arc<Recording>> {
+        kept(&self.recordings, path, || Recording::read(path).map(Arc::new))
+    }
+
+    /// Records replies. All threads of an engine write into one file.
+    pub(crate) fn recorder(&self, path: &Path) -> Result<Arc<Recorder>> {
+        kept(&self.recorders, path, || Recorder::create(path))
+    }
+
+    /// The same for a recording that another process has begun.
+    pub(crate) fn recorder_behind(&self, path: &Path) -> Result<Arc<Recorder>> {
+        kept(&self.recorders, path, || Recorder::append(path))
+    }
+
+    /// A directive, verified and read.
+    pub(crate) fn directive(&self, project: &Project, id: &ItemId) -> Result<Arc<Directive>> {
+        let item = verified(project, ItemType::Directive, id).map_err(Failure::into_error)?;
+        project.directives.read(item)
+    }
+
     /// The spaces of another project of the same user.
     fn spaces_of(&self, project: &Path) -> Spaces {
         let user = self.spaces.user_folder();
         Spaces::new(project, user.as_deref().and_then(Path::parent))
     }
+}
+
+/// Something that is made once for a path, and kept.
+fn kept<T>(
+    all: &Mutex<HashMap<PathBuf, Arc<T>>>,
+    path: &Path,
+    make: impl FnOnce() -> Result<Arc<T>>,
+) -> Result<Arc<T>> {
+    let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = all.get(path) {
+        return Ok(known.clone());
+    }
+    let made = make()?;
+    all.insert(path.to_owned(), made.clone());
+    Ok(made)
 }
 
 /// A call that failed: the error, and what else the response says.
@@ -225,6 +358,10 @@ impl Failure {
     pub(crate) fn with(mut self, name: &str, value: Json) -> Failure {
         self.0.more.insert(name.to_owned(), value);
         self
+    }
+
+    fn into_error(self) -> Error {
+        self.0.error
     }
 
     fn into_answer(self, started: Option<Instant>) -> Answer {

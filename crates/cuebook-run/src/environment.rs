@@ -18,6 +18,7 @@ use crate::anchor::{Ground, bad_runtime};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
 use crate::primitive::subprocess::{self, End, Job};
+use crate::thread::{PARENT, Within};
 use crate::watch::Ignore;
 
 /// What differs from the environment of this process.
@@ -26,6 +27,8 @@ pub(crate) struct Environment {
     changes: BTreeMap<String, String>,
     /// The names that the chain asked for.
     pub(crate) keys: Vec<String>,
+    /// Variables of this process that the tool does not get.
+    without: Vec<String>,
 }
 
 /// How long a command that looks for an interpreter may take.
@@ -96,6 +99,21 @@ impl Environment {
     /// A variable as the tool will see it.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
         self.changes.get(name).cloned().or_else(|| std::env::var(name).ok())
+    }
+
+    /// Tells the tool which thread it runs for, and takes the keys of providers away that it did not ask for by name: what a
+    /// model has a tool print must not hold them.
+    pub(crate) fn belong_to(&mut self, within: &Within<'_>) {
+        if let Some(thread) = within.thread {
+            self.changes.insert(PARENT.to_owned(), thread.to_string());
+        }
+        let asked = |name: &str| self.keys.iter().any(|known| known == name);
+        self.without = within.secrets.names().filter(|name| !asked(name)).map(str::to_owned).collect();
+    }
+
+    /// Variables of this process that the tool does not get.
+    pub(crate) fn without(&self) -> &[String] {
+        &self.without
     }
 
     /// What differs.
@@ -205,6 +223,7 @@ fn first_line(command: &str, project: &Path) -> Option<String> {
         program: words.next()?,
         args: words.collect(),
         env: Vec::new(),
+        without: Vec::new(),
         cwd: project.to_owned(),
         input: Vec::new(),
         timeout: LOOKING,

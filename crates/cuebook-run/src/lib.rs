@@ -9,23 +9,34 @@
 //! streams, watch the clock and be told to stop, because all of them are one `poll`. A server has a thread per call, which
 //! it needs anyway for whatever else blocks, such as reading files.
 
+mod actions;
 mod anchor;
 mod chain;
 mod config;
 mod engine;
 mod environment;
 mod lockfile;
+pub mod policy;
 mod primitive;
+pub mod provider;
 mod request;
 mod schema;
 mod script;
 mod stage;
+pub mod store;
+mod thread;
+pub mod turn;
 mod verify;
 mod watch;
 
+pub use actions::Action;
 pub use chain::{MOST_LINKS, Report, validate};
 pub use config::template;
 pub use engine::{Answer, Engine, Settings};
 pub use request::Request;
+pub use thread::{
+    Began, COMMAND, Entry, Errand, Event, Finished, Kind, Launch, Money, Rebuilt, Resume, RunRequest, STORE,
+    Status, ThreadId, first_hash, rebuild, verify, whole_log,
+};
 pub use verify::{Seal, Verify};
-pub use watch::{Ignore, Watch};
+pub use watch::{Ignore, News, Watch};

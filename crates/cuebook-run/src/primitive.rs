@@ -185,6 +185,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         program,
         args: filled,
         env,
+        without: call.environment.without().to_vec(),
         cwd: cwd.into(),
         input,
         timeout: std::time::Duration::from_secs_f64(

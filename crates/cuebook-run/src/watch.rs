@@ -1,10 +1,49 @@
 //! Whoever waits for a call: is told how far it is, and may want it to stop.
 
+use std::time::Duration;
+
+use crate::provider::Stop;
+use crate::store::Cost;
+use crate::thread::{Event, ThreadId};
+
+/// What a thread does at the moment, for whoever looks on.
+#[derive(Debug, Clone)]
+pub enum News<'a> {
+    /// An event was written.
+    Event(&'a Event),
+    /// The model said something more.
+    Text(&'a str),
+    /// The model thought something more.
+    Thinking(&'a str),
+    /// How far it is.
+    Pulse {
+        /// What it used so far.
+        cost: Cost,
+        /// What it waits for: the model, or the names of tools.
+        doing: String,
+    },
+    /// A request failed and is sent again after a pause.
+    Retry {
+        /// How often it was sent.
+        attempt: u32,
+        /// The pause.
+        pause: Duration,
+        /// Why it failed.
+        why: String,
+    },
+}
+
 /// Watches a call.
 pub trait Watch: Sync {
     /// Whether the call is to stop. It is asked often, so it should only look at something.
     fn cancelled(&self) -> bool {
         false
+    }
+
+    /// The same question in a form that can be kept while a request waits. A watch that has none is asked by a thread of its own
+    /// for as long as a model answers.
+    fn stop(&self) -> Option<Stop> {
+        None
     }
 
     /// Whether whoever wants it to stop does not want to wait until it has ended by itself.
@@ -14,10 +53,17 @@ pub trait Watch: Sync {
 
     /// Says about once in a second that the call still runs, and what it does.
     fn progress(&self, _message: &str) {}
+
+    /// Tells what a thread does, its own or one below it.
+    fn news(&self, _thread: &ThreadId, _news: &News<'_>) {}
 }
 
 /// Nobody watches.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Ignore;
 
-impl Watch for Ignore {}
+impl Watch for Ignore {
+    fn stop(&self) -> Option<Stop> {
+        Some(Stop::when(|| false))
+    }
+}

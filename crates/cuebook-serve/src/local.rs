@@ -1,120 +1,57 @@
 //! The items of this machine: what the four tools do for whoever serves a project.
 //!
-//! A call names its project, and by default it is the server's. What is known of a project (what was searched, whose keys are
-//! trusted) is kept between calls; all of it notices files that have changed.
+//! A call names its project, and by default it is the server's. The engine keeps what is known of a project between calls.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use cuebook::items::load::LoadRequest;
-use cuebook::items::search::{SearchRequest, Searcher};
-use cuebook::items::sign::SignRequest;
-use cuebook::items::{Item, Spaces, load, sign};
+use cuebook::items::{Item, Spaces};
 use cuebook::trust::Trust;
-use cuebook_run::Engine;
-use serde_json::{Value as Json, json};
+use cuebook_run::{Action, Engine};
+use serde_json::Value as Json;
 
 use crate::items::{Arguments, Items, Watch};
 
 /// Executes, searches, loads and signs the items of projects on this machine, in the name of whoever runs it.
 pub struct LocalItems {
     engine: Engine,
-    spaces: Spaces,
-    projects: Mutex<HashMap<PathBuf, Arc<Project>>>,
-}
-
-/// What is kept of a project.
-struct Project {
-    spaces: Spaces,
     trust: Trust,
-    searcher: Searcher,
 }
-
-/// How many projects are kept.
-const MOST_PROJECTS: usize = 64;
 
 impl LocalItems {
     /// The items that a project sees, and those of other projects of the same user.
     pub fn new(spaces: Spaces) -> LocalItems {
-        LocalItems { engine: Engine::new(spaces.clone()), spaces, projects: Mutex::default() }
+        LocalItems::of_engine(Engine::new(spaces.clone()), &spaces)
     }
 
-    /// The project that a call is about.
-    fn project(&self, arguments: &Arguments) -> Result<Arc<Project>, Json> {
-        let given = arguments.get("project_path").and_then(Json::as_str);
-        let path = given.map_or(self.spaces.project(), Path::new);
-        let wrong = |message: &str| {
-            let error = format!("{message}: {}", path.display());
-            Err(
-                json!({"status": "error", "error": error, "hint": "`project_path` is the absolute path of a folder"}),
-            )
-        };
-        if !path.is_absolute() {
-            return wrong("the project's path is not absolute");
-        }
-        if !path.is_dir() {
-            return wrong("the project is no folder");
-        }
-        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = projects.get(path) {
-            return Ok(known.clone());
-        }
-        let spaces = match path == self.spaces.project() {
-            true => self.spaces.clone(),
-            false => Spaces::new(path, self.spaces.user_folder().as_deref().and_then(Path::parent)),
-        };
-        let (trust, searcher) = (Trust::new(&spaces), Searcher::new(spaces.clone()));
-        let project = Arc::new(Project { spaces, trust, searcher });
-        if projects.len() >= MOST_PROJECTS {
-            projects.clear();
-        }
-        projects.insert(path.to_owned(), project.clone());
-        Ok(project)
+    /// The same with an engine that was set up otherwise.
+    pub fn of_engine(engine: Engine, spaces: &Spaces) -> LocalItems {
+        LocalItems { engine, trust: Trust::new(spaces) }
     }
 
-    fn with_project(&self, arguments: &Arguments, answer: impl FnOnce(&Project, &Json) -> Json) -> Json {
-        match self.project(arguments) {
-            Ok(project) => answer(&project, &Json::Object(arguments.clone())),
-            Err(wrong) => wrong,
-        }
+    fn run(&self, action: Action, arguments: &Arguments, watch: &dyn Watch) -> Json {
+        action.run(&self.engine, arguments, &Seconds { watch, began: Instant::now() })
     }
 }
 
 impl Items for LocalItems {
     fn execute(&self, arguments: &Arguments, watch: &dyn Watch) -> Json {
-        let watch = Seconds { watch, began: Instant::now() };
-        self.engine.execute_json(&Json::Object(arguments.clone()), &watch)
+        self.run(Action::Execute, arguments, watch)
     }
 
-    fn search(&self, arguments: &Arguments, _: &dyn Watch) -> Json {
-        self.with_project(arguments, |project, request| {
-            project.searcher.search(&SearchRequest::from_json(request), &project.trust)
-        })
+    fn search(&self, arguments: &Arguments, watch: &dyn Watch) -> Json {
+        self.run(Action::Search, arguments, watch)
     }
 
-    fn load(&self, arguments: &Arguments, _: &dyn Watch) -> Json {
-        self.with_project(arguments, |project, request| {
-            load::answer(&project.spaces, &project.trust, &LoadRequest::from_json(request))
-        })
+    fn load(&self, arguments: &Arguments, watch: &dyn Watch) -> Json {
+        self.run(Action::Load, arguments, watch)
     }
 
     fn sign(&self, arguments: &Arguments, watch: &dyn Watch) -> Json {
-        #[expect(clippy::cast_precision_loss, reason = "nobody signs so many items that it shows")]
-        let mut progress = |done: usize, all: usize| watch.progress(done as f64, Some(all as f64), "signed");
-        self.with_project(arguments, |project, request| {
-            let request = SignRequest::from_json(request);
-            sign::sign(&project.spaces, &project.trust, &request, jiff::Timestamp::now(), &mut progress)
-        })
+        self.run(Action::Sign, arguments, watch)
     }
 
     fn verify(&self, item: &Item) -> cuebook::Result<()> {
-        match self.project(&Arguments::new()) {
-            Ok(project) => project.trust.verify(item).map(drop),
-            // The server's own folder is gone; then so is the item.
-            Err(_) => Ok(()),
-        }
+        self.trust.verify(item).map(drop)
     }
 }
 

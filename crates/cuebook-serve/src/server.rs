@@ -9,6 +9,7 @@ use std::time::Duration;
 use cuebook::Book;
 use cuebook::error::nearest;
 use cuebook::items::Spaces;
+use cuebook_run::Action;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
@@ -23,7 +24,7 @@ use serde_json::json;
 use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
 use crate::items::{Items, Watch};
-use crate::tools::Action;
+use crate::tools::Served;
 use crate::work::{at_once, blocking, watched};
 use crate::{completion, knowledge, prompts, tools};
 
@@ -309,7 +310,7 @@ impl ServerHandler for Server {
         let project = || self.0.book.library().root().to_string_lossy().into();
         arguments.entry("project_path").or_insert_with(project);
         let is_quick = action.is_quick(&arguments);
-        let work = move |watch: &dyn Watch| tools::answer(action.run(&*items, &arguments, watch));
+        let work = move |watch: &dyn Watch| tools::answer(action.serve(&*items, &arguments, watch));
         let result = if is_quick { at_once(work)? } else { watched(&context, work).await? };
         Ok(result.into())
     }

@@ -7,53 +7,34 @@
 
 use std::sync::Arc;
 
+use cuebook_run::Action;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
 use crate::items::{Arguments, Items, Watch};
 
-/// One of the four.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
-    Execute,
-    Search,
-    Load,
-    Sign,
+/// What a server knows of an action besides what everybody does.
+pub(crate) trait Served: Sized {
+    /// Whether it reads one item and runs nothing: a directive for whoever calls, or a piece of knowledge.
+    fn is_quick(&self, arguments: &Arguments) -> bool;
+    /// Does it.
+    fn serve(self, items: &dyn Items, arguments: &Arguments, watch: &dyn Watch) -> Json;
+    /// The tool as the list shows it, for a server of a project.
+    fn tool(self, project: &str) -> Tool;
 }
 
-impl Action {
-    pub(crate) const ALL: [Action; 4] = [Action::Execute, Action::Search, Action::Load, Action::Sign];
-
-    /// Its name in the list.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Action::Execute => "rye_execute",
-            Action::Search => "rye_search",
-            Action::Load => "rye_load",
-            Action::Sign => "rye_sign",
-        }
-    }
-
-    /// The tool that a client calls; the names without `rye_` are those of older servers and work as well.
-    pub(crate) fn named(name: &str) -> Option<Action> {
-        Action::ALL
-            .into_iter()
-            .find(|action| action.name() == name || action.name().strip_prefix("rye_") == Some(name))
-    }
-
-    /// Whether it reads one item and runs nothing: a directive for whoever calls, or a piece of knowledge.
-    pub(crate) fn is_quick(self, arguments: &Arguments) -> bool {
+impl Served for Action {
+    fn is_quick(&self, arguments: &Arguments) -> bool {
         let is_set = |flag: Option<&Json>| flag.is_some_and(|flag| *flag != Json::Bool(false));
         let kind = arguments.get("item_type").and_then(Json::as_str);
         let inner = arguments.get("parameters").and_then(|parameters| parameters.get("thread"));
-        self == Action::Execute
+        *self == Action::Execute
             && matches!(kind, Some("directive" | "knowledge"))
             && !is_set(arguments.get("thread"))
             && !is_set(inner)
     }
 
-    /// Does it.
-    pub(crate) fn run(self, items: &dyn Items, arguments: &Arguments, watch: &dyn Watch) -> Json {
+    fn serve(self, items: &dyn Items, arguments: &Arguments, watch: &dyn Watch) -> Json {
         match self {
             Action::Execute => items.execute(arguments, watch),
             Action::Search => items.search(arguments, watch),
@@ -62,196 +43,113 @@ impl Action {
         }
     }
 
-    /// The tool as the list shows it, for a server of a project.
-    pub(crate) fn tool(self, project: &str) -> Tool {
-        let (title, description) = match self {
-            Action::Execute => (
-                "Execute an item",
-                "Runs a tool, or gives a directive's instructions or a piece of knowledge. Every item is verified before it is used. \
-                 With dry_run nothing is run: the item and its inputs are only checked.",
-            ),
-            Action::Search => (
-                "Search items",
-                "Finds directives, tools and knowledge in the project's, the user's and the system's space.",
-            ),
-            Action::Load => (
-                "Load an item",
-                "Reads the file of an item, and with a destination copies it into the project or the user's space.",
-            ),
-            Action::Sign => (
-                "Sign items",
-                "Checks items and signs them with the user's key, in their files. An id with * or ? means all that fit.",
-            ),
-        };
-        let mut tool = Tool::new(self.name(), description, self.input(project)).with_title(title);
-        tool.output_schema = Some(Arc::new(self.output()));
-        tool.with_annotations(self.annotations(title))
+    fn tool(self, project: &str) -> Tool {
+        let mut tool =
+            Tool::new(self.name(), self.description(), self.input(project)).with_title(self.title());
+        tool.output_schema = Some(Arc::new(output(self)));
+        tool.with_annotations(annotations(self))
     }
+}
 
-    /// What a client may expect. A tool can do anything that whoever wrote it wanted, so `execute` promises nothing.
-    fn annotations(self, title: &str) -> ToolAnnotations {
-        let hints = |read_only, destructive, idempotent, open_world| {
-            ToolAnnotations::with_title(title)
-                .read_only(read_only)
-                .destructive(destructive)
-                .idempotent(idempotent)
-                .open_world(open_world)
-        };
-        match self {
-            Action::Execute => hints(false, true, false, true),
-            Action::Search => hints(true, false, true, false),
-            // A copy may take the place of an older one, and a signature that of an older one.
-            Action::Load | Action::Sign => hints(false, true, true, false),
-        }
+/// What a client may expect. A tool can do anything that whoever wrote it wanted, so `execute` promises nothing.
+fn annotations(action: Action) -> ToolAnnotations {
+    let hints = |read_only, destructive, idempotent, open_world| {
+        ToolAnnotations::with_title(action.title())
+            .read_only(read_only)
+            .destructive(destructive)
+            .idempotent(idempotent)
+            .open_world(open_world)
+    };
+    match action {
+        Action::Execute => hints(false, true, false, true),
+        Action::Search => hints(true, false, true, false),
+        // A copy may take the place of an older one, and a signature that of an older one.
+        Action::Load | Action::Sign => hints(false, true, true, false),
     }
+}
 
-    /// The schema of its arguments.
-    pub(crate) fn input(self, project: &str) -> JsonObject {
-        let item_type = json!({
-            "type": "string",
-            "enum": ["directive", "tool", "knowledge"],
-            "description": "What kind of item it is",
-        });
-        let item_id = json!({
-            "type": "string",
-            "description": "The path of its file below the folder of its kind, without the extension, as in rye/core/create_directive",
-        });
-        let project_path = json!({
-            "type": "string",
-            "description": format!("The absolute path of the project; this server's is {project}"),
-            "default": project,
-        });
-        let parameters = |what: &str| json!({"type": "object", "description": what});
-        let switch = |what: &str| json!({"type": "boolean", "default": false, "description": what});
-        let (required, properties) = match self {
-            Action::Execute => (
-                json!(["item_type", "item_id", "project_path"]),
-                json!({
-                    "item_type": item_type,
-                    "item_id": item_id,
-                    "project_path": project_path,
-                    "parameters": parameters("The inputs of a directive, or what a tool takes"),
-                    "dry_run": switch("Check everything and run nothing"),
-                    "thread": switch("Run a directive in a thread of its own"),
-                    "async": switch("With thread: answer at once, and go on"),
-                    "model": {"type": "string", "description": "With thread: the model, instead of the directive's own"},
-                    "limit_overrides": parameters("With thread: limits instead of the directive's own, such as turns or spend"),
-                }),
-            ),
-            Action::Search => (
-                json!(["scope", "query", "project_path"]),
-                json!({
-                    "scope": {"type": "string", "description": "The kind, and below which folder: directive, tool.rye.core.* or knowledge"},
-                    "query": {"type": "string", "description": "Words, \"phrases\", AND, OR, NOT, parentheses, * in words; empty finds everything"},
-                    "project_path": project_path,
-                    "space": {"type": "string", "enum": ["project", "user", "system", "all"], "default": "all", "description": "Where to look"},
-                    "limit": {"type": "integer", "default": 10, "description": "How many results to give"},
-                    "offset": {"type": "integer", "default": 0, "description": "How many results to leave out before that"},
-                }),
-            ),
-            Action::Load => (
-                json!(["item_type", "item_id", "project_path"]),
-                json!({
-                    "item_type": item_type,
-                    "item_id": item_id,
-                    "project_path": project_path,
-                    "source": {"type": "string", "enum": ["project", "user", "system"], "description": "The space to read from; without it, the first that has the item"},
-                    "destination": {"type": "string", "enum": ["project", "user"], "description": "The space to copy the item to"},
-                    "replace": switch("Let the copy take the place of another file"),
-                }),
-            ),
-            Action::Sign => (
-                json!(["item_type", "item_id", "project_path"]),
-                json!({
-                    "item_type": item_type,
-                    "item_id": {"type": "string", "description": "An id, or a pattern with * and ?"},
-                    "project_path": project_path,
-                    "source": {"type": "string", "enum": ["project", "user"], "default": "project", "description": "The space that the items lie in"},
-                    "parameters": parameters("Nothing is needed here"),
-                }),
-            ),
-        };
-        object(json!({"type": "object", "properties": properties, "required": required}))
-    }
-
-    /// The schema of its answers. Items answer with more than is listed here, so nothing is ruled out.
-    fn output(self) -> JsonObject {
-        let text = |what: &str| json!({"type": "string", "description": what});
-        let metadata =
-            json!({"type": "object", "description": "How long it took, and what else is known of the run"});
-        let error = text("What went wrong; only with the status error");
-        let item_id = text("The id of the item");
-        let (required, properties) = match self {
-            Action::Execute => (
-                json!(["status"]),
-                json!({
-                    "status": text("success, validation_passed (of a dry run), running (of a thread) or error"),
-                    "type": text("The kind of item"),
-                    "item_id": item_id,
-                    "your_directions": text("What the model is to do now"),
-                    "body": text("The directive's text, with its inputs put in"),
-                    "outputs": {"type": "array", "description": "What the directive is to return", "items": {"type": "object"}},
-                    "inputs": {"type": "object", "description": "The inputs, with defaults; of a dry run"},
-                    "data": {"description": "What a tool gave, or a piece of knowledge holds"},
-                    "message": text("What a dry run found"),
-                    "chain": {"type": "array", "description": "The tool and its executors", "items": {"type": "string"}},
-                    "chain_details": {"type": "array", "items": {"type": "object"}},
-                    "validated_pairs": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
-                    "declared_inputs": {"type": "array", "description": "What a directive takes; with an error about its inputs", "items": {"type": "object"}},
-                    "error": error,
-                    "metadata": metadata,
-                }),
-            ),
-            Action::Search => (
-                json!([]),
-                json!({
-                    "results": {"type": "array", "description": "The items that were found, best first", "items": {"type": "object"}},
-                    "total": {"type": "integer", "description": "How many there are altogether"},
-                    "query": text("The query"),
-                    "scope": text("The scope"),
-                    "space": text("The space"),
-                    "limit": {"type": "integer"},
-                    "offset": {"type": "integer"},
-                    "search_type": text("How it was searched"),
-                    "error": error,
-                }),
-            ),
-            Action::Load => (
-                json!(["status"]),
-                json!({
-                    "status": text("success or error"),
-                    "content": text("The whole file"),
-                    "path": text("Where the file lies"),
-                    "source": text("The space that it came from"),
-                    "copied_to": text("The space that it was copied to"),
-                    "destination_path": text("Where the copy lies"),
-                    "item_type": text("The kind of item"),
-                    "item_id": item_id,
-                    "error": error,
-                    "metadata": {"type": "object", "description": "The name, the path, the extension and the version"},
-                }),
-            ),
-            Action::Sign => (
-                json!(["status"]),
-                json!({
-                    "status": text("signed, completed (of a pattern) or error"),
-                    "item_id": item_id,
-                    "path": text("The file"),
-                    "location": text("The space"),
-                    "signature": {"type": "object", "description": "timestamp, hash, ed25519_sig and pubkey_fp"},
-                    "warnings": {"type": "array"},
-                    "message": text("What was done"),
-                    "signed": {"type": "array", "description": "The ids that were signed", "items": {"type": "string"}},
-                    "failed": {"type": "array", "items": {"type": "object"}},
-                    "total": {"type": "integer"},
-                    "summary": text("How many were signed"),
-                    "issues": {"type": "array", "description": "What is wrong with the item"},
-                    "error": error,
-                }),
-            ),
-        };
-        object(json!({"type": "object", "properties": properties, "required": required}))
-    }
+/// The schema of its answers. Items answer with more than is listed here, so nothing is ruled out.
+fn output(action: Action) -> JsonObject {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let metadata =
+        json!({"type": "object", "description": "How long it took, and what else is known of the run"});
+    let error = text("What went wrong; only with the status error");
+    let item_id = text("The id of the item");
+    let (required, properties) = match action {
+        Action::Execute => (
+            json!(["status"]),
+            json!({
+                "status": text("success, validation_passed (of a dry run), running (of a thread) or error"),
+                "type": text("The kind of item"),
+                "item_id": item_id,
+                "your_directions": text("What the model is to do now"),
+                "body": text("The directive's text, with its inputs put in"),
+                "outputs": {"description": "What the directive is to return; of a thread, what it returned"},
+                "thread_id": text("The thread that the directive ran in"),
+                "thread_status": text("How it stands with the thread"),
+                "result": {"description": "What the model of the thread said at its end"},
+                "cost": {"type": "object", "description": "What the thread used: turns, tokens, spend, elapsed_seconds"},
+                "pid": {"type": "integer", "description": "The process of a thread that goes on"},
+                "inputs": {"type": "object", "description": "The inputs, with defaults; of a dry run"},
+                "data": {"description": "What a tool gave, or a piece of knowledge holds"},
+                "message": text("What a dry run found"),
+                "chain": {"type": "array", "description": "The tool and its executors", "items": {"type": "string"}},
+                "chain_details": {"type": "array", "items": {"type": "object"}},
+                "validated_pairs": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
+                "declared_inputs": {"type": "array", "description": "What a directive takes; with an error about its inputs", "items": {"type": "object"}},
+                "error": error,
+                "metadata": metadata,
+            }),
+        ),
+        Action::Search => (
+            json!([]),
+            json!({
+                "results": {"type": "array", "description": "The items that were found, best first", "items": {"type": "object"}},
+                "total": {"type": "integer", "description": "How many there are altogether"},
+                "query": text("The query"),
+                "scope": text("The scope"),
+                "space": text("The space"),
+                "limit": {"type": "integer"},
+                "offset": {"type": "integer"},
+                "search_type": text("How it was searched"),
+                "error": error,
+            }),
+        ),
+        Action::Load => (
+            json!(["status"]),
+            json!({
+                "status": text("success or error"),
+                "content": text("The whole file"),
+                "path": text("Where the file lies"),
+                "source": text("The space that it came from"),
+                "copied_to": text("The space that it was copied to"),
+                "destination_path": text("Where the copy lies"),
+                "item_type": text("The kind of item"),
+                "item_id": item_id,
+                "error": error,
+                "metadata": {"type": "object", "description": "The name, the path, the extension and the version"},
+            }),
+        ),
+        Action::Sign => (
+            json!(["status"]),
+            json!({
+                "status": text("signed, completed (of a pattern) or error"),
+                "item_id": item_id,
+                "path": text("The file"),
+                "location": text("The space"),
+                "signature": {"type": "object", "description": "timestamp, hash, ed25519_sig and pubkey_fp"},
+                "warnings": {"type": "array"},
+                "message": text("What was done"),
+                "signed": {"type": "array", "description": "The ids that were signed", "items": {"type": "string"}},
+                "failed": {"type": "array", "items": {"type": "object"}},
+                "total": {"type": "integer"},
+                "summary": text("How many were signed"),
+                "issues": {"type": "array", "description": "What is wrong with the item"},
+                "error": error,
+            }),
+        ),
+    };
+    object(json!({"type": "object", "properties": properties, "required": required}))
 }
 
 fn object(json: Json) -> JsonObject {

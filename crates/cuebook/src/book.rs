@@ -24,7 +24,7 @@ use crate::render::Rendered;
 use crate::template::engine::Engine;
 use crate::trace::{self, span};
 use crate::variables::{
-    Clock, Context, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
+    Clock, Context, FixedNonces, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
 };
 
 /// Compiled prompts that a book keeps. The oldest go first.
@@ -169,6 +169,14 @@ impl Book {
     pub fn with_nonces(mut self, nonces: impl NonceSource + 'static) -> Book {
         self.stage.nonces = Arc::new(nonces);
         self
+    }
+
+    /// A book of the same library whose renders can be repeated: nonces of these digits, and the given clock if there is one.
+    pub(crate) fn for_cases(&self, clock: Option<Arc<dyn Clock>>, digits: &str) -> Book {
+        let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
+        let nonces = Arc::new(FixedNonces(digits.to_owned()));
+        let stage = Stage { clock, nonces, ..self.stage.clone() };
+        Book { library: self.library.clone(), stage, prepared: Mutex::default() }
     }
 
     /// The library behind it.
@@ -410,7 +418,7 @@ impl Book {
     }
 
     /// The context with what the project says where the caller says nothing.
-    fn complete(&self, context: &Context) -> Result<Arc<Context>> {
+    pub(crate) fn complete(&self, context: &Context) -> Result<Arc<Context>> {
         let mut context = context.clone();
         if context.language.is_none() && context.agent.language.is_none() {
             context.language = self.library.config()?.library.language.clone();

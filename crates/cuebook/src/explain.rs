@@ -1,14 +1,21 @@
 //! Where a rendered prompt came from: the place that was chosen and why, the layer of every variable, the origin of every
 //! byte.
 
+mod page;
+mod whence;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::error::Result;
+use crate::ledger::{Ledger, shown_label};
 use crate::prepared::Prepared;
-use crate::render::Rendered;
+use crate::render::{Origin, Rendered};
 use crate::variables::Layer;
+pub use page::page;
+pub use whence::{Answer, Piece, Position};
 
 /// Everything about one render.
 #[derive(Debug)]
@@ -45,6 +52,17 @@ impl Explanation {
     /// The text with its origins.
     pub fn rendered(&self) -> &Rendered {
         &self.rendered
+    }
+
+    /// Its tokens, by who put them there.
+    pub fn ledger(&self) -> Result<Ledger> {
+        Ledger::of(&self.rendered)
+    }
+
+    /// What is known of the signature on the prompt's own file: whether somebody trusted has signed it. `None` for prompts
+    /// that are not signed, because they do nothing by themselves.
+    pub fn signature(&self) -> Option<String> {
+        self.prepared.signature()
     }
 
     /// Every variable that is declared, given or read, by name.
@@ -110,5 +128,21 @@ impl Explanation {
         });
         object["variables"] = json!(variables);
         object
+    }
+}
+
+/// An origin in a few words: a file and line, a variable and its layer, a hook, or a frame of the engine.
+pub fn label(origin: &Origin) -> String {
+    match origin {
+        Origin::Value { shown, emitted } if shown.is_empty() => {
+            format!("computed at {}:{}", emitted.file(), emitted.line())
+        }
+        Origin::Value { shown, .. } => shown.iter().map(shown_label).collect::<Vec<_>>().join(", "),
+        Origin::Rich { input, kind } => format!("{input} ({kind})"),
+        Origin::Hook { prompt, function } => format!("{function} of {prompt}"),
+        Origin::Frame { name } => format!("frame {name}"),
+        Origin::Literal { .. } => {
+            origin.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()))
+        }
     }
 }

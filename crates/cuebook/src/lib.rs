@@ -6,7 +6,10 @@
 //!
 //! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
+pub mod attack;
 mod book;
+pub mod cases;
+pub mod changes;
 pub mod chat;
 pub mod check;
 pub mod dialect;
@@ -16,6 +19,7 @@ pub mod files;
 pub mod hooks;
 pub mod items;
 mod json;
+pub mod ledger;
 pub mod library;
 mod node;
 pub mod overrides;
@@ -24,12 +28,14 @@ pub mod prompt;
 pub mod redact;
 pub mod render;
 pub mod sections;
+pub mod settings;
 pub mod source;
 pub mod template;
 pub mod tokens;
 pub mod trace;
 pub mod trust;
 pub mod variables;
+pub mod watch;
 mod yaml;
 
 pub use book::{Book, Listing};

@@ -12,7 +12,7 @@ use serde_json::{Value as Json, json};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
-use crate::library::{Config, Defaults, Found, LibraryLoader, ScriptFile, Scripts};
+use crate::library::{Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
 use crate::prompt::{Dialect, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::{Place, Source};
@@ -205,6 +205,14 @@ impl Prepared {
         &self.parents
     }
 
+    /// The folders of packs, by the names that their files go by, each with the pack's id.
+    pub(crate) fn packs(&self) -> Vec<(String, String)> {
+        // A library whose places cannot be told has told so to whoever looked for the prompt.
+        let roots = self.loader.library().roots().unwrap_or_default();
+        let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
+        roots.iter().filter_map(of_pack).collect()
+    }
+
     /// How many warnings reading it gave; `check` tells them.
     pub fn findings(&self) -> usize {
         self.notes.iter().filter(|note| note.severity == Severity::Warning).count()
@@ -280,6 +288,16 @@ impl Prepared {
         provided: Provided,
     ) -> Arc<Scope> {
         Scope::new(self.declared.clone(), variables.clone(), context.clone(), provided)
+    }
+
+    /// Whether it has code that can take part in a render: hooks or variable providers.
+    pub(crate) fn has_code(&self) -> bool {
+        self.has_code
+    }
+
+    /// Whether a variable provider fills this name.
+    pub(crate) fn provides(&self, name: &str) -> bool {
+        self.namespaces.contains_key(name)
     }
 
     /// Whether a render runs code: hooks or variable providers.

@@ -9,6 +9,7 @@ mod segment;
 mod speech;
 mod strict;
 
+pub(crate) use edit::differences;
 pub use origin::{Origin, Shown};
 pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};

@@ -56,6 +56,15 @@ impl fmt::Display for Vocabulary {
     }
 }
 
+/// One token of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token {
+    /// Its number in the vocabulary.
+    pub id: u32,
+    /// How many bytes of the text it stands for.
+    pub bytes: usize,
+}
+
 /// Counts the tokens of a text as a model does, or as near to it as can be known.
 ///
 /// ```
@@ -133,6 +142,23 @@ impl Tokenizer {
         if text.is_empty() { 0 } else { self.vocabulary.load().count(text) }
     }
 
+    /// The tokens of a text in order, each with the bytes that it stands for. Their lengths add up to that of the text.
+    ///
+    /// ```
+    /// use cuebook::tokens::Tokenizer;
+    ///
+    /// let tokens = Tokenizer::for_model("gpt-4o").encode("Hello, world!");
+    /// assert_eq!(tokens.iter().map(|token| token.bytes).collect::<Vec<_>>(), [5, 1, 6, 1]);
+    /// ```
+    pub fn encode(&self, text: &str) -> Vec<Token> {
+        if text.is_empty() {
+            return Vec::new();
+        }
+        let vocabulary = self.vocabulary.load();
+        let ids = vocabulary.encode(text).into_iter();
+        ids.map(|id| Token { id, bytes: vocabulary.bpe.token_len(id) }).collect()
+    }
+
     /// How many tokens parts have when they are joined: exactly, which in general is not the sum of their counts.
     pub fn count_joined(&self, parts: &[&str], separator: &str) -> usize {
         let mut total = 0;
@@ -166,6 +192,19 @@ mod tests {
         for vocabulary in Vocabulary::ALL {
             let tokenizer = Tokenizer::of(vocabulary);
             assert!(tokenizer.is_exact() && tokenizer.vocabulary() == vocabulary);
+        }
+    }
+
+    #[test]
+    fn the_tokens_of_a_text_cover_it_and_are_as_many_as_are_counted() {
+        for vocabulary in Vocabulary::ALL {
+            let tokenizer = Tokenizer::of(vocabulary);
+            for text in ["", "a", "Grüße, 世界! 👩‍👩‍👧\r\n\t x", "<|endoftext|>", "e\u{301}\0\u{202e}"]
+            {
+                let tokens = tokenizer.encode(text);
+                assert_eq!(tokens.len(), tokenizer.count(text), "{text:?}");
+                assert_eq!(tokens.iter().map(|token| token.bytes).sum::<usize>(), text.len(), "{text:?}");
+            }
         }
     }
 

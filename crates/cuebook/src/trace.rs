@@ -4,6 +4,9 @@
 //! interface); what sends requests tells the others. Each span has a `signature`, the `prompt`, and
 //! for whoever listens its `inputs` and its `result` or `error` as JSON text, with secrets taken out ([`crate::redact`]). Nothing of
 //! that is made while nobody listens.
+//!
+//! Crates that run prompts tell their spans in the same way: they make them with `tracing`, of the target `cuebook`, and fill
+//! `inputs`, `result` and `error` with [`given`] and [`outcome`], which take out secrets.
 
 use serde_json::{Map, Value as Json, json};
 use tracing::Span;
@@ -52,6 +55,17 @@ pub(crate) fn secrets(span: &Span, variables: &Variables) -> (Secrets, Json) {
     (secrets, values)
 }
 
+/// Notes what a step was given, if somebody listens. Returns the secrets in it, which may show in the result as well.
+pub fn given(span: &Span, inputs: impl FnOnce() -> Json) -> Secrets {
+    let mut secrets = Secrets::new();
+    if !span.is_disabled() {
+        let mut inputs = inputs();
+        secrets.field("inputs", &mut inputs);
+        span.record("inputs", redact::field_text(&inputs));
+    }
+    secrets
+}
+
 /// Takes what a prompt got from the environment for a secret.
 pub(crate) fn keep_secret(span: &Span, secrets: &mut Secrets, prompt: &Prompt) {
     if !span.is_disabled() {
@@ -62,8 +76,9 @@ pub(crate) fn keep_secret(span: &Span, secrets: &mut Secrets, prompt: &Prompt) {
     }
 }
 
-/// Notes how a step ended, if somebody listens, without the secrets that are known.
-pub(crate) fn outcome<T>(
+/// Notes how a step ended, if somebody listens, without the secrets that are known: its `result`, or its `error` and the kind
+/// of that. The span must have declared these fields.
+pub fn outcome<T>(
     span: &Span,
     secrets: Secrets,
     outcome: &Result<T, Error>,

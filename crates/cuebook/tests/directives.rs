@@ -189,7 +189,7 @@ fn a_nearer_space_shadows_the_others_and_that_is_shown() {
     );
     let listed = book.list_prompts(Some("directive"), None).unwrap();
     let ids: Vec<&str> = listed.iter().map(|listing| listing.id.as_str()).collect();
-    assert_eq!(ids, ["ops/deploy", "rye/core/create_directive"]);
+    assert_eq!(ids, ["ops/deploy", "rye/agent/continuation", "rye/core/create_directive"]);
     assert_eq!(listed[0].candidates[1].shadowed_by.as_deref(), Some(".ai/directives/ops/deploy.md"));
     assert_eq!(listed[0].to_json()["shadows"], json!(["~/.ai/directives/ops/deploy.md"]));
     // Once the project's is gone, the user's is the one; a warm book sees that.

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::thread::ThreadOptions;
+
 /// `execute`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -12,8 +14,11 @@ use clap::Args;
   cuebook execute tool rye/bash/bash --param 'command=echo test' --dry-run
   cuebook execute knowledge rye/core/directive-metadata-reference
   cuebook execute tool my/report --params inputs.json --json
+  cuebook execute directive my-project/run_pipeline --param location=Dunedin --thread
+  cuebook execute directive my-project/run_pipeline --param location=Dunedin --thread --async
 
-Exit code 1 if the item failed. cuebook help tools says how tools are written.")]
+Exit code 1 if the item failed. cuebook help tools says how tools are written, cuebook help threads how
+directives run.")]
 pub struct ExecuteArgs {
     /// What the item is: directive, tool or knowledge
     #[arg(value_name = "TYPE")]
@@ -41,7 +46,7 @@ pub struct ExecuteArgs {
     /// Another limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
     #[arg(long = "limit", value_name = "NAME=NUMBER", requires = "thread")]
     pub limits: Vec<String>,
-    /// The project, instead of --root or the folder around you
-    #[arg(long, value_name = "DIR")]
-    pub project: Option<PathBuf>,
+    /// Where threads are kept and who answers.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
 }

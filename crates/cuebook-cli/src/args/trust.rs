@@ -16,6 +16,31 @@ pub enum Kind {
     Knowledge,
 }
 
+/// What can be signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Signable {
+    /// Something that a model is to do
+    Directive,
+    /// Something that can be run
+    Tool,
+    /// Something to know
+    Knowledge,
+    /// The file of a provider, or of hooks, below .ai/config
+    Config,
+}
+
+impl Signable {
+    /// The type of item, if it is one.
+    pub fn item(self) -> Option<ItemType> {
+        match self {
+            Signable::Directive => Some(ItemType::Directive),
+            Signable::Tool => Some(ItemType::Tool),
+            Signable::Knowledge => Some(ItemType::Knowledge),
+            Signable::Config => None,
+        }
+    }
+}
+
 impl From<Kind> for ItemType {
     fn from(kind: Kind) -> ItemType {
         match kind {
@@ -126,13 +151,14 @@ pub enum TrustCommand {
   cuebook sign directive deploy/staging
   cuebook sign tool 'deploy/*'          everything in a folder
   cuebook sign knowledge '*'            everything
-  cuebook sign directive notes --space user")]
+  cuebook sign directive notes --space user
+  cuebook sign config .ai/config/providers/team.yaml")]
 pub struct SignArgs {
     /// The type of the items
     #[arg(value_name = "TYPE")]
-    pub kind: Kind,
-    /// The id of an item, or a pattern
-    #[arg(value_name = "ID|GLOB")]
+    pub kind: Signable,
+    /// The id of an item, or a pattern; for config, the path of the file
+    #[arg(value_name = "ID|GLOB|PATH")]
     pub id: String,
     /// The space that they are in
     #[arg(long, value_name = "SPACE", default_value = "project")]

@@ -2,28 +2,31 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use cuebook::error::report;
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_run::{Answer, Engine, Request, Watch};
+use cuebook_run::{Answer, Engine, Request};
 use serde_json::{Map, Value as Json};
 
 use crate::args::{ExecuteArgs, Options};
-use crate::output::{Outcome, print_json, print_text, say};
+use crate::onlooker::{self, Onlooker};
+use crate::output::{Outcome, print_json, print_line, print_text, say};
 use crate::{inputs, terminal};
 
 pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
-    let spaces = match &args.project {
-        Some(project) => Spaces::of_project(&std::path::absolute(project)?),
-        None => options.spaces()?,
-    };
+    let project = args.threads.project(options)?;
+    let spaces = Spaces::of_project(&project);
     let request = request(args, &spaces)?;
-    let answer = Engine::new(spaces).answer(&request, &Interrupted::new());
+    let engine = Engine::new(spaces).with_settings(args.threads.settings());
+    let onlooker = Onlooker::new(options.json, args.thread);
+    let answer = engine.answer(&request, &onlooker);
+    onlooker.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
-    if options.json {
+    if options.json && args.thread && !args.is_async {
+        // The events came in lines, and so does what came of them.
+        print_line(&answer.json)?;
+    } else if options.json {
         print_json(&answer.json)?;
     } else {
         show(&answer)?;
@@ -40,18 +43,10 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         let (name, value) = inputs::parse_option("--param", argument)?;
         parameters.insert(name, value);
     }
-    let mut limit_overrides = Map::new();
-    for argument in &args.limits {
-        let limit = argument.split_once('=').and_then(|(name, value)| {
-            let number: Json = serde_json::from_str(value.trim()).ok()?;
-            (number.is_number() && !name.trim().is_empty()).then(|| (name.trim().to_owned(), number))
-        });
-        let Some((name, number)) = limit else {
-            let message = format!("--limit {argument} is no NAME=NUMBER");
-            let diagnostic = Diagnostic::new(Code::BadInput, message).hint("write --limit turns=30");
-            return Err(Error::new(ErrorKind::Usage, diagnostic));
-        };
-        limit_overrides.insert(name, number);
+    if args.thread && args.kind != "directive" {
+        let message = format!("a thread carries out a directive, and {} `{}` is none", args.kind, args.id);
+        let hint = "leave --thread out: it is executed at once";
+        return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
     Ok(Request {
         item_type: args.kind.clone(),
@@ -64,7 +59,7 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         thread: args.thread,
         is_async: args.is_async,
         model: args.model.clone(),
-        limit_overrides,
+        limit_overrides: inputs::limits(&args.limits)?,
     })
 }
 
@@ -82,6 +77,9 @@ fn show(answer: &Answer) -> std::io::Result<()> {
             true => print_text(&format!("{message}\n")),
             false => print_text(&format!("{message}\n{}\n", chain.join(" → "))),
         };
+    }
+    if let Some(id) = text("thread_id") {
+        show_thread(json, id)?;
     }
     match (json.get("data"), text("body")) {
         (_, Some(body)) => {
@@ -115,46 +113,31 @@ fn show(answer: &Answer) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What came of a thread: the outputs or the result on stdout, what it used on stderr.
+fn show_thread(json: &Json, id: &str) -> std::io::Result<()> {
+    if let Some(pid) = json.get("pid") {
+        return show_detached(id, pid);
+    }
+    match (json.get("outputs"), json.get("result")) {
+        (Some(outputs), _) => print_json(outputs)?,
+        (None, Some(Json::String(text))) => line(text)?,
+        (None, Some(result)) => print_json(result)?,
+        (None, None) => {}
+    }
+    let status = json.get("thread_status").or_else(|| json.get("status"));
+    say(onlooker::summary(id, status.and_then(Json::as_str).unwrap_or_default(), json.get("cost")));
+    Ok(())
+}
+
+/// A thread that runs by itself: its name on stdout, for scripts.
+pub(super) fn show_detached(id: &str, pid: impl std::fmt::Display) -> std::io::Result<()> {
+    line(id)?;
+    say(format_args!("it runs in process {pid}; follow it: cuebook thread tail {id}"));
+    Ok(())
+}
+
 /// Prints text with a newline at its end.
-fn line(text: &str) -> std::io::Result<()> {
+pub(super) fn line(text: &str) -> std::io::Result<()> {
     let end = if text.ends_with('\n') || terminal::stdout_is_terminal() { "" } else { "\n" };
     print_text(&format!("{text}{end}"))
-}
-
-/// Whoever presses Ctrl-C stops the tool, which is in a group of its own and would not hear of it; twice, it is stopped
-/// without being asked first. Where nobody looks at this, which is while a request is on its way, twice ends this program.
-struct Interrupted {
-    /// Somebody has asked, and nobody has looked yet.
-    asked: Arc<AtomicBool>,
-    /// How often somebody has.
-    times: AtomicUsize,
-}
-
-impl Interrupted {
-    fn new() -> Interrupted {
-        let asked = Arc::new(AtomicBool::new(false));
-        #[cfg(unix)]
-        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
-        {
-            // Without it the program would end at once and leave the tool behind: worth having, not worth failing for.
-            let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, asked.clone());
-            let _ = signal_hook::flag::register(signal, asked.clone());
-        }
-        Interrupted { asked, times: AtomicUsize::new(0) }
-    }
-
-    fn times(&self) -> usize {
-        let new = usize::from(self.asked.swap(false, Ordering::Relaxed));
-        self.times.fetch_add(new, Ordering::Relaxed) + new
-    }
-}
-
-impl Watch for Interrupted {
-    fn cancelled(&self) -> bool {
-        self.times() > 0
-    }
-
-    fn impatient(&self) -> bool {
-        self.times() > 1
-    }
 }

@@ -1,22 +1,28 @@
 //! `cuebook explain`
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::explain::Explanation;
+use cuebook::error::printable;
+use cuebook::explain::{Answer, Explanation, Piece, Position, label, page};
+use cuebook::ledger::Ledger;
 use cuebook::sections::{FitStep, Fitting, SectionReport};
-use cuebook::{Origin, Span};
+use cuebook::{Origin, Span, files};
+use serde_json::{Value as Json, json};
 
 use super::with_choice;
-use crate::args::{InputArgs, Options};
+use crate::args::{ExplainArgs, Options};
 use crate::inputs;
-use crate::output::{Outcome, print_findings, print_json};
+use crate::output::{Outcome, print_findings, print_json, print_text};
 
-pub fn run(args: &InputArgs, options: &Options) -> Outcome {
+pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     let book = options.book()?;
+    let position = args.at.as_deref().map(Position::read).transpose()?;
     let explanation = with_choice(&book, options, || {
-        let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+        let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+        given.context.model = args.model.clone().or(given.context.model);
         let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
         given.remember()?;
         if !options.json {
@@ -24,13 +30,157 @@ pub fn run(args: &InputArgs, options: &Options) -> Outcome {
         }
         Ok(explanation)
     })?;
-    if options.json {
-        print_json(&explanation.to_json())?;
-    } else {
+    if !options.json {
         print_findings(explanation.rendered().notes());
+    }
+    let answers = match (position, &args.find) {
+        (Some(position), _) => Some(vec![explanation.at(position)?]),
+        (None, Some(wanted)) => Some(explanation.find(wanted)?),
+        (None, None) => None,
+    };
+    if let Some(answers) = answers {
+        match options.json {
+            true => print_json(&whence_json(&explanation, &answers))?,
+            false => whence(&answers, &mut anstream::stdout().lock())?,
+        }
+    } else if let Some(path) = &args.html {
+        write_page(&explanation, path, options.json)?;
+    } else if options.json {
+        let mut object = explanation.to_json();
+        object["tokens"] = match explanation.ledger() {
+            Ok(ledger) => ledger.to_json(),
+            Err(error) => json!({"problem": error.diagnostic().message}),
+        };
+        print_json(&object)?;
+    } else {
         describe(&explanation, &mut anstream::stdout().lock())?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page for a browser. On stdout it is the document, also under `--json`.
+fn write_page(explanation: &Explanation, path: &Path, as_json: bool) -> Result<(), crate::output::Failure> {
+    let html = page(explanation);
+    if path == Path::new("-") {
+        return Ok(print_text(&html)?);
+    }
+    let name = path.to_string_lossy();
+    files::write_atomic(path, &name, html.as_bytes())?;
+    match as_json {
+        true => print_json(&json!({"html": name, "bytes": html.len()}))?,
+        false => writeln!(anstream::stdout(), "{}", printable(&name))?,
+    }
+    Ok(())
+}
+
+fn whence_json(explanation: &Explanation, answers: &[Answer]) -> Json {
+    let found = explanation.prepared().found();
+    json!({
+        "prompt": {"id": found.id, "source": found.candidate.source, "pack_id": found.candidate.pack_id},
+        "matches": answers.iter().map(Answer::to_json).collect::<Vec<_>>(),
+    })
+}
+
+/// Writes where some places of the text came from.
+fn whence(answers: &[Answer], out: &mut impl Write) -> io::Result<()> {
+    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
+    for (index, answer) in answers.iter().enumerate() {
+        if index > 0 {
+            writeln!(out)?;
+        }
+        let bytes = match answer.range.len() {
+            1 => format!("byte {}", answer.range.start),
+            _ => format!("bytes {} to {}", answer.range.start, answer.range.end - 1),
+        };
+        let (line, column) = (answer.line, answer.column);
+        writeln!(
+            out,
+            "{bold}{}{bold:#}  {quiet}line {line}, column {column}, {bytes}{quiet:#}",
+            quoted(&answer.text)
+        )?;
+        for piece in &answer.pieces {
+            source_of(piece, answer.pieces.len() > 1, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where one piece came from, with the lines of its source.
+fn source_of(piece: &Piece, one_of_several: bool, out: &mut impl Write) -> io::Result<()> {
+    let quiet = Style::new().dimmed();
+    let style = colour(&piece.span.origin);
+    let what = match &piece.span.origin {
+        Origin::Literal { .. } => "an author's text",
+        Origin::Value { .. } => "a value",
+        Origin::Rich { .. } => "a rich input",
+        Origin::Hook { .. } => "a hook",
+        _ => "the engine",
+    };
+    let part = if one_of_several { format!("{} is ", quoted(&piece.text)) } else { String::new() };
+    writeln!(out, "  {part}{style}{what}: {}{style:#}", printable(&piece.label()))?;
+    let facts = [
+        ("section", piece.span.section.as_deref()),
+        ("pack", piece.pack.as_deref()),
+        ("signature", piece.signature.as_deref()),
+    ];
+    for (name, fact) in facts {
+        if let Some(fact) = fact {
+            writeln!(out, "  {quiet}{name}{quiet:#} {}", printable(fact))?;
+        }
+    }
+    let (Some(place), Some(excerpt)) = (&piece.place, piece.excerpt()) else { return Ok(()) };
+    writeln!(out, "  {quiet}-->{quiet:#} {}", printable(&place.to_string()))?;
+    let (first, column) = (place.line(), place.column());
+    let width = (first + excerpt.matches('\n').count()).to_string().len();
+    let mut left = place.text().trim_end_matches('\n').chars().count().max(1);
+    for (index, line) in excerpt.split('\n').take(MOST_LINES).enumerate() {
+        let skipped = if index == 0 { column - 1 } else { 0 };
+        let length = line.chars().count();
+        let marked = left.min(length.saturating_sub(skipped));
+        left = left.saturating_sub(marked + 1);
+        if length > LINE_WIDTH {
+            // A line that is too long shows the place and no marks.
+            let shown: String = line.chars().skip(skipped.saturating_sub(20)).take(LINE_WIDTH).collect();
+            writeln!(out, "  {quiet}{:>width$} │{quiet:#} …{}…", first + index, printable(&shown))?;
+            continue;
+        }
+        writeln!(out, "  {quiet}{:>width$} │{quiet:#} {}", first + index, printable(line))?;
+        let margin: String =
+            line.chars().take(skipped).map(|letter| if letter == '\t' { '\t' } else { ' ' }).collect();
+        if marked > 0 {
+            writeln!(
+                out,
+                "  {quiet}{:>width$} │{quiet:#} {margin}{style}{}{style:#}",
+                "",
+                "^".repeat(marked)
+            )?;
+        }
+    }
+    let lines = excerpt.split('\n').count();
+    if lines > MOST_LINES {
+        writeln!(out, "  {quiet}and {} more lines{quiet:#}", lines - MOST_LINES)?;
+    }
+    Ok(())
+}
+
+/// The most lines of a source that are shown, and the longest that is shown whole.
+const MOST_LINES: usize = 5;
+const LINE_WIDTH: usize = 160;
+
+/// A text in quotes, on one line, as short as need be.
+fn quoted(text: &str) -> String {
+    printable(&shorten(&format!("{text:?}"))).into_owned()
+}
+
+/// The colour of an origin: authors have none.
+fn colour(origin: &Origin) -> Style {
+    match origin {
+        Origin::Value { .. } => AnsiColor::Cyan.on_default(),
+        Origin::Rich { .. } => AnsiColor::Magenta.on_default(),
+        Origin::Hook { .. } => AnsiColor::Yellow.on_default(),
+        Origin::Frame { .. } => AnsiColor::Green.on_default(),
+        _ => Style::new(),
+    }
 }
 
 /// The longest value that is shown whole.
@@ -51,10 +201,11 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
             let layer = variable.layer.map_or("absent", |layer| layer.as_str());
             let value = match variable.layer {
                 None => String::new(),
-                Some(_) => shorten(&variable.value.to_string()),
+                Some(_) => printable(&shorten(&variable.value.to_string())).into_owned(),
             };
             let unused = if variable.used { "" } else { "  (not used)" };
-            writeln!(out, "  {:width$}  {layer:8}  {value}{quiet}{unused}{quiet:#}", variable.name)?;
+            let name = printable(&variable.name);
+            writeln!(out, "  {name:width$}  {layer:8}  {value}{quiet}{unused}{quiet:#}")?;
         }
     }
     if let Some(sections) = explanation.rendered().sections() {
@@ -63,19 +214,53 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
             fit(fitting, out)?;
         }
     }
+    tokens(explanation, out)?;
     writeln!(out, "\n{bold}text{bold:#}")?;
     let rendered = explanation.rendered();
     let spans: Vec<Span> = rendered.spans().collect();
-    let labels: Vec<String> = spans.iter().map(|span| label(&span.origin)).collect();
+    let labels: Vec<String> = spans.iter().map(|span| printable(&label(&span.origin)).into_owned()).collect();
     let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default().min(60);
     for (span, label) in spans.iter().zip(&labels) {
-        let style = if span.origin.is_literal() { Style::new() } else { AnsiColor::Cyan.on_default() };
+        let style = colour(&span.origin);
+        let side = if span.origin.is_literal() { quiet } else { style };
         let text = &rendered.text()[span.range.clone()];
         // A newline at the end of a span belongs to its line and does not begin another.
         for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
             let margin = if index == 0 { label.as_str() } else { "" };
-            writeln!(out, "  {quiet}{margin:width$} │{quiet:#} {style}{line}{style:#}")?;
+            let line = printable(line);
+            writeln!(out, "  {side}{margin:width$}{side:#} {quiet}│{quiet:#} {style}{line}{style:#}")?;
         }
+    }
+    Ok(())
+}
+
+/// How many tokens it has, and who put them there.
+fn tokens(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
+    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
+    writeln!(out, "\n{bold}tokens{bold:#}")?;
+    let ledger = match explanation.ledger() {
+        Ok(ledger) => ledger,
+        Err(error) => return writeln!(out, "  not counted: {}", printable(&error.diagnostic().message)),
+    };
+    total(&ledger, out)?;
+    let rows = ledger.contributors.iter().map(|entry| (entry.tokens, entry.contributor.label()));
+    let sections =
+        ledger.sections.iter().map(|section| (section.tokens, format!("section {}", section.path)));
+    let tools = ledger.tools.iter().map(|tool| (tool.tokens, format!("tool {}", tool.name)));
+    for (tokens, name) in rows.chain(sections).chain(tools) {
+        writeln!(out, "  {tokens:>6}  {quiet}{}{quiet:#}", printable(&name))?;
+    }
+    Ok(())
+}
+
+/// The tokens of everything, and why that is an estimate if it is one.
+pub fn total(ledger: &Ledger, out: &mut impl Write) -> io::Result<()> {
+    let quiet = Style::new().dimmed();
+    let about = if ledger.is_exact() { "" } else { "about " };
+    let model = ledger.model.as_ref().map_or_else(String::new, |model| format!(" for {}", printable(model)));
+    writeln!(out, "  {about}{} in all{model}", ledger.total())?;
+    for reason in ledger.estimates() {
+        writeln!(out, "  {quiet}{}{quiet:#}", printable(&reason))?;
     }
     Ok(())
 }
@@ -125,33 +310,6 @@ fn fit(fitting: &Fitting, out: &mut impl Write) -> io::Result<()> {
         writeln!(out, "  {path:width$}  {fold:8}  {quiet}priority {priority}, {saved} tokens less{quiet:#}")?;
     }
     Ok(())
-}
-
-/// What stands in the margin: a file and line, or a variable and its layer.
-fn label(origin: &Origin) -> String {
-    match origin {
-        Origin::Value { shown, emitted } => {
-            let shown: Vec<String> = shown
-                .iter()
-                .map(|shown| match (&shown.by, shown.layer) {
-                    (Some(by), _) => format!("{} ({by})", shown.path),
-                    (None, Some(layer)) => format!("{} ({layer})", shown.path),
-                    (None, None) if shown.path.starts_with("env:") => format!("{} (environment)", shown.path),
-                    (None, None) => format!("{} (absent)", shown.path),
-                })
-                .collect();
-            match shown.is_empty() {
-                true => format!("computed at {}:{}", emitted.file(), emitted.line()),
-                false => shown.join(", "),
-            }
-        }
-        Origin::Rich { input, kind } => format!("{input} ({kind})"),
-        Origin::Hook { prompt, function } => format!("{function} of {prompt}"),
-        Origin::Frame { name } => format!("frame {name}"),
-        literal => {
-            literal.place().map_or_else(String::new, |place| format!("{}:{}", place.file(), place.line()))
-        }
-    }
 }
 
 fn shorten(value: &str) -> String {

@@ -12,12 +12,16 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 7] = [
+const TOPICS: [(&str, &str, &str); 11] = [
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
+    ("explain", "where a prompt came from", include_str!("../../topics/explain.md")),
     ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
     ("mcp", "the project as a server for other programs", include_str!("../../topics/mcp.md")),
     ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
     ("sections", "trees of sections", include_str!("../../topics/sections.md")),
+    ("testing", "test cases beside prompts, and attacks on them", include_str!("../../topics/testing.md")),
+    ("threads", "directives that run, and other prompts", include_str!("../../topics/threads.md")),
+    ("tokens", "what a prompt costs, and what a cache can keep", include_str!("../../topics/tokens.md")),
     ("tools", "tools, and how they are run", include_str!("../../topics/tools.md")),
     ("trust", "keys, signatures and whom to trust", include_str!("../../topics/trust.md")),
 ];

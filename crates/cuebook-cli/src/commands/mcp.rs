@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cuebook::items::Spaces;
+use cuebook_run::{Engine, Settings};
 use cuebook_serve::{Http, LocalItems, Server, Token, serve_http, serve_stdio};
 
 use crate::args::{McpArgs, Options};
@@ -13,7 +14,10 @@ use crate::terminal;
 pub fn run(args: &McpArgs, options: &Options) -> Outcome {
     let book = Arc::new(options.book()?);
     let spaces = Spaces::of_project(book.library().root());
-    let items = Arc::new(LocalItems::new(spaces.clone()));
+    let settings =
+        Settings { store: args.store.clone(), program: std::env::current_exe().ok(), ..Settings::default() };
+    let engine = Engine::new(spaces.clone()).with_settings(settings);
+    let items = Arc::new(LocalItems::of_engine(engine, &spaces));
     let server = Server::new(book, spaces, Some(items));
     match &args.http {
         Some(address) => {

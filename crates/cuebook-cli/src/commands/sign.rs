@@ -1,13 +1,16 @@
 //! `cuebook sign`
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use cuebook::items::sign::{SignRequest, sign};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook_run::policy::hooks;
+use cuebook_run::provider::ProviderFile;
 use jiff::Timestamp;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::args::{Options, SignArgs};
 use crate::output::{Outcome, print_json, say};
@@ -16,7 +19,7 @@ use crate::progress::Progress;
 pub fn run(args: &SignArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
     let trust = Trust::new(&spaces);
-    let kind = ItemType::from(args.kind);
+    let Some(kind) = args.kind.item() else { return config(Path::new(&args.id), &spaces, options) };
     let space = SpaceKind::from(args.space);
     let request = SignRequest {
         item_type: kind.as_str().to_owned(),
@@ -60,6 +63,38 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
         _ => return Err(refusal(kind, &name, &answer).into()),
     }
     Ok(code)
+}
+
+/// Signs a file that says how threads run: of a provider, or of hooks. Like items, only what would work is signed.
+fn config(path: &Path, spaces: &Spaces, options: &Options) -> Outcome {
+    let name = path.display().to_string();
+    if !path.is_file() {
+        return Err(files::not_there(path, &name).into());
+    }
+    let key = SigningKey::load(spaces)?;
+    let bytes = files::read_bytes(path, &name, 1 << 20)?;
+    let source = files::source_from_bytes(bytes.clone(), &name)?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let real = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    if real.parent().is_some_and(|folder| folder.ends_with(".ai/config/providers")) {
+        ProviderFile::read(&source, &stem)?;
+    } else if real.ends_with(".ai/config/agent/hooks.yaml") {
+        hooks::of_file(&source, hooks::Layer::Project)?;
+    } else {
+        let message = format!("{name} is neither the file of a provider nor one of hooks");
+        let hint = "they are .ai/config/providers/NAME.yaml and .ai/config/agent/hooks.yaml";
+        return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)).into());
+    }
+    let signed = sign_bytes("yaml", &bytes, &key, Timestamp::now())?;
+    files::write_atomic(path, &name, &signed)?;
+    let fingerprint = key.public().fingerprint();
+    match options.json {
+        true => {
+            print_json(&json!({"status": "signed", "path": name, "signature": {"pubkey_fp": fingerprint}}))?
+        }
+        false => say(format_args!("{name} is signed with {fingerprint}")),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn text(json: &Json) -> &str {

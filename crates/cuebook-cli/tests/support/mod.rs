@@ -21,11 +21,13 @@ pub fn python_or_skip() -> Option<()> {
 /// A project of its own, and the environment that a command runs in: nothing of the machine shines through.
 pub struct Project {
     folder: tempfile::TempDir,
+    /// What answers for models, if the project needs that.
+    pub model: Option<cuebook_mock::Mock>,
 }
 
 impl Project {
     pub fn new() -> Project {
-        Project { folder: tempfile::tempdir().unwrap() }
+        Project { folder: tempfile::tempdir().unwrap(), model: None }
     }
 
     pub fn path(&self) -> &Path {

@@ -4,6 +4,7 @@
 //! ```file prompts/hi/template.md          writes the file
 //! ```file prompts/hi/template.md base64   the same, for bytes that are no text
 //! ```link prompts/a/template.md -> ../b   makes a symbolic link
+//! ```model                                what the model says from here on: JSON, one reply after the other
 //! ```console                              runs the lines that begin with `$ ` and compares what they print
 //! $ cuebook render hi
 //! Hi
@@ -13,12 +14,27 @@
 //! All blocks of a page share one project, in their order; `$ cd` holds until the end of its block. What a command prints
 //! is its stdout, then its stderr. `...` alone on a line stands for any lines. Dates, times and the project's path are
 //! written as `<DATE>`, `<TIME>` and `<ROOT>`, the digits of nonces as `<NONCE>`, the 16 of fingerprints as `<KEY>` and
-//! of cut hashes as `<HASH>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
+//! of cut hashes as `<HASH>`, the milliseconds of threads as `<THREAD>`, how long they took as `<SECONDS>`, and numbers of
+//! processes as `<PID>`. With `CUEBOOK_BLESS=1` the sessions are rewritten as they are.
+//!
+//! A model answers at `localhost:8080`: that is what a page writes into its files. A server of the test stands behind it, at
+//! another port, and if a page has no file of a provider, one is written: `home/.ai/config/providers/local.yaml`.
 
 use std::path::Path;
 use std::process::Stdio;
 
+use cuebook_mock::{Mock, Script};
+use serde_json::Value as Json;
+
 use super::Project;
+
+/// Where pages say that a model answers.
+const SERVER: &str = "localhost:8080";
+/// Where files of the user's providers are.
+const PROVIDERS: &str = "home/.ai/config/providers";
+/// A provider for pages that are about something else.
+const PROVIDER: &str = "name: local\napi: openai-chat\nbase_url: http://localhost:8080/v1\ntiers: {fast: small, general: small, \
+                        high: small}\nmodels:\n  small: {context_window: 32000, max_output: 4096, price: {input: 1, output: 10}}\n";
 
 /// Runs a page and gives back everything that its commands printed.
 pub fn run_file(path: &Path) -> String {
@@ -48,7 +64,7 @@ pub struct Run {
 
 /// Runs the blocks of a page in a fresh project.
 pub fn run(page: &str) -> Run {
-    let project = Project::new();
+    let mut project = Project::new();
     let mut run = Run { rewritten: String::new(), printed: String::new() };
     let mut lines = page.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -69,7 +85,30 @@ pub fn run(page: &str) -> Run {
         assert!(!closing.is_empty(), "the block `{}` is never closed", line.trim_end());
         let mut info = line.trim_end()[fence.len()..].split_whitespace();
         match (info.next(), info.collect::<Vec<_>>().as_slice()) {
-            (Some("file"), [path]) => project.write(path, body.concat()),
+            (Some("file"), [path]) => {
+                let text = body.concat();
+                let text = match &project.model {
+                    Some(model) => text.replace(SERVER, model.url().trim_start_matches("http://")),
+                    None if text.contains(SERVER) => {
+                        let model = listen(&mut project);
+                        text.replace(SERVER, &model)
+                    }
+                    None => text,
+                };
+                project.write(path, text);
+            }
+            (Some("model"), []) => {
+                let text = body.concat();
+                let replies = serde_json::Deserializer::from_str(&text).into_iter::<Json>();
+                let replies: Json = replies.collect::<Result<_, _>>().expect("replies are JSON");
+                let script = Script::from_json(&replies).expect("replies that can be made");
+                let model = listen(&mut project);
+                project.model.as_ref().expect("a model").play(script);
+                let folder = project.path().join(PROVIDERS);
+                if !folder.is_dir() {
+                    project.write(&format!("{PROVIDERS}/local.yaml"), PROVIDER.replace(SERVER, &model));
+                }
+            }
             (Some("file"), [path, "base64"]) => project.write(path, base64(&body.concat())),
             #[cfg(unix)]
             (Some("link"), [from, "->", to]) => project.link(from, to),
@@ -78,7 +117,9 @@ pub fn run(page: &str) -> Run {
                 run.rewritten.push_str(closing);
                 continue;
             }
-            (Some("file" | "link" | "console"), _) => panic!("this block is not understood: {line}"),
+            (Some("file" | "link" | "model" | "console"), _) => {
+                panic!("this block is not understood: {line}")
+            }
             // A block of another language is there to be read.
             _ => {}
         }
@@ -86,6 +127,12 @@ pub fn run(page: &str) -> Run {
         run.rewritten.push_str(closing);
     }
     run
+}
+
+/// Has somebody listen where the page's model is, and gives the real address.
+fn listen(project: &mut Project) -> String {
+    let start = || Mock::start(Script::new()).expect("a port");
+    project.model.get_or_insert_with(start).url().trim_start_matches("http://").to_owned()
 }
 
 /// Runs one session. What matches stays as it is written, with its `...`.
@@ -147,6 +194,9 @@ fn outcome(project: &Project, command: &str, folder: &Path) -> String {
     }
     // A line of output that looks like a fence would end the block that shows it.
     assert!(!text.lines().any(|line| line.starts_with("```")), "`{command}` prints a fence: show less of it");
+    if let Some(model) = &project.model {
+        text = text.replace(model.url().trim_start_matches("http://"), SERVER);
+    }
     normalise(&text, project.path())
 }
 
@@ -171,6 +221,28 @@ pub fn normalise(text: &str, root: &Path) -> String {
             out.push_str(NONCE);
             out.push_str("<NONCE>");
             rest = &rest[NONCE.len() + 16..];
+        } else if out.ends_with('-') && has_shape(rest, "ddddddddddddd") {
+            out.push_str("<THREAD>");
+            rest = &rest[13..];
+            // Two that began in the same moment are told apart by a number.
+            if let Some(after) = rest.strip_prefix('-')
+                && has_shape(after, "d")
+            {
+                rest = &after[1..];
+            }
+        } else if out.ends_with("hash is ") && rest.bytes().take_while(u8::is_ascii_hexdigit).count() == 64 {
+            out.push_str("<HASH>");
+            rest = &rest[64..];
+        } else if fresh && let Some(after) = seconds(rest) {
+            out.push_str("<SECONDS> s");
+            rest = after;
+        } else if let Some(after) = ["\"elapsed_seconds\": ", "process ", "\"pid\": "]
+            .iter()
+            .find(|before| out.ends_with(**before))
+            .and_then(|before| number(rest).map(|after| (before, after)))
+        {
+            out.push_str(if after.0.contains("seconds") { "<SECONDS>" } else { "<PID>" });
+            rest = after.1;
         } else if fresh && is_fingerprint(rest) {
             let is_hash = rest[16..].starts_with('…');
             out.push_str(if is_hash { "<HASH>" } else { "<KEY>" });
@@ -194,6 +266,19 @@ pub fn normalise(text: &str, root: &Path) -> String {
         }
     }
     out
+}
+
+/// What follows a time in seconds and tenths, as in `0.3 s`.
+fn seconds(text: &str) -> Option<&str> {
+    let (whole, rest) = text.split_once('.')?;
+    let is_number = !whole.is_empty() && whole.bytes().all(|digit| digit.is_ascii_digit());
+    (is_number && has_shape(rest, "d s") && !rest[3..].starts_with(char::is_alphanumeric)).then(|| &rest[3..])
+}
+
+/// What follows a number.
+fn number(text: &str) -> Option<&str> {
+    let rest = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    (rest.len() < text.len()).then_some(rest)
 }
 
 /// Whether a text begins with 16 hexadecimal digits, as the fingerprint of a key and the beginning of a hash have them.

@@ -5,15 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::dialect::directive::{self, Directive};
 use cuebook::items::{Item, ItemId, ItemType};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, files};
+use cuebook::{Error, files};
 use serde_json::{Map, Value as Json};
 
 use super::{Engine, Failure, Project, verified};
 use crate::request::Request;
+use crate::thread::{Began, PARENT, ThreadId, Wanted, Within};
+use crate::watch::Watch;
 
 /// Directives that were read, as long as their bytes are the same.
 #[derive(Debug, Default)]
-pub(super) struct Memo(Mutex<HashMap<String, Remembered>>);
+pub(crate) struct Memo(Mutex<HashMap<String, Remembered>>);
 
 /// The bytes of a file, and the directive that they are.
 type Remembered = (Vec<u8>, Arc<Directive>);
@@ -22,7 +24,7 @@ type Remembered = (Vec<u8>, Arc<Directive>);
 const MOST_REMEMBERED: usize = 256;
 
 impl Memo {
-    fn read(&self, item: Item) -> cuebook::Result<Arc<Directive>> {
+    pub(super) fn read(&self, item: Item) -> cuebook::Result<Arc<Directive>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((bytes, directive)) = known.get(&item.located.name)
             && *bytes == item.bytes
@@ -41,9 +43,11 @@ impl Memo {
 
 pub(super) fn execute(
     engine: &Engine,
-    project: &Project,
+    project: &Arc<Project>,
     id: &ItemId,
     request: &Request,
+    watch: &dyn Watch,
+    within: Option<&Within<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
     let fail = |error: Error| {
         let declared = error.field("declared_inputs").cloned();
@@ -70,7 +74,18 @@ pub(super) fn execute(
         return Ok(response);
     }
     if request.thread {
-        return threaded(id);
+        let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
+        let wanted = Wanted {
+            id,
+            directive: &directive,
+            filled: &filled,
+            model: request.model.as_deref(),
+            limit_overrides: &request.limit_overrides,
+            parent: within.and_then(|within| within.thread.cloned()).or_else(own),
+            parent_holder: within.and_then(|within| within.holder.cloned()),
+        };
+        let began = engine.run_thread(project, &wanted, request.is_async, watch).map_err(fail)?;
+        return told(id, began);
     }
     say("status", "success".into());
     say("type", "directive".into());
@@ -83,10 +98,47 @@ pub(super) fn execute(
     Ok(response)
 }
 
-/// Runs a directive in a thread of its own, with a model and its limits. That is not built yet, and is said so.
-fn threaded(id: &ItemId) -> Result<Map<String, Json>, Failure> {
-    let message = "Directives cannot be run in threads yet";
-    let diagnostic = Diagnostic::new(Code::BadParameters, message)
-        .hint("leave out `thread`: the answer then says what is to be done, and whoever asked does it");
-    Err(Failure::new(Error::new(ErrorKind::Execute, diagnostic)).with_id(Some(id.as_str())))
+/// What a directive that ran in a thread answers.
+fn told(id: &ItemId, began: Began) -> Result<Map<String, Json>, Failure> {
+    let mut response = Map::new();
+    let mut say = |name: &str, value: Json| drop(response.insert(name.to_owned(), value));
+    let finished = match began {
+        Began::Detached { id: thread, pid } => {
+            say("status", "running".into());
+            say("type", "directive".into());
+            say("item_id", id.as_str().into());
+            say("thread_id", thread.as_str().into());
+            say("directive", id.as_str().into());
+            say("pid", pid.into());
+            return Ok(response);
+        }
+        Began::Finished(finished) => *finished,
+    };
+    let json = finished.to_json();
+    if let Some(error) = finished.error {
+        let mut failure = Failure::new(error)
+            .with_id(Some(id.as_str()))
+            .with("type", "directive".into())
+            .with("thread_id", finished.id.as_str().into())
+            .with("thread_status", finished.status.as_str().into())
+            .with("directive", id.as_str().into());
+        for name in ["result", "outputs", "cost"] {
+            if let Some(value) = json.get(name) {
+                failure = failure.with(name, value.clone());
+            }
+        }
+        return Err(failure);
+    }
+    say("status", "success".into());
+    say("type", "directive".into());
+    say("item_id", id.as_str().into());
+    say("thread_id", finished.id.as_str().into());
+    say("thread_status", finished.status.as_str().into());
+    say("directive", id.as_str().into());
+    for name in ["result", "outputs", "cost"] {
+        if let Some(value) = json.get(name) {
+            say(name, value.clone());
+        }
+    }
+    Ok(response)
 }

@@ -1,5 +1,7 @@
 //! Tools: chain, lockfile, anchor, environment, primitive.
 
+use std::sync::Arc;
+
 use cuebook::items::{ItemId, ItemType};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
@@ -12,15 +14,20 @@ use crate::lockfile;
 use crate::primitive::{self, Call};
 use crate::request::Request;
 use crate::schema;
+use crate::thread::{Within, orchestrator};
 use crate::watch::Watch;
 
 pub(super) fn execute(
     engine: &Engine,
-    project: &Project,
+    project: &Arc<Project>,
     id: &ItemId,
     request: &Request,
     watch: &dyn Watch,
+    within: Option<&Within<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
+    if let Some(operation) = orchestrator::named(id) {
+        return orchestrator::answer(engine, project, operation, request, watch, within);
+    }
     let spaces = &project.spaces;
     let verify = &*project.verify;
     let chain =
@@ -61,7 +68,10 @@ pub(super) fn execute(
     let ground = Ground::new(spaces, &chain, &engine.stage).map_err(fail)?;
     ground.verify_files(spaces, &chain, verify).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
-    let environment = Environment::resolve(spaces.project(), &chain, &ground).map_err(fail)?;
+    let mut environment = Environment::resolve(spaces.project(), &chain, &ground).map_err(fail)?;
+    if let Some(within) = within {
+        environment.belong_to(within);
+    }
     let call = Call {
         chain: &chain,
         parameters: &request.parameters,

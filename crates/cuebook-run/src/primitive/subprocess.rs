@@ -19,6 +19,8 @@ pub(crate) struct Job {
     pub(crate) args: Vec<String>,
     /// What differs from the environment of this process.
     pub(crate) env: Vec<(String, String)>,
+    /// Variables of this process that it does not get.
+    pub(crate) without: Vec<String>,
     pub(crate) cwd: PathBuf,
     /// What it gets on its standard input.
     pub(crate) input: Vec<u8>,
@@ -113,6 +115,9 @@ mod unix {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
+        for name in &job.without {
+            command.env_remove(name);
+        }
         let mut child = match spawn(&mut command) {
             Ok(child) => child,
             Err(error) => return Finished::without_output(End::NotStarted(error)),

@@ -1,15 +1,20 @@
-//! What the real Rye code answered, held against ours. The cases are not part of this repository: `CUEBOOK_CONFORMANCE` names
+//! What the real Rye code answered, and what Prompty's vectors say about runs, held against ours. The cases are not part of this repository: `CUEBOOK_CONFORMANCE` names
 //! their folder.
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 #[path = "../../../cuebook/tests/conformance/board.rs"]
 mod board;
+mod budget;
+mod classify;
 #[path = "../../../cuebook/tests/conformance/compare.rs"]
 mod compare;
 mod execute;
+mod policy;
+mod prompty;
 #[path = "../support/mod.rs"]
 mod support;
+mod thread;
 
 use std::collections::BTreeSet;
 
@@ -41,7 +46,36 @@ const DECIDED: &[(&str, &str, u32)] = &[
     ("execute", "tool_function_returns_none", 30),
     ("execute", "tool_prints_json_list", 30),
     ("execute", "knowledge_dashes_success_with_error_in_data", 30),
+    // A child that asks for more than its parent has gets all of that.
+    ("capabilities", "caps/attenuate/god_child_gets_only_first_parent", 30),
+    // Everything of a type is enough to search the type.
+    ("capabilities", "caps/check/search_item_type_only_cap_needs_exact", 30),
+    // Signing is not the same as everything.
+    ("risk", "risk/sign_falls_to_unrestricted", 30),
+    // A server that says how long to wait is listened to, and one that does not is not asked again at once.
+    ("error_classification", "error_class/429", 30),
+    // A model that says that it is blocked ends the thread; one that never returns what was asked for has failed.
+    ("thread", "thread/return_blocked_error_is_rejected", 30),
+    ("thread", "thread/text_only_exhausts_nudges", 30),
+    // Children are counted where every process can see it, and each gets a share of the money that is left.
+    ("thread", "thread/spawn_limit_not_enforced_across_processes", 30),
+    ("thread", "thread/second_child_budget_refused*", 30),
+    // A thread in a process of its own is not its own parent.
+    ("thread", "thread/async*", 30),
+    // Inputs are a part of the log, so a thread can go on with them.
+    ("thread", "thread/resume_*", 30),
+    // Threads of other processes can be stopped as well.
+    ("thread", "thread/orchestrator_cancel_thread", 30),
+    // What Anthropic answers when it has too much to do.
+    ("error_classification", "error_class/529_not_listed", 30),
 ];
+
+#[test]
+fn prompty() {
+    if let Some(folder) = folder("prompty") {
+        prompty::run(&folder).finish();
+    }
+}
 
 #[test]
 fn rye() {
@@ -55,6 +89,7 @@ fn rye() {
         let (id, group) = (case["id"].as_str().unwrap(), case["group"].as_str().unwrap());
         match group {
             "parse_tool" => board.note(group, id, parse_tool(case)),
+            group if policy::is_ours(group) => board.note(group, id, policy::run(group, case)),
             "chain_validation" => board.note(group, id, chain_validation(case)),
             "template_config" => board.note(group, id, template_config(case)),
             // Seed 002 has the shapes of variant B.
@@ -63,9 +98,15 @@ fn rye() {
                 Some(outcome) => board.note(group, &name(case), outcome),
                 None => board.later(group, "the item is not with the case, and cannot be told from it"),
             },
+            "error_classification" => board.note(group, id, classify::run(case)),
             "lockfile" => match execute::lockfile(case) {
                 Some(outcome) => board.note(group, id, outcome),
                 None => board.later(group, "the item is not with the case, and cannot be told from it"),
+            },
+            "budget" => board.note(group, id, budget::run(case)),
+            "thread" => match thread::run(&file["meta"], case) {
+                Some(outcome) => board.note(group, id, outcome),
+                None => board.later(group, "the directive is not with the case, and cannot be told from it"),
             },
             _ => {}
         }

@@ -6,6 +6,7 @@
 
 mod anthropic;
 mod arguments;
+mod carry;
 mod embeddings;
 mod gemini;
 mod images;
@@ -26,6 +27,7 @@ use crate::redact::Secrets;
 use crate::trace::{self, span};
 
 pub use arguments::parse_arguments;
+pub use carry::Carry;
 pub use sse::{Sse, SseEvent};
 pub use stream::{Chunk, Outcome, OutcomeKind, Stream};
 pub use usage::Usage;
@@ -87,6 +89,8 @@ pub struct Answer {
     pub model: Option<String>,
     /// The provider's name for the answer.
     pub id: Option<String>,
+    /// What the provider wants to see again with it. See [`Answer::carry_into`].
+    pub carry: Carry,
 }
 
 /// Understands a provider's whole reply. With `outputs` an answer in text is read as JSON, and stays text if it is none.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::item::{Located, Place};
 use super::{ItemId, ItemType, system};
+use crate::cases::CASES_END;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 
@@ -278,6 +279,10 @@ fn walk_folder(
 /// The item that a file of a space is, if its extension is one of its type.
 fn located(kind: ItemType, space: &Space, path: &str, file: Place) -> Option<Located> {
     let (id, extension) = path.rsplit_once('.')?;
+    // The cases of a directive lie beside it, and are none.
+    if path.ends_with(CASES_END) {
+        return None;
+    }
     let extension = kind.extensions().iter().find(|known| **known == extension)?;
     let name = format!("{}/{}/{path}", space.name, kind.folder());
     Some(Located { kind, id: ItemId::new(id).ok()?, space: space.kind, name, extension, file })

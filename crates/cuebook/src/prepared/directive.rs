@@ -104,6 +104,21 @@ impl Prepared {
         Err(error)
     }
 
+    /// What is known of the signature on a directive's file, in a few words; `None` for what is no directive of a space.
+    pub(crate) fn signature(&self) -> Option<String> {
+        let Body::Directive(body) = &self.body else { return None };
+        let item = body.item.as_ref()?;
+        Some(match self.loader.library().trust().verify(item) {
+            Ok(verified) if verified.fingerprint.is_empty() => "part of the program".to_owned(),
+            Ok(verified) => match verified.owner {
+                Some(owner) => format!("signed by {owner} ({})", verified.fingerprint),
+                None => format!("signed by {}", verified.fingerprint),
+            },
+            Err(error) if error.code() == Code::Unsigned => "not signed".to_owned(),
+            Err(error) => error.diagnostic().message.clone(),
+        })
+    }
+
     /// Renders a directive, if it may be shown.
     pub(super) fn render_verified(
         &self,

@@ -58,6 +58,17 @@ pub struct Shown {
     pub by: Option<Supplier>,
 }
 
+impl Shown {
+    /// The variable as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let mut variable = json!({"path": self.path, "layer": self.layer.map(Layer::as_str)});
+        if let Some(by) = &self.by {
+            variable["by"] = json!(by);
+        }
+        variable
+    }
+}
+
 impl Origin {
     /// The word for it: `literal`, `value`, `rich`, `hook` or `frame`.
     pub fn kind(&self) -> &'static str {
@@ -97,17 +108,7 @@ impl Origin {
             }
             Origin::Value { shown, emitted } => {
                 let file = emitted.source().file_range(emitted.range());
-                let variables: Vec<Json> = shown
-                    .iter()
-                    .map(|shown| {
-                        let mut variable =
-                            json!({"path": shown.path, "layer": shown.layer.map(Layer::as_str)});
-                        if let Some(by) = &shown.by {
-                            variable["by"] = json!(by);
-                        }
-                        variable
-                    })
-                    .collect();
+                let variables: Vec<Json> = shown.iter().map(Shown::to_json).collect();
                 json!({
                     "kind": "value", "variables": variables, "expression": emitted.text(), "file": emitted.file(),
                     "start": file.start, "end": file.end, "line": emitted.line(), "column": emitted.column(),

@@ -208,10 +208,11 @@ impl Rendered {
                     range: unit.source_range(offset..offset + (end - start)),
                 }
             }
-            Writer::Value { unit, offset } => match self.rich_origin(&self.text[start..end]) {
-                Some(origin) => origin,
-                None => self.value_origin(self.units.get(unit).0, offset),
-            },
+            Writer::Value { unit, offset } => {
+                let (unit, _) = self.units.get(unit);
+                let rich = self.rich_origin(&self.text[start..end], unit.emission(offset));
+                rich.unwrap_or_else(|| self.value_origin(unit, offset))
+            }
             Writer::Hook { editor } => {
                 let Editor { prompt, function } = self.editors[editor as usize].clone();
                 Origin::Hook { prompt, function: function.to_owned() }
@@ -229,9 +230,13 @@ impl Rendered {
         Span { range: start..end, origin, section }
     }
 
-    /// What a value's text stands for, if it is a nonce of this render.
-    fn rich_origin(&self, text: &str) -> Option<Origin> {
-        let input = self.scope.rich_inputs().find(|input| input.nonce == text)?;
+    /// What a value's text stands for, if it is a nonce of this render that an emission of that very input wrote. The value of
+    /// another variable may hold the same digits.
+    fn rich_origin(&self, text: &str, emission: Option<&Emission>) -> Option<Origin> {
+        let mut inputs = self.scope.rich_inputs();
+        let input = inputs.find(|input| {
+            input.nonce == text && emission.is_some_and(|emission| emission.can_show(&input.name))
+        })?;
         Some(Origin::Rich { input: input.name.clone(), kind: input.kind.as_str().to_owned() })
     }
 

@@ -25,6 +25,9 @@ const READ: &str = "read_section";
 /// How often a model may open sections before the loop gives up.
 pub const MOST_EXPANSIONS: usize = 10;
 
+/// The names of the tools that the renderer adds.
+pub const TOOLS: [&str; 2] = [OPEN, READ];
+
 /// The sentence that says how to see more: with which tool, and what is below.
 pub fn suffix_of(path: &str, children: &[String], brings_tools: bool) -> String {
     let tool = if brings_tools { OPEN } else { READ };

@@ -358,6 +358,8 @@ impl Subject<'_> {
     fn sign_command(&self) -> String {
         match (self.kind, self.id) {
             (Some(kind), Some(id)) => format!("cuebook sign {kind} {id}"),
+            // Settings of threads are no items, and are signed by their paths.
+            _ if self.name.contains(".ai/config/") => format!("cuebook sign config {}", self.name),
             _ => "cuebook sign TYPE ID".to_owned(),
         }
     }

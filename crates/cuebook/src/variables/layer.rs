@@ -24,6 +24,18 @@ pub enum Layer {
 }
 
 impl Layer {
+    /// All of them; later ones win.
+    pub const ALL: [Layer; 8] = [
+        Layer::Defaults,
+        Layer::Custom,
+        Layer::Optional,
+        Layer::System,
+        Layer::Provider,
+        Layer::Agent,
+        Layer::Caller,
+        Layer::Hook,
+    ];
+
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -51,7 +51,7 @@ pub fn run(folder: &Path) -> Board {
             ("DiscoveryConformance", "mapModel") => ("discovery", discovery::map_model),
             ("DiscoveryConformance", "enrich") => ("enrichment", discovery::enrich),
             ("TurnConformance", "run" | "runTurn" | "replay") => {
-                board.later(&operation("operation"), "threads are not built yet");
+                board.later(&operation("operation"), "run by the tests of crate cuebook-run");
                 continue;
             }
             _ => ("unknown", |_| Err("nobody knows this operation".into())),

@@ -3,14 +3,16 @@
 use serde_json::Value as Json;
 
 use super::look::Look;
-use super::{Answer, Api, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, some_text, spoken};
 use crate::error::Result;
 
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     let content = reply.need("content")?;
     let (mut text, mut thinking, mut calls) = (String::new(), String::new(), Vec::new());
+    let mut carry = Carry::default();
     for block in content.items()? {
         block.object()?;
+        carry.thought(block.value);
         match block.value.get("type").and_then(Json::as_str) {
             Some("text") => text.push_str(block.need("text")?.text()?),
             Some("thinking") => thinking.push_str(block.text_of("thinking")?.unwrap_or_default()),
@@ -36,6 +38,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
+        carry,
     })
 }
 

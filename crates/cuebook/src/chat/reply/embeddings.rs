@@ -4,7 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
 use super::look::{Look, bad};
-use super::{Answer, Api, Reply, Usage};
+use super::{Answer, Api, Carry, Reply, Usage};
 use crate::error::Result;
 
 pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
@@ -30,6 +30,7 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
         finish: None,
         model: reply.note("model"),
         id: reply.note("id"),
+        carry: Carry::default(),
     })
 }
 

@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::look::{Look, bad, failed};
-use super::{Answer, Api, Reply, ToolCall, Usage, compact, shown, some_text};
+use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, shown, some_text};
 use crate::error::Result;
 
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
@@ -24,6 +24,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         }
         refusal = stopped(candidate.value);
     }
+    let carry = Carry { signatures: std::mem::take(&mut said.signatures), ..Carry::default() };
     let answer = match refusal {
         Some(refusal) => Reply::Refusal(refusal),
         None => shown(said.calls, said.text, said.images, outputs),
@@ -35,6 +36,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("modelVersion"),
         id: reply.note("responseId"),
+        carry,
     })
 }
 
@@ -44,6 +46,8 @@ pub(super) struct Said {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) calls: Vec<ToolCall>,
+    /// What has to be sent back with each call.
+    pub(super) signatures: Vec<Option<String>>,
     /// Pictures as `data:` URIs.
     pub(super) images: Vec<String>,
     /// How many calls came before these, in other pieces.
@@ -73,6 +77,7 @@ impl Said {
                 // Most models give their calls no id; the number tells calls of one tool apart.
                 let id = id.unwrap_or_else(|| format!("call_{}", self.earlier_calls + self.calls.len()));
                 self.calls.push(ToolCall { id, name, arguments });
+                self.signatures.push(part.note("thoughtSignature"));
             } else if let Some(data) = part.get("inlineData").filter(|_| !thought) {
                 let kind = data.text_of("mimeType")?.unwrap_or_default();
                 if kind.starts_with("image/") {

@@ -1,7 +1,7 @@
 //! OpenAI's images.
 
 use super::look::{Look, bad};
-use super::{Answer, Api, Usage, pictures};
+use super::{Answer, Api, Carry, Usage, pictures};
 use crate::error::Result;
 
 pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
@@ -28,5 +28,6 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
         finish: None,
         model: reply.note("model"),
         id: reply.note("id"),
+        carry: Carry::default(),
     })
 }

@@ -2,8 +2,9 @@
 
 use serde_json::Value as Json;
 
+use super::carry;
 use super::look::{Look, bad};
-use super::{Answer, Api, Reply, ToolCall, Usage, compact, some_text, spoken};
+use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, some_text, spoken};
 use crate::error::Result;
 
 /// What is said when a filter took the answer and left no words.
@@ -19,6 +20,8 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     let finish = choice.note("finish_reason");
     let (text, refused) = content(&message)?;
     let calls = calls(&message)?;
+    let listed = message.value.get("tool_calls").and_then(Json::as_array);
+    let signatures = listed.into_iter().flatten().map(carry::signature).collect();
     let refusal = message.text_of("refusal")?.map(str::to_owned).or(refused).and_then(some_text);
     let answer = match refusal {
         Some(refusal) if calls.is_empty() && text.is_empty() => Reply::Refusal(refusal),
@@ -33,6 +36,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
+        carry: Carry { signatures, ..Carry::default() },
     })
 }
 

@@ -4,7 +4,7 @@ use serde_json::Value as Json;
 
 use super::look::{Look, bad, failed};
 use super::openai::WITHHELD;
-use super::{Answer, Api, Reply, ToolCall, Usage, compact, shown, some_text};
+use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, shown, some_text};
 use crate::error::Result;
 
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
@@ -43,6 +43,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
+        carry: Carry::default(),
     })
 }
 

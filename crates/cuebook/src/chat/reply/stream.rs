@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::look::{Look, bad};
-use super::{Answer, Api, SseEvent, ToolCall, Usage, label, provider_error, shown, some_text};
+use super::{Answer, Api, Carry, Reply, SseEvent, ToolCall, Usage, label, provider_error, shown, some_text};
 use crate::error::{Code, Error, Result};
 
 /// A piece of a reply.
@@ -83,6 +83,8 @@ pub struct Outcome {
     pub requires_reconciliation: bool,
     /// The answer, if the stream came to its end.
     pub answer: Option<Answer>,
+    /// The same for a model that declined: that is a failure here, and still has its usage.
+    pub refused: Option<Answer>,
 }
 
 impl Outcome {
@@ -111,6 +113,8 @@ pub struct Stream {
     refusal: String,
     calls: BTreeMap<u64, Draft>,
     images: Vec<String>,
+    /// Anthropic's blocks of thoughts, by their numbers.
+    thoughts: BTreeMap<u64, Json>,
     /// What was said about usage so far; providers say it in instalments.
     usage: Map<String, Json>,
     finish: Option<String>,
@@ -119,6 +123,8 @@ pub struct Stream {
     /// The provider said that it was done.
     ended: bool,
     failed: Option<OutcomeKind>,
+    /// What the provider said about its failure.
+    error: Option<Error>,
 }
 
 /// A call that is not whole yet.
@@ -129,6 +135,8 @@ struct Draft {
     arguments: String,
     /// All the arguments, from an event that has them whole.
     whole: Option<String>,
+    /// What has to be sent back with the call.
+    signature: Option<String>,
 }
 
 impl Draft {
@@ -162,12 +170,14 @@ impl Stream {
             refusal: String::new(),
             calls: BTreeMap::new(),
             images: Vec::new(),
+            thoughts: BTreeMap::new(),
             usage: Map::new(),
             finish: None,
             model: None,
             id: None,
             ended: false,
             failed: None,
+            error: None,
         }
     }
 
@@ -233,21 +243,28 @@ impl Stream {
     pub fn finish(mut self) -> Outcome {
         let mut chunks = Vec::new();
         let mut answer = None;
+        let mut refused = None;
         if self.failed.is_none() {
             if !self.refusal.is_empty() {
                 let message = format!("Model refused: {}", self.refusal);
+                refused =
+                    Some(Answer { reply: Reply::Refusal(self.refusal.clone()), ..self.answer(Vec::new()) });
                 chunks = self.fail(OutcomeKind::Determinate, message);
             } else if !self.ended {
                 let message = "the stream ended before the provider said that it was done".to_owned();
                 chunks = self.fail(OutcomeKind::Indeterminate, message);
             } else {
                 let drafts = std::mem::take(&mut self.calls);
+                let signatures = drafts.values().map(|draft| draft.signature.clone()).collect();
                 let calls: Result<Vec<ToolCall>> =
                     drafts.into_values().enumerate().map(|(number, draft)| draft.finish(number)).collect();
                 match calls {
                     Ok(calls) => {
                         chunks.extend(calls.iter().cloned().map(Chunk::Tool));
                         answer = Some(self.answer(calls));
+                        if let Some(answer) = &mut answer {
+                            answer.carry.signatures = signatures;
+                        }
                     }
                     Err(error) => {
                         chunks = self.fail(OutcomeKind::Indeterminate, error.diagnostic().message.clone());
@@ -260,10 +277,28 @@ impl Stream {
             partial_text: self.text,
             requires_reconciliation: self.failed == Some(OutcomeKind::Indeterminate),
             answer,
+            refused,
         }
     }
 
+    /// Whether the provider said that it was done; what follows changes nothing.
+    pub fn has_ended(&self) -> bool {
+        self.ended || self.failed.is_some()
+    }
+
+    /// What the provider said about its failure, if it reported one: its words and its names for it are fields.
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    /// All the text that came so far.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     fn answer(&mut self, calls: Vec<ToolCall>) -> Answer {
+        let mut carry = Carry::default();
+        self.thoughts.values().for_each(|block| carry.thought(block));
         Answer {
             reply: shown(calls, self.text.clone(), std::mem::take(&mut self.images), self.outputs),
             thinking: some_text(std::mem::take(&mut self.thinking)),
@@ -271,6 +306,7 @@ impl Stream {
             finish: self.finish.take(),
             model: self.model.take(),
             id: self.id.take(),
+            carry,
         }
     }
 
@@ -285,6 +321,7 @@ impl Stream {
 
     /// The provider said that it failed: that is certain.
     fn provider_failed(&mut self, error: &Error) -> Vec<Chunk> {
+        self.error = Some(error.clone());
         self.fail(OutcomeKind::Determinate, error.diagnostic().message.clone())
     }
 

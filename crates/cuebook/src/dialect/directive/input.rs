@@ -30,6 +30,11 @@ const TYPES: [(&str, Type); 17] = [
     ("any", Type::Any),
 ];
 
+/// What the name of a type means, if it is known.
+pub(super) fn type_named(name: &str) -> Option<Type> {
+    TYPES.iter().find(|(known, _)| name.eq_ignore_ascii_case(known)).map(|(_, kind)| *kind)
+}
+
 /// What a directive takes.
 #[derive(Debug, Clone)]
 pub struct Input {
@@ -63,8 +68,7 @@ impl Input {
             let hint = "nobody can give it a value: write <input name=\"…\">";
             odd.push(("an input has no name".to_owned(), Some(reader.xml.name_place(node)), hint.to_owned()));
         }
-        let kind =
-            TYPES.iter().find(|(known, _)| type_name.eq_ignore_ascii_case(known)).map(|(_, kind)| *kind);
+        let kind = type_named(&type_name);
         if kind.is_none() {
             let hint = did_you_mean(&nearest(&type_name, TYPES.iter().map(|(known, _)| *known)));
             let hint = hint.unwrap_or_else(|| {

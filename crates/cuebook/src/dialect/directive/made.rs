@@ -16,8 +16,16 @@ use crate::template::input::{Template, text_of};
 #[derive(Default)]
 struct Texts(String);
 
-/// An output: its name, its description, and whether there is anything in it if it is an entry of a table.
-type Said = (Range<usize>, Option<Range<usize>>, Option<bool>);
+/// An output: its name, its description, and what it is besides.
+struct Said {
+    name: Range<usize>,
+    description: Option<Range<usize>>,
+    type_name: String,
+    required: bool,
+    optional: bool,
+    /// Whether there is anything in it, if it is an entry of a table.
+    entry: Option<bool>,
+}
 
 impl Texts {
     fn add(&mut self, text: &str) -> Range<usize> {
@@ -77,13 +85,28 @@ impl Directive {
                         Some(name) => name,
                         None => texts.add(""),
                     };
-                    outputs.push((name, description.filter(|range| !range.is_empty()), None));
+                    let is = |key: &str| output.get(key) == Some(&Json::Bool(true));
+                    outputs.push(Said {
+                        name,
+                        description: description.filter(|range| !range.is_empty()),
+                        type_name: output.get("type").and_then(Json::as_str).unwrap_or("string").to_owned(),
+                        required: is("required"),
+                        optional: is("optional"),
+                        entry: None,
+                    });
                 }
             }
             Some(Json::Object(table)) => {
                 for (name, value) in table {
                     let (name, description) = (texts.add(name), texts.add(&text_of(value)));
-                    outputs.push((name, Some(description), Some(has_something(value))));
+                    outputs.push(Said {
+                        name,
+                        description: Some(description),
+                        type_name: "string".to_owned(),
+                        required: false,
+                        optional: false,
+                        entry: Some(has_something(value)),
+                    });
                 }
             }
             Some(_) => return Err(wrong("outputs", "a list of objects, or names with descriptions")),
@@ -100,12 +123,13 @@ impl Directive {
         let part = |key: &str| ranges.get(key).cloned().unwrap_or(0..0);
         let written = |range: Range<usize>| Written::verbatim(&source, range);
         let named = |key: &str| ranges.get(key).cloned().map(written).filter(|text| !text.is_empty());
-        let outputs = outputs.into_iter().map(|(name, description, entry)| Output {
-            name: written(name),
-            type_name: "string".to_owned(),
-            required: false,
-            description: description.map(written),
-            entry,
+        let outputs = outputs.into_iter().map(|said| Output {
+            name: written(said.name),
+            type_name: said.type_name,
+            required: said.required,
+            optional: said.optional,
+            description: said.description.map(written),
+            entry: said.entry,
         });
         Ok(Directive {
             name: named("name"),

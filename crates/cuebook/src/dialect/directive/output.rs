@@ -4,7 +4,9 @@ use roxmltree::Node;
 use serde_json::{Map, Value as Json, json};
 
 use super::element::Reader;
+use super::input::type_named;
 use super::written::Written;
+use crate::prompt::Type;
 
 /// What a directive is to give.
 #[derive(Debug, Clone)]
@@ -13,8 +15,10 @@ pub struct Output {
     pub name: Written,
     /// The name of its type; `string` if none was written.
     pub type_name: String,
-    /// Whether it must be given.
+    /// Whether it says that it must be given.
     pub required: bool,
+    /// Whether it says that it need not be given: `required="false"`. One that says neither must be given, as all outputs.
+    pub optional: bool,
     /// What it is.
     pub description: Option<Written>,
     /// Where its description is only the value of a name in a table, and whether there is anything in it.
@@ -29,15 +33,21 @@ impl Output {
             let start = reader.xml.start + node.range().start;
             Written::verbatim(reader.xml.source, start..start)
         });
+        let says =
+            |what: &str| node.attribute("required").is_some_and(|said| said.eq_ignore_ascii_case(what));
         Output {
             name,
             type_name: node.attribute("type").unwrap_or("string").to_owned(),
-            required: node
-                .attribute("required")
-                .is_some_and(|required| required.eq_ignore_ascii_case("true")),
+            required: says("true"),
+            optional: says("false"),
             description: reader.xml.stripped(node),
             entry: None,
         }
+    }
+
+    /// What its values look like; anything if the name of its type is unknown.
+    pub fn kind(&self) -> Type {
+        type_named(&self.type_name).unwrap_or_default()
     }
 
     /// The declaration as scripts see it.

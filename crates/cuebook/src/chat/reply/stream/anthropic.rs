@@ -17,6 +17,9 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         }
         "content_block_start" => {
             let block = event.need("content_block")?;
+            if let Some("thinking" | "redacted_thinking") = block.value.get("type").and_then(Json::as_str) {
+                stream.thoughts.insert(index(event), block.value.clone());
+            }
             match block.value.get("type").and_then(Json::as_str) {
                 Some("text") => chunks.extend(stream.say(block.text_of("text")?.unwrap_or_default())),
                 Some("thinking") => {
@@ -33,6 +36,9 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         }
         "content_block_delta" => {
             let delta = event.need("delta")?;
+            if let Some(block) = stream.thoughts.get_mut(&index(event)) {
+                grow(block, delta.value);
+            }
             match delta.value.get("type").and_then(Json::as_str) {
                 Some("text_delta") => chunks.extend(stream.say(delta.text_of("text")?.unwrap_or_default())),
                 Some("thinking_delta") => {
@@ -64,6 +70,17 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         _ => {}
     }
     Ok(())
+}
+
+/// Adds what an event brings to a block of thoughts.
+fn grow(block: &mut Json, delta: &Json) {
+    for key in ["thinking", "signature"] {
+        if let (Some(more), Some(block)) = (delta.get(key).and_then(Json::as_str), block.as_object_mut()) {
+            let before = block.get(key).and_then(Json::as_str).unwrap_or_default();
+            let whole = format!("{before}{more}");
+            block.insert(key.to_owned(), whole.into());
+        }
+    }
 }
 
 fn index(event: &Look<'_, '_>) -> u64 {

@@ -23,10 +23,10 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         chunks.extend(stream.think(&said.thinking));
         chunks.extend(stream.say(&said.text));
         stream.images.extend(said.images);
-        for call in said.calls {
+        for (call, signature) in said.calls.into_iter().zip(said.signatures) {
             let number = stream.calls.len() as u64;
             let whole = Some(call.arguments);
-            let draft = Draft { id: call.id, name: call.name, arguments: String::new(), whole };
+            let draft = Draft { id: call.id, name: call.name, arguments: String::new(), whole, signature };
             stream.calls.insert(number, draft);
         }
         if let Some(reason) = candidate.note("finishReason") {

@@ -53,6 +53,9 @@ fn take(stream: &mut Stream, delta: &Look<'_, '_>, chunks: &mut Vec<Chunk>) -> R
         };
         let draft = stream.calls.entry(index).or_default();
         draft.named(id, None);
+        if let Some(signature) = super::super::carry::signature(call.value) {
+            draft.signature = Some(signature);
+        }
         for (tool, arguments) in [("function", "arguments"), ("custom", "input")] {
             let Some(tool) = call.get(tool) else { continue };
             draft.named(None, tool.text_of("name")?);

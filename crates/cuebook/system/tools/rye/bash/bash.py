@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T19:20:04Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:aAHGtSsu1Wgy6Rz9fjG2LdjmhpQoAjCkDHI_lSuCKXP7RwnSx-aHUjl7WoVpRST9OM3lipGm3zctTrkgQR-JBw==:374ce986289ba157
+# rye:signed:2026-11-15T21:17:43Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:_-6kRU_vGbNyGHo8gIvnuiJqhyPTkIrW9w53rR7w767jh1-udiMrSZa6vPdjuAXIuzrpGwNGpVBKX4nQyGYNDQ==:d2ff74b13ebf156b
 """Runs a command in a shell."""
 
 import fcntl

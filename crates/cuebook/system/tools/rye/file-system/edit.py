@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T19:20:04Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:vXe_N7udYw2ZQjToJenUROzRumn42J27-Xf6Fto2xvKOW-9M2CwYvqV51CKWe4Bh6UT3LcR23khxzKEIgXGHBA==:374ce986289ba157
+# rye:signed:2026-11-15T21:17:43Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:BS75veSRS0mMplLMLrL2916puwlZO5iv3M3wipn135Ay8pTUfoGsYetJz4jFX-6WZKiWqQHj6loIW6Q0ZTiEAA==:d2ff74b13ebf156b
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T19:20:04Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:0ykEtmflQpFBXz--ZVkmKXgcn7hVAjfN1r19FnjjGjY17gQBPbtgDeYFiBBHMy3TumLZaEPtOT5tzjDDk7M9Cg==:374ce986289ba157
+# rye:signed:2026-11-15T21:17:43Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:_U_RhQp8RCq5IfFUSPpFbnARK3VM2V_C3ai5NBoctTAYduV7NscqXpTXkuj2oQIdIdV1Wb36V0ehA_rSG4H7Bg==:d2ff74b13ebf156b
 """Finds files of the project by their names."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T19:20:04Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:WtxoDCK9r8gxboDao8E_DOJBpTc9oe-Rrpy3FLyNNmBzm6h2mCCkkmUamfC_75gh_uKSnHS19AADM8bqPupADg==:374ce986289ba157
+# rye:signed:2026-11-15T21:17:43Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:kaeKTi26lmyEnJ8zSgPzgEnu3lJ97_1TsgRCbdH_zRjR1rEtmVnHEAJyxhgqMnb19VlWaAK4KzytF5vEPBF7DQ==:d2ff74b13ebf156b
 """Reads a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, whole

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T19:20:04Z:6c22d80f5b986e603b29404a7fa1b19552c4c4c159b576be7db9b60a7e04def1:l8J8_N5VsUY2SkEbCzTCcAyO9kaZaCWoQevaX8InHy0k420iFr1PHfqj_zN52JoLLJFrD93lXJ1cH7I37mR3BA==:374ce986289ba157
+# rye:signed:2026-11-15T21:17:43Z:6c22d80f5b986e603b29404a7fa1b19552c4c4c159b576be7db9b60a7e04def1:56Xe8TiixLSSTIvWCG2VFb-nIb7SH0sn2Etl_Khm7o6PeIYsfNsRRW1NchTD4yF-ZZOPl5-Y_r-vR94Lr82jCA==:d2ff74b13ebf156b
 """What the bundled Python tools share: their parameters, their answers, and the borders of a project.
 
 It lies in the library folder of the Python runtimes, which puts that folder on the path; any tool may use it.

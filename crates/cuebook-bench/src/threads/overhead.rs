@@ -1,0 +1,117 @@
+//! What a turn costs besides the model and the tools: from the moment when the server has a reply to the moment when it has read
+//! the next request. The way over the socket and the server's own work are in it. Beside it is what the disk needs for one durable
+//! write, because no log can be faster than that.
+
+use std::collections::HashMap;
+use std::error::Error;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuebook_mock::{Mock, Reply, Request as Asked, Script};
+use cuebook_run::{Engine, Ignore, Request};
+use serde_json::{Value as Json, json};
+
+use super::{Place, micros, percentile};
+
+/// Turns of one thread.
+const TURNS: usize = 20;
+/// Threads of one row.
+const THREADS: usize = 120;
+
+/// When the last reply of each thread was ready, and how long the next request took to come.
+#[derive(Default)]
+struct Watch {
+    ready: HashMap<String, Instant>,
+    took: Vec<Duration>,
+}
+
+pub fn run() -> Result<(), Box<dyn Error>> {
+    println!("\nthreads: what a turn costs besides model and tools (target: 99 of 100 within 2000 µs)");
+    println!("{:52} {:>9} {:>9} {:>9} {:>7}", "", "p50", "p99", "most", "turns");
+    let denied = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "true"}});
+    let nothing = json!({"item_type": "directive", "item_id": "bench/greet", "parameters": {"who": "Bob"}});
+    row("a call that is denied: one durable write", denied.clone(), 1)?;
+    row("a call that fills a directive: two durable writes", nothing, 1)?;
+    row("a call that is denied, eight threads at once", denied, 8)?;
+    Ok(())
+}
+
+fn row(name: &str, call: Json, at_once: usize) -> Result<(), Box<dyn Error>> {
+    let watch = Arc::new(Mutex::new(Watch::default()));
+    let for_script = watch.clone();
+    let script = Script::answer(move |asked| reply(asked, &call, &for_script)).forget_requests();
+    let mock = Mock::start(script)?;
+    let place = Place::new(&mock)?;
+    let engine = Engine::new(place.spaces());
+    let thread = |number: usize| {
+        let who = format!("Ann {number}");
+        let request =
+            Request { thread: true, ..Request::new("directive", "bench/greet").parameter("who", who) };
+        let answer = engine.execute(&request, &Ignore);
+        if answer["outputs"]["greeting"] == "Hello" { Ok(()) } else { Err(answer.to_string()) }
+    };
+    // The first one opens the store.
+    thread(usize::MAX)?;
+    watch.lock().unwrap_or_else(PoisonError::into_inner).took.clear();
+    let mut synced = Vec::new();
+    let mut disk = Disk::new(place.project.path())?;
+    for round in 0..THREADS / at_once {
+        let failed: Vec<String> = std::thread::scope(|scope| {
+            let all: Vec<_> =
+                (0..at_once).map(|index| scope.spawn(move || thread(round * at_once + index))).collect();
+            all.into_iter().filter_map(|one| one.join().ok()?.err()).collect()
+        });
+        if let Some(why) = failed.into_iter().next() {
+            return Err(why.into());
+        }
+        for _ in 0..TURNS * at_once {
+            synced.push(disk.sync()?);
+        }
+    }
+    let mut took = std::mem::take(&mut watch.lock().unwrap_or_else(PoisonError::into_inner).took);
+    let print = |name: &str, times: &mut Vec<Duration>| {
+        times.sort();
+        let [middle, late, most] = [50, 99, 100].map(|percent| micros(percentile(times, percent)));
+        println!("{name:52} {middle:>6.0} µs {late:>6.0} µs {most:>6.0} µs {:>7}", times.len());
+    };
+    print(name, &mut took);
+    print("  beside it: one bare fdatasync of 4 kB", &mut synced);
+    Ok(())
+}
+
+fn reply(asked: &Asked, call: &Json, watch: &Mutex<Watch>) -> Reply {
+    let messages = asked.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
+    let who = messages.first().map(|first| first["content"].to_string()).unwrap_or_default();
+    let reply = match turn {
+        TURNS.. => Reply::call("r", "directive_return", json!({"greeting": "Hello"})),
+        _ => Reply::call(format!("c{turn}"), "rye_execute", call.clone()),
+    };
+    let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(ready) = watch.ready.get(&who).copied().filter(|_| turn > 0) {
+        watch.took.push(asked.at.saturating_duration_since(ready));
+    }
+    watch.ready.insert(who, Instant::now());
+    reply.usage(100, 10)
+}
+
+/// A file that is written to the disk piece by piece.
+struct Disk {
+    file: File,
+}
+
+impl Disk {
+    fn new(folder: &Path) -> std::io::Result<Disk> {
+        Ok(Disk { file: File::create(folder.join("sync"))? })
+    }
+
+    fn sync(&mut self) -> std::io::Result<Duration> {
+        let began = Instant::now();
+        self.file.write_all(&[7; 4096])?;
+        self.file.sync_data()?;
+        Ok(began.elapsed())
+    }
+}

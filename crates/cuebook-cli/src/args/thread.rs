@@ -1,0 +1,214 @@
+//! `cuebook thread` and `cuebook run`
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
+use cuebook::Result;
+use cuebook_run::{Settings, Status};
+
+use super::{Inputs, Options};
+
+/// Where threads are kept, and who answers for the models.
+#[derive(Debug, Clone, Args)]
+pub struct ThreadOptions {
+    /// The project, instead of --root or the folder around you
+    #[arg(long, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+    /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
+    #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
+    pub store: Option<String>,
+    /// Play back recorded replies instead of asking a provider
+    #[arg(long, value_name = "FILE", conflicts_with = "record")]
+    pub replay: Option<PathBuf>,
+    /// Record the replies of providers, to be played back later
+    #[arg(long, value_name = "FILE")]
+    pub record: Option<PathBuf>,
+}
+
+impl ThreadOptions {
+    /// The project's folder.
+    pub fn project(&self, options: &Options) -> Result<PathBuf> {
+        let project = match &self.project {
+            Some(project) => project.clone(),
+            None => options.spaces()?.project().to_owned(),
+        };
+        Ok(std::path::absolute(&project).unwrap_or(project))
+    }
+
+    /// The settings of an engine.
+    pub fn settings(&self) -> Settings {
+        let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        Settings {
+            store: self.store.clone(),
+            program: std::env::current_exe().ok(),
+            replay: self.replay.as_ref().map(whole),
+            record: self.record.as_ref().map(whole),
+            ..Settings::default()
+        }
+    }
+}
+
+/// `run`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook run support.prompty --var question='Where is my parcel?'
+  cuebook run review --model gpt-4o --limit turns=5
+  cuebook run assistant --tool search=my/search --allow 'rye.execute.tool.my.*'
+  cuebook run assistant --record replies.jsonl
+  cuebook run assistant --replay replies.jsonl
+
+Any prompt can be run; sections that the model opens are rendered again. cuebook help threads says more.")]
+pub struct RunArgs {
+    /// The prompt: an id, or the path of its file or folder
+    #[arg(value_name = "PROMPT")]
+    pub prompt: Option<String>,
+    /// What it is rendered with.
+    #[command(flatten)]
+    pub inputs: Inputs,
+    /// The model, instead of the prompt's own: its id, or a tier such as fast
+    #[arg(long, value_name = "ID|TIER")]
+    pub model: Option<String>,
+    /// A limit: turns, tokens, spend, duration_seconds
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
+    pub limits: Vec<String>,
+    /// The item that is executed when the model calls a tool of the prompt
+    #[arg(long = "tool", value_name = "NAME=ITEM")]
+    pub tools: Vec<String>,
+    /// Allow what the prompt's own tools run, as in rye.execute.tool.my.*
+    #[arg(long = "allow", value_name = "PATTERN")]
+    pub allow: Vec<String>,
+    /// Do not wait for the thread
+    #[arg(long = "async")]
+    pub is_async: bool,
+    /// Where threads are kept and who answers.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread`
+#[derive(Debug, Subcommand)]
+#[command(after_help = "Examples:
+  cuebook thread list --status running
+  cuebook thread tail my-project/run_pipeline/run_pipeline-1739820456123
+  cuebook thread resume my-project/run_pipeline/run_pipeline-1739820456123 --limit turns=50
+
+A thread may be named by the end of its name or by its prompt, if that is enough to tell it from others.
+cuebook help threads says more.")]
+pub enum ThreadCommand {
+    /// List threads, the newest first
+    List(ThreadListArgs),
+    /// Show a thread: what it was started with, what was said, what it used
+    Show(ThreadShowArgs),
+    /// Follow the events of a thread until it comes to rest
+    Tail(ThreadTailArgs),
+    /// Stop a thread and those that it started
+    Cancel(ThreadArgs),
+    /// Go on with a thread that was stopped, failed, or whose process died
+    Resume(ThreadResumeArgs),
+    /// Run a thread that was registered by another process
+    #[command(hide = true)]
+    CarryOut(ThreadResumeArgs),
+}
+
+/// `thread list`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread list --status running --status suspended
+  cuebook thread list --prompt my-project/run_pipeline --most 5
+  cuebook thread list --json")]
+pub struct ThreadListArgs {
+    /// Only those with this status; may be repeated
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
+    pub status: Vec<String>,
+    /// Only those of this directive or prompt
+    #[arg(long, value_name = "ID")]
+    pub prompt: Option<String>,
+    /// Only the children of this thread
+    #[arg(long, value_name = "THREAD")]
+    pub parent: Option<String>,
+    /// At most so many
+    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    pub most: usize,
+    /// Where threads are kept.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread show`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread show run_pipeline-1739820456123
+  cuebook thread show run_pipeline-1739820456123 --events
+
+The log is checked before anything of it is shown.")]
+pub struct ThreadShowArgs {
+    /// Its name
+    #[arg(value_name = "THREAD")]
+    pub id: String,
+    /// Show every event
+    #[arg(long)]
+    pub events: bool,
+    /// Where threads are kept.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread tail`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread tail run_pipeline-1739820456123
+  cuebook thread tail run_pipeline-1739820456123 --json --after 12")]
+pub struct ThreadTailArgs {
+    /// Its name
+    #[arg(value_name = "THREAD")]
+    pub id: String,
+    /// Only events behind this number
+    #[arg(long, value_name = "NUMBER", default_value_t = 0)]
+    pub after: u64,
+    /// Show what there is, and do not wait for more
+    #[arg(long)]
+    pub no_follow: bool,
+    /// Where threads are kept.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread cancel`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread cancel run_pipeline-1739820456123
+
+What was cancelled can be resumed.")]
+pub struct ThreadArgs {
+    /// Its name
+    #[arg(value_name = "THREAD")]
+    pub id: String,
+    /// Where threads are kept.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}
+
+/// `thread resume`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook thread resume run_pipeline-1739820456123
+  cuebook thread resume run_pipeline-1739820456123 --limit turns=50 --limit spend=2
+  cuebook thread resume run_pipeline-1739820456123 --model high --async")]
+pub struct ThreadResumeArgs {
+    /// Its name
+    #[arg(value_name = "THREAD")]
+    pub id: String,
+    /// Another limit: turns, tokens, spend, spawns, duration_seconds
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
+    pub limits: Vec<String>,
+    /// Another model
+    #[arg(long, value_name = "ID|TIER")]
+    pub model: Option<String>,
+    /// Do not wait for the thread
+    #[arg(long = "async")]
+    pub is_async: bool,
+    /// Where threads are kept and who answers.
+    #[command(flatten)]
+    pub threads: ThreadOptions,
+}

@@ -1,0 +1,98 @@
+//! `cuebook attack`
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use cuebook::attack::{Attack, Breach, DIGITS, Driven};
+use cuebook::error::{printable, report};
+use cuebook::variables::FixedNonces;
+
+use super::with_choice;
+use crate::args::{AttackArgs, Options};
+use crate::inputs;
+use crate::output::{Outcome, print_json, say};
+use crate::progress::Progress;
+
+const GOOD: Style = AnsiColor::Green.on_default();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+
+pub fn run(args: &AttackArgs, options: &Options) -> Outcome {
+    // The attacker knows the nonces, which is more than one can know in earnest.
+    let book = options.book()?.with_nonces(FixedNonces(DIGITS.into()));
+    let mut inputs = args.inputs.clone();
+    inputs.no_hooks |= !args.hooks;
+    let attack = with_choice(&book, options, || {
+        let given = inputs::read(args.prompt.as_deref(), &inputs, &book)?;
+        let mut progress = Progress::new("values");
+        book.attack(&given.prompt, &given.variables, &given.context, |done, of| progress.show(done, of))
+    })?;
+    let code = if attack.held() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if options.json {
+        print_json(&attack.to_json())?;
+    } else {
+        tell(&attack)?;
+    }
+    Ok(code)
+}
+
+fn tell(attack: &Attack) -> io::Result<()> {
+    let mut out = anstream::stdout().lock();
+    if attack.hooks == Some(false) {
+        say("note: the hooks and providers of this prompt were not run; --hooks runs them");
+    }
+    if attack.inputs.is_empty() {
+        writeln!(out, "`{}` has no inputs: there is nothing to attack", attack.prompt)?;
+        return Ok(());
+    }
+    let name = |driven: &Driven| match &driven.input {
+        Some(input) => printable(input).into_owned(),
+        None => "all at once".to_owned(),
+    };
+    let width = attack.inputs.iter().map(|driven| name(driven).chars().count()).max().unwrap_or(0);
+    let kinds = attack.inputs.iter().map(|driven| driven.kind.len()).max().unwrap_or(0);
+    for driven in &attack.inputs {
+        let kind = if driven.input.is_some() { driven.kind } else { "" };
+        let (style, outcome) = outcome(driven);
+        let name = name(driven);
+        writeln!(out, "{name:width$}  {kind:kinds$}  {:4} values  {style}{outcome}{style:#}", driven.tried)?;
+    }
+    let findings: Vec<_> = attack.breaches.iter().map(Breach::to_diagnostic).collect();
+    let problems = attack.inputs.iter().filter_map(|driven| driven.problem.as_ref());
+    let shown = report(findings.iter().chain(problems), true);
+    if !shown.is_empty() {
+        write!(out, "\n{shown}")?;
+    }
+    out.flush()?;
+    drop(out);
+    let tried = attack.tried();
+    match attack.held() {
+        true => say(format_args!("\n{tried} values, and the structure stayed as its authors wrote it")),
+        false => {
+            let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
+            say(format_args!("\n{tried} values, {broken} of which changed what they must not change"));
+        }
+    }
+    Ok(())
+}
+
+fn outcome(driven: &Driven) -> (Style, String) {
+    if driven.problem.is_some() {
+        return (BAD, "could not be driven".to_owned());
+    }
+    if driven.breaches > 0 {
+        return (BAD, format!("{} did not hold", driven.breaches));
+    }
+    let mut parts = Vec::new();
+    for (code, count) in &driven.refused {
+        parts.push(format!("{count} refused ({})", code.name()));
+    }
+    if !driven.shown && driven.refused.values().sum::<usize>() < driven.tried {
+        parts.push("it shows nowhere".to_owned());
+    }
+    if driven.branched > 0 {
+        parts.push(format!("{} took another branch", driven.branched));
+    }
+    let more = if parts.is_empty() { String::new() } else { format!("; {}", parts.join(", ")) };
+    (GOOD, format!("held{more}"))
+}

@@ -1,0 +1,68 @@
+//! `cuebook providers`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use cuebook::error::printable;
+use cuebook::trust::Trust;
+use cuebook_run::provider::{ModelEntry, Price, ProviderFile, Providers};
+use serde_json::{Map, Value as Json, json};
+
+use crate::args::Options;
+use crate::output::{Outcome, print_json};
+
+pub fn run(options: &Options) -> Outcome {
+    let spaces = options.spaces()?;
+    let providers = Providers::new(&spaces, &Trust::new(&spaces))?;
+    if options.json {
+        let all = providers.list().map(|file| described(file, providers.is_ready(file)));
+        print_json(&all.collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (bold, good, bad) = (Style::new().bold(), AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
+    let mut out = anstream::stdout().lock();
+    for file in providers.list() {
+        let address = format!("{}, {}", file.api, printable(&file.base_url));
+        write!(out, "{bold}{}{bold:#}  {address}  ", printable(&file.name))?;
+        match (&file.key, providers.is_ready(file)) {
+            (None, _) => writeln!(out, "needs no key")?,
+            (Some(key), true) => writeln!(out, "{good}{} is set{good:#}", printable(key))?,
+            (Some(key), false) => writeln!(out, "{bad}{} is not set{bad:#}", printable(key))?,
+        }
+        for (tier, model) in &file.tiers {
+            let price = match file.profile(model).price {
+                Some(price) => format!("{} in, {} out for a million tokens", price.input, price.output),
+                None => "its price is not known".to_owned(),
+            };
+            writeln!(out, "  {:<8} {}  ({price})", printable(tier), printable(model))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn described(file: &ProviderFile, ready: bool) -> Json {
+    let price = |price: Price| {
+        let cached = price.cached.unwrap_or(price.input);
+        json!({"input": price.input.to_json(), "cached": cached.to_json(), "output": price.output.to_json()})
+    };
+    let model = |entry: &ModelEntry| {
+        let profile = file.profile(&entry.pattern);
+        let known = json!({
+            "context_window": profile.context_window,
+            "max_output": profile.max_output,
+            "price": profile.price.map(price),
+        });
+        (entry.pattern.clone(), known)
+    };
+    json!({
+        "name": file.name,
+        "api": file.api.as_str(),
+        "base_url": file.base_url,
+        "key": file.key,
+        "ready": ready,
+        "tiers": file.tiers,
+        "models": file.models.iter().map(model).collect::<Map<_, _>>(),
+        "file": file.file,
+    })
+}

@@ -1,0 +1,98 @@
+//! `cuebook run`
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use cuebook::items::Spaces;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_run::{Began, Engine, Finished, RunRequest};
+use serde_json::{Value as Json, json};
+
+use super::{execute, with_choice};
+use crate::args::{Options, RunArgs};
+use crate::inputs;
+use crate::onlooker::{self, Onlooker};
+use crate::output::{Failure, Outcome, print_json, print_line, say};
+
+pub fn run(args: &RunArgs, options: &Options) -> Outcome {
+    let book = match &args.threads.project {
+        Some(project) => Options { root: Some(project.clone()), ..options.clone() }.book()?,
+        None => options.book()?,
+    };
+    let project = args.threads.project(options)?;
+    let engine = Engine::new(Spaces::of_project(&project)).with_settings(args.threads.settings());
+    let request = with_choice(&book, options, || {
+        let given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+        // A conflict is settled here, before anything begins.
+        book.prepare(&given.prompt, &given.context)?;
+        Ok(RunRequest {
+            prompt: given.prompt,
+            variables: given.variables,
+            context: given.context,
+            model: args.model.clone(),
+            limit_overrides: inputs::limits(&args.limits)?,
+            tools: tools(&args.tools)?,
+            allow: args.allow.clone(),
+            is_async: args.is_async,
+        })
+    })?;
+    let onlooker = Onlooker::new(options.json, true);
+    let began = engine.run(&book, &request, &onlooker);
+    onlooker.finish();
+    told(began?, options)
+}
+
+/// Tells how a thread went: the outcome of `run` and of `thread resume`.
+pub(super) fn told(began: Began, options: &Options) -> Outcome {
+    let finished = match began {
+        Began::Detached { id, pid } => {
+            let json = json!({"status": "running", "thread_id": id.as_str(), "pid": pid});
+            match options.json {
+                true => print_json(&json)?,
+                false => execute::show_detached(id.as_str(), pid)?,
+            }
+            return Ok(ExitCode::SUCCESS);
+        }
+        Began::Finished(finished) => *finished,
+    };
+    let told = finished.to_json();
+    let Finished { id, status, error, .. } = finished;
+    if options.json {
+        let mut json = json!({
+            "status": if error.is_some() { "error" } else { "success" },
+            "thread_id": id.as_str(),
+            "thread_status": status.as_str(),
+        });
+        if let (Json::Object(json), Json::Object(told)) = (&mut json, told) {
+            json.extend(told);
+        }
+        if let Some(error) = &error {
+            json["error"] = error.to_json()["error"].clone();
+        }
+        print_line(&json)?;
+        return Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
+    match (told.get("outputs"), told.get("result")) {
+        (_, Some(Json::String(text))) => execute::line(text)?,
+        (Some(outputs), _) => print_json(outputs)?,
+        (None, Some(result)) => print_json(result)?,
+        (None, None) => {}
+    }
+    say(onlooker::summary(id.as_str(), status.as_str(), told.get("cost")));
+    match error {
+        Some(error) => Err(Failure::Engine(error)),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
+    let read = |argument: &String| match argument.split_once('=') {
+        Some((name, item)) if !name.is_empty() && !item.is_empty() => Ok((name.to_owned(), item.to_owned())),
+        _ => {
+            let message = format!("--tool {argument} is no NAME=ITEM");
+            let diagnostic = Diagnostic::new(Code::BadInput, message).hint("write --tool search=my/search");
+            Err(Error::new(ErrorKind::Usage, diagnostic))
+        }
+    };
+    arguments.iter().map(read).collect()
+}

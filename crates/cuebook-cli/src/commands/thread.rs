@@ -1,0 +1,296 @@
+//! `cuebook thread`
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuebook::error::{did_you_mean, nearest, printable};
+use cuebook::items::Spaces;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_run::store::{Filter, Record, Store};
+use cuebook_run::{Engine, Event, Resume, Status, ThreadId, Watch, rebuild, whole_log};
+use serde_json::{Value as Json, json};
+
+use super::run::told;
+use crate::args::{
+    Options, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs, ThreadShowArgs,
+    ThreadTailArgs,
+};
+use crate::inputs;
+use crate::interrupt::Interrupted;
+use crate::onlooker::{self, Onlooker};
+use crate::output::{Outcome, print_json, print_line, print_text, say};
+
+pub fn run(command: &ThreadCommand, options: &Options) -> Outcome {
+    match command {
+        ThreadCommand::List(args) => list(args, options),
+        ThreadCommand::Show(args) => show(args, options),
+        ThreadCommand::Tail(args) => tail(args, options),
+        ThreadCommand::Cancel(args) => cancel(args, options),
+        ThreadCommand::Resume(args) => resume(args, options),
+        ThreadCommand::CarryOut(args) => carry_out(args, options),
+    }
+}
+
+/// How many events are read at once.
+const PAGE: usize = 500;
+/// How often it is looked whether there are more.
+const LOOK: Duration = Duration::from_millis(100);
+
+fn engine(threads: &ThreadOptions, options: &Options) -> Result<Engine> {
+    let spaces = Spaces::of_project(&threads.project(options)?);
+    Ok(Engine::new(spaces).with_settings(threads.settings()))
+}
+
+fn open(threads: &ThreadOptions, options: &Options) -> Result<Arc<dyn Store>> {
+    engine(threads, options)?.threads(None)
+}
+
+/// The thread of a name or of a part of one: its end, or else the prompt that it carries out.
+fn named(store: &dyn Store, name: &str) -> Result<Record> {
+    if let Some(record) = store.record(&ThreadId::known(name))? {
+        return Ok(record);
+    }
+    let all = store.list(&Filter::default())?;
+    let of_prompt =
+        |record: &&Record| record.prompt == name || record.prompt.rsplit('/').next() == Some(name);
+    let mut fit: Vec<&Record> = all.iter().filter(|record| record.id.as_str().ends_with(name)).collect();
+    if fit.is_empty() {
+        fit = all.iter().filter(of_prompt).collect();
+    }
+    match fit.as_slice() {
+        [one] if !name.is_empty() => return Ok((*one).clone()),
+        [_, _, ..] if !name.is_empty() => {
+            let names: Vec<&str> = fit.iter().take(5).map(|record| record.id.as_str()).collect();
+            let more = if fit.len() > names.len() { ", …" } else { "" };
+            let message = format!("`{name}` could be any of {} threads", fit.len());
+            let hint = format!("write more of it: {}{more}", names.join(", "));
+            let diagnostic = Diagnostic::new(Code::ThreadNotFound, message).hint(hint);
+            return Err(Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_ids", names));
+        }
+        _ => {}
+    }
+    let mut near = nearest(name, all.iter().map(|record| record.id.as_str()));
+    if near.is_empty() {
+        near = nearest(name, all.iter().map(|record| record.prompt.as_str()));
+    }
+    let hint = did_you_mean(&near).unwrap_or_else(|| "cuebook thread list shows those that there are".into());
+    let diagnostic = Diagnostic::new(Code::ThreadNotFound, format!("there is no thread `{name}`")).hint(hint);
+    Err(Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", name).with("nearest", near))
+}
+
+fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
+    let store = open(&args.threads, options)?;
+    let records = store.list(&Filter {
+        status: args.status.iter().filter_map(|word| Status::named(word)).collect(),
+        prompt: args.prompt.clone(),
+        parent: args.parent.as_ref().map(ThreadId::known),
+        most: Some(args.most),
+    })?;
+    if options.json {
+        print_json(&records.iter().map(Record::to_json).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if records.is_empty() {
+        let all = args.status.is_empty() && args.prompt.is_none() && args.parent.is_none();
+        say(if all {
+            "there are no threads; cuebook help threads says how one is started"
+        } else {
+            "no thread is like that; cuebook thread list shows all"
+        });
+    }
+    for record in &records {
+        print_text(&format!("{}\n", onlooker::row(record)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
+    let store = open(&args.threads, options)?;
+    let record = named(&*store, &args.id)?;
+    let events = whole_log(&*store, &record)?;
+    let rebuilt = rebuild(&record.id, &events)?;
+    let account = store.account(&record.id)?;
+    let children = store.list(&Filter { parent: Some(record.id.clone()), ..Filter::default() })?;
+    if options.json {
+        let mut json = record.to_json();
+        json["launch"] = rebuilt.launch.to_json();
+        json["messages"] = rebuilt.start.conversation.iter().map(cuebook::Message::to_json).collect();
+        json["account"] = account.map_or(Json::Null, |account| account.to_json());
+        json["children"] = children.iter().map(|child| json!(child.id.as_str())).collect();
+        json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": true});
+        if args.events {
+            json["transcript"] = events.iter().map(|event| event.to_json(&record.id)).collect();
+        }
+        print_json(&json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    writeln!(
+        out,
+        "{}",
+        onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&record.cost.to_json()))
+    )?;
+    let launch = &rebuilt.launch;
+    writeln!(out, "model: {} of {}", printable(&launch.model.id), printable(&launch.provider))?;
+    if let Some(parent) = &record.parent {
+        writeln!(out, "parent: {parent}")?;
+    }
+    for child in &children {
+        writeln!(out, "child: {} ({})", child.id, child.status)?;
+    }
+    if let Some(before) = &record.continuation_of {
+        writeln!(out, "goes on with: {before}")?;
+    }
+    if let Some(next) = &record.continued_by {
+        writeln!(out, "continued by: {next}")?;
+    }
+    if !launch.inputs.is_empty() {
+        writeln!(out, "inputs: {}", printable(&Json::Object(launch.inputs.clone()).to_string()))?;
+    }
+    writeln!(out, "limits: {}", launch.limits.to_json())?;
+    let capabilities: Vec<&str> = launch.capabilities.iter().collect();
+    let capabilities = if capabilities.is_empty() { "nothing".to_owned() } else { capabilities.join(", ") };
+    writeln!(out, "may do: {}", printable(&capabilities))?;
+    if let Some(account) = &account {
+        writeln!(
+            out,
+            "money: {} of {} spent, {} by children, {} left",
+            account.spent + account.children,
+            account.limit,
+            account.children,
+            account.remaining()
+        )?;
+    }
+    writeln!(out, "log: {} events, whole; the last hash is {}", record.last.0, record.last.1)?;
+    writeln!(out)?;
+    if args.events {
+        for event in &events {
+            writeln!(out, "{:>4} {} {} {}", event.seq, event.at, event.kind, printable(&event.text))?;
+        }
+    } else {
+        for message in &rebuilt.start.conversation {
+            let text: String = message.texts().collect();
+            let mut lines = text.trim().lines();
+            let first = format!("[{}] {}", message.role, printable(lines.next().unwrap_or_default()));
+            writeln!(out, "{}", first.trim_end())?;
+            for line in lines {
+                writeln!(out, "{}", format!("    {}", printable(line)).trim_end())?;
+            }
+            for call in message.metadata.get("tool_calls").and_then(Json::as_array).into_iter().flatten() {
+                let function = &call["function"];
+                let name = function["name"].as_str().unwrap_or_default();
+                let arguments = function["arguments"].as_str().unwrap_or_default();
+                writeln!(out, "    → {} {}", printable(name), printable(arguments))?;
+            }
+        }
+    }
+    drop(out);
+    if let Some(error) = record.result.as_ref().and_then(|result| result["error"]["details"].as_str()) {
+        say(error.trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tail(args: &ThreadTailArgs, options: &Options) -> Outcome {
+    let store = open(&args.threads, options)?;
+    let record = named(&*store, &args.id)?;
+    let interrupted = Interrupted::new();
+    let mut after = args.after;
+    loop {
+        let rests = store.record(&record.id)?.is_none_or(|record| record.status.is_at_rest());
+        loop {
+            let events = store.events(&record.id, after, PAGE)?;
+            for event in &events {
+                show_event(&record.id, event, options)?;
+                after = event.seq;
+            }
+            if events.len() < PAGE {
+                break;
+            }
+        }
+        if rests || args.no_follow || interrupted.cancelled() {
+            return Ok(ExitCode::SUCCESS);
+        }
+        std::thread::sleep(LOOK);
+        // A thread whose process died does not come to rest by itself.
+        store.sweep(&cuebook_run::store::lives)?;
+    }
+}
+
+fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::Result<()> {
+    if options.json {
+        return print_line(&event.to_json(thread));
+    }
+    match onlooker::told(event) {
+        Some(line) => print_text(&format!("{} {line}\n", event.at.strftime("%H:%M:%S"))),
+        None => Ok(()),
+    }
+}
+
+fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
+    let store = open(&args.threads, options)?;
+    let record = named(&*store, &args.id)?;
+    if record.status.is_settled() {
+        let message = format!("`{}` is {} already", record.id, record.status);
+        let diagnostic = Diagnostic::new(Code::CannotResume, message)
+            .hint("only a thread that runs or waits can be cancelled");
+        return Err(Error::new(ErrorKind::Execute, diagnostic).into());
+    }
+    let record = store.cancel(&record.id)?;
+    let mut record = record;
+    // Whoever runs it needs a moment.
+    for _ in 0..30 {
+        if record.status.is_at_rest() {
+            break;
+        }
+        std::thread::sleep(LOOK);
+        store.sweep(&cuebook_run::store::lives)?;
+        record = store.record(&record.id)?.unwrap_or(record);
+    }
+    if options.json {
+        print_json(&record.to_json())?;
+    } else {
+        say(format_args!("{}: {}", record.id, record.status));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn how(args: &ThreadResumeArgs) -> Result<Resume> {
+    Ok(Resume {
+        limit_overrides: inputs::limits(&args.limits)?,
+        model: args.model.clone(),
+        is_async: args.is_async,
+    })
+}
+
+fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
+    let engine = engine(&args.threads, options)?;
+    let store = engine.threads(None)?;
+    let record = named(&*store, &args.id)?;
+    let book = book(&args.threads.project(options)?, options)?;
+    let onlooker = Onlooker::new(options.json, true);
+    let began = engine.resume(None, Some(&book), &record.id, &how(args)?, &onlooker);
+    onlooker.finish();
+    told(began?, options)
+}
+
+fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {
+    // Whoever started this may be gone at any moment, and takes its terminal along.
+    #[cfg(unix)]
+    {
+        let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored);
+    }
+    let engine = engine(&args.threads, options)?;
+    let book = book(&args.threads.project(options)?, options)?;
+    let began =
+        engine.carry_out(None, Some(&book), &ThreadId::known(&args.id), &how(args)?, &cuebook_run::Ignore)?;
+    told(began, options)
+}
+
+fn book(project: &Path, options: &Options) -> Result<cuebook::Book> {
+    Options { root: Some(project.to_owned()), ..options.clone() }.book()
+}

@@ -1,0 +1,51 @@
+//! Ctrl-C: whoever presses it stops what runs, and nothing is left behind.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cuebook_run::Watch;
+use cuebook_run::provider::Stop;
+
+/// Whoever presses Ctrl-C stops the tool, which is in a group of its own and would not hear of it; twice, it is stopped
+/// without being asked first. Where nobody looks at this, which is while a request is on its way, twice ends this program.
+pub struct Interrupted {
+    /// Somebody has asked, and nobody has looked yet.
+    asked: Arc<AtomicBool>,
+    /// How often somebody has.
+    times: Arc<AtomicUsize>,
+}
+
+impl Interrupted {
+    /// Listens from now on.
+    pub fn new() -> Interrupted {
+        let asked = Arc::new(AtomicBool::new(false));
+        #[cfg(unix)]
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP]
+        {
+            // Without it the program would end at once and leave the tool behind: worth having, not worth failing for.
+            let _ = signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, asked.clone());
+            let _ = signal_hook::flag::register(signal, asked.clone());
+        }
+        Interrupted { asked, times: Arc::default() }
+    }
+
+    fn times(&self) -> usize {
+        let new = usize::from(self.asked.swap(false, Ordering::Relaxed));
+        self.times.fetch_add(new, Ordering::Relaxed) + new
+    }
+}
+
+impl Watch for Interrupted {
+    fn cancelled(&self) -> bool {
+        self.times() > 0
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        let (asked, times) = (self.asked.clone(), self.times.clone());
+        Some(Stop::when(move || asked.load(Ordering::Relaxed) || times.load(Ordering::Relaxed) > 0))
+    }
+
+    fn impatient(&self) -> bool {
+        self.times() > 1
+    }
+}

@@ -1,0 +1,314 @@
+//! Looking on while a thread runs: a line that changes on a terminal, plain lines without one, events as JSON where that is
+//! asked for. All of it goes to stderr but the JSON, which is data.
+
+use std::io::{IsTerminal, Write, stderr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuebook::error::printable;
+use cuebook_run::provider::Stop;
+use cuebook_run::store::{Cost, Record};
+use cuebook_run::{Event, Kind, News, ThreadId, Watch};
+use serde_json::Value as Json;
+
+use crate::interrupt::Interrupted;
+use crate::output::{print_line, say};
+
+/// Looks on.
+pub struct Onlooker {
+    interrupted: Interrupted,
+    json: bool,
+    terminal: bool,
+    line: Arc<Mutex<Line>>,
+}
+
+#[derive(Default)]
+struct Line {
+    /// The thread that was started here; the others are its children, and those that go on with it.
+    first: Option<ThreadId>,
+    shown: bool,
+    /// Nobody looks on any more.
+    over: bool,
+    drawn: Option<Instant>,
+    /// When the figures were true.
+    known: Option<Instant>,
+    doing: String,
+    cost: Cost,
+}
+
+/// How often the line is drawn anew, at most.
+const EVERY: Duration = Duration::from_millis(100);
+/// How often it is looked whether the seconds on the line are still right.
+const TICK: Duration = Duration::from_millis(250);
+
+impl Onlooker {
+    /// Looks on at threads, if there are any.
+    pub fn new(json: bool, threads: bool) -> Onlooker {
+        let terminal = stderr().is_terminal() && !json;
+        let line = Arc::<Mutex<Line>>::default();
+        if terminal && threads {
+            let line = line.clone();
+            let tick = move || {
+                while !lock(&line).over {
+                    std::thread::sleep(TICK);
+                    let mut line = lock(&line);
+                    if line.shown && line.drawn.is_some_and(|drawn| drawn.elapsed() >= Duration::from_secs(1))
+                    {
+                        line.draw();
+                    }
+                }
+            };
+            // A line whose seconds stand still is better than none.
+            drop(std::thread::Builder::new().name("progress".into()).stack_size(64 << 10).spawn(tick));
+        }
+        Onlooker { interrupted: Interrupted::new(), json, terminal, line }
+    }
+
+    /// Takes the line away.
+    pub fn finish(&self) {
+        lock(&self.line).clear();
+    }
+}
+
+impl Drop for Onlooker {
+    fn drop(&mut self) {
+        lock(&self.line).over = true;
+    }
+}
+
+fn lock(line: &Mutex<Line>) -> MutexGuard<'_, Line> {
+    line.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Line {
+    fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let _ = write!(stderr(), "\r\x1b[2K");
+        }
+    }
+
+    fn draw(&mut self) {
+        let mut cost = self.cost;
+        cost.elapsed += self.known.map_or(Duration::ZERO, |known| known.elapsed());
+        let text = progress(&cost, &self.doing);
+        (self.drawn, self.shown) = (Some(Instant::now()), true);
+        let _ = write!(stderr(), "\r\x1b[2K{}", cut(&text, width()));
+    }
+
+    /// Says something that stays.
+    fn say(&mut self, thread: &ThreadId, text: &str) {
+        self.clear();
+        let first = self.first.get_or_insert_with(|| thread.clone());
+        match first == thread {
+            true => say(text),
+            false => say(format_args!("[{}] {text}", last_part(thread))),
+        }
+    }
+}
+
+impl Watch for Onlooker {
+    fn cancelled(&self) -> bool {
+        self.interrupted.cancelled()
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        self.interrupted.stop()
+    }
+
+    fn impatient(&self) -> bool {
+        self.interrupted.impatient()
+    }
+
+    fn news(&self, thread: &ThreadId, news: &News<'_>) {
+        let mut line = lock(&self.line);
+        match news {
+            News::Event(event) if self.json => drop(print_line(&event.to_json(thread))),
+            News::Event(event) if !self.terminal || is_worth_a_line(event.kind) => {
+                if let Some(text) = told(event) {
+                    line.say(thread, &text);
+                }
+            }
+            News::Pulse { cost, doing } if self.terminal => {
+                if line.first.get_or_insert_with(|| thread.clone()) == thread {
+                    (line.cost, line.known) = (*cost, Some(Instant::now()));
+                    line.doing.clone_from(doing);
+                } else {
+                    line.doing = format!("{}: {doing}", last_part(thread));
+                }
+                if line.drawn.is_none_or(|drawn| drawn.elapsed() >= EVERY) {
+                    line.draw();
+                }
+            }
+            News::Retry { attempt, pause, why } if self.terminal => {
+                let (why, pause) = (printable(why), pause.as_secs_f64());
+                line.say(thread, &format!("attempt {attempt} failed: {why}; again in {pause:.1} s"));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What somebody should know who looks at the line alone.
+fn is_worth_a_line(kind: Kind) -> bool {
+    matches!(kind, Kind::Denied | Kind::ToolUnknown | Kind::Handoff | Kind::Continued)
+}
+
+/// How many characters fit on a line of the terminal.
+fn width() -> usize {
+    #[cfg(unix)]
+    if let Ok(size) = rustix::termios::tcgetwinsize(stderr())
+        && size.ws_col > 0
+    {
+        return size.ws_col.into();
+    }
+    80
+}
+
+/// A text that leaves the last place of a line free, where terminals begin another one.
+fn cut(text: &str, width: usize) -> String {
+    let most = width.saturating_sub(1);
+    match text.chars().count() > most {
+        true => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// Enough of a thread's name to tell it from those around it.
+fn last_part(thread: &ThreadId) -> String {
+    printable(thread.as_str().rsplit('/').next().unwrap_or_default()).to_string()
+}
+
+fn progress(cost: &Cost, doing: &str) -> String {
+    let mut text = format!(
+        "{} turn{} · {} tokens · {} · {} s",
+        cost.turns,
+        if cost.turns == 1 { "" } else { "s" },
+        grouped(cost.tokens()),
+        cost.spend,
+        cost.elapsed.as_secs()
+    );
+    if !doing.is_empty() {
+        text.push_str(" · ");
+        text.push_str(printable(doing).as_ref());
+    }
+    text
+}
+
+/// What a thread used, in a line.
+pub fn summary(id: &str, status: &str, cost: Option<&Json>) -> String {
+    let mut text = format!("{status}: {}", printable(id));
+    if let Some(cost) = cost {
+        let number = |name: &str| cost.get(name).and_then(Json::as_u64).unwrap_or(0);
+        let turns = number("turns");
+        text.push_str(&format!(
+            "; {turns} turn{}, {} tokens, {} spent, {:.1} s",
+            if turns == 1 { "" } else { "s" },
+            grouped(number("input_tokens") + number("output_tokens")),
+            cost.get("spend").and_then(Json::as_f64).unwrap_or(0.0),
+            cost.get("elapsed_seconds").and_then(Json::as_f64).unwrap_or(0.0),
+        ));
+    }
+    text
+}
+
+/// A thread in a line of a list.
+pub fn row(record: &Record) -> String {
+    format!(
+        "{:<11} {:>3} turns {:>9} tokens {:>10} {}",
+        record.status.as_str(),
+        record.cost.turns,
+        grouped(record.cost.tokens()),
+        record.cost.spend.to_string(),
+        printable(record.id.as_str())
+    )
+}
+
+/// An event in a line for people; `None` if it is not worth one.
+pub fn told(event: &Event) -> Option<String> {
+    let payload = &event.payload;
+    let text = |name: &str| payload.get(name).and_then(Json::as_str).unwrap_or_default();
+    let short = |text: &str| {
+        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let line = printable(&line).to_string();
+        match line.char_indices().nth(120) {
+            Some((end, _)) => format!("{}…", &line[..end]),
+            None => line,
+        }
+    };
+    Some(match event.kind {
+        Kind::Started => format!("started: {} with {}", text("directive"), payload["model"]["id"].as_str()?),
+        Kind::CognitionIn => format!("turn {}: asking", payload["turn"]),
+        Kind::CognitionOut => {
+            let calls = payload["message"]["metadata"]["tool_calls"].as_array().map_or(0, Vec::len);
+            let said: String = payload["message"]["content"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|part| part["value"].as_str())
+                .collect();
+            let usage = &payload["cost"];
+            let tokens = usage["input_tokens"].as_u64()? + usage["output_tokens"].as_u64()?;
+            let what = match (calls, said.trim().is_empty()) {
+                (0, _) => short(&said),
+                (1, true) => "one call".to_owned(),
+                (calls, true) => format!("{calls} calls"),
+                (_, false) => short(&said),
+            };
+            format!("turn {}: {what} ({} tokens so far)", payload["turn"], grouped(tokens))
+        }
+        Kind::ToolStart => format!("  {} {}", text("tool"), short(&payload["arguments"].to_string())),
+        Kind::ToolResult if payload["is_error"] == true => format!("  failed: {}", short(text("result"))),
+        Kind::Denied => format!("  denied: {}", short(text("result"))),
+        Kind::ToolUnknown => format!("  not repeated: {} may have run", text("tool")),
+        Kind::Nudge => "  reminded".to_owned(),
+        Kind::Retry => format!("  attempt {} failed: {}", payload["attempt"], short(text("error"))),
+        Kind::Limit => format!("limit reached: {}", text("limit_code")),
+        Kind::Resumed => "resumed".to_owned(),
+        Kind::Interrupted => "interrupted: its process died".to_owned(),
+        Kind::Handoff => "the conversation is full; another thread goes on".to_owned(),
+        Kind::Continued => format!("continued by {}", text("continuation_thread_id")),
+        Kind::Disclosed => "  sections opened".to_owned(),
+        Kind::Completed => "completed".to_owned(),
+        Kind::Cancelled => "cancelled".to_owned(),
+        Kind::Suspended => format!("suspended: {}", short(payload["error"]["message"].as_str()?)),
+        Kind::Failed => format!("failed: {}", short(payload["error"]["message"].as_str()?)),
+        _ => return None,
+    })
+}
+
+/// A number with commas between its thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_stays_on_its_line() {
+        assert_eq!(cut("abcdef", 7), "abcdef");
+        assert_eq!(cut("abcdef", 6), "abcd…");
+        assert_eq!(cut("äöü", 3), "ä…");
+        assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn progress_says_turns_tokens_spend_seconds_and_what_is_done() {
+        let cost = Cost { turns: 1, input_tokens: 1200, elapsed: Duration::from_secs(3), ..Cost::default() };
+        assert_eq!(progress(&cost, "rye_execute"), "1 turn · 1,200 tokens · 0.00 · 3 s · rye_execute");
+    }
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
+    }
+}

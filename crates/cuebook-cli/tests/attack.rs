@@ -1,0 +1,91 @@
+//! `cuebook attack`, as people run it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests, though the lint sees only functions"
+)]
+
+mod support;
+
+use serde_json::Value as Json;
+use support::{Project, Test, python_or_skip};
+
+const PROMPT: &str = "---
+inputs:
+  name: {kind: string, strict: true}
+  lines: {kind: array, items: {kind: string}}
+  photo: {kind: image}
+---
+system:
+Hi {{ name }}.
+{% for line in lines %}
+- {{ line }}
+{% endfor %}
+
+user:
+{{ photo }}
+";
+
+#[test]
+fn every_input_is_driven_and_scripts_get_everything() {
+    let project = Project::new();
+    project.write("prompts/p.prompty", PROMPT);
+    let output = project.command("cuebook", project.path()).args(["attack", "p", "--json"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}");
+    let attack: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&attack["held"], &attack["dialect"]), (&Json::Bool(true), &Json::from("prompty")));
+    let inputs = attack["inputs"].as_array().unwrap();
+    let names: Vec<_> = inputs.iter().map(|input| input["input"].as_str()).collect();
+    assert_eq!(names, [Some("name"), Some("lines"), Some("photo"), None]);
+    assert!(inputs[0]["refused"]["CB508"].as_u64().unwrap() > 30, "{text}");
+    assert_eq!(inputs[0]["strict"], true);
+    assert!(inputs.iter().all(|input| input["tried"].as_u64().unwrap() > 300), "{text}");
+    assert_eq!(attack["breaches"], Json::Array(Vec::new()));
+}
+
+#[test]
+fn the_prompts_that_ship_with_the_program_hold() {
+    for prompt in ["general_system", "coding_system", "history_compression", "memory_update"] {
+        Test::new().args(["attack", prompt]).code(0).run();
+    }
+}
+
+#[test]
+fn a_prompt_without_inputs_and_one_that_cannot_be_rendered_say_so() {
+    Test::new()
+        .file("prompts/p/template.md", "Hi.")
+        .args(["attack", "p"])
+        .stdout("`p` has no inputs: there is nothing to attack\n")
+        .run();
+    Test::new()
+        .file("prompts/p/template.md", "{{ name.missing.more }}")
+        .args(["attack", "p", "--var", "nam=x"])
+        .code(1)
+        .run();
+    Test::new().args(["attack", "nowhere"]).code(1).run();
+}
+
+#[test]
+fn hooks_take_part_only_when_that_is_asked_for() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("user_data/shared/prompts/p/template.md", "Hi {{ name }}.");
+    project.write(
+        "user_data/shared/prompts/p/prompt.py",
+        "METADATA = {'name': 'p', 'version': '1.0.0', 'type': 'system', 'template': 'template.md'}\n\
+         VARIABLES = {'required': [{'name': 'name', 'type': 'string'}]}\n\
+         def pre_render(variables, context):\n    return {**variables, 'name': variables['name'] + '!'}\n",
+    );
+    let run = |more: &[&str]| {
+        let mut command = project.command("cuebook", project.path());
+        let output = command.args(["attack", "p", "--json"]).args(more).output().unwrap();
+        serde_json::from_slice::<Json>(&output.stdout).unwrap()
+    };
+    let without = run(&[]);
+    assert_eq!((&without["hooks"], &without["held"]), (&Json::Bool(false), &Json::Bool(true)), "{without}");
+    let with = run(&["--hooks"]);
+    assert_eq!((&with["hooks"], &with["held"]), (&Json::Bool(true), &Json::Bool(true)), "{with}");
+}

@@ -1,0 +1,116 @@
+//! `cuebook watch`, with real files that change.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests, though the lint sees only functions"
+)]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::Duration;
+
+use serde_json::Value as Json;
+use support::{Project, Test};
+
+/// How long a change may take at most; nothing waits that long unless something is wrong.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A watch that goes on until it is dropped.
+struct Watching {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Watching {
+    fn start(project: &Project, args: &[&str]) -> Watching {
+        let mut command = project.command("cuebook", project.path());
+        let mut child =
+            command.arg("watch").args(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let stdout = child.stdout.take().unwrap();
+        let (sender, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines() {
+                let Ok(line) = line else { return };
+                if sender.send(line).is_err() {
+                    return;
+                }
+            }
+        });
+        Watching { child, lines }
+    }
+
+    fn line(&self) -> String {
+        self.lines.recv_timeout(PATIENCE).expect("the change is noticed")
+    }
+
+    /// The next document for which a question is answered with yes. A change may be seen in two steps.
+    fn until(&self, what: &str, wanted: impl Fn(&Json) -> bool) -> Json {
+        let mut seen = Vec::new();
+        loop {
+            let Ok(line) = self.lines.recv_timeout(PATIENCE) else { panic!("{what}: {seen:#?}") };
+            let document: Json = serde_json::from_str(&line).unwrap();
+            if wanted(&document) {
+                return document;
+            }
+            seen.push(document);
+        }
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn every_change_is_one_document_errors_too_and_it_goes_on() {
+    let project = Project::new();
+    project.write("prompts/hi/template.md", "Hi {{ name }}! {% include 'partials/end.md' %}");
+    project.write("prompts/partials/end.md", "Bye.");
+    project.write("values.json", r#"{"name": "Ada"}"#);
+    let watching = Watching::start(&project, &["hi", "--vars", "values.json", "--json", "--diff"]);
+    let text = |wanted: &'static str| move |document: &Json| document["text"] == wanted;
+    let first = watching.until("the first render", text("Hi Ada! Bye."));
+    assert_eq!((&first["status"], &first["diff"]), (&Json::from("ok"), &Json::Null));
+    project.write("values.json", r#"{"name": "Bo"}"#);
+    let second = watching.until("other values", text("Hi Bo! Bye."));
+    assert_eq!(second["diff"][1]["text"], "Hi Bo! Bye.");
+    assert_eq!(second["diff"][1]["origin"], "name (the caller), prompts/hi/template.md:1");
+    project.write("prompts/partials/end.md", "See you.");
+    watching.until("what is included", text("Hi Bo! See you."));
+    project.write("prompts/hi/template.md", "Hi {{ name");
+    let broken = watching.until("an error", |document| document["status"] == "error");
+    assert_eq!(broken["error"]["code"], "CB304");
+    project.write("prompts/hi/template.md", "Hello {{ name }}!");
+    watching.until("mended", text("Hello Bo!"));
+    std::fs::remove_file(project.path().join("values.json")).unwrap();
+    watching.until("no values", |document| document["status"] == "error");
+    project.write("values.json", r#"{"name": "Cy"}"#);
+    watching.until("values again", text("Hello Cy!"));
+}
+
+#[test]
+fn people_see_the_text_and_then_what_is_different() {
+    let project = Project::new();
+    project.write("prompts/hi/template.md", "Hi!\nBye.\n");
+    let watching = Watching::start(&project, &["hi", "--diff"]);
+    assert_eq!([watching.line(), watching.line()], ["Hi!", "Bye."]);
+    project.write("prompts/hi/template.md", "Hello!\nBye.\n");
+    let mut lines = Vec::new();
+    while !lines.iter().any(|line: &String| line.contains("Bye.")) {
+        lines.push(watching.line().trim().to_owned());
+    }
+    assert_eq!(lines, ["- Hi!", "+ Hello!  <- prompts/hi/template.md:1", "Bye."]);
+}
+
+#[test]
+fn what_cannot_be_watched_is_refused() {
+    Test::new().args(["watch", "general_system", "--vars", "-"]).code(2).run();
+}

@@ -1,0 +1,176 @@
+//! The four things that can be done with items, as a model or a client of a server calls them.
+//!
+//! What they are called, what they are for and what they take stands here once; a thread offers them to its model, a server to its
+//! clients. Answers are objects, also when something went wrong.
+
+use cuebook::items::load::LoadRequest;
+use cuebook::items::search::SearchRequest;
+use cuebook::items::sign::SignRequest;
+use cuebook::items::{load, sign};
+use serde_json::{Map, Value as Json, json};
+
+use crate::engine::Engine;
+use crate::watch::Watch;
+
+/// One of the four.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// Runs a tool, or gives a directive's instructions or a piece of knowledge.
+    Execute,
+    /// Finds items.
+    Search,
+    /// Reads an item's file.
+    Load,
+    /// Signs items.
+    Sign,
+}
+
+impl Action {
+    /// All four.
+    pub const ALL: [Action; 4] = [Action::Execute, Action::Search, Action::Load, Action::Sign];
+
+    /// Its name as a tool.
+    pub fn name(self) -> &'static str {
+        match self {
+            Action::Execute => "rye_execute",
+            Action::Search => "rye_search",
+            Action::Load => "rye_load",
+            Action::Sign => "rye_sign",
+        }
+    }
+
+    /// The word for it in permissions.
+    pub fn word(self) -> &'static str {
+        self.name().trim_start_matches("rye_")
+    }
+
+    /// The one that is called so; the names without `rye_` are those of older servers and work as well.
+    pub fn named(name: &str) -> Option<Action> {
+        Action::ALL.into_iter().find(|action| action.name() == name || action.word() == name)
+    }
+
+    /// What people call it.
+    pub fn title(self) -> &'static str {
+        match self {
+            Action::Execute => "Execute an item",
+            Action::Search => "Search items",
+            Action::Load => "Load an item",
+            Action::Sign => "Sign items",
+        }
+    }
+
+    /// What it is for.
+    pub fn description(self) -> &'static str {
+        match self {
+            Action::Execute => {
+                "Runs a tool, or gives a directive's instructions or a piece of knowledge. Every item is verified before it is used. \
+                 With dry_run nothing is run: the item and its inputs are only checked."
+            }
+            Action::Search => {
+                "Finds directives, tools and knowledge in the project's, the user's and the system's space."
+            }
+            Action::Load => {
+                "Reads the file of an item, and with a destination copies it into the project or the user's space."
+            }
+            Action::Sign => {
+                "Checks items and signs them with the user's key, in their files. An id with * or ? means all that fit."
+            }
+        }
+    }
+
+    /// The schema of its arguments, for a project.
+    pub fn input(self, project: &str) -> Map<String, Json> {
+        let item_type = json!({
+            "type": "string",
+            "enum": ["directive", "tool", "knowledge"],
+            "description": "What kind of item it is",
+        });
+        let item_id = json!({
+            "type": "string",
+            "description": "The path of its file below the folder of its kind, without the extension, as in rye/core/create_directive",
+        });
+        let project_path = json!({
+            "type": "string",
+            "description": format!("The absolute path of the project; this server's is {project}"),
+            "default": project,
+        });
+        let parameters = |what: &str| json!({"type": "object", "description": what});
+        let switch = |what: &str| json!({"type": "boolean", "default": false, "description": what});
+        let (required, properties) = match self {
+            Action::Execute => (
+                json!(["item_type", "item_id", "project_path"]),
+                json!({
+                    "item_type": item_type,
+                    "item_id": item_id,
+                    "project_path": project_path,
+                    "parameters": parameters("The inputs of a directive, or what a tool takes"),
+                    "dry_run": switch("Check everything and run nothing"),
+                    "thread": switch("Run a directive in a thread of its own"),
+                    "async": switch("With thread: answer at once, and go on"),
+                    "model": {"type": "string", "description": "With thread: the model, instead of the directive's own"},
+                    "limit_overrides": parameters("With thread: limits instead of the directive's own, such as turns or spend"),
+                }),
+            ),
+            Action::Search => (
+                json!(["scope", "query", "project_path"]),
+                json!({
+                    "scope": {"type": "string", "description": "The kind, and below which folder: directive, tool.rye.core.* or knowledge"},
+                    "query": {"type": "string", "description": "Words, \"phrases\", AND, OR, NOT, parentheses, * in words; empty finds everything"},
+                    "project_path": project_path,
+                    "space": {"type": "string", "enum": ["project", "user", "system", "all"], "default": "all", "description": "Where to look"},
+                    "limit": {"type": "integer", "default": 10, "description": "How many results to give"},
+                    "offset": {"type": "integer", "default": 0, "description": "How many results to leave out before that"},
+                }),
+            ),
+            Action::Load => (
+                json!(["item_type", "item_id", "project_path"]),
+                json!({
+                    "item_type": item_type,
+                    "item_id": item_id,
+                    "project_path": project_path,
+                    "source": {"type": "string", "enum": ["project", "user", "system"], "description": "The space to read from; without it, the first that has the item"},
+                    "destination": {"type": "string", "enum": ["project", "user"], "description": "The space to copy the item to"},
+                    "replace": switch("Let the copy take the place of another file"),
+                }),
+            ),
+            Action::Sign => (
+                json!(["item_type", "item_id", "project_path"]),
+                json!({
+                    "item_type": item_type,
+                    "item_id": {"type": "string", "description": "An id, or a pattern with * and ?"},
+                    "project_path": project_path,
+                    "source": {"type": "string", "enum": ["project", "user"], "default": "project", "description": "The space that the items lie in"},
+                    "parameters": parameters("Nothing is needed here"),
+                }),
+            ),
+        };
+        let schema = [("type", json!("object")), ("properties", properties), ("required", required)];
+        schema.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Does it.
+    pub fn run(self, engine: &Engine, arguments: &Map<String, Json>, watch: &dyn Watch) -> Json {
+        let request = Json::Object(arguments.clone());
+        let project = match self {
+            Action::Execute => return engine.execute_json(&request, watch),
+            _ => engine.project_of(arguments.get("project_path").and_then(Json::as_str)),
+        };
+        let project = match project {
+            Ok(project) => project,
+            Err(error) => {
+                let told = error.diagnostic();
+                return json!({"status": "error", "error": told.message, "hint": told.hint});
+            }
+        };
+        match self {
+            Action::Search => project.searcher().search(&SearchRequest::from_json(&request), project.trust()),
+            Action::Load => load::answer(&project.spaces, project.trust(), &LoadRequest::from_json(&request)),
+            Action::Sign | Action::Execute => {
+                let request = SignRequest::from_json(&request);
+                let mut progress =
+                    |done: usize, all: usize| watch.progress(&format!("signed {done} of {all}"));
+                sign::sign(&project.spaces, project.trust(), &request, jiff::Timestamp::now(), &mut progress)
+            }
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! How far a thread may go: how often it may ask a model, how much it may read, write, spend, start, and how long it may take.
+//!
+//! Limits come from defaults, then from the directive, then from whoever starts the thread, and are never wider than those of
+//! the parent. They are looked at before a model is asked; what a store enforces across processes (money, children) is not done here.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json, json};
+
+use crate::request::kind_of;
+use crate::store::Cost;
+use crate::thread::Money;
+
+/// The names of limits, in the order in which people should read of them.
+const NAMES: [&str; 7] =
+    ["depth", "duration_seconds", "spawns", "spend", "spend_currency", "tokens", "turns"];
+
+/// How far a thread may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// How often it may ask a model.
+    pub turns: u64,
+    /// How many tokens it may read and write.
+    pub tokens: u64,
+    /// How much money it and its children may spend.
+    pub spend: Money,
+    /// The currency of that.
+    pub currency: String,
+    /// How many children it may start.
+    pub spawns: u64,
+    /// How many generations may come below it.
+    pub depth: i64,
+    /// How long it may run.
+    pub duration: Duration,
+}
+
+impl Limits {
+    /// The limits of a thread that nobody gave any.
+    ///
+    /// ```
+    /// use cuebook_run::policy::limits::Limits;
+    ///
+    /// assert_eq!(Limits::defaults().turns, 25);
+    /// ```
+    pub fn defaults() -> Limits {
+        Limits {
+            turns: 25,
+            tokens: 200_000,
+            spend: Money::from_units(1.0),
+            currency: "USD".to_owned(),
+            spawns: 50,
+            depth: 10,
+            duration: Duration::from_secs(1800),
+        }
+    }
+
+    /// No limits at all: what a run in memory has that answers for itself.
+    pub fn unlimited() -> Limits {
+        Limits {
+            turns: u64::MAX,
+            tokens: u64::MAX,
+            spend: Money::MOST,
+            currency: "USD".to_owned(),
+            spawns: u64::MAX,
+            depth: i64::MAX,
+            duration: Duration::from_secs(u64::MAX),
+        }
+    }
+
+    /// The limits of a thread: the defaults, then what its directive says, then what its caller says, all of it within its parent's.
+    ///
+    /// # Errors
+    ///
+    /// `CB715` if a name is unknown or a value is no amount, `CB716` if the parent may have no children any more.
+    pub fn resolve(
+        defaults: &Limits,
+        directive: Option<&Map<String, Json>>,
+        overrides: &Map<String, Json>,
+        parent: Option<&Limits>,
+    ) -> Result<Limits> {
+        let mut limits = defaults.clone();
+        if let Some(directive) = directive {
+            limits = limits.with(directive, "directive <limits>")?;
+        }
+        limits = limits.with(overrides, "limit overrides")?;
+        let Some(parent) = parent else { return Ok(limits) };
+        let says_currency = directive.is_some_and(|limits| limits.contains_key("spend_currency"))
+            || overrides.contains_key("spend_currency");
+        limits.within(parent, says_currency)
+    }
+
+    /// These limits with others in their place, as a file or a caller names them. `whose` is told in errors.
+    ///
+    /// # Errors
+    ///
+    /// `CB715` if a name is unknown or a value is no amount.
+    pub fn with(&self, given: &Map<String, Json>, whose: &str) -> Result<Limits> {
+        let mut limits = self.clone();
+        for (name, value) in given {
+            let amount = Amount { name, value, whose };
+            match name.as_str() {
+                "turns" => limits.turns = amount.whole()?,
+                "tokens" => limits.tokens = amount.whole()?,
+                "spawns" => limits.spawns = amount.whole()?,
+                "depth" => limits.depth = i64::try_from(amount.whole()?).unwrap_or(i64::MAX),
+                "spend" => limits.spend = Money::from_units(amount.number()?),
+                "duration_seconds" => limits.duration = amount.duration()?,
+                "spend_currency" => limits.currency = amount.currency()?,
+                _ => return Err(unknown(name, whose)),
+            }
+        }
+        Ok(limits)
+    }
+
+    fn within(mut self, parent: &Limits, says_currency: bool) -> Result<Limits> {
+        if self.currency != parent.currency {
+            if says_currency {
+                let message = format!(
+                    "the limits are in {}, and those of the parent thread in {}",
+                    self.currency, parent.currency
+                );
+                let hint =
+                    format!("a child spends its parent's money: write spend_currency={}", parent.currency);
+                return Err(bad(message).hint(hint).into_error());
+            }
+            self.currency = parent.currency.clone();
+        }
+        self.turns = self.turns.min(parent.turns);
+        self.tokens = self.tokens.min(parent.tokens);
+        self.spend = self.spend.min(parent.spend);
+        self.spawns = self.spawns.min(parent.spawns);
+        self.duration = self.duration.min(parent.duration);
+        self.depth = self.depth.min(parent.depth.saturating_sub(1));
+        if self.depth < 0 {
+            let message = format!("Depth limit exhausted (resolved depth={})", self.depth);
+            let diagnostic = Diagnostic::new(Code::LimitReached, message).hint(
+                "the first thread of the chain decides how deep it goes: start that one with --limit depth=N",
+            );
+            return Err(Error::new(ErrorKind::Limit, diagnostic)
+                .with("limit_code", "depth_exceeded")
+                .with("current_value", self.depth));
+        }
+        Ok(self)
+    }
+
+    /// The first limit that has been reached, if any, in the order turns, tokens, spend, duration. To be asked before each call of a model.
+    pub fn check(&self, cost: &Cost) -> Option<Reached> {
+        let reached = |limit, current: Json, most: Json| {
+            Some(Reached { limit, current, most, currency: self.currency.clone() })
+        };
+        if u64::from(cost.turns) >= self.turns {
+            return reached("turns", json!(cost.turns), json!(self.turns));
+        }
+        if cost.tokens() >= self.tokens {
+            return reached("tokens", json!(cost.tokens()), json!(self.tokens));
+        }
+        if cost.spend >= self.spend {
+            return reached("spend", cost.spend.to_json(), self.spend.to_json());
+        }
+        if cost.elapsed >= self.duration {
+            return reached("duration_seconds", seconds(cost.elapsed), seconds(self.duration));
+        }
+        None
+    }
+
+    /// The limits as scripts and logs see them.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "turns": self.turns,
+            "tokens": self.tokens,
+            "spend": self.spend.to_json(),
+            "spend_currency": self.currency,
+            "spawns": self.spawns,
+            "depth": self.depth,
+            "duration_seconds": seconds(self.duration),
+        })
+    }
+
+    /// What [`Limits::to_json`] wrote into a log.
+    ///
+    /// # Errors
+    ///
+    /// `CB715` if it is something else.
+    pub fn from_json(json: &Json) -> Result<Limits> {
+        let whose = "the thread's log";
+        let Json::Object(map) = json else {
+            let message = format!("the limits in {whose} are {}, not an object", kind_of(json));
+            return Err(bad(message).into_error());
+        };
+        if let Some(name) = NAMES.iter().find(|name| !map.contains_key(**name)) {
+            return Err(bad(format!("the limits in {whose} have no `{name}`")).into_error());
+        }
+        Limits::unlimited().with(map, whose)
+    }
+}
+
+/// Whole seconds as a whole number, to the thousandth otherwise.
+pub(crate) fn seconds(duration: Duration) -> Json {
+    if duration.subsec_millis() == 0 {
+        return json!(duration.as_secs());
+    }
+    json!((duration.as_secs_f64() * 1000.0).round() / 1000.0)
+}
+
+/// A value that somebody gave for a limit.
+struct Amount<'a> {
+    name: &'a str,
+    value: &'a Json,
+    whose: &'a str,
+}
+
+impl Amount<'_> {
+    fn wrong(&self, wanted: &str) -> Error {
+        let shown = match self.value {
+            Json::Array(_) | Json::Object(_) => kind_of(self.value).to_owned(),
+            other => other.to_string(),
+        };
+        let message = format!("the limit `{}` in {} must be {wanted}, and is {shown}", self.name, self.whose);
+        bad(message).hint(format!("write {}={}", self.name, example(self.name))).into_error()
+    }
+
+    /// A number that is not negative.
+    fn number(&self) -> Result<f64> {
+        let number = self.value.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
+        number.ok_or_else(|| self.wrong("a number that is not negative"))
+    }
+
+    /// A whole number that is not negative. `5.0` is one: XML and JSON write it now and then.
+    fn whole(&self) -> Result<u64> {
+        if let Some(whole) = self.value.as_u64() {
+            return Ok(whole);
+        }
+        let number = self.value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0);
+        number.map(|number| number as u64).ok_or_else(|| self.wrong("a whole number that is not negative"))
+    }
+
+    fn duration(&self) -> Result<Duration> {
+        if let Some(whole) = self.value.as_u64() {
+            return Ok(Duration::from_secs(whole));
+        }
+        // What is longer than can be counted is as good as for ever.
+        Ok(Duration::try_from_secs_f64(self.number()?).unwrap_or(Duration::from_secs(u64::MAX)))
+    }
+
+    fn currency(&self) -> Result<String> {
+        let text = self.value.as_str().map(str::trim);
+        let text = text.filter(|text| !text.is_empty() && text.chars().all(char::is_alphanumeric));
+        text.map(str::to_owned).ok_or_else(|| self.wrong("the name of a currency"))
+    }
+}
+
+fn example(name: &str) -> &'static str {
+    match name {
+        "tokens" => "200000",
+        "spend" => "1.50",
+        "spend_currency" => "USD",
+        "duration_seconds" => "1800",
+        _ => "25",
+    }
+}
+
+fn unknown(name: &str, whose: &str) -> Error {
+    let message = format!("Unknown limit '{name}' in {whose}. Valid limits: {}", NAMES.join(", "));
+    let near = did_you_mean(&nearest(name, NAMES));
+    bad(message).hint(near.unwrap_or_else(|| "take one of these names".to_owned())).into_error()
+}
+
+fn bad(message: String) -> Bad {
+    Bad(Diagnostic::new(Code::BadLimit, message))
+}
+
+/// An error of limits in the making.
+struct Bad(Diagnostic);
+
+impl Bad {
+    fn hint(self, hint: impl Into<String>) -> Bad {
+        Bad(self.0.hint(hint))
+    }
+
+    fn into_error(self) -> Error {
+        Error::new(ErrorKind::Limit, self.0)
+    }
+}
+
+/// A limit that has been reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reached {
+    /// Its name: `turns`, `tokens`, `spend` or `duration_seconds`.
+    pub limit: &'static str,
+    /// How much was used.
+    pub current: Json,
+    /// How much may be used.
+    pub most: Json,
+    /// The currency of the thread.
+    pub currency: String,
+}
+
+impl Reached {
+    /// What hooks and scripts know it by: `turns_exceeded`.
+    pub fn code(&self) -> &'static str {
+        match self.limit {
+            "turns" => "turns_exceeded",
+            "tokens" => "tokens_exceeded",
+            "spend" => "spend_exceeded",
+            _ => "duration_seconds_exceeded",
+        }
+    }
+
+    /// Which limit it is, how much was used, and how to go on.
+    pub fn message(&self, thread: impl Display) -> String {
+        format!("{}; go on with `{}`", self.what(), self.resume(thread))
+    }
+
+    fn what(&self) -> String {
+        let (current, most) = (&self.current, &self.most);
+        match self.limit {
+            "turns" => format!("the thread used {current} of {most} turns"),
+            "tokens" => format!("the thread used {current} of {most} tokens"),
+            "spend" => format!("the thread spent {current} of {most} {}", self.currency),
+            _ => format!("the thread ran for {current} of {most} seconds"),
+        }
+    }
+
+    /// The command that resumes the thread with twice the room.
+    fn resume(&self, thread: impl Display) -> String {
+        let thread = thread.to_string();
+        let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
+        let thread =
+            if thread.chars().all(plain) { thread } else { format!("'{}'", thread.replace('\'', r"'\''")) };
+        format!("cuebook thread resume {thread} --limit {}={}", self.limit, self.more())
+    }
+
+    fn more(&self) -> String {
+        let used = self.current.as_f64().unwrap_or(0.0).max(self.most.as_f64().unwrap_or(0.0));
+        if used <= 0.0 {
+            return example(self.limit).to_owned();
+        }
+        match self.limit {
+            "spend" => Money::from_units(used * 2.0).to_string(),
+            _ => format!("{}", (used * 2.0).ceil() as u64),
+        }
+    }
+
+    /// The event that hooks get.
+    pub fn to_json(&self) -> Json {
+        json!({"limit_code": self.code(), "current_value": self.current, "current_max": self.most})
+    }
+
+    /// `CB716`, with the way to resume the thread.
+    pub fn into_error(self, thread: impl Display) -> Error {
+        let thread = thread.to_string();
+        let diagnostic = Diagnostic::new(Code::LimitReached, self.what())
+            .hint(format!("go on with `{}`", self.resume(&thread)));
+        Error::new(ErrorKind::Limit, diagnostic)
+            .with("thread_id", thread)
+            .with("limit_code", self.code())
+            .with("current_value", &self.current)
+            .with("current_max", &self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(json: Json) -> Map<String, Json> {
+        json.as_object().cloned().unwrap()
+    }
+
+    fn resolve(directive: Json, overrides: Json, parent: Option<&Limits>) -> Result<Limits> {
+        Limits::resolve(&Limits::defaults(), Some(&map(directive)), &map(overrides), parent)
+    }
+
+    #[test]
+    fn overrides_win_over_the_directive_and_both_over_the_defaults() {
+        let limits = resolve(json!({"turns": 6, "tokens": 4096}), json!({"turns": 30}), None).unwrap();
+        assert_eq!((limits.turns, limits.tokens, limits.spawns), (30, 4096, 50));
+    }
+
+    #[test]
+    fn a_child_never_goes_further_than_its_parent() {
+        let parent = Limits { turns: 5, depth: 3, spend: Money::from_units(0.5), ..Limits::defaults() };
+        let limits =
+            resolve(json!({"turns": 100, "spend": 9, "tokens": 7}), json!({"spawns": 3}), Some(&parent))
+                .unwrap();
+        let expected = Limits { turns: 5, tokens: 7, spawns: 3, depth: 2, ..parent };
+        assert_eq!(limits, expected);
+    }
+
+    #[test]
+    fn the_last_generation_has_no_children() {
+        let parent = Limits { depth: 0, ..Limits::defaults() };
+        let error = resolve(json!({}), json!({}), Some(&parent)).unwrap_err();
+        assert_eq!(error.code(), Code::LimitReached);
+        assert_eq!(error.diagnostic().message, "Depth limit exhausted (resolved depth=-1)");
+    }
+
+    #[test]
+    fn an_unknown_name_is_told_with_the_nearest_one() {
+        let error = resolve(json!({"max_turns": 3}), json!({}), None).unwrap_err();
+        assert_eq!(error.code(), Code::BadLimit);
+        assert_eq!(
+            error.diagnostic().message,
+            "Unknown limit 'max_turns' in directive <limits>. Valid limits: depth, duration_seconds, spawns, spend, \
+             spend_currency, tokens, turns"
+        );
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `turns`?"));
+    }
+
+    #[test]
+    fn what_is_no_amount_is_refused_and_a_whole_float_is_one() {
+        for wrong in [json!(-1), json!("1e3"), json!(true), json!(null), json!(2.5), json!([3])] {
+            let error = resolve(json!({}), json!({"turns": wrong}), None).unwrap_err();
+            assert_eq!(error.code(), Code::BadLimit, "{wrong}");
+        }
+        for wrong in [json!(-0.5), json!("free")] {
+            assert!(resolve(json!({}), json!({"spend": wrong}), None).is_err(), "{wrong}");
+            assert!(resolve(json!({}), json!({"duration_seconds": wrong}), None).is_err(), "{wrong}");
+        }
+        assert!(resolve(json!({"spend_currency": ""}), json!({}), None).is_err());
+        let limits =
+            resolve(json!({"turns": 5.0, "duration_seconds": 1.5}), json!({"spend": 1e300}), None).unwrap();
+        assert_eq!(
+            (limits.turns, limits.duration, limits.spend),
+            (5, Duration::from_millis(1500), Money::MOST)
+        );
+        assert_eq!(
+            resolve(json!({}), json!({"depth": "deep"}), None).unwrap_err().diagnostic().message,
+            "the limit `depth` in limit overrides must be a whole number that is not negative, and is \"deep\""
+        );
+    }
+
+    #[test]
+    fn a_child_spends_its_parents_currency() {
+        let parent = Limits { currency: "EUR".into(), ..Limits::defaults() };
+        assert_eq!(resolve(json!({}), json!({}), Some(&parent)).unwrap().currency, "EUR");
+        let error = resolve(json!({"spend_currency": "USD"}), json!({}), Some(&parent)).unwrap_err();
+        assert_eq!(error.code(), Code::BadLimit);
+    }
+
+    #[test]
+    fn limits_are_reached_in_their_order_and_at_the_limit_itself() {
+        let cost = |turns, tokens, spend, seconds| Cost {
+            turns,
+            input_tokens: tokens,
+            output_tokens: 1,
+            spend: Money::from_units(spend),
+            elapsed: Duration::from_secs(seconds),
+        };
+        let limits = Limits::defaults();
+        let limit = |cost: Cost| limits.check(&cost).map(|reached| reached.limit);
+        assert_eq!(limit(cost(24, 10, 0.9, 1799)), None);
+        assert_eq!(limit(cost(25, 300_000, 2.0, 9999)), Some("turns"));
+        assert_eq!(limit(cost(1, 199_999, 2.0, 9999)), Some("tokens"));
+        assert_eq!(limit(cost(1, 1, 1.0, 9999)), Some("spend"));
+        assert_eq!(limit(cost(1, 1, 0.0, 1800)), Some("duration_seconds"));
+        let none = Limits { turns: 0, ..Limits::unlimited() };
+        assert_eq!(none.check(&Cost::default()).unwrap().code(), "turns_exceeded");
+        assert_eq!(Limits::unlimited().check(&cost(u32::MAX, u64::MAX - 9, 1e9, 1 << 40)), None);
+    }
+
+    #[test]
+    fn a_reached_limit_says_how_much_was_used_and_how_to_go_on() {
+        let reached = |limit, current, most| Reached { limit, current, most, currency: "USD".into() };
+        let turns = reached("turns", json!(25), json!(25));
+        assert_eq!(
+            turns.message("web/build/build-1"),
+            "the thread used 25 of 25 turns; go on with `cuebook thread resume web/build/build-1 --limit turns=50`"
+        );
+        let spend = reached("spend", json!(0.052), json!(0.05)).into_error("a b");
+        assert_eq!(spend.code(), Code::LimitReached);
+        assert_eq!(spend.diagnostic().message, "the thread spent 0.052 of 0.05 USD");
+        assert_eq!(
+            spend.diagnostic().hint.as_deref(),
+            Some("go on with `cuebook thread resume 'a b' --limit spend=0.104`")
+        );
+        assert_eq!(spend.field("limit_code"), Some(&json!("spend_exceeded")));
+        assert!(reached("turns", json!(0), json!(0)).message("t").ends_with("--limit turns=25`"));
+    }
+
+    #[test]
+    fn limits_come_back_from_a_log_as_they_went_in() {
+        let limits = Limits { duration: Duration::from_millis(2500), depth: 0, ..Limits::defaults() };
+        for limits in [limits, Limits::unlimited()] {
+            assert_eq!(Limits::from_json(&limits.to_json()).unwrap(), limits);
+        }
+        assert!(Limits::from_json(&json!({"turns": 1})).is_err());
+        assert!(Limits::from_json(&json!([])).is_err());
+    }
+}

@@ -1,0 +1,137 @@
+//! What to make of an answer without a call: it is the result, or the model is told to go on, or the thread has failed.
+//!
+//! A model that only talks on its first turn has mostly not begun; one that says nothing has mostly lost the thread; and where
+//! outputs are asked for, words are not enough. It is told so three times at most. Then words are the result, unless outputs are asked
+//! for: what was promised to a caller and is not there is an error.
+
+use cuebook::dialect::directive::Output;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+
+use super::returns;
+
+/// How often a model is told to go on, in the whole of a thread.
+pub const MOST: u32 = 3;
+
+/// An answer without a call, and what is known of the thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Said<'a> {
+    /// What the model said.
+    pub text: &'a str,
+    /// How often it was asked, with this time.
+    pub turn: u32,
+    /// How often it was told to go on.
+    pub nudges: u32,
+    /// What it is to give.
+    pub outputs: &'a [Output],
+    /// Whether it can call anything at all; one that cannot has nothing to begin.
+    pub may_call: bool,
+}
+
+/// What to make of it.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The text is the result.
+    Done,
+    /// The model is told this, and asked again.
+    Nudge(String),
+    /// The thread failed.
+    Failed(Error),
+}
+
+/// Decides.
+pub fn decide(said: &Said<'_>) -> Verdict {
+    let names: Vec<&str> =
+        said.outputs.iter().map(|output| output.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let is_empty = said.text.trim().is_empty();
+    let is_first = said.turn <= 1 && said.may_call;
+    if said.nudges < MOST && (is_first || is_empty || !names.is_empty()) {
+        return Verdict::Nudge(text(&names, said.may_call));
+    }
+    if names.is_empty() {
+        return Verdict::Done;
+    }
+    let message = format!(
+        "the model ended without returning {}, although it was told {} times",
+        names.join(", "),
+        said.nudges
+    );
+    let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(
+        "its last words are in the thread's log; take a model that calls tools, or say more plainly in the directive what is to be returned",
+    );
+    Verdict::Failed(
+        Error::new(ErrorKind::OutputParse, diagnostic).with("missing", names).with("said", said.text),
+    )
+}
+
+fn text(names: &[&str], may_call: bool) -> String {
+    let tool = returns::NAME;
+    if !names.is_empty() {
+        return format!(
+            "You have not called {tool} yet, and this directive has to return: {}. Carry out the steps that are left, with tools \
+             where you need them, and then call {tool} with these outputs. If you cannot finish, call {tool} with status \
+             \"error\" and error_detail.",
+            names.join(", ")
+        );
+    }
+    if may_call {
+        return "You have not called a tool yet. Carry out the steps of the directive with the tools that you have. If there is \
+                nothing to do, or everything is done, answer with your result in words."
+            .to_owned();
+    }
+    "Your answer was empty. Carry out the directive, and answer with your result in words.".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use cuebook::dialect::directive;
+    use cuebook::source::Source;
+
+    use super::*;
+
+    fn outputs() -> Vec<Output> {
+        let text =
+            "```xml\n<directive name=\"d\"><outputs><output name=\"greeting\"/></outputs></directive>\n```\n";
+        directive::read(&Source::new("d.md", text)).unwrap().outputs
+    }
+
+    fn said(text: &str, turn: u32, nudges: u32) -> Said<'_> {
+        Said { text, turn, nudges, outputs: &[], may_call: true }
+    }
+
+    #[test]
+    fn words_are_the_result_of_a_later_turn() {
+        assert!(matches!(decide(&said("Done.", 2, 0)), Verdict::Done));
+        assert!(matches!(decide(&said("Hello", 1, 0)), Verdict::Nudge(_)));
+        assert!(matches!(decide(&said(" \n", 5, 2)), Verdict::Nudge(_)));
+        assert!(matches!(decide(&said("", 9, 3)), Verdict::Done));
+    }
+
+    #[test]
+    fn a_model_that_can_call_nothing_is_done_when_it_spoke() {
+        let said = Said { may_call: false, ..said("Hello", 1, 0) };
+        assert!(matches!(decide(&said), Verdict::Done));
+        assert!(
+            matches!(decide(&Said { text: "", ..said }), Verdict::Nudge(text) if text.starts_with("Your answer was empty"))
+        );
+    }
+
+    #[test]
+    fn words_are_never_enough_where_outputs_are_asked_for() {
+        let outputs = outputs();
+        for nudges in 0..MOST {
+            let verdict = decide(&Said { outputs: &outputs, ..said("just text", nudges + 1, nudges) });
+            assert!(
+                matches!(verdict, Verdict::Nudge(text) if text.contains("directive_return") && text.contains("greeting"))
+            );
+        }
+        let Verdict::Failed(error) = decide(&Said { outputs: &outputs, ..said("just text", 4, 3) }) else {
+            panic!()
+        };
+        assert_eq!(error.code(), Code::OutputsMissing);
+        assert_eq!(
+            error.diagnostic().message,
+            "the model ended without returning greeting, although it was told 3 times"
+        );
+        assert_eq!(error.field("said").and_then(|said| said.as_str()), Some("just text"));
+    }
+}

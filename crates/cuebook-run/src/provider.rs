@@ -1,0 +1,129 @@
+//! Providers: who answers for a model, and how it is asked.
+//!
+//! A provider is a file of data (`providers/NAME.yaml`): its interface, its address, which model stands for which tier, what
+//! models cost, and the name of the environment variable that holds the key. Asking is one call that blocks, streams what comes to a
+//! [`Listener`], repeats what failed by accident, and stops within a moment when the listener wants it to. Keys are read when a
+//! request is sent and are part of nothing else: no error, no event, no recording.
+
+mod address;
+mod carry;
+mod choice;
+mod classify;
+mod ear;
+mod failure;
+mod file;
+mod http;
+mod pause;
+mod record;
+mod socket;
+mod stop;
+
+use std::time::{Duration, Instant};
+
+use cuebook::Error;
+use cuebook::chat::Message;
+use cuebook::chat::reply::{Answer, Chunk};
+use cuebook::prompt::{Model, Property, Tool};
+
+use crate::thread::Money;
+
+pub use carry::Client;
+pub use choice::{Chosen, Providers, VerifyFile, Wish};
+pub use classify::{Class, Fault, Policy, classify};
+pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
+pub use http::HttpProvider;
+pub use pause::{Clock, RealClock};
+pub use record::{Recorder, Recording};
+pub use stop::Stop;
+
+/// What a model is asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The model, and how it is to be asked.
+    pub model: &'a Model,
+    /// What was said so far.
+    pub messages: &'a [Message],
+    /// What it may call.
+    pub tools: &'a [Tool],
+    /// What it has to answer with; free text if there are none.
+    pub outputs: &'a [Property],
+    /// The most tokens that the answer may have.
+    pub most_tokens: Option<u64>,
+    /// When the answer comes too late.
+    pub deadline: Option<Instant>,
+}
+
+/// Hears an answer as it comes.
+pub trait Listener: Sync {
+    /// A piece of the answer.
+    fn chunk(&self, _chunk: &Chunk) {}
+
+    /// A request failed and is sent again after a pause.
+    fn retry(&self, _attempt: u32, _pause: Duration, _why: &Error) {}
+
+    /// Whether to stop. It is asked often.
+    fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// The same question in a form that can be kept while a request waits. A listener that has none is asked by a thread of its
+    /// own for as long as a request lasts, which a program with many requests should not need.
+    fn stop(&self) -> Option<Stop> {
+        None
+    }
+}
+
+/// Why an answer failed to come, as far as it matters for what to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Too many requests; later it may work.
+    RateLimited,
+    /// An accident; again it may work.
+    Transient,
+    /// It will not work.
+    Permanent,
+    /// The listener wanted to stop.
+    Cancelled,
+}
+
+impl Category {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Category::RateLimited => "rate_limited",
+            Category::Transient => "transient",
+            Category::Permanent => "permanent",
+            Category::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// An answer that did not come.
+#[derive(Debug)]
+pub struct Unheard {
+    /// Why.
+    pub error: Error,
+    /// What kind of reason that is.
+    pub category: Category,
+    /// What the model had said already.
+    pub partial_text: String,
+    /// Whether the provider may have answered, and charged for it, all the same.
+    pub indeterminate: bool,
+}
+
+/// Asks models.
+pub trait Provider: Send + Sync {
+    /// Asks once. Repetitions are part of it, and told to the listener.
+    fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>>;
+}
+
+/// What a model costs, for a million tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Price {
+    /// What it reads.
+    pub input: Money,
+    /// What it reads from its cache; the same as other input if that is not said.
+    pub cached: Option<Money>,
+    /// What it writes.
+    pub output: Money,
+}

@@ -1,0 +1,282 @@
+//! Who carries a request to a provider, and its reply back: the network, or a recording.
+
+use std::fmt;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cuebook::chat::wire::Api;
+use cuebook::redact::Secrets;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::Value as Json;
+use ureq::Agent;
+use ureq::http::{HeaderValue, Request};
+use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConnector};
+
+use super::Stop;
+use super::file::Timeouts;
+use super::socket::{Names, Sockets, Watch, Why, set_silence, watched};
+
+/// Bytes of one reply.
+const MOST_BODY: u64 = 64 << 20;
+/// Bytes of a buffer. A thousand requests wait at once, and each has a few of them.
+const BUFFER: usize = 16 << 10;
+/// Bytes of what a server says about a failure.
+const MOST_FAILURE: usize = 64 << 10;
+/// How long a server may take to end a reply whose last event has come.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// A request, ready to be sent.
+pub(super) struct Outgoing<'a> {
+    pub api: Api,
+    /// The address of the provider.
+    pub base_url: &'a str,
+    /// What follows it.
+    pub path: String,
+    /// Headers, with secrets among them.
+    pub headers: Vec<(String, String)>,
+    /// What must not be told to anybody else.
+    pub secrets: Secrets,
+    pub body: Json,
+    pub timeouts: Timeouts,
+    pub stop: Stop,
+    pub end: Option<Instant>,
+}
+
+/// How a reply begins.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Head {
+    pub status: u16,
+    pub headers: Vec<(String, String)>,
+}
+
+impl Head {
+    pub fn header(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+}
+
+/// What is heard of a reply. Says whether the reply has come to its end, so that no more needs to come.
+pub(super) trait Hear {
+    fn head(&mut self, head: &Head);
+    fn bytes(&mut self, bytes: &[u8]) -> bool;
+}
+
+/// That a reply did not come, or not to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub what: What,
+    /// What the system says about it.
+    pub message: String,
+}
+
+/// What happened to a reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum What {
+    /// Somebody wanted to stop.
+    Stopped,
+    /// The time of the request, or of whoever sent it, was over.
+    Late,
+    /// The server said nothing for too long.
+    Silent,
+    /// Nothing was sent: there is no connection.
+    Unreachable,
+    /// The connection broke.
+    Cut,
+    /// What came is no HTTP, or too much.
+    Nonsense,
+    /// A recording does not fit.
+    Mismatch,
+}
+
+impl What {
+    pub const ALL: [(What, &'static str); 7] = [
+        (What::Stopped, "stopped"),
+        (What::Late, "late"),
+        (What::Silent, "silent"),
+        (What::Unreachable, "unreachable"),
+        (What::Cut, "cut"),
+        (What::Nonsense, "nonsense"),
+        (What::Mismatch, "mismatch"),
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        What::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// Carries requests.
+pub(super) trait Carry: fmt::Debug + Send + Sync {
+    /// Sends a request, and passes on what comes back.
+    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken>;
+
+    /// Whether a key is needed, and pauses are made.
+    fn is_real(&self) -> bool {
+        true
+    }
+}
+
+/// Sends requests over the network. Clones share their connections.
+#[derive(Debug, Clone)]
+pub struct Client {
+    agent: Arc<Agent>,
+}
+
+impl Default for Client {
+    fn default() -> Client {
+        Client::new()
+    }
+}
+
+/// The variable that names a file of authorities, as other programs know it.
+const AUTHORITIES: &str = "SSL_CERT_FILE";
+/// The largest such file.
+const LARGEST_AUTHORITIES: u64 = 16 << 20;
+
+impl Client {
+    /// A client without connections yet, which trusts the authorities that the web trusts. Where `SSL_CERT_FILE` names a file (the
+    /// way into the world may be a gateway with an authority of its own), it trusts those in the file instead.
+    ///
+    /// # Errors
+    ///
+    /// `CB719` if that file cannot be used.
+    pub fn from_environment() -> Result<Client> {
+        match std::env::var_os(AUTHORITIES).filter(|path| !path.is_empty()) {
+            Some(path) => Client::trusting(Path::new(&path)),
+            None => Ok(Client::new()),
+        }
+    }
+
+    /// A client that trusts the authorities in a file of PEM and no others.
+    ///
+    /// # Errors
+    ///
+    /// `CB719` if the file cannot be read or holds no certificate.
+    pub fn trusting(path: &Path) -> Result<Client> {
+        let name = path.to_string_lossy();
+        let bytes = files::read_bytes(path, &name, LARGEST_AUTHORITIES)?;
+        let wrong = |message: String| {
+            let diagnostic = Diagnostic::new(Code::BadProviderFile, message)
+                .file(&*name)
+                .hint(format!("{AUTHORITIES} names a file with certificates of authorities in PEM"));
+            Error::new(ErrorKind::Config, diagnostic)
+        };
+        let mut authorities = Vec::new();
+        for item in parse_pem(&bytes) {
+            match item {
+                Ok(PemItem::Certificate(certificate)) => authorities.push(certificate),
+                Ok(_) => {}
+                Err(error) => return Err(wrong(format!("a certificate cannot be read: {error}"))),
+            }
+        }
+        if authorities.is_empty() {
+            return Err(wrong("there is no certificate in the file".to_owned()));
+        }
+        Ok(Client::with(RootCerts::Specific(Arc::new(authorities))))
+    }
+
+    /// A client without connections yet, which trusts the authorities that the web trusts.
+    pub fn new() -> Client {
+        Client::with(RootCerts::WebPki)
+    }
+
+    fn with(authorities: RootCerts) -> Client {
+        let config = Agent::config_builder()
+            .http_status_as_error(false)
+            .tls_config(TlsConfig::builder().root_certs(authorities).build())
+            // With a key in its headers a request goes where it was sent, and nowhere else.
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .user_agent(concat!("cuebook/", env!("CARGO_PKG_VERSION")))
+            .accept_encoding("identity")
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
+            .max_response_header_size(BUFFER)
+            .max_idle_connections(128)
+            .max_idle_connections_per_host(128)
+            .max_idle_age(Duration::from_secs(55))
+            .build();
+        let connector =
+            ().chain(ConnectProxyConnector::default()).chain(Sockets).chain(RustlsConnector::default());
+        Client { agent: Arc::new(Agent::with_parts(config, connector, Names)) }
+    }
+
+    fn send(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), ureq::Error> {
+        let mut request =
+            Request::post(format!("{}{}", out.base_url, out.path)).header("content-type", "application/json");
+        for (name, value) in &out.headers {
+            let mut value = HeaderValue::from_str(value).map_err(|error| ureq::Error::Http(error.into()))?;
+            value.set_sensitive(true);
+            request = request.header(name, value);
+        }
+        let body = serde_json::to_vec(&out.body).map_err(|error| ureq::Error::Io(error.into()))?;
+        let response = self.agent.run(request.body(body)?)?;
+        set_silence(out.timeouts.idle);
+        let (parts, body) = response.into_parts();
+        let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = parts.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        let status = parts.status.as_u16();
+        hear.head(&Head { status, headers });
+        let failed = !parts.status.is_success();
+        let mut reader = body.into_with_config().limit(MOST_BODY).reader();
+        let mut buffer = vec![0; BUFFER / 2];
+        let (mut heard, mut ended) = (0, false);
+        loop {
+            let amount = match reader.read(&mut buffer) {
+                Ok(amount) => amount,
+                // It is all there: how the connection ends does not matter any more.
+                Err(_) if ended => return Ok(()),
+                Err(error) => return Err(ureq::Error::from(error)),
+            };
+            heard += amount;
+            if amount == 0 || (failed && heard > MOST_FAILURE) {
+                return Ok(());
+            }
+            // What follows is the end of the reply, which lets the connection serve again.
+            if hear.bytes(&buffer[..amount]) && !std::mem::replace(&mut ended, true) {
+                set_silence(FAREWELL);
+            }
+        }
+    }
+}
+
+impl Carry for Client {
+    fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
+        let watch = Watch {
+            stop: out.stop.clone(),
+            end: out.end,
+            connect: out.timeouts.connect,
+            silence: out.timeouts.first_byte,
+        };
+        let (sent, why) = watched(watch, || self.send(out, hear));
+        sent.map_err(|error| {
+            let message = error.to_string();
+            let what = match (why, &error) {
+                (Some(Why::Stopped), _) => What::Stopped,
+                (Some(Why::Late), _) => What::Late,
+                (Some(Why::Silent), _) => What::Silent,
+                (Some(Why::NoConnection), _) => What::Unreachable,
+                (None, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed) => What::Unreachable,
+                (None, ureq::Error::Io(error)) => cut(error),
+                (None, _) => What::Nonsense,
+            };
+            Broken { what, message }
+        })
+    }
+}
+
+/// What a failure of a connection means: whether the server can have heard anything.
+fn cut(error: &std::io::Error) -> What {
+    use std::io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused
+        | ErrorKind::HostUnreachable
+        | ErrorKind::NetworkUnreachable
+        | ErrorKind::AddrNotAvailable => What::Unreachable,
+        ErrorKind::InvalidData => What::Nonsense,
+        _ => What::Cut,
+    }
+}

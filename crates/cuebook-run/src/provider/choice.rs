@@ -1,0 +1,371 @@
+//! Which provider answers for which model.
+//!
+//! Three places have provider files: the project, the user's space, and the program itself. A file of a project could send the user's
+//! key to anybody, so it counts only with a signature that the user trusts, exactly as an item does; files of the user's space are the
+//! user's own. Nothing falls back in silence: where several providers could answer and nobody has chosen, that is an error.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::settings::Setting;
+use cuebook::source::Source;
+use cuebook::trust::Trust;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+
+use super::file::{Profile, ProviderFile};
+
+/// The folder of provider files below `.ai`.
+const FOLDER: &str = "config/providers";
+/// The settings that name a usual provider, below `.ai`.
+const AGENT: &str = "config/agent/agent.yaml";
+/// The largest file that is read.
+const LARGEST: u64 = 1 << 20;
+/// The variable that names the usual provider.
+const VARIABLE: &str = "CUEBOOK_PROVIDER";
+/// The tier of whoever asks for nothing.
+const USUAL_TIER: &str = "general";
+
+/// The files that come with the program.
+const BUILT_IN: [(&str, &str); 3] = [
+    ("anthropic", include_str!("../../providers/anthropic.yaml")),
+    ("gemini", include_str!("../../providers/gemini.yaml")),
+    ("openai", include_str!("../../providers/openai.yaml")),
+];
+
+/// Says that a file is what somebody signed whom the user trusts.
+pub trait VerifyFile {
+    /// Verifies a file.
+    fn verify_file(&self, path: &Path, name: &str, bytes: &[u8]) -> Result<()>;
+}
+
+impl VerifyFile for Trust {
+    fn verify_file(&self, path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+        Trust::verify_file(self, path, name, bytes).map(drop)
+    }
+}
+
+/// What somebody would like to be answered by. What comes first counts.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Wish<'a> {
+    /// What the caller wants: a tier, or the id of a model.
+    pub model: Option<&'a str>,
+    /// The id that the directive names.
+    pub id: Option<&'a str>,
+    /// The tier that the directive names.
+    pub tier: Option<&'a str>,
+    /// The provider that the directive, or the caller, names; no other one is asked then.
+    pub provider: Option<&'a str>,
+}
+
+/// Who answers.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The provider.
+    pub provider: Arc<ProviderFile>,
+    /// The model.
+    pub model: String,
+    /// What it costs; `None` if nobody knows.
+    pub price: Option<super::Price>,
+    /// Tokens that it reads at most.
+    pub context_window: u64,
+    /// Tokens that it writes at most.
+    pub max_output: u64,
+    /// How it is asked.
+    pub profile: Profile,
+    /// Why it was chosen, for people.
+    pub why: String,
+}
+
+/// How well a provider fits a wish. The first is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Fit {
+    Tier,
+    Exact,
+    Pattern,
+    Prefix,
+}
+
+impl Fit {
+    fn word(self) -> &'static str {
+        match self {
+            Fit::Tier => "tier",
+            Fit::Exact => "model",
+            Fit::Pattern => "pattern",
+            Fit::Prefix => "beginning of a model's name",
+        }
+    }
+}
+
+/// All providers that there are.
+#[derive(Debug, Clone)]
+pub struct Providers {
+    files: BTreeMap<String, Arc<ProviderFile>>,
+    /// The usual provider, and who says so.
+    usual: Option<(String, String)>,
+    /// Which variables of the environment are set.
+    environment: fn(&str) -> Option<String>,
+}
+
+/// The files that come with the program. They are read once: every thread that begins asks for them.
+fn built_in() -> Result<BTreeMap<String, Arc<ProviderFile>>> {
+    static READ: OnceLock<BTreeMap<String, Arc<ProviderFile>>> = OnceLock::new();
+    if let Some(read) = READ.get() {
+        return Ok(read.clone());
+    }
+    let mut found = BTreeMap::new();
+    for (name, text) in BUILT_IN {
+        let source = Source::new(format!("system:cuebook/{FOLDER}/{name}.yaml"), text);
+        found.insert(name.to_owned(), Arc::new(ProviderFile::read(&source, name)?));
+    }
+    Ok(READ.get_or_init(|| found).clone())
+}
+
+/// A variable of the environment that says something.
+pub(super) fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.trim().is_empty())
+}
+
+impl Providers {
+    /// Reads the files of all spaces.
+    pub fn new(spaces: &Spaces, verify: &dyn VerifyFile) -> Result<Providers> {
+        Providers::with_environment(spaces, verify, variable)
+    }
+
+    /// The same, with another environment than that of this process.
+    pub fn with_environment(
+        spaces: &Spaces,
+        verify: &dyn VerifyFile,
+        environment: fn(&str) -> Option<String>,
+    ) -> Result<Providers> {
+        let mut found = built_in()?;
+        let mut usual = None;
+        // From the last space to the first, so that a project's files replace a user's.
+        for space in spaces.all().iter().rev() {
+            let Some(folder) = space.folder() else { continue };
+            let own = space.kind() == SpaceKind::User || spaces.user_folder().as_deref() == Some(folder);
+            for path in listed(&folder.join(FOLDER), space.name())? {
+                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let name =
+                    format!("{}/{FOLDER}/{}", space.name(), path.file_name().unwrap_or_default().display());
+                let bytes = files::read_bytes(&path, &name, LARGEST)?;
+                if !own {
+                    verify.verify_file(&path, &name, &bytes)?;
+                }
+                let source = files::source_from_bytes(bytes, &name)?;
+                found.insert(stem.clone(), Arc::new(ProviderFile::read(&source, &stem)?));
+            }
+            if let Some(name) = usual_of(folder, space.name())? {
+                usual = Some(name);
+            }
+        }
+        if let Some(name) = environment(VARIABLE) {
+            usual = Some((name, VARIABLE.to_owned()));
+        }
+        let providers = Providers { files: found, usual, environment };
+        if let Some((name, who)) = &providers.usual {
+            providers.named(name, &format!("{who} names it"))?;
+        }
+        Ok(providers)
+    }
+
+    /// The providers, by name.
+    pub fn list(&self) -> impl Iterator<Item = &Arc<ProviderFile>> {
+        self.files.values()
+    }
+
+    /// A provider by its name.
+    pub fn get(&self, name: &str) -> Option<&Arc<ProviderFile>> {
+        self.files.get(name)
+    }
+
+    /// Whether a provider can be asked: its key is there, or it needs none.
+    pub fn is_ready(&self, file: &ProviderFile) -> bool {
+        file.key.as_deref().is_none_or(|key| (self.environment)(key).is_some())
+    }
+
+    /// Finds who answers.
+    ///
+    /// # Errors
+    ///
+    /// `CB720` if nobody does, or if several do and nobody has chosen.
+    pub fn resolve(&self, wish: &Wish<'_>) -> Result<Chosen> {
+        let wanted =
+            [wish.model, wish.id, wish.tier].into_iter().flatten().find(|name| !name.trim().is_empty());
+        let wanted = wanted.unwrap_or(USUAL_TIER).trim();
+        if let Some(name) = wish.provider.filter(|name| !name.trim().is_empty()) {
+            let file = self.named(name.trim(), "it was asked for")?;
+            return match fit(file, wanted)? {
+                Some((fit, model)) => Ok(chosen(file, model, fit, "it was asked for")),
+                None => Err(self.nobody(wanted, Some(file))),
+            };
+        }
+        if let Some((name, who)) = &self.usual {
+            let file = self.named(name, who)?;
+            if let Some((fit, model)) = fit(file, wanted)? {
+                return Ok(chosen(file, model, fit, &format!("{who} names it")));
+            }
+        }
+        let mut offers = Vec::new();
+        for file in self.files.values() {
+            offers.extend(fit(file, wanted)?.map(|(fit, model)| (fit, file, model)));
+        }
+        let Some(best) = offers.iter().map(|(fit, ..)| *fit).min() else {
+            return Err(self.nobody(wanted, None));
+        };
+        offers.retain(|(fit, ..)| *fit == best);
+        if let [(fit, file, model)] = offers.as_slice() {
+            return Ok(chosen(file, model.clone(), *fit, "no other provider offers it"));
+        }
+        let ready: Vec<_> = offers.iter().filter(|(_, file, _)| self.is_ready(file)).collect();
+        if let [(fit, file, model)] = ready.as_slice() {
+            let others: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
+            let why = format!("of {} only its key is in the environment", others.join(", "));
+            return Ok(chosen(file, model.clone(), *fit, &why));
+        }
+        Err(self.several(wanted, &offers))
+    }
+
+    fn named(&self, name: &str, why: &str) -> Result<&Arc<ProviderFile>> {
+        self.files.get(name).ok_or_else(|| {
+            let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
+            let near = did_you_mean(&nearest(name, names.iter().copied()));
+            let hint = near.unwrap_or_else(|| {
+                format!("there are: {}; a file .ai/{FOLDER}/{name}.yaml adds one", names.join(", "))
+            });
+            let message = format!("there is no provider `{name}` ({why})");
+            no_model(Diagnostic::new(Code::NoModel, message).hint(hint)).with("providers", names)
+        })
+    }
+
+    fn nobody(&self, wanted: &str, only: Option<&ProviderFile>) -> Error {
+        let asked: Vec<&ProviderFile> = match only {
+            Some(file) => vec![file],
+            None => self.files.values().map(Arc::as_ref).collect(),
+        };
+        let names = asked.iter().flat_map(|file| file.tiers.keys().map(String::as_str).chain(file.ids()));
+        let near = nearest(wanted, names);
+        let offers: Vec<String> = asked.iter().map(|file| offer(file)).collect();
+        let who =
+            only.map_or("no provider offers".to_owned(), |file| format!("{} does not offer", file.name));
+        let message = format!("{who} `{wanted}`; {}", offers.join("; "));
+        let hint = did_you_mean(&near).unwrap_or_else(|| {
+            format!("name a tier or a model of these, or add the model to a file in ~/.ai/{FOLDER}")
+        });
+        no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
+            .with("wanted", wanted)
+            .with("nearest", near)
+    }
+
+    fn several(&self, wanted: &str, offers: &[(Fit, &Arc<ProviderFile>, String)]) -> Error {
+        let list: Vec<String> = offers
+            .iter()
+            .map(|(_, file, model)| {
+                let ready = if self.is_ready(file) { "key is set" } else { "key is not set" };
+                format!("{} ({model}, {ready})", file.name)
+            })
+            .collect();
+        let message =
+            format!("several providers offer `{wanted}`, and nobody has chosen: {}", list.join(", "));
+        let first = offers.first().map_or("NAME", |(_, file, _)| file.name.as_str());
+        let hint = format!(
+            "set {VARIABLE}={first}, write `provider: {{default: {first}}}` into .ai/{AGENT}, or set the key of one of them"
+        );
+        let names: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
+        no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
+            .with("wanted", wanted)
+            .with("providers", names)
+    }
+}
+
+fn no_model(diagnostic: Diagnostic) -> Error {
+    Error::new(ErrorKind::Config, diagnostic)
+}
+
+/// What a provider offers, in a few words.
+fn offer(file: &ProviderFile) -> String {
+    let tiers: Vec<String> = file.tiers.iter().map(|(tier, model)| format!("{tier} = {model}")).collect();
+    let models: Vec<&str> = file.models.iter().map(|entry| entry.pattern.as_str()).collect();
+    format!("{} has tiers {} and models {}", file.name, tiers.join(", "), models.join(", "))
+}
+
+fn chosen(file: &Arc<ProviderFile>, model: String, fit: Fit, why: &str) -> Chosen {
+    let profile = file.profile(&model);
+    Chosen {
+        why: format!("{} offers {model} ({}); {why}", file.name, fit.word()),
+        price: profile.price,
+        context_window: profile.context_window,
+        max_output: profile.max_output,
+        provider: file.clone(),
+        profile,
+        model,
+    }
+}
+
+/// How a provider fits a name, and the model that is meant.
+fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
+    if let Some(model) = file.tiers.get(wanted) {
+        return Ok(Some((Fit::Tier, model.clone())));
+    }
+    if file.ids().any(|id| id == wanted) {
+        return Ok(Some((Fit::Exact, wanted.to_owned())));
+    }
+    if file.knows(wanted) {
+        return Ok(Some((Fit::Pattern, wanted.to_owned())));
+    }
+    // `claude-sonnet` for `claude-sonnet-4-5`, and a dated name for the plain one.
+    let mut longer: Vec<&str> = file.ids().filter(|id| id.starts_with(wanted)).collect();
+    longer.sort_unstable();
+    longer.dedup();
+    match longer.as_slice() {
+        [] => {}
+        [one] => return Ok(Some((Fit::Prefix, (*one).to_owned()))),
+        several => {
+            let message = format!("{} has several models that begin with `{wanted}`", file.name);
+            let hint = format!("name one of {}", several.join(", "));
+            return Err(no_model(Diagnostic::new(Code::NoModel, message).hint(hint)).with("models", several));
+        }
+    }
+    let dated =
+        file.ids().any(|id| wanted.strip_prefix(id).is_some_and(|rest| rest.starts_with(['-', '@', ':'])));
+    Ok(dated.then(|| (Fit::Prefix, wanted.to_owned())))
+}
+
+/// The provider files of a folder, in order.
+fn listed(folder: &Path, space: &str) -> Result<Vec<std::path::PathBuf>> {
+    let name = format!("{space}/{FOLDER}");
+    if files::look(folder).map_err(|error| files::io_error(&name, &error))?.is_none() {
+        return Ok(Vec::new());
+    }
+    let entries = std::fs::read_dir(folder).map_err(|error| files::io_error(&name, &error))?;
+    let mut paths = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(|error| files::io_error(&name, &error))?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+            && path.is_file()
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The usual provider that a space names. The file has other settings too, which others read.
+fn usual_of(folder: &Path, space: &str) -> Result<Option<(String, String)>> {
+    let path = folder.join(AGENT);
+    let name = format!("{space}/{AGENT}");
+    if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
+        return Ok(None);
+    }
+    let source = files::read_text(&path, &name, LARGEST)?;
+    let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
+    let Some(provider) = root.entries()?.swap_remove("provider") else { return Ok(None) };
+    let Some(usual) = provider.entries()?.swap_remove("default") else { return Ok(None) };
+    if usual.is_null() {
+        return Ok(None);
+    }
+    Ok(Some((usual.text()?.to_owned(), name)))
+}

@@ -1,0 +1,220 @@
+//! From what went wrong to an error that says so, and to what may help.
+
+use cuebook::redact::Secrets;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::Value as Json;
+
+use super::Category;
+use super::carry::{Broken, Head, What};
+use super::classify::{Class, Fault, classify};
+use super::file::ProviderFile;
+
+/// Characters of a server's own words in an error.
+const LONGEST_WORDS: usize = 1000;
+
+/// One attempt that failed.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub error: Error,
+    pub class: Class,
+    /// The headers of the reply, which may say when to come again.
+    pub headers: Vec<(String, String)>,
+    /// Whether a part of an answer was heard.
+    pub said: bool,
+    pub partial_text: String,
+    /// Whether the provider may have answered all the same.
+    pub indeterminate: bool,
+    pub attempts: u32,
+}
+
+impl Failure {
+    fn new(error: Error, class: Class) -> Box<Failure> {
+        let error = error.with("category", class.category.as_str());
+        Box::new(Failure {
+            error,
+            class,
+            headers: Vec::new(),
+            said: false,
+            partial_text: String::new(),
+            indeterminate: false,
+            attempts: 1,
+        })
+    }
+
+    /// Something is wrong before anything is sent.
+    pub fn before(error: Error) -> Box<Failure> {
+        Failure::new(error, Class { category: Category::Permanent, code: None, policy: None })
+    }
+
+    /// Takes secrets out of everything that is told.
+    pub fn scrub(&mut self, secrets: &Secrets) {
+        self.partial_text = secrets.scrub_text(&self.partial_text).into_owned();
+        let mut diagnostics = self.error.diagnostics().to_vec();
+        for diagnostic in &mut diagnostics {
+            diagnostic.message = secrets.scrub_text(&diagnostic.message).into_owned();
+            diagnostic.hint = diagnostic.hint.as_deref().map(|hint| secrets.scrub_text(hint).into_owned());
+        }
+        let mut error = Error::all(self.error.kind(), diagnostics);
+        for name in FIELDS {
+            if let Some(value) = self.error.field(name) {
+                let mut value = value.clone();
+                secrets.scrub(&mut value);
+                error = error.with(name, value);
+            }
+        }
+        self.error = error;
+    }
+}
+
+/// What errors of this module carry beside their words.
+pub(super) const FIELDS: [&str; 7] =
+    ["provider", "status", "provider_message", "provider_type", "provider_code", "category", "wanted"];
+
+/// A reply that did not come, or not to its end.
+pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> {
+    let who = &file.name;
+    let at = &file.base_url;
+    let because = if broken.message.is_empty() { String::new() } else { format!(": {}", broken.message) };
+    let seconds = |time: std::time::Duration| time.as_secs_f64();
+    let (code, message, hint) = match broken.what {
+        What::Stopped => (Code::ThreadCancelled, format!("the request to {who} was stopped"), None),
+        What::Late => (
+            Code::NoAnswer,
+            format!("{who} did not answer in time"),
+            Some(format!(
+                "give it more than {} seconds (`timeouts.total`), or the thread more time",
+                seconds(file.timeouts.total)
+            )),
+        ),
+        What::Silent => (
+            Code::NoAnswer,
+            format!("{who} was silent for too long"),
+            Some(
+                "raise `timeouts.first_byte` or `timeouts.idle` in its file if its models need longer"
+                    .to_owned(),
+            ),
+        ),
+        What::Unreachable => (
+            Code::NoAnswer,
+            format!("{who} cannot be reached at {at}{because}"),
+            Some("see whether the address is right and this machine is online".to_owned()),
+        ),
+        What::Cut => (Code::NoAnswer, format!("the connection to {who} broke{because}"), None),
+        What::Nonsense => (
+            Code::NoAnswer,
+            format!("{who} sent what cannot be understood{because}"),
+            Some(format!("see whether {at} is the provider, and what stands between")),
+        ),
+        What::Mismatch => (
+            Code::ReplayMismatch,
+            broken.message.clone(),
+            Some("record again with --record, or ask what was asked then".to_owned()),
+        ),
+    };
+    let class = match broken.what {
+        What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
+        What::Mismatch => classify(&Fault::default()),
+        What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
+        What::Unreachable | What::Cut | What::Nonsense => {
+            classify(&Fault { status: Some(0), ..Fault::default() })
+        }
+    };
+    let diagnostic = Diagnostic::new(code, message).hint_opt(hint);
+    let mut failure = Failure::new(Error::new(ErrorKind::Reply, diagnostic).with("provider", who), class);
+    failure.indeterminate = !matches!(broken.what, What::Unreachable | What::Mismatch);
+    failure
+}
+
+/// A reply whose status says that there is no answer.
+pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<Failure> {
+    let body: Json = match serde_json::from_slice(body) {
+        Ok(json) => json,
+        Err(_) => Json::String(String::from_utf8_lossy(body).trim().to_owned()),
+    };
+    let body = body.as_array().and_then(|list| list.first()).unwrap_or(&body);
+    let error = body.get("error").unwrap_or(body);
+    let text = |value: &Json| match value {
+        Json::String(text) if !text.is_empty() => Some(text.clone()),
+        Json::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    let at = |key: &str| error.get(key).and_then(text);
+    let said = at("message").or_else(|| at("detail")).or_else(|| text(error));
+    let said = said.map(|said| said.chars().take(LONGEST_WORDS).collect::<String>());
+    let kind = at("type").filter(|kind| kind != "error").or_else(|| at("status"));
+    let code = at("code");
+    let status = head.status;
+    let class = classify(&Fault {
+        status: Some(status),
+        kind: kind.as_deref(),
+        code: code.as_deref(),
+        message: said.as_deref(),
+    });
+    let who = &file.name;
+    let message = match (status, &said) {
+        (300..=399, _) => format!("{who} redirects to another address (status {status})"),
+        (_, Some(said)) => format!("{who} answered with status {status}: {said}"),
+        (_, None) => format!("{who} answered with status {status}, and said nothing"),
+    };
+    let hint = match (status, class.code) {
+        (300..=399, _) => Some(format!(
+            "redirects are not followed, since the key would go along; correct `base_url` in {}",
+            file.file
+        )),
+        (_, Some("quota_exhausted")) => {
+            Some("the account has no credit left; nothing changes until it has".into())
+        }
+        (401 | 403, _) => Some(match &file.key {
+            Some(key) => format!("see whether {key} holds a key that is valid, and may use this model"),
+            None => format!("the server wants a key; name its variable under `key` in {}", file.file),
+        }),
+        (404, _) => {
+            Some(format!("see whether `base_url` in {} and the name of the model are right", file.file))
+        }
+        (413, _) => Some("the conversation is too long for the server".into()),
+        (429, _) => Some("ask less often, or raise the limits of the account".into()),
+        (500.., _) => Some("the trouble is the provider's; try again later".into()),
+        _ => None,
+    };
+    let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint_opt(hint);
+    let mut error = Error::new(ErrorKind::Reply, diagnostic).with("provider", who).with("status", status);
+    for (name, value) in [("provider_message", said), ("provider_type", kind), ("provider_code", code)] {
+        if let Some(value) = value {
+            error = error.with(name, value);
+        }
+    }
+    let mut failure = Failure::new(error, class);
+    failure.headers.clone_from(&head.headers);
+    failure
+}
+
+/// A reply of status 200 that is none: a failure that is told in its body, or a body of another kind.
+pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box<Failure> {
+    let field = |name: &str| error.field(name).and_then(Json::as_str);
+    let class = classify(&Fault {
+        status: None,
+        kind: field("provider_type"),
+        code: field("provider_code"),
+        message: field("provider_message"),
+    });
+    // Another interface than the file says stays another one.
+    let class = match error.code() {
+        Code::ProviderFailed => class,
+        _ => Class { category: Category::Permanent, code: None, policy: None },
+    };
+    let failed = &error.diagnostic().message;
+    let said = failed.strip_prefix("the provider failed: ").unwrap_or(failed);
+    let mut diagnostic = error.diagnostic().clone();
+    diagnostic.message = format!("{}: {said}", file.name);
+    let mut told = Error::new(error.kind(), diagnostic).with("provider", &file.name);
+    for name in FIELDS {
+        if let Some(value) = error.field(name) {
+            told = told.with(name, value);
+        }
+    }
+    let mut failure = Failure::new(told, class);
+    failure.headers.clone_from(&head.headers);
+    // A reply came, and was probably charged for, even if nobody understands it.
+    failure.indeterminate = error.code() != Code::ProviderFailed;
+    failure
+}

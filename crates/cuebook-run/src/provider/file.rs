@@ -1,0 +1,427 @@
+//! Provider files: who answers for which model, and how it is asked, as data.
+//!
+//! A file is read strictly: an unknown key is an error, and what it would do with a key (send it somewhere) is checked here once.
+//! Nothing here looks into the environment; a file names variables.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuebook::chat::wire::Api;
+use cuebook::redact::{Name, kind_of_name};
+use cuebook::settings::Setting;
+use cuebook::source::Source;
+use cuebook::{Code, ErrorKind, Result};
+use globset::{GlobBuilder, GlobMatcher};
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json};
+
+use super::Price;
+use super::address::Address;
+use crate::thread::Money;
+
+/// Tokens that a model reads at most where its file does not say.
+const USUAL_WINDOW: u64 = 200_000;
+/// Tokens that it writes at most where its file does not say.
+const USUAL_OUTPUT: u64 = 16_384;
+
+/// The interfaces that talk, by their names in files.
+const APIS: [(&str, Api); 4] = [
+    ("openai-chat", Api::OpenAiChat),
+    ("openai-responses", Api::OpenAiResponses),
+    ("anthropic", Api::Anthropic),
+    ("gemini", Api::Gemini),
+];
+
+/// How tools are told to a model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum ToolMode {
+    /// As tools of the interface.
+    #[default]
+    Native,
+    /// In the text of the prompt, for models that know no tools; they call them in text.
+    Text,
+}
+
+/// How long to wait for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// For a connection.
+    pub connect: Duration,
+    /// For the first byte of a reply.
+    pub first_byte: Duration,
+    /// For the next piece of a reply.
+    pub idle: Duration,
+    /// For one request, from its beginning to its end.
+    pub total: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Timeouts {
+        let seconds = Duration::from_secs;
+        Timeouts { connect: seconds(10), first_byte: seconds(300), idle: seconds(120), total: seconds(1800) }
+    }
+}
+
+/// How often, and after which pauses, a request that failed by accident is sent again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Retry {
+    /// How often it is sent, all in all.
+    pub attempts: u32,
+    /// The first pause in seconds; else it depends on the failure.
+    pub base: Option<f64>,
+    /// The longest pause in seconds, also of one that the server asks for.
+    pub max: Option<f64>,
+    /// Whether it is sent again although a part of the answer came already. The provider charges for both.
+    pub after_text: bool,
+}
+
+impl Default for Retry {
+    fn default() -> Retry {
+        Retry { attempts: 4, base: None, max: None, after_text: false }
+    }
+}
+
+/// What a file says about models whose names fit a pattern.
+#[derive(Debug, Clone)]
+pub struct ModelEntry {
+    /// The pattern as it is written: a name, or one with `*` and `?`.
+    pub pattern: String,
+    matcher: GlobMatcher,
+    context_window: Option<u64>,
+    max_output: Option<u64>,
+    price: Option<Price>,
+    api: Option<Api>,
+    stream: Option<bool>,
+    tool_mode: Option<ToolMode>,
+    options: Map<String, Json>,
+}
+
+impl ModelEntry {
+    /// Whether it is the name of one model.
+    pub fn is_exact(&self) -> bool {
+        !self.pattern.contains(['*', '?', '[', '{'])
+    }
+
+    /// The more of a pattern is no wildcard, the more it means.
+    fn weight(&self) -> (bool, usize) {
+        (self.is_exact(), self.pattern.chars().filter(|letter| !matches!(letter, '*' | '?')).count())
+    }
+}
+
+/// What is known of one model, from all entries that fit its name.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Its interface.
+    pub api: Api,
+    /// Tokens that it reads at most.
+    pub context_window: u64,
+    /// Tokens that it writes at most.
+    pub max_output: u64,
+    /// What it costs; `None` if nobody says.
+    pub price: Option<Price>,
+    /// Whether its answers come bit by bit.
+    pub stream: bool,
+    /// How it is told about tools.
+    pub tool_mode: ToolMode,
+    /// Further fields of a request's body.
+    pub options: Map<String, Json>,
+}
+
+/// A provider file.
+#[derive(Clone)]
+pub struct ProviderFile {
+    /// Its name, which is also that of the file.
+    pub name: String,
+    /// Which interface it speaks.
+    pub api: Api,
+    /// Where it is.
+    pub base_url: String,
+    /// The environment variable that holds the key; `None` for a server without keys.
+    pub key: Option<String>,
+    /// Further headers. `${env:NAME}` stands for a variable of the environment.
+    pub headers: IndexMap<String, String>,
+    /// Which model stands for which tier.
+    pub tiers: IndexMap<String, String>,
+    /// What is known of models, in the order of the file.
+    pub models: Vec<ModelEntry>,
+    /// How long to wait.
+    pub timeouts: Timeouts,
+    /// How often to ask.
+    pub retry: Retry,
+    /// Further fields of every body.
+    pub options: Map<String, Json>,
+    /// Whether answers come bit by bit.
+    pub stream: bool,
+    /// How models are told about tools.
+    pub tool_mode: ToolMode,
+    /// The name of the file, for messages.
+    pub file: String,
+}
+
+/// Without values of headers: they may be secrets.
+impl fmt::Debug for ProviderFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderFile")
+            .field("name", &self.name)
+            .field("api", &self.api)
+            .field("base_url", &self.base_url)
+            .field("key", &self.key)
+            .field("headers", &self.headers.keys().collect::<Vec<_>>())
+            .field("tiers", &self.tiers)
+            .field("file", &self.file)
+            .finish_non_exhaustive()
+    }
+}
+
+impl ProviderFile {
+    /// Reads a file. `stem` is its name without its extension, and must be the provider's.
+    pub fn read(source: &Arc<Source>, stem: &str) -> Result<ProviderFile> {
+        let root = Setting::parse(source, Code::BadProviderFile, ErrorKind::Config)?;
+        // First, because the excerpt of any other mistake could show a key that stands in the place of its name.
+        let key = root.entries()?.get("key").filter(|key| !key.is_null()).map(read_variable).transpose()?;
+        let fields = root.fields(&[
+            "name",
+            "api",
+            "base_url",
+            "key",
+            "headers",
+            "tiers",
+            "models",
+            "timeouts",
+            "retry",
+            "options",
+            "stream",
+            "tool_mode",
+        ])?;
+        let need = |name: &str| {
+            fields.get(name).ok_or_else(|| {
+                let hint = "a provider file needs at least name, api and base_url";
+                root.wrong(format!("has no key `{name}`"), Some(hint.to_owned()))
+            })
+        };
+        let name = need("name")?;
+        if name.text()? != stem {
+            let hint = format!("write `name: {stem}`, or call the file {}.yaml", name.text()?);
+            return Err(name.wrong(format!("is not the name of the file, which is `{stem}`"), Some(hint)));
+        }
+        let api = read_api(need("api")?)?;
+        let address = need("base_url")?;
+        let base_url = Address::parse(address.text()?)
+            .map_err(|why| address.wrong(why, Some("as in https://api.example.com/v1".to_owned())))?;
+        if key.is_some() && !base_url.may_hear_secrets() {
+            let what = "is not encrypted, and a key would be sent there for everybody on the way to read";
+            let hint = "write https://, or leave `key` out if the server needs none";
+            return Err(address.wrong(what, Some(hint.to_owned())));
+        }
+        let tiers = match fields.get("tiers") {
+            Some(tiers) => tiers
+                .entries()?
+                .into_iter()
+                .map(|(tier, model)| Ok((tier, model.text()?.to_owned())))
+                .collect::<Result<_>>()?,
+            None => IndexMap::new(),
+        };
+        let models = match fields.get("models") {
+            Some(models) => models
+                .entries()?
+                .into_iter()
+                .map(|(pattern, entry)| read_model(pattern, &entry))
+                .collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
+        Ok(ProviderFile {
+            name: stem.to_owned(),
+            api,
+            base_url: base_url.text().to_owned(),
+            key,
+            headers: fields.get("headers").map(read_headers).transpose()?.unwrap_or_default(),
+            tiers,
+            models,
+            timeouts: fields.get("timeouts").map(read_timeouts).transpose()?.unwrap_or_default(),
+            retry: fields.get("retry").map(read_retry).transpose()?.unwrap_or_default(),
+            options: fields.get("options").map(read_options).transpose()?.unwrap_or_default(),
+            stream: fields.get("stream").map(Setting::boolean).transpose()?.unwrap_or(true),
+            tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?.unwrap_or_default(),
+            file: source.name().to_owned(),
+        })
+    }
+
+    /// What is known of a model: of every detail, what the entry with the narrowest pattern says that says something.
+    pub fn profile(&self, model: &str) -> Profile {
+        let mut fitting: Vec<&ModelEntry> =
+            self.models.iter().filter(|entry| entry.matcher.is_match(model)).collect();
+        fitting.sort_by_key(|entry| std::cmp::Reverse(entry.weight()));
+        let mut options = self.options.clone();
+        for entry in fitting.iter().rev() {
+            options.extend(entry.options.clone());
+        }
+        Profile {
+            api: fitting.iter().find_map(|entry| entry.api).unwrap_or(self.api),
+            context_window: fitting.iter().find_map(|entry| entry.context_window).unwrap_or(USUAL_WINDOW),
+            max_output: fitting.iter().find_map(|entry| entry.max_output).unwrap_or(USUAL_OUTPUT),
+            price: fitting.iter().find_map(|entry| entry.price),
+            stream: fitting.iter().find_map(|entry| entry.stream).unwrap_or(self.stream),
+            tool_mode: fitting.iter().find_map(|entry| entry.tool_mode).unwrap_or(self.tool_mode),
+            options,
+        }
+    }
+
+    /// Whether a pattern of the file fits a model.
+    pub(super) fn knows(&self, model: &str) -> bool {
+        self.models.iter().any(|entry| entry.matcher.is_match(model))
+    }
+
+    /// The models that the file names.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &str> {
+        let named = self.models.iter().filter(|entry| entry.is_exact()).map(|entry| entry.pattern.as_str());
+        self.tiers.values().map(String::as_str).chain(named)
+    }
+
+    /// Whether the value of a header is a secret: by its name, or because it comes from the environment.
+    pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
+        kind_of_name(name) == Name::Secret || value.contains("${env:")
+    }
+}
+
+fn read_api(setting: &Setting) -> Result<Api> {
+    setting.word(&APIS.map(|(name, _)| name)).map(|index| APIS[index].1)
+}
+
+fn read_tool_mode(setting: &Setting) -> Result<ToolMode> {
+    Ok([ToolMode::Native, ToolMode::Text][setting.word(&["native", "text"])?])
+}
+
+fn read_variable(setting: &Setting) -> Result<String> {
+    let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+    let is_name = |name: &&str| {
+        !name.is_empty()
+            && name.chars().all(letters)
+            && !name.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    match setting.json().as_str().filter(is_name) {
+        Some(name) => Ok(name.to_owned()),
+        None => {
+            let hint = "write the name, as in OPENAI_API_KEY, and put the key itself into the environment";
+            Err(setting.wrong_unseen("must be the name of an environment variable", Some(hint.to_owned())))
+        }
+    }
+}
+
+fn read_headers(setting: &Setting) -> Result<IndexMap<String, String>> {
+    const OURS: [&str; 6] =
+        ["host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"];
+    let mut headers = IndexMap::new();
+    for (name, value) in setting.entries()? {
+        if ureq::http::HeaderName::from_bytes(name.as_bytes()).is_err() {
+            return Err(value.wrong("is not the name of a header", None));
+        }
+        if OURS.iter().any(|ours| ours.eq_ignore_ascii_case(&name)) {
+            return Err(value.wrong("is a header that Cuebook sets itself", Some("leave it out".to_owned())));
+        }
+        let text = value.text()?;
+        if ureq::http::HeaderValue::from_str(text).is_err() {
+            return Err(value.wrong("has a character that headers cannot have", None));
+        }
+        headers.insert(name, text.to_owned());
+    }
+    Ok(headers)
+}
+
+fn read_model(pattern: String, setting: &Setting) -> Result<ModelEntry> {
+    let fields = setting.fields(&[
+        "context_window",
+        "max_output",
+        "price",
+        "api",
+        "stream",
+        "tool_mode",
+        "options",
+    ])?;
+    let glob = GlobBuilder::new(&pattern).literal_separator(false).build();
+    let matcher = glob
+        .map_err(|error| setting.wrong(format!("is no pattern: {}", error.kind()), None))?
+        .compile_matcher();
+    Ok(ModelEntry {
+        pattern,
+        matcher,
+        context_window: fields.get("context_window").map(Setting::whole).transpose()?,
+        max_output: fields.get("max_output").map(Setting::whole).transpose()?,
+        price: fields.get("price").map(read_price).transpose()?,
+        api: fields.get("api").map(read_api).transpose()?,
+        stream: fields.get("stream").map(Setting::boolean).transpose()?,
+        tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?,
+        options: fields.get("options").map(read_options).transpose()?.unwrap_or_default(),
+    })
+}
+
+fn read_price(setting: &Setting) -> Result<Price> {
+    let fields = setting.fields(&["input", "cached", "output"])?;
+    let money =
+        |name: &str| fields.get(name).map(|amount| amount.amount().map(Money::from_units)).transpose();
+    match (money("input")?, money("output")?) {
+        (Some(input), Some(output)) => Ok(Price { input, cached: money("cached")?, output }),
+        _ => {
+            let hint = "as in {input: 3, cached: 0.3, output: 15}, for a million tokens";
+            Err(setting.wrong("needs `input` and `output`", Some(hint.to_owned())))
+        }
+    }
+}
+
+fn read_timeouts(setting: &Setting) -> Result<Timeouts> {
+    let fields = setting.fields(&["connect", "first_byte", "idle", "total"])?;
+    let usual = Timeouts::default();
+    let time = |name: &str, usual: Duration| match fields.get(name) {
+        None => Ok(usual),
+        Some(field) => match Duration::try_from_secs_f64(field.amount()?) {
+            // A week: longer waits are a slip of the pen, and far from what clocks can count.
+            Ok(time) if !time.is_zero() && time <= Duration::from_secs(604_800) => Ok(time),
+            _ => Err(field.wrong("must be more than no seconds, and at most 604800", None)),
+        },
+    };
+    Ok(Timeouts {
+        connect: time("connect", usual.connect)?,
+        first_byte: time("first_byte", usual.first_byte)?,
+        idle: time("idle", usual.idle)?,
+        total: time("total", usual.total)?,
+    })
+}
+
+fn read_retry(setting: &Setting) -> Result<Retry> {
+    let fields = setting.fields(&["attempts", "base", "max", "after_text"])?;
+    let usual = Retry::default();
+    let attempts = match fields.get("attempts") {
+        None => usual.attempts,
+        Some(field) => match field.whole()? {
+            attempts @ 1..=100 => attempts as u32,
+            _ => return Err(field.wrong("must be from 1 to 100", None)),
+        },
+    };
+    let pause = |name: &str| match fields.get(name) {
+        None => Ok(None),
+        Some(field) => match field.amount()? {
+            pause if pause <= 86_400.0 => Ok(Some(pause)),
+            _ => Err(field.wrong("must be at most a day, 86400 seconds", None)),
+        },
+    };
+    Ok(Retry {
+        attempts,
+        base: pause("base")?,
+        max: pause("max")?,
+        after_text: fields.get("after_text").map(Setting::boolean).transpose()?.unwrap_or(false),
+    })
+}
+
+fn read_options(setting: &Setting) -> Result<Map<String, Json>> {
+    // What decides how an answer is read is said elsewhere in the file.
+    if let Some(stream) = setting.entries()?.get("stream") {
+        return Err(stream.wrong("is no option", Some("write `stream` beside `options`".to_owned())));
+    }
+    match setting.json() {
+        Json::Object(options) => Ok(options),
+        _ => Ok(Map::new()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

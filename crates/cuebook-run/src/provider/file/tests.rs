@@ -1,0 +1,85 @@
+//! What provider files say, and what is said of mistakes in them.
+
+use super::*;
+
+fn read(text: &str) -> Result<ProviderFile> {
+    ProviderFile::read(&Source::new("p.yaml", text), "p")
+}
+
+const HEAD: &str = "name: p\napi: openai-chat\nbase_url: https://x.example/v1\n";
+
+fn wrong(more: &str) -> (String, Option<String>, usize) {
+    let error = read(&format!("{HEAD}{more}")).unwrap_err();
+    assert_eq!(error.code(), Code::BadProviderFile);
+    let diagnostic = error.diagnostic();
+    let line = diagnostic.place.as_ref().map_or(0, |place| place.line());
+    (diagnostic.message.clone(), diagnostic.hint.clone(), line)
+}
+
+#[test]
+fn a_file_that_says_little_has_defaults() {
+    let file = read(HEAD).unwrap();
+    assert_eq!((file.key.clone(), file.stream, file.tool_mode), (None, true, ToolMode::Native));
+    assert_eq!((file.timeouts, file.retry), (Timeouts::default(), Retry::default()));
+    let profile = file.profile("anything");
+    assert_eq!((profile.context_window, profile.max_output, profile.price), (200_000, 16_384, None));
+}
+
+#[test]
+fn the_narrowest_pattern_decides_each_detail() {
+    let models = "options: {a: 1}\nmodels:\n  'm-*': {context_window: 10, max_output: 5, options: {a: 2, b: 1}}\n  \
+                  m-big: {price: {input: 3, output: 15}}\n  'm-b*': {context_window: 20, tool_mode: text}\n";
+    let file = read(&format!("{HEAD}{models}")).unwrap();
+    let big = file.profile("m-big");
+    assert_eq!((big.context_window, big.max_output, big.tool_mode), (20, 5, ToolMode::Text));
+    assert_eq!(big.price.unwrap().output, Money::from_units(15.0));
+    assert_eq!(Json::Object(big.options), serde_json::json!({"a": 2, "b": 1}));
+    assert_eq!(file.profile("m-small").price, None);
+    assert_eq!(Json::Object(file.profile("x").options), serde_json::json!({"a": 1}));
+}
+
+#[test]
+fn mistakes_are_told_where_they_stand() {
+    let (message, hint, line) = wrong("retry: {attempt: 3}\n");
+    assert_eq!((message.as_str(), line), ("there is no key `attempt` in `retry`", 4));
+    assert_eq!(hint.as_deref(), Some("did you mean `attempts`?"));
+    assert_eq!(wrong("models:\n  m: {price: {input: 3}}\n").0, "`models.m.price` needs `input` and `output`");
+    assert_eq!(wrong("timeouts: {idle: 0}\n").2, 4);
+    assert_eq!(wrong("options: {stream: true}\n").0, "`options.stream` is no option");
+    assert_eq!(wrong("headers: {Host: x}\n").0, "`headers.Host` is a header that Cuebook sets itself");
+    assert_eq!(wrong("models: {'[': {}}\n").2, 4);
+    let other = ProviderFile::read(&Source::new("q.yaml", HEAD), "q").unwrap_err();
+    assert_eq!(other.diagnostic().message, "`name` is not the name of the file, which is `q`");
+    let api = read("name: p\napi: openai_chat\nbase_url: https://x.example\n").unwrap_err();
+    assert_eq!(api.diagnostic().hint.as_deref(), Some("did you mean `openai-chat`?"));
+}
+
+#[test]
+fn a_key_in_the_place_of_its_name_is_not_repeated() {
+    for key in ["sk-live-0123456789", "violet-42"] {
+        let error = read(&format!("{HEAD}key: {key}\nretires: 3\n")).unwrap_err();
+        let shown = cuebook::error::report(error.diagnostics(), false);
+        assert!(shown.contains("must be the name of an environment variable"), "{shown}");
+        for told in [shown, error.to_string(), error.to_json().to_string()] {
+            assert!(!told.contains(key), "{told}");
+        }
+    }
+}
+
+#[test]
+fn keys_do_not_travel_in_the_open() {
+    let with = |url: &str| read(&format!("name: p\napi: anthropic\nbase_url: {url}\nkey: K\n"));
+    assert!(with("http://api.example.com/v1").is_err());
+    for url in [
+        "https://a.example",
+        "http://localhost:8080",
+        "http://127.0.0.1:1",
+        "http://[::1]:1",
+        "http://10.0.0.7:8000",
+    ] {
+        assert!(with(url).is_ok(), "{url}");
+    }
+    for url in ["ftp://x", "https://u:p@x.example", "https://x.example/v1?key=1", "https://", "x"] {
+        assert!(with(url).is_err(), "{url}");
+    }
+}

@@ -1,0 +1,376 @@
+//! Asks a provider over HTTP.
+//!
+//! One call of [`HttpProvider::ask`] is one answer: it sends the request, listens, and sends it again where that may help and harms
+//! nobody. A request is sent again if the provider had too much to do or the way to it failed, and as long as nothing of an answer came: after the
+//! first words a second request would cost twice and say them twice, so the failure is told instead, with the words, unless the
+//! file of the provider says otherwise (`retry.after_text`).
+//!
+//! The key is read from the environment when a request is made, and is part of the request and nothing else. Whatever a server
+//! says about a failure is searched for it before it becomes part of an error.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use cuebook::chat::reply::Answer;
+use cuebook::chat::wire::{self, Api};
+use cuebook::redact::Secrets;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Number, Value as Json, json};
+
+use super::carry::{Broken, Carry, Client, Outgoing, What};
+use super::choice::{Chosen, variable};
+use super::classify::Policy;
+use super::ear::Ear;
+use super::failure::{Failure, from_broken};
+use super::file::ProviderFile;
+use super::pause::{self, Clock, RealClock};
+use super::record::{Recorder, Recording};
+use super::{Ask, Listener, Provider, Stop, Unheard};
+
+/// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
+const LONGEST_PAUSE: f64 = 60.0;
+/// The stack of a thread that does nothing but ask a listener.
+const WATCHER_STACK: usize = 64 << 10;
+/// How often such a listener is asked.
+const WATCHER_SLICE: Duration = Duration::from_millis(50);
+
+/// A model of a provider that is asked over HTTP.
+#[derive(Debug, Clone)]
+pub struct HttpProvider {
+    chosen: Chosen,
+    carrier: Arc<dyn Carry>,
+    clock: Arc<dyn Clock>,
+    environment: fn(&str) -> Option<String>,
+}
+
+impl HttpProvider {
+    /// Asks this model over the network.
+    pub fn new(client: &Client, chosen: Chosen) -> HttpProvider {
+        HttpProvider::over(Arc::new(client.clone()), chosen)
+    }
+
+    /// Has a recording answer in the place of the provider. No key is needed, and nothing is sent.
+    pub fn replaying(recording: Arc<Recording>, chosen: Chosen) -> HttpProvider {
+        HttpProvider::over(recording, chosen)
+    }
+
+    /// Asks the network, and writes down what is said.
+    pub fn recording(client: &Client, recorder: &Arc<Recorder>, chosen: Chosen) -> HttpProvider {
+        HttpProvider::over(Arc::new(recorder.around(client)), chosen)
+    }
+
+    fn over(carrier: Arc<dyn Carry>, chosen: Chosen) -> HttpProvider {
+        HttpProvider { chosen, carrier, clock: Arc::new(RealClock), environment: variable }
+    }
+
+    /// The same by another clock, for tests.
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> HttpProvider {
+        self.clock = clock;
+        self
+    }
+
+    /// The same in another environment than that of this process.
+    pub fn with_environment(mut self, environment: fn(&str) -> Option<String>) -> HttpProvider {
+        self.environment = environment;
+        self
+    }
+
+    /// Who is asked.
+    pub fn chosen(&self) -> &Chosen {
+        &self.chosen
+    }
+
+    /// Says whether it can be asked at all: whether the keys that its file names are there.
+    ///
+    /// # Errors
+    ///
+    /// `CB721` with the variable that is not set.
+    pub fn check(&self) -> Result<(), Error> {
+        self.headers().map(drop)
+    }
+
+    fn file(&self) -> &ProviderFile {
+        &self.chosen.provider
+    }
+
+    /// The headers of a request, and the secrets among them.
+    fn headers(&self) -> Result<(Vec<(String, String)>, Secrets), Error> {
+        let mut headers = Vec::new();
+        let mut secrets = Secrets::new();
+        let mut note = |value: &str| secrets.field("api_key", &mut json!(value));
+        if !self.carrier.is_real() {
+            return Ok((headers, secrets));
+        }
+        for (name, written) in &self.file().headers {
+            let value = self.expanded(name, written)?;
+            if ProviderFile::is_secret_header(name, written) {
+                note(&value);
+            }
+            headers.push((name.clone(), value));
+        }
+        if self.chosen.profile.api == Api::Anthropic
+            && !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("anthropic-version"))
+        {
+            headers.push(("anthropic-version".into(), "2023-06-01".into()));
+        }
+        if let Some(name) = &self.file().key {
+            let key = self.secret(name)?;
+            note(&key);
+            headers.push(match self.chosen.profile.api {
+                Api::Anthropic => ("x-api-key".into(), key),
+                Api::Gemini => ("x-goog-api-key".into(), key),
+                _ => ("authorization".into(), format!("Bearer {key}")),
+            });
+        }
+        Ok((headers, secrets))
+    }
+
+    /// A secret of the environment.
+    fn secret(&self, name: &str) -> Result<String, Error> {
+        let Some(value) = (self.environment)(name) else {
+            let provider = &self.file().name;
+            let message = format!("the key of {provider} is not in the environment: {name} is not set");
+            let hint =
+                format!("set {name}, or choose another provider; {} names the variable", self.file().file);
+            let diagnostic = Diagnostic::new(Code::KeyMissing, message).hint(hint);
+            return Err(Error::new(ErrorKind::Config, diagnostic)
+                .with("variable", name)
+                .with("provider", provider));
+        };
+        let value = value.trim().to_owned();
+        // What a header cannot hold is told without the value.
+        if ureq::http::HeaderValue::from_str(&value).is_err() {
+            let message = format!("the value of {name} has a character that no key has");
+            let hint = "see whether a line end or a quotation mark came along when it was set";
+            let diagnostic = Diagnostic::new(Code::KeyMissing, message).hint(hint);
+            return Err(Error::new(ErrorKind::Config, diagnostic).with("variable", name));
+        }
+        Ok(value)
+    }
+
+    /// The value of a header, with variables of the environment in their places.
+    fn expanded(&self, header: &str, written: &str) -> Result<String, Error> {
+        let mut value = String::new();
+        let mut rest = written;
+        while let Some((before, behind)) = rest.split_once("${env:") {
+            let Some((name, after)) = behind.split_once('}') else {
+                let message = format!("`headers.{header}` has a `${{env:` without its `}}`");
+                let diagnostic = Diagnostic::new(Code::BadProviderFile, message).file(&*self.file().file);
+                return Err(Error::new(ErrorKind::Config, diagnostic));
+            };
+            value.push_str(before);
+            value.push_str(&self.secret(name)?);
+            rest = after;
+        }
+        value.push_str(rest);
+        Ok(value)
+    }
+
+    /// The body of a request, and the path that it is sent to.
+    fn request(&self, ask: &Ask<'_>) -> Result<(String, Json), Error> {
+        let profile = &self.chosen.profile;
+        let mut model = ask.model.clone();
+        model.id.clone_from(&self.chosen.model);
+        let options = &mut model.options;
+        let given = options.max_output_tokens.as_ref().and_then(Number::as_u64);
+        let mut most = [given, ask.most_tokens].into_iter().flatten().min();
+        // Anthropic wants to be told; others take what they have.
+        if profile.api == Api::Anthropic {
+            most = most.or(Some(self.chosen.max_output));
+        }
+        options.max_output_tokens = most.map(|most| Number::from(most.min(self.chosen.max_output).max(1)));
+        for (key, value) in &profile.options {
+            options.additional_properties.entry(key.clone()).or_insert_with(|| value.clone());
+        }
+        options.additional_properties.remove("stream");
+        let talks_of_stream = profile.api != Api::Gemini;
+        if profile.stream && talks_of_stream {
+            options.additional_properties.insert("stream".into(), json!(true));
+        }
+        let request =
+            wire::Request { model: &model, messages: ask.messages, tools: ask.tools, outputs: ask.outputs };
+        let body = wire::body(profile.api, &request)?.body;
+        let path = match profile.api {
+            Api::OpenAiResponses => "/responses".to_owned(),
+            Api::Anthropic => "/messages".to_owned(),
+            Api::Gemini => {
+                let call = if profile.stream { "streamGenerateContent?alt=sse" } else { "generateContent" };
+                format!("/models/{}:{call}", escaped(&self.chosen.model))
+            }
+            _ => "/chat/completions".to_owned(),
+        };
+        Ok((path, body))
+    }
+
+    fn once(
+        &self,
+        out: &Outgoing<'_>,
+        outputs: bool,
+        listener: &dyn Listener,
+    ) -> Result<Answer, Box<Failure>> {
+        let mut ear = Ear::new(out.api, outputs, listener);
+        let carried = self.carrier.carry(out, &mut ear);
+        ear.finish(carried, self.file())
+    }
+
+    /// Whether, and after which pause, to ask again.
+    fn again(&self, failure: &Failure, attempt: u32, end: Option<Instant>) -> Option<Duration> {
+        let retry = &self.file().retry;
+        let may = attempt + 1 < retry.attempts && (!failure.said || retry.after_text);
+        let policy = failure.class.policy.filter(|_| may)?;
+        if !self.carrier.is_real() {
+            return Some(Duration::ZERO);
+        }
+        let pause = match (policy, pause::wanted(&failure.headers, self.clock.today())) {
+            // At least as long as the server wants, and not all at the same moment.
+            (Policy::Header { .. }, Some(wanted)) | (Policy::Exponential { .. }, Some(wanted)) => {
+                let most = Duration::from_secs_f64(retry.max.unwrap_or(LONGEST_PAUSE));
+                wanted.min(most).mul_f64(1.0 + 0.1 * self.clock.chance())
+            }
+            (policy, None) => {
+                let (Policy::Exponential { base, max } | Policy::Header { base, max, .. }) = policy;
+                let policy =
+                    Policy::Exponential { base: retry.base.unwrap_or(base), max: retry.max.unwrap_or(max) };
+                Duration::from_secs_f64(policy.delay(attempt) * (0.5 + 0.5 * self.clock.chance()))
+            }
+        };
+        // A pause beyond the end would only make the failure late.
+        let fits = end.is_none_or(|end| self.clock.now().checked_add(pause).is_some_and(|then| then < end));
+        fits.then_some(pause)
+    }
+
+    fn attempts(
+        &self,
+        ask: &Ask<'_>,
+        listener: &dyn Listener,
+        stop: &Stop,
+        secrets: &mut Secrets,
+    ) -> Result<Answer, Box<Unheard>> {
+        let prepared = self.headers().and_then(|(headers, found)| {
+            *secrets = found;
+            self.request(ask).map(|(path, body)| (headers, path, body))
+        });
+        let (headers, path, body) = prepared.map_err(|error| unheard(*Failure::before(error)))?;
+        let timeouts = self.file().timeouts;
+        let mut out = Outgoing {
+            api: self.chosen.profile.api,
+            base_url: &self.file().base_url,
+            path,
+            headers,
+            secrets: secrets.clone(),
+            body,
+            timeouts,
+            stop: stop.clone(),
+            end: None,
+        };
+        let mut attempt = 0;
+        loop {
+            if stop.is_set() {
+                let broken = Broken { what: What::Stopped, message: String::new() };
+                return Err(unheard(*from_broken(&broken, self.file())));
+            }
+            let total = self.clock.now().checked_add(timeouts.total);
+            out.end = [ask.deadline, total].into_iter().flatten().min();
+            let mut failure = match self.once(&out, !ask.outputs.is_empty(), listener) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            failure.scrub(secrets);
+            let Some(pause) = self.again(&failure, attempt, ask.deadline) else {
+                failure.attempts = attempt + 1;
+                return Err(unheard(*failure));
+            };
+            attempt += 1;
+            listener.retry(attempt, pause, &failure.error);
+            if !pause.is_zero() && !self.clock.sleep(pause, stop) {
+                let broken = Broken { what: What::Stopped, message: String::new() };
+                return Err(unheard(*from_broken(&broken, self.file())));
+            }
+        }
+    }
+}
+
+impl Provider for HttpProvider {
+    fn ask(&self, ask: &Ask<'_>, listener: &dyn Listener) -> Result<Answer, Box<Unheard>> {
+        let mut secrets = Secrets::new();
+        if let Some(stop) = listener.stop() {
+            return self.attempts(ask, listener, &stop, &mut secrets);
+        }
+        // Sockets cannot ask a listener that is only borrowed, so somebody asks it for them.
+        let flag = Arc::new(AtomicBool::new(false));
+        let done = Arc::new(AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let stop = Stop::flag(flag.clone());
+            let asker = {
+                let done = done.clone();
+                let asking = move || {
+                    while !done.load(Ordering::SeqCst) {
+                        if listener.cancelled() {
+                            flag.store(true, Ordering::SeqCst);
+                            return;
+                        }
+                        std::thread::park_timeout(WATCHER_SLICE);
+                    }
+                };
+                std::thread::Builder::new()
+                    .name("listen".into())
+                    .stack_size(WATCHER_STACK)
+                    .spawn_scoped(scope, asking)
+            };
+            /// Also if asking panics: the scope waits for its thread.
+            struct Done(Arc<AtomicBool>, Option<std::thread::Thread>);
+            impl Drop for Done {
+                fn drop(&mut self) {
+                    self.0.store(true, Ordering::SeqCst);
+                    if let Some(thread) = &self.1 {
+                        thread.unpark();
+                    }
+                }
+            }
+            let _done = Done(done, asker.as_ref().ok().map(|asker| asker.thread().clone()));
+            self.attempts(ask, listener, &stop, &mut secrets)
+        })
+    }
+}
+
+fn unheard(failure: Failure) -> Box<Unheard> {
+    let mut error = failure.error;
+    if failure.attempts > 1 {
+        let mut diagnostic = error.diagnostic().clone();
+        diagnostic.message = format!("{} (after {} attempts)", diagnostic.message, failure.attempts);
+        let fields = ["provider", "status", "provider_message", "provider_type", "provider_code", "category"];
+        let kept: Vec<_> =
+            fields.iter().filter_map(|name| Some((*name, error.field(name)?.clone()))).collect();
+        error = Error::new(error.kind(), diagnostic).with("attempts", failure.attempts);
+        for (name, value) in kept {
+            error = error.with(name, value);
+        }
+    }
+    Box::new(Unheard {
+        error,
+        category: failure.class.category,
+        partial_text: failure.partial_text,
+        indeterminate: failure.indeterminate,
+    })
+}
+
+/// A model's name as part of a path.
+fn escaped(model: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~".contains(byte);
+    model
+        .bytes()
+        .map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_is_one_segment_of_a_path() {
+        assert_eq!(escaped("gemini-2.5-pro"), "gemini-2.5-pro");
+        assert_eq!(escaped("a/../b?c"), "a%2F..%2Fb%3Fc");
+    }
+}

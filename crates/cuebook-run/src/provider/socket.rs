@@ -1,0 +1,271 @@
+//! Sockets that can be told to stop.
+//!
+//! A request to a model may wait for minutes, and whoever started it may change their mind. A read that blocks cannot be
+//! interrupted, so nothing here blocks for longer than [`SLICE`]: it waits, asks whether to go on, and waits again. Who is to be asked is
+//! noted for the thread that makes the request ([`watched`]), because a connection outlives a request: it goes back to a pool, and
+//! serves another one later.
+//!
+//! This lies below TLS, so that its handshake can be stopped too. What cannot be sliced (looking up a name, connecting) is done by a
+//! thread of its own, which nobody waits for once it is to stop.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use ureq::Error;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, Either, LazyBuffers, NextTimeout, Transport,
+};
+
+use super::Stop;
+
+/// How long a thread waits before it asks whether to go on.
+const SLICE: Duration = Duration::from_millis(100);
+/// The stack of a thread that looks up a name or connects. The system's resolver needs some.
+const STACK: usize = 256 << 10;
+/// Addresses of one name that are tried.
+const MOST_ADDRESSES: usize = 16;
+
+/// How long a request may wait, and who may stop it.
+#[derive(Debug, Clone)]
+pub(super) struct Watch {
+    /// Says whether to stop.
+    pub stop: Stop,
+    /// When it is over.
+    pub end: Option<Instant>,
+    /// The longest that a name is looked up, and that a connection is waited for.
+    pub connect: Duration,
+    /// The longest that the other side may be silent.
+    pub silence: Duration,
+}
+
+/// Why a wait was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    /// It was to stop.
+    Stopped,
+    /// Its time was over.
+    Late,
+    /// The other side said nothing for too long.
+    Silent,
+    /// There was no connection in time.
+    NoConnection,
+}
+
+thread_local! {
+    static WATCH: RefCell<Option<(Watch, Option<Why>)>> = const { RefCell::new(None) };
+}
+
+/// Runs something under a watch, and says what was given up, if anything was.
+pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> (T, Option<Why>) {
+    /// Also if what runs panics, the next request of this thread is not watched by this one's watch.
+    struct Unwatch;
+    impl Drop for Unwatch {
+        fn drop(&mut self) {
+            WATCH.take();
+        }
+    }
+    let unwatch = Unwatch;
+    WATCH.replace(Some((watch, None)));
+    let done = run();
+    let why = WATCH.with_borrow(|watch| watch.as_ref().and_then(|(_, why)| *why));
+    drop(unwatch);
+    (done, why)
+}
+
+/// From now on the other side may be silent for so long.
+pub(super) fn set_silence(silence: Duration) {
+    WATCH.with_borrow_mut(|watch| {
+        if let Some((watch, _)) = watch {
+            watch.silence = silence;
+        }
+    });
+}
+
+fn limits() -> (Duration, Duration) {
+    WATCH.with_borrow(|watch| match watch {
+        Some((watch, _)) => (watch.connect, watch.silence),
+        None => (Duration::from_secs(10), Duration::from_secs(60)),
+    })
+}
+
+/// How long to wait now, if at all.
+fn slice(until: Instant, otherwise: Why) -> Result<Duration, Error> {
+    WATCH.with_borrow_mut(|slot| {
+        let now = Instant::now();
+        let mut left = until.saturating_duration_since(now);
+        let mut why = left.is_zero().then_some(otherwise);
+        if let Some((watch, given_up)) = slot {
+            if let Some(end) = watch.end {
+                let rest = end.saturating_duration_since(now);
+                if rest.is_zero() {
+                    why = Some(Why::Late);
+                }
+                left = left.min(rest);
+            }
+            if watch.stop.is_set() {
+                why = Some(Why::Stopped);
+            }
+            *given_up = given_up.or(why);
+        }
+        match why {
+            Some(_) => Err(Error::Io(io::Error::new(io::ErrorKind::TimedOut, "given up"))),
+            // The system takes no timeout of nothing.
+            None => Ok(left.min(SLICE).max(Duration::from_millis(1))),
+        }
+    })
+}
+
+/// Has a thread do what cannot be interrupted, for as long as a connection may take.
+fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> Result<T, Error> {
+    let until = Instant::now() + limits().0;
+    let (sender, receiver) = mpsc::sync_channel(1);
+    std::thread::Builder::new().name("connect".into()).stack_size(STACK).spawn(move || {
+        // Nobody listens any more if it took too long.
+        let _ = sender.send(work());
+    })?;
+    loop {
+        match receiver.recv_timeout(slice(until, Why::NoConnection)?) {
+            Ok(done) => return done.map_err(Error::Io),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Err(Error::ConnectionFailed),
+        }
+    }
+}
+
+/// Looks up names.
+#[derive(Debug)]
+pub(super) struct Names;
+
+impl Resolver for Names {
+    fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
+        let host = uri.host().ok_or(Error::HostNotFound)?.trim_start_matches('[').trim_end_matches(']');
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("http") { 80 } else { 443 });
+        let found: Vec<SocketAddr> = match host.parse() {
+            Ok(address) => vec![SocketAddr::new(address, port)],
+            Err(_) => {
+                let host = host.to_owned();
+                aside(move || Ok((host.as_str(), port).to_socket_addrs()?.take(MOST_ADDRESSES).collect()))?
+            }
+        };
+        let mut addresses = self.empty();
+        found.iter().for_each(|address| addresses.push(*address));
+        if addresses.is_empty() { Err(Error::HostNotFound) } else { Ok(addresses) }
+    }
+}
+
+/// Connects.
+#[derive(Debug)]
+pub(super) struct Sockets;
+
+impl<In: Transport> Connector<In> for Sockets {
+    type Out = Either<In, Socket>;
+
+    fn connect(&self, details: &ConnectionDetails, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
+        // A proxy has connected already.
+        if let Some(chained) = chained {
+            return Ok(Some(Either::A(chained)));
+        }
+        let addresses: Vec<SocketAddr> = details.addrs.iter().copied().collect();
+        let whole = limits().0;
+        let stream = aside(move || {
+            let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+            for (tried, address) in addresses.iter().enumerate() {
+                // Half of the time for the first address if there are others, so that one that is dead leaves time for them.
+                let share = if tried + 1 == addresses.len() { whole } else { whole / 2 };
+                match TcpStream::connect_timeout(address, share) {
+                    Ok(stream) => return Ok(stream),
+                    Err(error) => last = error,
+                }
+            }
+            Err(last)
+        })?;
+        stream.set_nodelay(true)?;
+        let buffers =
+            LazyBuffers::new(details.config.input_buffer_size(), details.config.output_buffer_size());
+        Ok(Some(Either::B(Socket { stream, buffers, reads: None, writes: None })))
+    }
+}
+
+/// A connection.
+pub(super) struct Socket {
+    stream: TcpStream,
+    buffers: LazyBuffers,
+    /// How long the system lets a read, and a write, wait.
+    reads: Option<Duration>,
+    writes: Option<Duration>,
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket").field("to", &self.stream.peer_addr().ok()).finish_non_exhaustive()
+    }
+}
+
+fn is_pause(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+impl Transport for Socket {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, amount: usize, _: NextTimeout) -> Result<(), Error> {
+        let mut sent = 0;
+        let mut until = Instant::now() + limits().1;
+        while sent < amount {
+            let slice = slice(until, Why::Silent)?;
+            if self.writes != Some(slice) {
+                self.stream.set_write_timeout(Some(slice))?;
+                self.writes = Some(slice);
+            }
+            match (&self.stream).write(&self.buffers.output()[sent..amount]) {
+                Ok(0) => return Err(Error::Io(io::ErrorKind::WriteZero.into())),
+                Ok(more) => {
+                    sent += more;
+                    until = Instant::now() + limits().1;
+                }
+                Err(error) if is_pause(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn await_input(&mut self, _: NextTimeout) -> Result<bool, Error> {
+        let until = Instant::now() + limits().1;
+        loop {
+            let slice = slice(until, Why::Silent)?;
+            if self.reads != Some(slice) {
+                self.stream.set_read_timeout(Some(slice))?;
+                self.reads = Some(slice);
+            }
+            match (&self.stream).read(self.buffers.input_append_buf()) {
+                Ok(amount) => {
+                    self.buffers.input_appended(amount);
+                    return Ok(amount > 0);
+                }
+                Err(error) if is_pause(&error) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn is_open(&mut self) -> bool {
+        // Between two requests a server has nothing to say: bytes are as bad as an end.
+        let silent = |stream: &TcpStream| -> io::Result<bool> {
+            stream.set_nonblocking(true)?;
+            let read = (&mut &*stream).read(&mut [0]);
+            stream.set_nonblocking(false)?;
+            Ok(matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
+        };
+        silent(&self.stream).unwrap_or(false)
+    }
+}

@@ -1,0 +1,371 @@
+//! Where threads are kept: the registry, the logs and the ledger, in one place, so that they change together or not at all.
+//!
+//! A [`Store`] is a SQLite file or a PostgreSQL database; both keep the same tables and pass the same tests. Whoever runs a
+//! thread holds it with a [`Holder`], and every write names the holder: a process that lost its thread to another one can no
+//! longer write to it.
+//!
+//! # The ledger
+//!
+//! Every thread has an account. Its limit is reserved from its parent's account when it begins; what it has left over goes back
+//! when it and all its children have settled, in the same transaction as the event that says so. Before a model is asked, the most
+//! that the answer can cost is *held*; what it did cost replaces it together with the answer's event. So at any moment
+//! `spent + held + reserved for children ≤ limit`, whoever crashes and when, and nothing is counted twice.
+//!
+//! What a model did cost is recorded as it was, also when it is more than was held or than the limit; it then shows in every
+//! account above at once, and no more can be held. What a thread still holds when it comes to rest, or when whoever ran it died,
+//! counts as spent, because nobody knows. A thread that ended and is taken up again claims its limit anew: if its parent has
+//! settled too, that one's account is opened first, and so on upwards, and if one of them has too little left, nothing is.
+
+mod address;
+mod book;
+mod checkpoint;
+mod desk;
+mod error;
+mod group;
+mod holder;
+mod ledger;
+mod pool;
+mod postgres;
+mod row;
+mod schema;
+mod sql;
+mod sqlite;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cuebook::Result;
+use jiff::Timestamp;
+use serde_json::{Map, Value as Json, json};
+
+use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
+
+pub use book::Book;
+pub use holder::{Heart, Holding, lives};
+pub use postgres::{Postgres, PostgresStore};
+pub use sqlite::{Sqlite, SqliteStore};
+
+/// What a thread has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Cost {
+    /// How often a model was asked.
+    pub turns: u32,
+    /// Tokens that the model read.
+    pub input_tokens: u64,
+    /// Tokens that the model wrote.
+    pub output_tokens: u64,
+    /// Money that it spent itself, without its children.
+    pub spend: Money,
+    /// How long it ran, pauses between a stop and a resumption left out.
+    pub elapsed: Duration,
+}
+
+impl Cost {
+    /// All its tokens.
+    pub fn tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+
+    /// The cost as scripts see it.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "turns": self.turns,
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "spend": self.spend.to_json(),
+            "elapsed_seconds": (self.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
+        })
+    }
+}
+
+/// Who runs a thread.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Holder {
+    /// The machine, told apart from itself before it was started anew.
+    pub host: String,
+    /// The process.
+    pub pid: u32,
+    /// When the process began, in the machine's own count, so that another process with the same number is not taken for it.
+    pub began: u64,
+    /// A random word, new each time a thread is taken up.
+    pub token: String,
+}
+
+/// A row of the registry.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// The thread.
+    pub id: ThreadId,
+    /// The directive or other prompt that it carries out.
+    pub prompt: String,
+    /// The thread that started it.
+    pub parent: Option<ThreadId>,
+    /// How it stands with it.
+    pub status: Status,
+    /// When it was registered.
+    pub created_at: Timestamp,
+    /// When something last changed.
+    pub updated_at: Timestamp,
+    /// When it came to rest.
+    pub completed_at: Option<Timestamp>,
+    /// Who runs it, or ran it last.
+    pub holder: Option<Holder>,
+    /// When its holder last gave a sign of life.
+    pub beat_at: Option<Timestamp>,
+    /// Whether somebody wants it to stop.
+    pub cancel: bool,
+    /// The model.
+    pub model: Option<String>,
+    /// What it used so far.
+    pub cost: Cost,
+    /// How many children it has started.
+    pub spawned: u32,
+    /// What came of it.
+    pub result: Option<Json>,
+    /// The thread whose conversation it goes on with.
+    pub continuation_of: Option<ThreadId>,
+    /// The thread that goes on with its conversation.
+    pub continued_by: Option<ThreadId>,
+    /// The number of its last event, and its hash.
+    pub last: (u64, String),
+}
+
+impl Record {
+    /// The row as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let id = |id: &Option<ThreadId>| id.as_ref().map(ThreadId::as_str).map(str::to_owned);
+        let moment = |at: Timestamp| at.to_string();
+        let mut object = Map::new();
+        let mut say = |name: &str, value: Json| drop(object.insert(name.to_owned(), value));
+        say("thread_id", json!(self.id.as_str()));
+        say("directive", json!(self.prompt));
+        say("parent_id", json!(id(&self.parent)));
+        say("status", json!(self.status.as_str()));
+        say("created_at", json!(moment(self.created_at)));
+        say("updated_at", json!(moment(self.updated_at)));
+        say("completed_at", json!(self.completed_at.map(moment)));
+        say("model", json!(self.model));
+        say("cost", self.cost.to_json());
+        say("spawn_count", json!(self.spawned));
+        say("pid", json!(self.holder.as_ref().map(|holder| holder.pid)));
+        say("cancel_requested", json!(self.cancel));
+        say("continuation_of", json!(id(&self.continuation_of)));
+        say("continuation_thread_id", json!(id(&self.continued_by)));
+        say("events", json!(self.last.0));
+        say("result", self.result.clone().unwrap_or(Json::Null));
+        Json::Object(object)
+    }
+}
+
+/// A thread that is to be registered.
+#[derive(Debug, Clone)]
+pub struct New {
+    /// The prompt that it carries out. Its id is made of that and of the moment.
+    pub prompt: String,
+    /// The thread that starts it.
+    pub parent: Option<ThreadId>,
+    /// Who runs the parent, if whoever starts the thread does it for the parent: one that was taken up by somebody else meanwhile
+    /// starts nothing any more. `None` if that is not known, as of a program that a tool started.
+    pub parent_holder: Option<Holder>,
+    /// How many children its parent may start in all.
+    pub parent_spawns: Option<u64>,
+    /// The most that it may spend, which is reserved from its parent. [`Money::MOST`] is no limit, which only a parent without
+    /// one can give.
+    pub spend: Money,
+    /// The model, if it is known yet.
+    pub model: Option<String>,
+    /// The thread whose conversation it goes on with.
+    pub continuation_of: Option<ThreadId>,
+    /// Who runs it at once; nobody yet if there is none.
+    pub holder: Option<Holder>,
+    /// Its first events.
+    pub entries: Vec<Entry>,
+}
+
+/// What changes together with the events that are appended. What is `None` stays.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Change {
+    /// How it stands with the thread now. One that [is settled](Status::is_settled) closes the account. A thread at rest holds
+    /// nothing: what it does not let go of, by `cost` or `hold`, counts as spent.
+    pub status: Option<Status>,
+    /// What it has used now, in all. Its spend replaces what was spent before, and takes the place of what was held.
+    pub cost: Option<Cost>,
+    /// What is held for an answer that is asked for now; [`Money::ZERO`] lets go of it.
+    pub hold: Option<Money>,
+    /// What came of it.
+    pub result: Option<Json>,
+    /// The model.
+    pub model: Option<String>,
+    /// The thread that goes on with its conversation.
+    pub continued_by: Option<ThreadId>,
+    /// The number of the last event that is known to whoever makes the change. If somebody has written others since, nothing
+    /// changes: what was decided may no longer be right.
+    pub behind: Option<u64>,
+    /// A new limit of its account, which is reserved from its parent. It is never less than what is used already.
+    pub spend_limit: Option<Money>,
+}
+
+/// An account of the ledger.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    /// The thread.
+    pub id: ThreadId,
+    /// Its parent.
+    pub parent: Option<ThreadId>,
+    /// The most that it and its children may spend.
+    pub limit: Money,
+    /// What it spent itself.
+    pub spent: Money,
+    /// What its settled children spent, and theirs.
+    pub children: Money,
+    /// What is held for the answer that it waits for.
+    pub held: Money,
+    /// What is reserved for children that have not settled.
+    pub reserved: Money,
+    /// Whether it has settled: what it did not spend went back to its parent.
+    pub settled: bool,
+}
+
+impl Account {
+    /// What it and its children can still spend. Less than nothing if something cost more than was held for it; without a
+    /// limit it is always [`Money::MOST`].
+    pub fn remaining(&self) -> Money {
+        if self.limit == Money::MOST {
+            return Money::MOST;
+        }
+        self.limit - self.spent - self.children - self.held - self.reserved
+    }
+
+    /// The account as scripts see it.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "thread_id": self.id.as_str(),
+            "parent_thread_id": self.parent.as_ref().map(ThreadId::as_str),
+            "limit": self.limit.to_json(),
+            "spent": self.spent.to_json(),
+            "spent_by_children": self.children.to_json(),
+            "held": self.held.to_json(),
+            "reserved_for_children": self.reserved.to_json(),
+            "remaining": self.remaining().to_json(),
+            "settled": self.settled,
+        })
+    }
+}
+
+/// Which threads are wanted, newest first.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Only those with one of these; all if it is empty.
+    pub status: Vec<Status>,
+    /// Only those of a prompt.
+    pub prompt: Option<String>,
+    /// Only children of a thread.
+    pub parent: Option<ThreadId>,
+    /// At most so many; all if it is `None`.
+    pub most: Option<usize>,
+}
+
+/// The last events of a thread, made with the name of the one that goes on with its conversation. They may be made more than
+/// once, if a transaction is tried again.
+pub type LastWords = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
+
+/// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and everything else a file.
+///
+/// # Errors
+///
+/// `CB724` if it cannot be used.
+pub fn open(place: &str) -> Result<Arc<dyn Store>> {
+    if place.starts_with("postgres://") || place.starts_with("postgresql://") {
+        return Ok(Arc::new(PostgresStore::connect(place)?));
+    }
+    let path = place.strip_prefix("sqlite:").unwrap_or(place);
+    Ok(Arc::new(SqliteStore::open(std::path::Path::new(path))?))
+}
+
+/// Keeps threads. Every call is one transaction.
+pub trait Store: Send + Sync + Debug {
+    /// Registers a thread, reserves its limit from its parent's account, and writes its first events.
+    ///
+    /// # Errors
+    ///
+    /// `CB716` if the parent has started as many children as it may, `CB718` if too little is left in its account or it has
+    /// ended, `CB727` if it was cancelled, `CB712` if there is no such parent, `CB713` if its parent is held by somebody else.
+    fn begin(&self, new: &New) -> Result<Record>;
+
+    /// Ends a thread as [`Status::Continued`] and begins the one that goes on with its conversation, with the same parent. What
+    /// the first has left is free for the second before anybody else can have it. It does not count as started by its parent.
+    ///
+    /// # Errors
+    ///
+    /// `CB713` if the holder no longer holds the thread, and those of [`begin`](Store::begin).
+    fn hand_over(
+        &self,
+        id: &ThreadId,
+        holder: &Holder,
+        entries: LastWords,
+        change: &Change,
+        new: &New,
+    ) -> Result<Record>;
+
+    /// A thread's row.
+    fn record(&self, id: &ThreadId) -> Result<Option<Record>>;
+
+    /// Rows, newest first.
+    fn list(&self, filter: &Filter) -> Result<Vec<Record>>;
+
+    /// Takes a thread up: it is running from now on, and its holder is this one. It no longer has a result, and nobody wants it
+    /// to stop. Opens its account again if it was settled, and those above it.
+    ///
+    /// # Errors
+    ///
+    /// `CB712` if there is none, `CB713` if it runs or there are newer events than were seen, `CB728` if it ended, `CB718` if its parent has too little left.
+    fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record>;
+
+    /// Appends events, and changes what they change.
+    ///
+    /// # Errors
+    ///
+    /// `CB713` if the holder no longer holds the thread, `CB718` if more is held than is left.
+    fn append(
+        &self,
+        id: &ThreadId,
+        holder: &Holder,
+        entries: &[Entry],
+        change: &Change,
+    ) -> Result<Vec<Event>>;
+
+    /// Appends events to a thread at rest, which whoever brought it there may do until somebody takes it up: what happened
+    /// because it ended. They change nothing.
+    ///
+    /// # Errors
+    ///
+    /// `CB713` if the thread is not at rest, or somebody else had it last.
+    fn add_behind(&self, id: &ThreadId, holder: &Holder, entries: &[Entry]) -> Result<Vec<Event>>;
+
+    /// Events behind a number, in order, at most so many.
+    fn events(&self, id: &ThreadId, after: u64, most: usize) -> Result<Vec<Event>>;
+
+    /// The last event of a kind.
+    fn last_of(&self, id: &ThreadId, kind: Kind) -> Result<Option<Event>>;
+
+    /// Says that a thread and all threads below it are to stop. One that nobody runs is cancelled at once. Those that ended
+    /// stay as they are.
+    fn cancel(&self, id: &ThreadId) -> Result<Record>;
+
+    /// Whether somebody wants it to stop.
+    fn is_cancelled(&self, id: &ThreadId) -> Result<bool>;
+
+    /// The threads of a process that somebody wants to stop: one question, however many it runs. The token does not matter.
+    fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>>;
+
+    /// A sign of life for all threads that a process holds. The token does not matter.
+    fn beat(&self, holder: &Holder) -> Result<()>;
+
+    /// Marks running threads as interrupted (or as cancelled, if somebody wanted them to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
+    /// What was held for an answer counts as spent, because nobody knows whether it came.
+    fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>>;
+
+    /// A thread's account.
+    fn account(&self, id: &ThreadId) -> Result<Option<Account>>;
+}

@@ -1,0 +1,487 @@
+//! What a store does, whatever its tables are in: every call of [`Store`] as one transaction.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use cuebook::Result;
+use jiff::Timestamp;
+use serde_json::json;
+
+use super::desk::Desk;
+use super::row::{self, Row, kept};
+use super::sql::{Cell, Sql, Tables};
+use super::{Account, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger};
+use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId, first_hash};
+
+/// How many threads of one prompt can begin within one millisecond.
+const MOST_AT_ONCE: u32 = 100_000;
+/// How long a sign of life is kept.
+const BEATS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
+
+/// A store over tables.
+#[derive(Debug)]
+pub struct Book<T> {
+    tables: T,
+}
+
+impl<T: Tables> Book<T> {
+    pub(crate) fn over(tables: T) -> Book<T> {
+        Book { tables }
+    }
+
+    /// Does something with rows, in one transaction.
+    fn change<R: Send + 'static>(
+        &self,
+        job: impl Fn(&mut Desk<'_>) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let now = self.tables.now();
+        self.tables.write(move |sql| {
+            let mut desk = Desk::new(sql, now);
+            let answer = job(&mut desk)?;
+            desk.finish()?;
+            Ok(answer)
+        })
+    }
+
+    fn look(&self, id: &ThreadId) -> Result<Option<Row>> {
+        self.tables.read(|sql| {
+            // No store can keep this sign, so nothing can have such a name.
+            if id.as_str().contains('\0') {
+                return Ok(None);
+            }
+            let statement = format!("{} WHERE id = $1", row::SELECT.as_str());
+            let rows = sql.rows(&statement, &[id.as_str().into()])?;
+            rows.into_iter().next().map(|cells| Row::read(cells, sql.place())).transpose()
+        })
+    }
+}
+
+impl<T: Tables> Store for Book<T> {
+    fn begin(&self, new: &New) -> Result<Record> {
+        let new = new.clone();
+        self.change(move |desk| {
+            let id = begin(desk, &new, Place::Child)?;
+            desk.get(&id).map(|row| row.record)
+        })
+    }
+
+    fn hand_over(
+        &self,
+        id: &ThreadId,
+        holder: &Holder,
+        entries: LastWords,
+        change: &Change,
+        new: &New,
+    ) -> Result<Record> {
+        let (id, holder, change, new) = (id.clone(), holder.clone(), change.clone(), new.clone());
+        self.change(move |desk| {
+            let id = hand_over(desk, &id, &holder, &entries, &change, &new)?;
+            desk.get(&id).map(|row| row.record)
+        })
+    }
+
+    fn record(&self, id: &ThreadId) -> Result<Option<Record>> {
+        Ok(self.look(id)?.map(|row| row.record))
+    }
+
+    fn list(&self, filter: &Filter) -> Result<Vec<Record>> {
+        let (clause, cells) = clause(filter);
+        let statement = format!("{}{clause}", row::SELECT.as_str());
+        self.tables.read(|sql| records(sql, &statement, &cells))
+    }
+
+    fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record> {
+        let (id, holder, change) = (id.clone(), holder.clone(), change.clone());
+        let entries = entries.to_vec();
+        self.change(move |desk| {
+            take(desk, &id, &holder, &entries, &change)?;
+            desk.get(&id).map(|row| row.record)
+        })
+    }
+
+    fn append(
+        &self,
+        id: &ThreadId,
+        holder: &Holder,
+        entries: &[Entry],
+        change: &Change,
+    ) -> Result<Vec<Event>> {
+        let (id, holder, change) = (id.clone(), holder.clone(), change.clone());
+        let entries = entries.to_vec();
+        self.change(move |desk| {
+            let mut row = desk.held(&id, &holder)?;
+            if change.behind.is_some_and(|seen| seen != row.record.last.0) {
+                return Err(error::moved(&id, row.record.status));
+            }
+            let events = desk.enter(&mut row, &entries)?;
+            apply(desk, row, &change)?;
+            Ok(events)
+        })
+    }
+
+    fn add_behind(&self, id: &ThreadId, holder: &Holder, entries: &[Entry]) -> Result<Vec<Event>> {
+        let (id, holder, entries) = (id.clone(), holder.clone(), entries.to_vec());
+        self.change(move |desk| {
+            let mut row = desk.held_last(&id, &holder)?;
+            let events = desk.enter(&mut row, &entries)?;
+            desk.put(row);
+            Ok(events)
+        })
+    }
+
+    fn events(&self, id: &ThreadId, after: u64, most: usize) -> Result<Vec<Event>> {
+        if id.as_str().contains('\0') {
+            return Ok(Vec::new());
+        }
+        let statement = "SELECT seq, at, kind, payload, hash FROM cuebook_events \
+                         WHERE thread = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let cells = [id.as_str().into(), kept(after).into(), kept(most as u64).into()];
+        self.tables.read(|sql| {
+            let rows = sql.rows(statement, &cells)?;
+            rows.into_iter().map(|cells| row::read_event(id, cells, sql.place())).collect()
+        })
+    }
+
+    fn last_of(&self, id: &ThreadId, kind: Kind) -> Result<Option<Event>> {
+        if id.as_str().contains('\0') {
+            return Ok(None);
+        }
+        let statement = "SELECT seq, at, kind, payload, hash FROM cuebook_events \
+                         WHERE thread = $1 AND kind = $2 ORDER BY seq DESC LIMIT 1";
+        self.tables.read(|sql| {
+            let rows = sql.rows(statement, &[id.as_str().into(), kind.as_str().into()])?;
+            rows.into_iter().next().map(|cells| row::read_event(id, cells, sql.place())).transpose()
+        })
+    }
+
+    fn cancel(&self, id: &ThreadId) -> Result<Record> {
+        let id = id.clone();
+        self.change(move |desk| {
+            cancel(desk, &id)?;
+            desk.get(&id).map(|row| row.record)
+        })
+    }
+
+    fn is_cancelled(&self, id: &ThreadId) -> Result<bool> {
+        self.look(id)?.map(|row| row.record.cancel).ok_or_else(|| error::not_found(id))
+    }
+
+    fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>> {
+        let statement = "SELECT id FROM cuebook_threads WHERE status = 'running' AND cancel = 1 \
+                         AND host = $1 AND pid = $2 AND began = $3";
+        self.tables.read(|sql| {
+            let rows = sql.rows(statement, &process(holder))?;
+            let id = |row: Vec<Cell>| match row.into_iter().next() {
+                Some(Cell::Text(id)) => Some(ThreadId::known(id)),
+                _ => None,
+            };
+            Ok(rows.into_iter().filter_map(id).collect())
+        })
+    }
+
+    fn beat(&self, holder: &Holder) -> Result<()> {
+        let now = self.tables.now();
+        let mut cells = process(holder).to_vec();
+        cells.push(now.as_microsecond().into());
+        let old = (now - BEATS_KEPT).as_microsecond();
+        self.tables.write(move |sql| {
+            let statement = "INSERT INTO cuebook_beats (host, pid, began, at) VALUES ($1, $2, $3, $4) \
+                             ON CONFLICT (host, pid, began) DO UPDATE SET at = excluded.at";
+            sql.run(statement, &cells)?;
+            sql.run("DELETE FROM cuebook_beats WHERE at < $1", &[old.into()]).map(drop)
+        })
+    }
+
+    fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
+        let statement = format!("{} WHERE status = 'running'", row::SELECT.as_str());
+        let running = self.tables.read(|sql| records(sql, &statement, &[]))?;
+        let mut swept = Vec::new();
+        for record in running {
+            let beat = record.beat_at.map(|at| self.tables.here(at));
+            if record.holder.as_ref().is_some_and(|holder| lives(holder, beat)) {
+                continue;
+            }
+            let Record { id, holder, beat_at, .. } = record;
+            let name = id.clone();
+            if self.change(move |desk| interrupt(desk, &name, holder.as_ref(), beat_at))? {
+                swept.push(id);
+            }
+        }
+        Ok(swept)
+    }
+
+    fn account(&self, id: &ThreadId) -> Result<Option<Account>> {
+        Ok(self.look(id)?.map(|row| row.account))
+    }
+}
+
+fn process(holder: &Holder) -> [Cell; 3] {
+    [holder.host.as_str().into(), i64::from(holder.pid).into(), holder.began.cast_signed().into()]
+}
+
+fn records(sql: &mut dyn Sql, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
+    let rows = sql.rows(statement, cells)?;
+    rows.into_iter().map(|cells| Row::read(cells, sql.place()).map(|row| row.record)).collect()
+}
+
+/// What stands behind `SELECT … FROM` for a filter.
+fn clause(filter: &Filter) -> (String, Vec<Cell>) {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut parts = Vec::new();
+    let mut place = |cell: Cell| {
+        cells.push(cell);
+        format!("${}", cells.len())
+    };
+    if !filter.status.is_empty() {
+        let words: Vec<String> = filter.status.iter().map(|status| place(status.as_str().into())).collect();
+        parts.push(format!("status IN ({})", words.join(", ")));
+    }
+    // A name with a sign that no store can keep fits nothing.
+    let names =
+        [("prompt", filter.prompt.as_deref()), ("parent", filter.parent.as_ref().map(ThreadId::as_str))];
+    for (column, name) in names {
+        match name {
+            Some(name) if name.contains('\0') => parts.push("1 = 0".to_owned()),
+            Some(name) => parts.push(format!("{column} = {}", place(name.into()))),
+            None => {}
+        }
+    }
+    let mut clause = String::new();
+    if !parts.is_empty() {
+        let _ = write!(clause, " WHERE {}", parts.join(" AND "));
+    }
+    clause.push_str(" ORDER BY created_at DESC, id DESC");
+    if let Some(most) = filter.most {
+        let _ = write!(clause, " LIMIT {}", place(kept(most as u64).into()));
+    }
+    (clause, cells)
+}
+
+/// What a new thread is to its parent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// One more child, which counts as started.
+    Child,
+    /// It takes the place of a child.
+    Successor,
+}
+
+fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
+    desk.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
+    let now = desk.now;
+    let account = |id: &ThreadId| Account {
+        id: id.clone(),
+        parent: new.parent.clone(),
+        limit: new.spend.max(Money::ZERO),
+        spent: Money::ZERO,
+        children: Money::ZERO,
+        held: Money::ZERO,
+        reserved: Money::ZERO,
+        settled: false,
+    };
+    let milliseconds = now.as_millisecond();
+    let mut claim = Money::ZERO;
+    if let Some(id) = &new.parent {
+        let mut parent = match &new.parent_holder {
+            Some(holder) => desk.held(id, holder)?,
+            None => desk.get(id)?,
+        };
+        if parent.record.cancel {
+            return Err(error::cancelled(id));
+        }
+        if place == Place::Child {
+            if !ledger::can_have_children(&parent) {
+                return Err(error::closed(id, parent.record.status, new.spend));
+            }
+            match new.parent_spawns {
+                Some(most) if u64::from(parent.record.spawned) >= most => {
+                    return Err(error::spawns(id, parent.record.spawned, most));
+                }
+                _ => parent.record.spawned = parent.record.spawned.saturating_add(1),
+            }
+        }
+        claim = ledger::reserve(&mut parent, &account(&ThreadId::known("")))?;
+        parent.record.updated_at = now;
+        desk.put(parent);
+    }
+    for again in 0..MOST_AT_ONCE {
+        let id = ThreadId::new(&new.prompt, milliseconds, again);
+        let record = Record {
+            id: id.clone(),
+            prompt: new.prompt.clone(),
+            parent: new.parent.clone(),
+            status: if new.holder.is_some() { Status::Running } else { Status::Created },
+            created_at: now,
+            updated_at: now,
+            completed_at: None,
+            holder: new.holder.clone(),
+            beat_at: None,
+            cancel: false,
+            model: new.model.clone(),
+            cost: Cost::default(),
+            spawned: 0,
+            result: None,
+            continuation_of: new.continuation_of.clone(),
+            continued_by: None,
+            last: (0, first_hash()),
+        };
+        let taken_at = new.holder.as_ref().map(|_| now);
+        let mut row = Row { record, account: account(&id), claim, open: 0, taken_at };
+        row.record.beat_at = taken_at;
+        if !desk.insert(&row)? {
+            continue;
+        }
+        desk.enter(&mut row, &new.entries)?;
+        desk.put(row);
+        if let Some(before) = &new.continuation_of {
+            let mut before = desk.get(before)?;
+            if before.record.continued_by.is_none() {
+                before.record.continued_by = Some(id.clone());
+                desk.put(before);
+            }
+        }
+        return Ok(id);
+    }
+    let why = format!("{MOST_AT_ONCE} threads of `{}` began within one millisecond", new.prompt);
+    Err(error::failed(desk.sql.place(), &why, "try again"))
+}
+
+/// Applies what changes, and brings the ledger into balance.
+fn apply(desk: &mut Desk<'_>, mut row: Row, change: &Change) -> Result<()> {
+    ledger::change(desk, &mut row, change)?;
+    if row.record.status.is_at_rest() {
+        row.record.completed_at = Some(desk.now);
+    }
+    ledger::balance(desk, row)
+}
+
+fn take(
+    desk: &mut Desk<'_>,
+    id: &ThreadId,
+    holder: &Holder,
+    entries: &[Entry],
+    change: &Change,
+) -> Result<()> {
+    let mut row = desk.get(id)?;
+    let status = row.record.status;
+    if status == Status::Running {
+        return Err(error::runs(id, row.record.holder.as_ref().map(|holder| holder.pid)));
+    }
+    if !status.can_resume() {
+        return Err(error::ended(id, status, row.record.continued_by.as_ref()));
+    }
+    if change.behind.is_some_and(|seen| seen != row.record.last.0) {
+        return Err(error::moved(id, status));
+    }
+    let mut change = Change { status: None, ..change.clone() };
+    if row.account.settled {
+        // It claims anew, so the new limit is all that it claims.
+        if let Some(limit) = change.spend_limit.take() {
+            row.account.limit = limit.max(row.account.spent + row.account.children);
+            desk.put(row);
+        }
+        ledger::reopen(desk, id)?;
+        row = desk.get(id)?;
+    }
+    let record = &mut row.record;
+    record.status = Status::Running;
+    record.holder = Some(holder.clone());
+    record.beat_at = Some(desk.now);
+    record.cancel = false;
+    record.completed_at = None;
+    record.result = None;
+    row.taken_at = Some(desk.now);
+    desk.enter(&mut row, entries)?;
+    apply(desk, row, &change)
+}
+
+fn hand_over(
+    desk: &mut Desk<'_>,
+    id: &ThreadId,
+    holder: &Holder,
+    entries: &LastWords,
+    change: &Change,
+    new: &New,
+) -> Result<ThreadId> {
+    let mut row = desk.held(id, holder)?;
+    ledger::change(desk, &mut row, &Change { status: None, ..change.clone() })?;
+    ledger::rest(&mut row);
+    ledger::give_up(&mut row);
+    ledger::balance(desk, row)?;
+    let new = New { continuation_of: Some(id.clone()), ..new.clone() };
+    let next = begin(desk, &new, Place::Successor)?;
+    let mut row = desk.get(id)?;
+    desk.enter(&mut row, &entries(&next))?;
+    let status = Some(Status::Continued);
+    apply(desk, row, &Change { status, continued_by: Some(next.clone()), ..Change::default() })?;
+    Ok(next)
+}
+
+/// Cancels what nobody runs, and tells whoever runs the rest.
+fn cancel(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    loop {
+        // The lowest first, as when accounts settle: whoever locks rows in one order does not wait in a circle.
+        // A child that began meanwhile is seen in the next round; from then on its parent starts no more.
+        let tree: Vec<ThreadId> = desk.tree(id)?.into_iter().filter(|id| !seen.contains(id)).collect();
+        if tree.is_empty() {
+            return if seen.is_empty() { Err(error::not_found(id)) } else { Ok(()) };
+        }
+        for id in tree {
+            stop(desk, &id)?;
+            seen.insert(id);
+        }
+    }
+}
+
+fn stop(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+    let mut row = desk.get(id)?;
+    match row.record.status {
+        status if status.is_settled() => {}
+        Status::Running => {
+            row.record.cancel = true;
+            row.record.updated_at = desk.now;
+            desk.put(row);
+        }
+        status => {
+            row.record.cancel = true;
+            let said = json!({"while": status.as_str(), "cost": row.record.cost.to_json()});
+            desk.enter(&mut row, &[Entry::new(Kind::Cancelled, said)])?;
+            apply(desk, row, &Change { status: Some(Status::Cancelled), ..Change::default() })?;
+        }
+    }
+    Ok(())
+}
+
+/// Marks a thread whose holder died, unless something has happened to it meanwhile.
+fn interrupt(
+    desk: &mut Desk<'_>,
+    id: &ThreadId,
+    holder: Option<&Holder>,
+    beat: Option<Timestamp>,
+) -> Result<bool> {
+    let mut row = desk.get(id)?;
+    let record = &row.record;
+    if record.status != Status::Running || record.holder.as_ref() != holder || record.beat_at != beat {
+        return Ok(false);
+    }
+    let unknown = ledger::rest(&mut row);
+    let mut said = json!({
+        "pid": holder.map(|holder| holder.pid),
+        "last_sign_of_life": beat.map(|at| at.to_string()),
+        "cost": row.record.cost.to_json(),
+    });
+    if unknown > Money::ZERO {
+        said["held_counted_as_spent"] = unknown.to_json();
+        said["note"] =
+            json!("an answer was asked for and nobody knows whether it came, so it counts as paid");
+    }
+    desk.enter(&mut row, &[Entry::new(Kind::Interrupted, said)])?;
+    let cancel = row.record.cancel;
+    apply(desk, row, &Change { status: Some(Status::Interrupted), ..Change::default() })?;
+    if cancel {
+        // Nobody is left who could do what was asked for.
+        stop(desk, id)?;
+    }
+    Ok(true)
+}

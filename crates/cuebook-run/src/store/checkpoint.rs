@@ -1,0 +1,57 @@
+//! Moves what was written from the log of a SQLite file into the file itself, in the background.
+//!
+//! SQLite does that within a commit by default, and then every hundredth turn waits for the disk twice more. A thread of its own
+//! does it beside the writer. The writer still does it itself when the log has grown far too long, so nothing depends on this.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use rusqlite::Connection;
+
+/// After how many transactions it is time.
+const EVERY: u32 = 128;
+/// How many pages the log can have before the writer moves them itself.
+pub(crate) const FAR_TOO_LONG: i64 = 8_000;
+/// Enough for one statement.
+const STACK: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(crate) struct Checkpoints {
+    path: PathBuf,
+    since: AtomicU32,
+    /// The thread ends when this does.
+    tell: OnceLock<Option<SyncSender<()>>>,
+}
+
+impl Checkpoints {
+    pub(crate) fn of(path: PathBuf) -> Checkpoints {
+        Checkpoints { path, since: AtomicU32::new(0), tell: OnceLock::new() }
+    }
+
+    /// A transaction was committed.
+    pub(crate) fn count(&self) {
+        if self.since.fetch_add(1, Ordering::Relaxed) + 1 < EVERY {
+            return;
+        }
+        self.since.store(0, Ordering::Relaxed);
+        if let Some(tell) = self.tell.get_or_init(|| start(self.path.clone())) {
+            // If it is still at it, it need not be told.
+            let _ = tell.try_send(());
+        }
+    }
+}
+
+fn start(path: PathBuf) -> Option<SyncSender<()>> {
+    let (tell, told) = sync_channel(1);
+    let work = move || {
+        let Ok(connection) = Connection::open(path) else { return };
+        while told.recv().is_ok() {
+            // If it cannot be done now, then later.
+            let _ = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+    };
+    let thread = std::thread::Builder::new().name("cuebook-checkpoint".to_owned()).stack_size(STACK);
+    thread.spawn(work).ok().map(|_| tell)
+}

@@ -1,0 +1,168 @@
+//! A desk: the rows that one transaction has in its hands. A row is read once, and written once when all is done.
+
+use std::collections::BTreeMap;
+
+use cuebook::Result;
+use jiff::Timestamp;
+use serde_json::{Map, Value as Json};
+
+use super::row::{self, Row};
+use super::sql::{Cell, Sql};
+use super::{Holder, error};
+use crate::thread::{Entry, Event, Status, ThreadId};
+
+/// How deep a payload may be nested. What is deeper is kept as text, because nobody could read it again.
+const DEEPEST: usize = 100;
+
+pub(crate) struct Desk<'s> {
+    pub(crate) sql: &'s mut dyn Sql,
+    pub(crate) now: Timestamp,
+    rows: BTreeMap<ThreadId, Row>,
+    changed: Vec<ThreadId>,
+}
+
+impl<'s> Desk<'s> {
+    pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp) -> Desk<'s> {
+        // Microseconds are what is kept, and what hashes are made of.
+        let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
+        Desk { sql, now, rows: BTreeMap::new(), changed: Vec::new() }
+    }
+
+    /// A row, which nobody else changes until the transaction ends.
+    pub(crate) fn find(&mut self, id: &ThreadId) -> Result<Option<Row>> {
+        if let Some(row) = self.rows.get(id) {
+            return Ok(Some(row.clone()));
+        }
+        // No store can keep this sign, so nothing can have such a name.
+        if id.as_str().contains('\0') {
+            return Ok(None);
+        }
+        let statement = format!("{} WHERE id = $1{}", row::SELECT.as_str(), self.sql.for_update());
+        let found = self.sql.rows(&statement, &[id.as_str().into()])?;
+        let Some(cells) = found.into_iter().next() else { return Ok(None) };
+        let row = Row::read(cells, self.sql.place())?;
+        self.rows.insert(id.clone(), row.clone());
+        Ok(Some(row))
+    }
+
+    /// Checks that every store can keep some names.
+    pub(crate) fn check<'t>(&self, names: impl IntoIterator<Item = Option<&'t str>>) -> Result<()> {
+        if names.into_iter().flatten().any(|name| name.contains('\0')) {
+            let why = "the name of a prompt, a model or a thread has a NUL character in it, which no table can hold";
+            return Err(error::failed(self.sql.place(), why, "give it another name"));
+        }
+        Ok(())
+    }
+
+    /// A row that must be there.
+    pub(crate) fn get(&mut self, id: &ThreadId) -> Result<Row> {
+        self.find(id)?.ok_or_else(|| error::not_found(id))
+    }
+
+    /// The row of a thread that somebody holds.
+    pub(crate) fn held(&mut self, id: &ThreadId, holder: &Holder) -> Result<Row> {
+        let row = self.get(id)?;
+        if row.record.status != Status::Running || row.record.holder.as_ref() != Some(holder) {
+            return Err(error::lost(id, row.record.status));
+        }
+        Ok(row)
+    }
+
+    /// The row of a thread that somebody brought to its end, and that nobody has taken up since.
+    pub(crate) fn held_last(&mut self, id: &ThreadId, holder: &Holder) -> Result<Row> {
+        let row = self.get(id)?;
+        let ended = matches!(
+            row.record.status,
+            Status::Completed | Status::Error | Status::Cancelled | Status::Suspended
+        );
+        match ended && row.record.holder.as_ref() == Some(holder) {
+            true => Ok(row),
+            false => Err(error::lost(id, row.record.status)),
+        }
+    }
+
+    /// Puts a row back that was changed.
+    pub(crate) fn put(&mut self, row: Row) {
+        let id = row.record.id.clone();
+        if !self.changed.contains(&id) {
+            self.changed.push(id.clone());
+        }
+        self.rows.insert(id, row);
+    }
+
+    /// Writes a new row. Says `false` if the name is taken.
+    pub(crate) fn insert(&mut self, row: &Row) -> Result<bool> {
+        let inserted = row.insert(self.sql)?;
+        if inserted {
+            self.rows.insert(row.record.id.clone(), row.clone());
+        }
+        Ok(inserted)
+    }
+
+    /// Writes events behind the last one of a thread.
+    pub(crate) fn enter(&mut self, row: &mut Row, entries: &[Entry]) -> Result<Vec<Event>> {
+        let mut events: Vec<Event> = Vec::with_capacity(entries.len());
+        for entry in entries {
+            let (seq, previous) = &row.record.last;
+            let readable = readable(&entry.payload).map(|payload| Entry::new(entry.kind, payload));
+            let entry = readable.as_ref().unwrap_or(entry);
+            let event = Event::chain(&row.record.id, previous, seq + 1, self.now, entry);
+            row.record.last = (event.seq, event.hash.clone());
+            events.push(event);
+        }
+        row::insert_events(self.sql, &row.record.id, &events)?;
+        Ok(events)
+    }
+
+    /// A thread and all below it, the lowest first.
+    pub(crate) fn tree(&mut self, id: &ThreadId) -> Result<Vec<ThreadId>> {
+        let statement = "WITH RECURSIVE below (id, depth) AS (
+                SELECT id, 0 FROM cuebook_threads WHERE id = $1
+                UNION ALL
+                SELECT t.id, below.depth + 1 FROM cuebook_threads t JOIN below ON t.parent = below.id
+            ) SELECT id FROM below ORDER BY depth DESC, id";
+        let rows = self.sql.rows(statement, &[id.as_str().into()])?;
+        let name = |row: Vec<Cell>| match row.into_iter().next() {
+            Some(Cell::Text(id)) => Some(ThreadId::known(id)),
+            _ => None,
+        };
+        Ok(rows.into_iter().filter_map(name).collect())
+    }
+
+    /// Writes every row that was changed.
+    pub(crate) fn finish(self) -> Result<()> {
+        for id in &self.changed {
+            if let Some(row) = self.rows.get(id) {
+                row.update(self.sql)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is kept instead of a value that nobody could read again, if it is such a one.
+pub(crate) fn readable(json: &Json) -> Option<Json> {
+    is_deep(json, DEEPEST).then(|| flat(json, DEEPEST))
+}
+
+/// Whether a value is nested deeper than this.
+fn is_deep(json: &Json, left: usize) -> bool {
+    match json {
+        Json::Array(items) => left == 0 || items.iter().any(|item| is_deep(item, left - 1)),
+        Json::Object(fields) => left == 0 || fields.values().any(|field| is_deep(field, left - 1)),
+        _ => false,
+    }
+}
+
+/// The value, with what is nested deeper than this as text.
+fn flat(json: &Json, left: usize) -> Json {
+    match json {
+        Json::Array(_) | Json::Object(_) if left == 0 => Json::String(json.to_string()),
+        Json::Array(items) => items.iter().map(|item| flat(item, left - 1)).collect(),
+        Json::Object(fields) => {
+            let field = |(name, value): (&String, &Json)| (name.clone(), flat(value, left - 1));
+            Json::Object(fields.iter().map(field).collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}

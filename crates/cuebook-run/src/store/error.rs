@@ -1,0 +1,139 @@
+//! What a store says no with. Every error of both stores is made here, so that they say the same.
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+
+use crate::thread::{Money, Status, ThreadId};
+
+/// `CB712`: there is no such thread.
+pub(crate) fn not_found(id: &ThreadId) -> Error {
+    let message = format!("there is no thread `{id}`");
+    let diagnostic = Diagnostic::new(Code::ThreadNotFound, message)
+        .hint("`cuebook thread list` shows the threads of this store");
+    Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", id.as_str())
+}
+
+/// `CB713`: somebody else runs it, or nobody.
+pub(crate) fn busy(id: &ThreadId, message: String, hint: &str) -> Error {
+    let diagnostic = Diagnostic::new(Code::ThreadBusy, message).hint(hint);
+    Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str())
+}
+
+/// `CB713`: whoever wants to write no longer holds the thread.
+pub(crate) fn lost(id: &ThreadId, status: Status) -> Error {
+    let message = match status {
+        Status::Running => format!("`{id}` was taken up by somebody else; nothing more can be written here"),
+        status => format!("`{id}` is {status}; nobody runs it, so nothing can be written to it"),
+    };
+    busy(id, message, "whoever wants to go on with the thread has to resume it")
+        .with("status", status.as_str())
+}
+
+/// `CB713`: somebody has written to it since whoever wants to go on with it looked.
+pub(crate) fn moved(id: &ThreadId, status: Status) -> Error {
+    let message = format!("somebody else went on with `{id}` meanwhile; it is {status} now");
+    busy(id, message, "see what became of it, and try again").with("status", status.as_str())
+}
+
+/// `CB713`: it runs already.
+pub(crate) fn runs(id: &ThreadId, pid: Option<u32>) -> Error {
+    let who = pid.map_or_else(String::new, |pid| format!(", by process {pid}"));
+    let hint = "wait until it comes to rest, or stop it with `cuebook thread cancel`";
+    busy(id, format!("`{id}` is run already{who}"), hint)
+}
+
+/// `CB716`: a thread has started as many children as it may.
+pub(crate) fn spawns(parent: &ThreadId, spawned: u32, limit: u64) -> Error {
+    let message = format!("`{parent}` has started {spawned} threads and may start {limit}");
+    let diagnostic = Diagnostic::new(Code::LimitReached, message)
+        .hint("give it a higher limit: `spawns` under its limits, or in `limit_overrides`");
+    Error::new(ErrorKind::Limit, diagnostic)
+        .with("thread_id", parent.as_str())
+        .with("limit_code", "spawns")
+        .with("current_value", spawned)
+        .with("current_max", limit)
+}
+
+/// Which account has too little: one's own, or that of one's parent.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Whose {
+    Own,
+    Parents,
+}
+
+/// `CB718`: too little is left.
+pub(crate) fn exhausted(whose: Whose, id: &ThreadId, remaining: Money, requested: Money) -> Error {
+    let amount = |money: Money| match money {
+        Money::MOST => "unlimited".to_owned(),
+        money => money.to_string(),
+    };
+    let (role, hint) = match whose {
+        Whose::Own => ("thread", "resume it with a higher limit of `spend`"),
+        Whose::Parents => ("parent", "give the child a smaller limit of `spend`, or its parent a higher one"),
+    };
+    let message = format!(
+        "Insufficient budget: {role}={id} remaining={} requested={}",
+        amount(remaining),
+        amount(requested)
+    );
+    let diagnostic = Diagnostic::new(Code::BudgetExhausted, message).hint(hint);
+    Error::new(ErrorKind::Limit, diagnostic)
+        .with("thread_id", id.as_str())
+        .with("limit_code", "spend")
+        .with("remaining", remaining.to_json())
+        .with("requested", requested.to_json())
+}
+
+/// `CB718`: the account of a thread that ended takes no more children.
+pub(crate) fn closed(parent: &ThreadId, status: Status, requested: Money) -> Error {
+    let message = format!(
+        "Insufficient budget: parent={parent} remaining=0.00 requested={requested}: \
+         the parent is {status}, and its account is closed"
+    );
+    let diagnostic = Diagnostic::new(Code::BudgetExhausted, message)
+        .hint("start the thread without a parent, or resume the parent first");
+    Error::new(ErrorKind::Limit, diagnostic)
+        .with("thread_id", parent.as_str())
+        .with("limit_code", "spend")
+        .with("remaining", Money::ZERO.to_json())
+        .with("requested", requested.to_json())
+}
+
+/// `CB727`: a thread that is to stop starts nothing more.
+pub(crate) fn cancelled(parent: &ThreadId) -> Error {
+    let message = format!("`{parent}` was cancelled and starts no more threads");
+    let diagnostic =
+        Diagnostic::new(Code::ThreadCancelled, message).hint("resume it if it is to go on after all");
+    Error::new(ErrorKind::Execute, diagnostic).with("thread_id", parent.as_str())
+}
+
+/// `CB728`: it came to its end.
+pub(crate) fn ended(id: &ThreadId, status: Status, continued_by: Option<&ThreadId>) -> Error {
+    let hint = match continued_by {
+        Some(next) => format!("`{next}` goes on with its conversation: resume that one"),
+        None => "start a new thread, which can go on with its conversation".to_owned(),
+    };
+    let message = format!("`{id}` is {status} and cannot be resumed");
+    let diagnostic = Diagnostic::new(Code::CannotResume, message).hint(hint);
+    Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str()).with("status", status.as_str())
+}
+
+/// `CB714`: what is stored is not what a store writes.
+pub(crate) fn broken(id: &ThreadId, seq: u64, why: &str) -> Error {
+    let message = format!("the log of `{id}` is broken at event {seq}: {why}");
+    let diagnostic = Diagnostic::new(Code::BrokenLog, message)
+        .hint("it was changed from outside; nothing behind this event can be relied on");
+    Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", id.as_str()).with("seq", seq)
+}
+
+/// `CB724`: the store itself cannot be used. `place` is a file, or an address without its password.
+pub(crate) fn failed(place: &str, why: &str, hint: &str) -> Error {
+    let message = format!("the store of threads cannot be used: {why}");
+    let diagnostic = Diagnostic::new(Code::StoreFailed, message).file(place).hint(hint);
+    Error::new(ErrorKind::Io, diagnostic).with("store", place)
+}
+
+/// `CB724`: the tables are of a version that this one does not know.
+pub(crate) fn newer(place: &str, version: i64, known: usize) -> Error {
+    let why = format!("it is of version {version}, and this Cuebook knows versions up to {known}");
+    failed(place, &why, "use the Cuebook that wrote it, or a newer one; nothing was changed")
+}

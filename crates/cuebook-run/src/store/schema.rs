@@ -1,0 +1,68 @@
+//! The tables, and how older ones become the present ones.
+//!
+//! A step of [`STEPS`] is never changed once it was published; a new one is put behind it. A store of version `n` has gone
+//! through the first `n` steps.
+
+/// The steps. Every statement is understood by both kinds of stores.
+pub(crate) const STEPS: &[&[&str]] = &[&[
+    // The account is part of the row: an event, what it cost and where the thread stands change with one statement.
+    "CREATE TABLE cuebook_threads (
+        id TEXT NOT NULL PRIMARY KEY,
+        prompt TEXT NOT NULL,
+        parent TEXT,
+        created_at BIGINT NOT NULL,
+        continuation_of TEXT,
+        status TEXT NOT NULL,
+        updated_at BIGINT NOT NULL,
+        completed_at BIGINT,
+        host TEXT,
+        pid BIGINT,
+        began BIGINT,
+        token TEXT,
+        taken_at BIGINT,
+        cancel BIGINT NOT NULL,
+        model TEXT,
+        turns BIGINT NOT NULL,
+        input_tokens BIGINT NOT NULL,
+        output_tokens BIGINT NOT NULL,
+        elapsed BIGINT NOT NULL,
+        spawned BIGINT NOT NULL,
+        result TEXT,
+        continued_by TEXT,
+        last_seq BIGINT NOT NULL,
+        last_hash TEXT NOT NULL,
+        spend_limit BIGINT NOT NULL,
+        spent BIGINT NOT NULL,
+        children BIGINT NOT NULL,
+        held BIGINT NOT NULL,
+        reserved BIGINT NOT NULL,
+        claim BIGINT NOT NULL,
+        open_children BIGINT NOT NULL,
+        settled BIGINT NOT NULL
+    )",
+    "CREATE INDEX cuebook_threads_created ON cuebook_threads (created_at)",
+    "CREATE INDEX cuebook_threads_parent ON cuebook_threads (parent)",
+    "CREATE INDEX cuebook_threads_running ON cuebook_threads (host) WHERE status = 'running'",
+    "CREATE TABLE cuebook_events (
+        thread TEXT NOT NULL,
+        seq BIGINT NOT NULL,
+        at BIGINT NOT NULL,
+        kind TEXT NOT NULL,
+        payload TEXT NOT NULL,
+        hash TEXT NOT NULL,
+        PRIMARY KEY (thread, seq)
+    )",
+    // A sign of life is one row of a process, however many threads it holds.
+    "CREATE TABLE cuebook_beats (
+        host TEXT NOT NULL,
+        pid BIGINT NOT NULL,
+        began BIGINT NOT NULL,
+        at BIGINT NOT NULL,
+        PRIMARY KEY (host, pid, began)
+    )",
+]];
+
+/// What the present version is called.
+pub(crate) fn version() -> usize {
+    STEPS.len()
+}

@@ -1,0 +1,69 @@
+//! The seam between what is kept and where: a transaction that runs statements. SQLite and PostgreSQL understand the same
+//! statements here, so what differs between them is below this trait, and everything else is above it, once.
+//!
+//! Parameters are written `$1`, `$2`, … and must first appear in that order, because SQLite counts them as they appear.
+
+use cuebook::Result;
+use jiff::Timestamp;
+
+/// A value of a row. Tables have columns of these two types only.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell {
+    /// Nothing.
+    Null,
+    /// A whole number.
+    Int(i64),
+    /// A text.
+    Text(String),
+}
+
+impl From<i64> for Cell {
+    fn from(number: i64) -> Cell {
+        Cell::Int(number)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Cell {
+        Cell::Text(text.to_owned())
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or(Cell::Null, Into::into)
+    }
+}
+
+/// A transaction.
+pub trait Sql {
+    /// Runs a statement that answers with rows.
+    fn rows(&mut self, statement: &str, values: &[Cell]) -> Result<Vec<Vec<Cell>>>;
+
+    /// Runs a statement and says how many rows it changed.
+    fn run(&mut self, statement: &str, values: &[Cell]) -> Result<u64>;
+
+    /// What stands behind a `SELECT` whose rows nobody else may change until the transaction ends. Empty where one
+    /// transaction writes at a time anyway.
+    fn for_update(&self) -> &'static str;
+
+    /// Which store it is, for errors.
+    fn place(&self) -> &str;
+}
+
+/// Where tables are.
+pub trait Tables: Send + Sync + std::fmt::Debug {
+    /// Does something in a transaction that writes; durable when it returns. What fails has changed nothing. The job may run
+    /// more than once, so it must do nothing but talk to the tables.
+    fn write<T: Send + 'static>(&self, job: impl Fn(&mut dyn Sql) -> Result<T> + Send + 'static)
+    -> Result<T>;
+
+    /// Does something that only reads.
+    fn read<T>(&self, job: impl Fn(&mut dyn Sql) -> Result<T>) -> Result<T>;
+
+    /// The moment, in the clock of the store.
+    fn now(&self) -> Timestamp;
+
+    /// A moment of the store's clock in the clock of this machine.
+    fn here(&self, at: Timestamp) -> Timestamp;
+}

@@ -1,0 +1,359 @@
+//! Threads in a SQLite file: one file next to a project, shared by every process that works there.
+//!
+//! The file is in WAL mode and every commit waits for the disk, so what was written is there after a crash of the machine.
+//! One connection writes, for all threads of this process together; a few others read.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use cuebook::{Error, Result};
+use jiff::Timestamp;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
+
+use super::book::Book;
+use super::checkpoint::{Checkpoints, FAR_TOO_LONG};
+use super::group::{Group, Task};
+use super::pool::{Keep, Pool};
+use super::sql::{Cell, Sql, Tables};
+use super::{error, schema};
+
+/// A store in a SQLite file.
+pub type SqliteStore = Book<Sqlite>;
+
+/// How many threads read at once.
+const READERS: usize = 4;
+/// Tells our files from those of others: `CUEB`.
+const APPLICATION: i64 = 0x4355_4542;
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 64;
+
+impl Book<Sqlite> {
+    /// Opens a file, or makes it. A folder that is missing is made, with a `.gitignore` that keeps it out of repositories.
+    ///
+    /// # Errors
+    ///
+    /// `CB724` if the file cannot be used, or is of a newer version.
+    pub fn open(path: &Path) -> Result<SqliteStore> {
+        Sqlite::open(path).map(Book::over)
+    }
+}
+
+/// Tables in a SQLite file.
+pub struct Sqlite {
+    path: PathBuf,
+    /// The path, for errors.
+    name: String,
+    writer: Group<Connection>,
+    readers: Pool<Connection>,
+    checkpoints: Checkpoints,
+}
+
+impl fmt::Debug for Sqlite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sqlite").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+impl Sqlite {
+    fn open(path: &Path) -> Result<Sqlite> {
+        let name = path.display().to_string();
+        // A path is a path: SQLite has names of its own that mean something else.
+        let path = std::path::absolute(path)
+            .map_err(|error| error::failed(&name, &error.to_string(), "name a file"))?;
+        make_folder(&path, &name)?;
+        let mut connection = connect(&path, &name)?;
+        prepare(&mut connection, &name)?;
+        let checkpoints = Checkpoints::of(path.clone());
+        Ok(Sqlite { path, name, writer: Group::new(connection), readers: Pool::new(READERS), checkpoints })
+    }
+
+    fn reader(&self) -> Result<Connection> {
+        let connection = connect(&self.path, &self.name)?;
+        connection.pragma_update(None, "query_only", true).map_err(|error| failed(&self.name, &error))?;
+        Ok(connection)
+    }
+}
+
+impl Tables for Sqlite {
+    fn write<T: Send + 'static>(
+        &self,
+        job: impl Fn(&mut dyn Sql) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.writer.write(&self.name, job, |connection, tasks| {
+            match together(connection, &self.name, tasks) {
+                Ok(()) => self.checkpoints.count(),
+                Err(error) => {
+                    let error = failed(&self.name, &error);
+                    tasks.iter_mut().for_each(|task| task.fail(&error));
+                }
+            }
+        })
+    }
+
+    fn read<T>(&self, job: impl Fn(&mut dyn Sql) -> Result<T>) -> Result<T> {
+        self.readers.with(
+            || self.reader(),
+            |connection| (job(&mut Line { connection, name: &self.name }), Keep::Yes),
+        )?
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn here(&self, at: Timestamp) -> Timestamp {
+        at
+    }
+}
+
+/// Does many jobs in one transaction. One that fails leaves nothing behind and does not disturb the others. An error means
+/// that none of them happened.
+fn together(connection: &Connection, name: &str, tasks: &mut [&mut dyn Task]) -> rusqlite::Result<()> {
+    let run = |statement: &str| connection.prepare_cached(statement)?.execute([]).map(drop);
+    if !connection.is_autocommit() {
+        // Somebody broke off in the middle.
+        run("ROLLBACK")?;
+    }
+    run("BEGIN IMMEDIATE")?;
+    let alone = tasks.len() == 1;
+    let mut done = || {
+        for task in tasks.iter_mut() {
+            if !alone {
+                run("SAVEPOINT job")?;
+            }
+            let well = task.run(&mut Line { connection, name });
+            if connection.is_autocommit() {
+                // A full disk and the like roll everything back by themselves; the next statement says why.
+                return if alone { Ok(false) } else { Err(rolled_back()) };
+            }
+            match (well, alone) {
+                (true, true) => {}
+                (false, true) => {
+                    run("ROLLBACK")?;
+                    return Ok(false);
+                }
+                (true, false) => run("RELEASE job")?,
+                (false, false) => {
+                    run("ROLLBACK TO job")?;
+                    run("RELEASE job")?;
+                }
+            }
+        }
+        Ok(true)
+    };
+    match done() {
+        Ok(true) => run("COMMIT").inspect_err(|_| drop(run("ROLLBACK"))),
+        Ok(false) => Ok(()),
+        Err(error) => {
+            if !connection.is_autocommit() {
+                run("ROLLBACK")?;
+            }
+            Err(error)
+        }
+    }
+}
+
+fn rolled_back() -> rusqlite::Error {
+    let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_ABORT_ROLLBACK);
+    rusqlite::Error::SqliteFailure(
+        code,
+        Some("a transaction that several threads share was rolled back".to_owned()),
+    )
+}
+
+/// Statements of a connection.
+struct Line<'c> {
+    connection: &'c Connection,
+    name: &'c str,
+}
+
+impl Line<'_> {
+    fn try_rows(&self, statement: &str, values: &[Cell]) -> rusqlite::Result<Vec<Vec<Cell>>> {
+        let mut statement = self.connection.prepare_cached(statement)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query(params_from_iter(values))?;
+        let mut found = Vec::new();
+        while let Some(row) = rows.next()? {
+            found.push(
+                (0..columns)
+                    .map(|column| cell(row.get_ref(column)?, column))
+                    .collect::<rusqlite::Result<_>>()?,
+            );
+        }
+        Ok(found)
+    }
+}
+
+impl Sql for Line<'_> {
+    fn rows(&mut self, statement: &str, values: &[Cell]) -> Result<Vec<Vec<Cell>>> {
+        self.try_rows(statement, values).map_err(|error| failed(self.name, &error))
+    }
+
+    fn run(&mut self, statement: &str, values: &[Cell]) -> Result<u64> {
+        let run = || self.connection.prepare_cached(statement)?.execute(params_from_iter(values));
+        run().map(|changed| changed as u64).map_err(|error| failed(self.name, &error))
+    }
+
+    fn for_update(&self) -> &'static str {
+        ""
+    }
+
+    fn place(&self) -> &str {
+        self.name
+    }
+}
+
+fn cell(value: ValueRef<'_>, column: usize) -> rusqlite::Result<Cell> {
+    match value {
+        ValueRef::Null => Ok(Cell::Null),
+        ValueRef::Integer(number) => Ok(Cell::Int(number)),
+        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Cell::Text(text.to_owned())),
+            Err(error) => Err(rusqlite::Error::Utf8Error(column, error)),
+        },
+        other => Err(rusqlite::Error::InvalidColumnType(
+            column,
+            "a value of a thread".to_owned(),
+            other.data_type(),
+        )),
+    }
+}
+
+impl ToSql for Cell {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Cell::Null => ValueRef::Null,
+            Cell::Int(number) => ValueRef::Integer(*number),
+            Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+        }))
+    }
+}
+
+fn make_folder(path: &Path, name: &str) -> Result<()> {
+    let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) else { return Ok(()) };
+    let make = || -> std::io::Result<()> {
+        if let Some(above) = folder.parent() {
+            std::fs::create_dir_all(above)?;
+        }
+        match std::fs::create_dir(folder) {
+            Ok(()) => std::fs::write(folder.join(".gitignore"), "*\n"),
+            // Another process was faster, and writes the file.
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
+            Err(error) => Err(error),
+        }
+    };
+    make().map_err(|error| {
+        error::failed(
+            name,
+            &format!("its folder cannot be made: {error}"),
+            "name a file in a folder of your own",
+        )
+    })
+}
+
+fn connect(path: &Path, name: &str) -> Result<Connection> {
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = || {
+        let mut connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_handler(Some(wait))?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS);
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "wal_autocheckpoint", FAR_TOO_LONG)?;
+        // Where the system's own way to wait for the disk does not.
+        connection.pragma_update(None, "fullfsync", true)?;
+        Ok(connection)
+    };
+    open().map_err(|error| failed(name, &error))
+}
+
+/// Waits for another process: often and shortly at first, because most transactions take less than a millisecond. In all it
+/// is about half a minute.
+fn wait(tries: i32) -> bool {
+    std::thread::sleep(if tries < 50 { Duration::from_micros(200) } else { Duration::from_millis(2) });
+    tries < 15_000
+}
+
+/// Brings a file to the present version.
+fn prepare(connection: &mut Connection, name: &str) -> Result<()> {
+    let version = known_version(connection, name)?;
+    let wal = || -> rusqlite::Result<String> {
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))
+    };
+    // SQLite does not wait by itself if two processes want to change the mode at once.
+    let mut tries = 0;
+    let mode = loop {
+        match wal() {
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) && wait(tries) => {
+                tries += 1
+            }
+            answer => break answer.map_err(|error| failed(name, &error))?,
+        }
+    };
+    if !mode.eq_ignore_ascii_case("wal") {
+        let why = format!("its journal is in `{mode}` mode, and cannot be in WAL mode there");
+        return Err(error::failed(name, &why, "put it on a local disk, or use PostgreSQL"));
+    }
+    if version == schema::version() as i64 {
+        return Ok(());
+    }
+    let mut migrate = || {
+        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+        let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let before = usize::try_from(version).unwrap_or(usize::MAX);
+        for step in schema::STEPS.iter().skip(before) {
+            step.iter().try_for_each(|statement| transaction.execute_batch(statement))?;
+        }
+        if before < schema::version() {
+            transaction.pragma_update(None, "application_id", APPLICATION)?;
+            transaction.pragma_update(None, "user_version", schema::version() as i64)?;
+        }
+        transaction.commit()
+    };
+    migrate().map_err(|error| failed(name, &error))?;
+    known_version(connection, name).map(drop)
+}
+
+/// The version of a file, if it is one of ours that we know.
+fn known_version(connection: &Connection, name: &str) -> Result<i64> {
+    let ask = |statement: &str| -> Result<i64> {
+        connection.query_row(statement, [], |row| row.get(0)).map_err(|error| failed(name, &error))
+    };
+    // One statement, so that a migration in another process is seen as a whole or not at all.
+    let version = ask("SELECT user_version FROM pragma_user_version")?;
+    let foreign = ask(&format!(
+        "SELECT (SELECT application_id FROM pragma_application_id) <> {APPLICATION} \
+         AND EXISTS (SELECT 1 FROM sqlite_schema)"
+    ))?;
+    if foreign != 0 {
+        return Err(error::failed(name, "it is a database of another program", "name another file"));
+    }
+    if !(0..=schema::version() as i64).contains(&version) {
+        return Err(error::newer(name, version, schema::version()));
+    }
+    Ok(version)
+}
+
+/// What SQLite says, with a way out.
+fn failed(name: &str, error: &rusqlite::Error) -> Error {
+    let hint = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+            "another process has been writing to it for half a minute; look which one has the file open"
+        }
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
+            "make the file and its folder writable, or name another file"
+        }
+        Some(ErrorCode::CannotOpen) => "name a file in a folder that exists and is writable",
+        Some(ErrorCode::NotADatabase) => "it is no SQLite file; name another file",
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "the file is damaged: move it away, or save what can be saved with `sqlite3 FILE .recover`"
+        }
+        Some(ErrorCode::DiskFull) => "make room on the disk, then resume the thread",
+        Some(ErrorCode::SystemIoFailure) => "look after the disk, then resume the thread",
+        Some(ErrorCode::OperationAborted) => "try again; if that does not help, look after the disk",
+        _ => "move the file away to begin with a new one",
+    };
+    error::failed(name, &error.to_string(), hint)
+}

@@ -1,0 +1,62 @@
+//! The calls of an answer, made fit for a log: found where the provider knows none, told apart, and readable.
+
+use std::collections::HashSet;
+
+use cuebook::chat::Message;
+use cuebook::chat::reply::{Answer, Reply, ToolCall, parse_arguments};
+use serde_json::{Map, Value as Json, json};
+
+use super::rebuild::calls_of;
+use crate::policy::text_calls::{TextCall, text_calls};
+use crate::turn::Performed;
+
+/// The argument under which arguments are kept that are none.
+const UNREADABLE: &str = "_no_json";
+
+/// Takes the calls out of what a model said that has no other way to make them.
+pub(super) fn find_calls(answer: &mut Answer) {
+    let Reply::Text(text) = &answer.reply else { return };
+    let calls: Vec<ToolCall> = text_calls(text).into_iter().map(TextCall::into_call).collect();
+    if !calls.is_empty() {
+        answer.reply = Reply::ToolCalls { calls, text: Some(text.clone()) };
+    }
+}
+
+/// Gives calls names that tell them apart where the model gave none, or one that a call of the conversation has already:
+/// providers refuse that, and nobody could say later which of them is meant.
+pub(super) fn tell_apart(answer: &mut Answer, turn: u32, conversation: &[Message]) {
+    let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
+    let mut known: HashSet<String> = conversation.iter().flat_map(calls_of).map(|call| call.id).collect();
+    for index in 0..calls.len() {
+        if !calls[index].id.is_empty() && known.insert(calls[index].id.clone()) {
+            continue;
+        }
+        let mut id = format!("call_{turn}_{index}");
+        // Somebody may have thought of this name before, or does so in this very answer.
+        while known.contains(&id) || calls.iter().any(|call| call.id == id) {
+            id.push('x');
+        }
+        known.insert(id.clone());
+        calls[index].id = id;
+    }
+}
+
+/// Arguments that are no JSON object cannot be told to every provider again, so they become the text in one. The call is not made.
+pub(super) fn keep_readable(answer: &mut Answer) {
+    let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
+    for call in calls.iter_mut().filter(|call| parse_arguments(&call.arguments).is_err()) {
+        call.arguments = json!({UNREADABLE: call.arguments}).to_string();
+    }
+}
+
+/// What a model is told whose arguments could not be read.
+pub(super) fn unreadable(arguments: &Map<String, Json>) -> Option<Performed> {
+    let text = arguments.get(UNREADABLE)?.as_str()?;
+    let why = match parse_arguments(text) {
+        Err(error) => {
+            error.field("reason").and_then(Json::as_str).unwrap_or(&error.diagnostic().message).to_owned()
+        }
+        Ok(_) => return None,
+    };
+    Some(Performed::failure(format!("Error: Invalid JSON in tool arguments: {why}")))
+}

@@ -1,0 +1,168 @@
+//! The tools of a directive's thread: the four actions, and the one that returns its outputs.
+
+use std::sync::Arc;
+
+use cuebook::Result;
+use cuebook::chat::reply::{Reply, ToolCall};
+use cuebook::dialect::directive::Output;
+use cuebook::prompt::{Tool, ToolKind};
+use indexmap::IndexMap;
+use serde_json::{Map, Value as Json, json};
+
+use super::Kind;
+use super::managed::{Desk, Managed};
+use super::orchestrator::RESULT;
+use super::results::{self, Reading};
+use crate::actions::Action;
+use crate::engine::{Engine, Project};
+use crate::policy::capability::Capabilities;
+use crate::policy::nudge::{self, Said, Verdict};
+use crate::policy::returns::{self, Returned};
+use crate::request::Request;
+use crate::turn::{Performed, Permit, Settled};
+
+/// The tools of a directive's thread.
+pub(super) struct DirectiveDesk<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) project: Arc<Project>,
+    pub(super) capabilities: &'e Capabilities,
+    pub(super) outputs: Vec<Output>,
+}
+
+impl DirectiveDesk<'_> {
+    /// The outputs that a call returns, if it is one that does: by the tool of its own, or as the prompt's sentence says it.
+    fn returned(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Option<Map<String, Json>> {
+        if call.name == returns::NAME {
+            return Some(arguments.clone());
+        }
+        let is_execute = Action::named(&call.name) == Some(Action::Execute);
+        let names_it = arguments.get("item_id").and_then(Json::as_str) == Some(returns::ITEM);
+        (is_execute && names_it)
+            .then(|| arguments.get("parameters").and_then(Json::as_object).cloned().unwrap_or_default())
+    }
+
+    fn take(&self, thread: &Managed<'_>, given: &Map<String, Json>) -> Performed {
+        match returns::check(&self.outputs, given) {
+            Returned::Outputs(outputs) => {
+                if let Err(why) = thread.moments.returned(thread, &outputs) {
+                    return Performed::failure(why);
+                }
+                thread.keep(Kind::Return, json!({"outputs": outputs}));
+                Performed { ends: Some(json!({"outputs": outputs})), ..Performed::answer("Returned.") }
+            }
+            Returned::Blocked(why) => {
+                thread.keep(Kind::Return, json!({"blocked": why}));
+                Performed { ends: Some(json!({"blocked": why})), ..Performed::answer("Understood.") }
+            }
+            Returned::Wrong(why) => Performed::failure(why),
+        }
+    }
+
+    fn act(&self, thread: &Managed<'_>, action: Action, arguments: &Map<String, Json>) -> Json {
+        let mut arguments = arguments.clone();
+        let project = self.project.spaces.project().to_string_lossy().into_owned();
+        arguments.insert("project_path".into(), project.into());
+        if action != Action::Execute {
+            return action.run(self.engine, &arguments, &thread.watching());
+        }
+        match Request::from_json(&Json::Object(arguments)) {
+            Ok(request) => {
+                self.engine.answer_within(&request, &thread.watching(), Some(&thread.within())).json
+            }
+            Err(error) => json!({"status": "error", "error": error.diagnostic().message}),
+        }
+    }
+}
+
+impl Desk for DirectiveDesk<'_> {
+    fn tools(&self) -> Vec<Tool> {
+        let project = self.project.spaces.project().to_string_lossy();
+        let action = |action: Action| {
+            let mut schema = action.input(&project);
+            // A thread stays in its project, so a model need not say which.
+            if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
+                required.retain(|name| name != "project_path");
+            }
+            if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
+                properties.shift_remove("project_path");
+            }
+            tool(action.name(), action.description(), Json::Object(schema))
+        };
+        let allowed = |action: &Action| self.capabilities.allows_some(action.word());
+        let mut tools: Vec<Tool> = Action::ALL.into_iter().filter(allowed).map(action).collect();
+        if !self.outputs.is_empty() {
+            tools.push(returns::return_tool(&self.outputs));
+        }
+        tools
+    }
+
+    fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit {
+        if self.returned(call, arguments).is_some() {
+            return match self.outputs.is_empty() {
+                true => Permit::Denied(
+                    "This directive declares no outputs. Say in plain text what you did, and stop.".into(),
+                ),
+                false => Permit::Allowed,
+            };
+        }
+        let Some(action) = Action::named(&call.name) else {
+            let names: Vec<String> = self.tools().into_iter().map(|tool| tool.name).collect();
+            return Permit::Denied(format!(
+                "There is no tool `{}`. The tools are: {}",
+                call.name,
+                names.join(", ")
+            ));
+        };
+        let text = |name: &str| arguments.get(name).and_then(Json::as_str).unwrap_or_default();
+        let (item_type, item_id) = match action {
+            Action::Search => (text("scope").split('.').next().unwrap_or_default(), ""),
+            _ => (text("item_type"), text("item_id")),
+        };
+        let item_type = if item_type.is_empty() { "tool" } else { item_type };
+        match self.capabilities.check(action.word(), item_type, item_id) {
+            Ok(()) => Permit::Allowed,
+            Err(denied) => Permit::Denied(denied.to_json().to_string()),
+        }
+    }
+
+    fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
+        if let Some(given) = self.returned(call, arguments) {
+            return self.take(thread, &given);
+        }
+        let Some(action) = Action::named(&call.name) else {
+            return Performed::failure(format!("There is no tool `{}`.", call.name));
+        };
+        let response = self.act(thread, action, arguments);
+        let is_piece =
+            action == Action::Execute && arguments.get("item_id").and_then(Json::as_str) == Some(RESULT);
+        let reading = if is_piece { Reading::Piece } else { Reading::Possible };
+        results::told(thread, &call.id, &response, reading)
+    }
+
+    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<Settled> {
+        let text = match said {
+            Reply::Text(text) => text.clone(),
+            Reply::Structured { raw, .. } => raw.clone(),
+            other => other.to_json().to_string(),
+        };
+        let may_call = !self.tools().is_empty();
+        let said = Said { text: &text, turn, nudges, outputs: &self.outputs, may_call };
+        match nudge::decide(&said) {
+            Verdict::Nudge(words) => Ok(Settled::Again(words)),
+            Verdict::Done => Ok(Settled::Done(json!({"result": text}))),
+            Verdict::Failed(error) => Err(error),
+        }
+    }
+}
+
+/// A tool that a model knows by a JSON schema.
+pub(super) fn tool(name: &str, description: &str, parameters: Json) -> Tool {
+    Tool {
+        name: name.to_owned(),
+        description: Some(description.to_owned()),
+        kind: ToolKind::Schema { parameters },
+        bindings: IndexMap::new(),
+        extra: Map::new(),
+        place: None,
+    }
+}

@@ -1,0 +1,218 @@
+//! Events: the steps of a thread, each hashed together with the one before it.
+//!
+//! A hash covers the hash before it, the thread, the number, the moment, the kind and the payload as it is stored. Whoever
+//! changes, removes, adds or moves an event breaks every hash from there on, and [`verify`] says where.
+
+use std::fmt;
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::ThreadId;
+
+macro_rules! kinds {
+    ($($variant:ident $word:literal $about:literal)*) => {
+        /// What kind of step an event is.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum Kind {
+            $(#[doc = $about] $variant,)*
+        }
+
+        impl Kind {
+            /// Every kind.
+            pub const ALL: &[Kind] = &[$(Kind::$variant,)*];
+
+            /// The word for it.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Kind::$variant => $word,)* }
+            }
+        }
+    };
+}
+
+kinds! {
+    Started "thread_started" "The thread begins: all that it was started with."
+    Resumed "thread_resumed" "Somebody took it up again."
+    SystemPrompt "system_prompt" "The system's message as the model gets it."
+    ContextInjected "context_injected" "Knowledge that was put around the prompt."
+    CognitionIn "cognition_in" "Messages that the model is told, since the last ones."
+    TokenDelta "token_delta" "Text that the model has said so far in this turn."
+    CognitionOut "cognition_out" "What the model answered."
+    CognitionReasoning "cognition_reasoning" "What the model thought, where that is shown."
+    CognitionPartial "cognition_partial" "What the model had said when its answer broke off. It does not count."
+    Retry "provider_retry" "A request failed and is sent again."
+    ToolStart "tool_call_start" "A tool is about to run."
+    ToolResult "tool_call_result" "What a tool answered."
+    Artifact "artifact" "The whole of a result that the model was not told whole."
+    ToolUnknown "tool_call_unknown" "A tool may have run, and nobody knows what came of it. It is not run again."
+    Denied "permission_denied" "A call that the thread may not make. Nothing ran."
+    Nudge "nudge" "The model is reminded to act, or to return what was asked for."
+    Disclosed "sections_disclosed" "Sections were opened, and the prompt rendered again."
+    Hook "hook" "A hook ran."
+    Spawned "thread_spawned" "A child thread began."
+    Limit "limit_reached" "A limit was reached."
+    ContextFull "context_limit_reached" "The conversation no longer fits."
+    Trimmed "context_trimmed" "Old messages were left out."
+    Steered "steered" "Somebody said something to the thread while it ran."
+    Return "directive_return" "The outputs that were asked for."
+    Completed "thread_completed" "The thread came to its end."
+    Failed "thread_error" "The thread failed."
+    Cancelled "thread_cancelled" "The thread was stopped."
+    Suspended "thread_suspended" "The thread waits for somebody."
+    Handoff "thread_handoff" "Another thread goes on with the conversation."
+    Continued "thread_continued" "The thread ended, and another one has gone on."
+    Interrupted "thread_interrupted" "Whoever ran the thread died."
+}
+
+impl Kind {
+    /// The kind with this word.
+    pub fn named(word: &str) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| kind.as_str() == word)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An event that is yet to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Entry {
+    /// What kind of step it is.
+    pub kind: Kind,
+    /// What there is to say about it.
+    pub payload: Json,
+}
+
+impl Entry {
+    /// An event of a kind, with what there is to say about it.
+    pub fn new(kind: Kind, payload: Json) -> Entry {
+        Entry { kind, payload }
+    }
+}
+
+/// An event of a log.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Its number in the log, from one.
+    pub seq: u64,
+    /// When it was written.
+    pub at: Timestamp,
+    /// What kind of step it is.
+    pub kind: Kind,
+    /// What there is to say about it.
+    pub payload: Json,
+    /// The payload as it is stored. The hash is made of it, because reading and writing a number again can change it.
+    pub text: String,
+    /// Its hash, in hexadecimal digits.
+    pub hash: String,
+}
+
+impl Event {
+    /// The event that an entry becomes behind another one.
+    pub fn chain(thread: &ThreadId, previous: &str, seq: u64, at: Timestamp, entry: &Entry) -> Event {
+        let text = entry.payload.to_string();
+        let hash = hash(thread, previous, seq, at, entry.kind.as_str(), &text);
+        Event { seq, at, kind: entry.kind, payload: entry.payload.clone(), text, hash }
+    }
+
+    /// The event as scripts see it, in one line.
+    pub fn to_json(&self, thread: &ThreadId) -> Json {
+        json!({
+            "seq": self.seq,
+            "timestamp": self.at.to_string(),
+            "thread_id": thread.as_str(),
+            "event_type": self.kind.as_str(),
+            "payload": self.payload,
+            "hash": self.hash,
+        })
+    }
+}
+
+/// What the first event of a log is hashed with.
+pub fn first_hash() -> String {
+    "0".repeat(64)
+}
+
+/// The hash of an event.
+fn hash(thread: &ThreadId, previous: &str, seq: u64, at: Timestamp, kind: &str, payload: &str) -> String {
+    let mut sha = Sha256::new();
+    // Microseconds are what every store keeps. Nothing before the payload holds a line break.
+    let head = format!("{previous}\n{thread}\n{seq}\n{}\n{kind}\n", at.as_microsecond());
+    sha.update(head.as_bytes());
+    sha.update(payload.as_bytes());
+    sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Checks that a log is whole: every number, every hash, from the first event to the last one that the registry knows of.
+///
+/// # Errors
+///
+/// [`Code::BrokenLog`] with the number of the first event that does not fit.
+pub fn verify(thread: &ThreadId, events: &[Event], last: Option<(u64, &str)>) -> Result<()> {
+    let broken = |seq: u64, what: &str| {
+        let message = format!("the log of `{thread}` is broken at event {seq}: {what}");
+        let hint = "it was changed from outside; nothing behind this event can be relied on";
+        let diagnostic = Diagnostic::new(Code::BrokenLog, message).hint(hint);
+        Err(Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", thread.as_str()).with("seq", seq))
+    };
+    let mut previous = first_hash();
+    for (event, seq) in events.iter().zip(1..) {
+        if event.seq != seq {
+            return broken(seq, &format!("event {} stands there", event.seq));
+        }
+        let kind = event.kind.as_str();
+        if hash(thread, &previous, seq, event.at, kind, &event.text) != event.hash {
+            return broken(seq, "its hash does not fit");
+        }
+        previous.clone_from(&event.hash);
+    }
+    match last {
+        Some((seq, hash)) if seq != events.len() as u64 || hash != previous => {
+            broken(events.len() as u64 + 1, "events are missing at the end")
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(thread: &ThreadId) -> Vec<Event> {
+        let mut events: Vec<Event> = Vec::new();
+        for number in 0..4 {
+            let previous = events.last().map_or_else(first_hash, |event| event.hash.clone());
+            let entry = Entry::new(Kind::Nudge, json!({"number": number, "text": "line\nbreak"}));
+            let at = Timestamp::from_microsecond(1_000_000 + number).unwrap();
+            events.push(Event::chain(thread, &previous, events.len() as u64 + 1, at, &entry));
+        }
+        events
+    }
+
+    #[test]
+    fn whatever_is_done_to_a_log_is_noticed() {
+        let thread = ThreadId::known("a/b/b-1");
+        let whole = log(&thread);
+        let last = whole[3].hash.clone();
+        verify(&thread, &whole, Some((4, &last))).unwrap();
+        let broken = |change: &dyn Fn(&mut Vec<Event>), at: u64| {
+            let mut events = whole.clone();
+            change(&mut events);
+            let error = verify(&thread, &events, Some((4, &last))).unwrap_err();
+            assert_eq!((error.code(), error.field("seq")), (Code::BrokenLog, Some(&json!(at))));
+        };
+        broken(&|events| events[1].text = "{}".into(), 2);
+        broken(&|events| events[1].kind = Kind::Hook, 2);
+        broken(&|events| events[2].at = Timestamp::from_microsecond(5).unwrap(), 3);
+        broken(&|events| drop(events.remove(0)), 1);
+        broken(&|events| events.swap(1, 2), 2);
+        broken(&|events| drop(events.pop()), 4);
+        assert!(verify(&ThreadId::known("a/b/b-2"), &whole, None).is_err(), "of another thread");
+    }
+}

@@ -1,0 +1,110 @@
+//! How far a thread may go: the tokens and the money of the next answer, counted before it is asked for.
+
+use cuebook::Result;
+use cuebook::chat::Message;
+use cuebook::chat::reply::Usage;
+use cuebook::prompt::Tool;
+use cuebook::tokens::Tokenizer;
+use serde_json::Value as Json;
+
+use super::Money;
+use super::managed::Managed;
+use crate::policy::limits::{Reached, seconds};
+use crate::turn::Halt;
+
+/// An answer may have as many tokens, however few are left of the limit: that is looked at before each answer.
+const SHORT_ANSWER: u64 = 1024;
+/// An answer that may not have as many tokens is not worth asking for.
+const FEWEST_TOKENS: u64 = 16;
+
+impl Managed<'_> {
+    /// How many tokens the conversation has. What the provider counted is exact; what came since is counted here.
+    pub(super) fn count(&self, conversation: &[Message], tools: &[Tool]) -> u64 {
+        let mut state = self.state();
+        let tokenizer = Tokenizer::for_model(&self.launch.model.id);
+        let count = |text: &str| tokens_of(&tokenizer, text);
+        if state.counted > conversation.len() || state.counted == 0 {
+            (state.tokens, state.counted) = (0, 0);
+            for tool in tools {
+                state.tokens += count(&tool.to_json().to_string()) as u64;
+            }
+        }
+        for message in &conversation[state.counted..] {
+            let calls = message.metadata.get("tool_calls").map(Json::to_string).unwrap_or_default();
+            let texts = message.texts().map(count).sum::<usize>();
+            // A few tokens around each message say whose it is.
+            state.tokens += (texts + count(&calls) + 4) as u64;
+        }
+        state.counted = conversation.len();
+        state.tokens
+    }
+
+    /// Holds the most that the next answer can cost, and makes it shorter if that is too much.
+    pub(super) fn hold(&self, input: u64) -> Result<(), Halt> {
+        let cost = self.cost();
+        let limits = &self.launch.limits;
+        let left = limits.tokens.saturating_sub(cost.tokens()).saturating_sub(input);
+        // The limit is looked at before each answer; one that is cut to a few words would help nobody.
+        let mut most = self.voice.most_output.min(left.max(SHORT_ANSWER));
+        let mut hold = Money::ZERO;
+        if let Some(price) = &self.voice.price {
+            let account = self.store.account(&self.id).map_err(Halt::Failed)?;
+            let remaining = match account {
+                Some(account) if account.limit == Money::MOST => Money::MOST,
+                // What it spent last and what it no longer holds may not be written yet.
+                Some(account) => {
+                    account.limit - account.spent.max(cost.spend) - account.children - account.reserved
+                }
+                None => limits.spend - cost.spend,
+            };
+            let reading = Money::of_tokens(input, price.input);
+            if price.output > Money::ZERO {
+                let nanos = (remaining - reading).nanos().max(0);
+                let affordable = u128::from(nanos.unsigned_abs()) * 1_000_000
+                    / u128::from(price.output.nanos().unsigned_abs());
+                most = most.min(u64::try_from(affordable).unwrap_or(u64::MAX));
+            }
+            if most < FEWEST_TOKENS || reading > remaining {
+                return Err(self.limit(self.too_little(remaining)));
+            }
+            hold = reading + Money::of_tokens(most, price.output);
+        }
+        let mut state = self.state();
+        (state.most_tokens, state.held) = (most, hold);
+        state.change.hold = Some(hold);
+        Ok(())
+    }
+
+    /// The limit on time.
+    pub(super) fn late(&self) -> Reached {
+        let limits = &self.launch.limits;
+        let (current, most) = (seconds(self.cost().elapsed), seconds(limits.duration));
+        Reached { limit: "duration_seconds", current, most, currency: limits.currency.clone() }
+    }
+
+    /// The limit on money, when so much is left.
+    pub(super) fn too_little(&self, remaining: Money) -> Reached {
+        let limits = &self.launch.limits;
+        let (current, most) = ((limits.spend - remaining).to_json(), limits.spend.to_json());
+        Reached { limit: "spend", current, most, currency: limits.currency.clone() }
+    }
+
+    /// What an answer cost.
+    pub(super) fn spent(&self, usage: Option<&Usage>) -> (u64, u64, Money) {
+        let usage = usage.copied().unwrap_or_default();
+        let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
+        let spend = self.voice.price.map_or(Money::ZERO, |price| {
+            let cached = usage.cached.unwrap_or(0).min(input);
+            Money::of_tokens(input - cached, price.input)
+                + Money::of_tokens(cached, price.cached.unwrap_or(price.input))
+                + Money::of_tokens(output, price.output)
+        });
+        (input, output, spend)
+    }
+}
+
+/// How many tokens a text has. Where the vocabulary is not published that is a guess in any case: a token for three bytes, which is on
+/// the safe side, and for which no vocabulary has to be loaded (50 milliseconds and 70 megabytes).
+pub(super) fn tokens_of(tokenizer: &Tokenizer, text: &str) -> usize {
+    if tokenizer.is_exact() { tokenizer.count(text) } else { text.len().div_ceil(3) }
+}

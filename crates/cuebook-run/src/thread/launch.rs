@@ -1,0 +1,180 @@
+//! All that a thread is started with, frozen in its first event, so that whoever takes it up needs nothing else.
+
+use std::path::PathBuf;
+
+use cuebook::chat::Message;
+use cuebook::prompt::{Model, ModelOptions};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Number, Value as Json, json};
+
+use super::ThreadId;
+use crate::policy::capability::Capabilities;
+use crate::policy::limits::Limits;
+
+/// What a thread carries out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Errand {
+    /// A directive, with the four actions as tools.
+    Directive,
+    /// Any other prompt, with the tools that it declares.
+    Prompt,
+}
+
+impl Errand {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Errand::Directive => "directive",
+            Errand::Prompt => "prompt",
+        }
+    }
+}
+
+/// All that a thread is started with.
+#[derive(Debug, Clone)]
+pub struct Launch {
+    /// What it carries out.
+    pub errand: Errand,
+    /// The id of the directive or prompt.
+    pub prompt: String,
+    /// The project.
+    pub project: PathBuf,
+    /// The thread that started it.
+    pub parent: Option<ThreadId>,
+    /// The values that it was given, with defaults.
+    pub inputs: Map<String, Json>,
+    /// The name of the provider.
+    pub provider: String,
+    /// The model, and how it is to be asked.
+    pub model: Model,
+    /// How many tokens fit into a conversation with the model.
+    pub context_window: u64,
+    /// How far it may go.
+    pub limits: Limits,
+    /// What it may do.
+    pub capabilities: Capabilities,
+    /// What it is to return, as it was declared.
+    pub outputs: Vec<Json>,
+    /// What is to happen at certain moments.
+    pub hooks: Vec<Json>,
+    /// What the model is told first.
+    pub messages: Vec<Message>,
+    /// How many of them are the prompt; the others are what another thread heard and said last.
+    pub prompt_messages: usize,
+    /// The hash of the prompt's file, so that whoever takes the thread up can tell whether it has changed.
+    pub prompt_hash: Option<String>,
+    /// The items that stand behind the tools of a prompt, by the names of the tools.
+    pub tools: Map<String, Json>,
+    /// The directive that tells another thread how to go on when the conversation is full.
+    pub continuation: Option<String>,
+    /// The thread whose conversation it goes on with.
+    pub continuation_of: Option<ThreadId>,
+    /// What else the prompt was rendered with.
+    pub context: Json,
+    /// What whoever reads the log should know about it.
+    pub notes: Vec<Json>,
+}
+
+impl Launch {
+    /// The launch as the first event keeps it.
+    pub fn to_json(&self) -> Json {
+        json!({
+            "errand": self.errand.as_str(),
+            "directive": self.prompt,
+            "project": self.project.to_string_lossy(),
+            "parent_id": self.parent.as_ref().map(ThreadId::as_str),
+            "inputs": self.inputs,
+            "provider": self.provider,
+            "model": {"id": self.model.id, "options": self.model.options.to_json()},
+            "context_window": self.context_window,
+            "limits": self.limits.to_json(),
+            "capabilities": self.capabilities.to_json(),
+            "outputs": self.outputs,
+            "hooks": self.hooks,
+            "messages": self.messages.iter().map(Message::to_json).collect::<Vec<_>>(),
+            "prompt_messages": self.prompt_messages,
+            "prompt_hash": self.prompt_hash,
+            "tools": self.tools,
+            "continuation": self.continuation,
+            "continuation_of": self.continuation_of.as_ref().map(ThreadId::as_str),
+            "context": self.context,
+            "notes": self.notes,
+        })
+    }
+
+    /// Reads what [`Launch::to_json`] wrote.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::CannotResume`] if it is something else.
+    pub fn from_json(json: &Json) -> Result<Launch> {
+        let wrong = |what: &str| {
+            let message = format!("the first event of the thread has no usable `{what}`");
+            let hint = "it was written by another version; start the prompt again with the same inputs";
+            Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
+        };
+        let text = |name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);
+        let need = |name: &str| text(name).ok_or_else(|| wrong(name));
+        let map = |name: &str| json.get(name).and_then(Json::as_object).cloned().unwrap_or_default();
+        let list = |name: &str| json.get(name).and_then(Json::as_array).cloned().unwrap_or_default();
+        let messages: Result<Vec<Message>, String> =
+            list("messages").iter().map(Message::from_json).collect();
+        let model = &json["model"];
+        let messages = messages.map_err(|_| wrong("messages"))?;
+        let of_prompt = json["prompt_messages"].as_u64().and_then(|count| usize::try_from(count).ok());
+        Ok(Launch {
+            errand: match need("errand")?.as_str() {
+                "directive" => Errand::Directive,
+                "prompt" => Errand::Prompt,
+                _ => return Err(wrong("errand")),
+            },
+            prompt: need("directive")?,
+            project: need("project")?.into(),
+            parent: text("parent_id").map(ThreadId::known),
+            inputs: map("inputs"),
+            provider: need("provider")?,
+            model: Model {
+                id: model["id"].as_str().ok_or_else(|| wrong("model"))?.to_owned(),
+                options: options(&model["options"]),
+                ..Model::default()
+            },
+            context_window: json["context_window"].as_u64().ok_or_else(|| wrong("context_window"))?,
+            limits: Limits::from_json(&json["limits"])?,
+            capabilities: Capabilities::from_json(&json["capabilities"])?,
+            outputs: list("outputs"),
+            hooks: list("hooks"),
+            prompt_messages: of_prompt.unwrap_or(messages.len()).min(messages.len()),
+            prompt_hash: text("prompt_hash"),
+            messages,
+            tools: map("tools"),
+            continuation: text("continuation"),
+            continuation_of: text("continuation_of").map(ThreadId::known),
+            context: json["context"].clone(),
+            notes: list("notes"),
+        })
+    }
+}
+
+/// How a model is to be asked, as [`ModelOptions::to_json`] writes it.
+fn options(json: &Json) -> ModelOptions {
+    let number = |name: &str| -> Option<Number> { json.get(name)?.as_number().cloned() };
+    ModelOptions {
+        temperature: number("temperature"),
+        max_output_tokens: number("maxOutputTokens"),
+        top_p: number("topP"),
+        top_k: number("topK"),
+        frequency_penalty: number("frequencyPenalty"),
+        presence_penalty: number("presencePenalty"),
+        seed: number("seed"),
+        stop_sequences: json["stopSequences"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Json::as_str)
+            .map(str::to_owned)
+            .collect(),
+        allow_multiple_tool_calls: json["allowMultipleToolCalls"].as_bool(),
+        additional_properties: json["additionalProperties"].as_object().cloned().unwrap_or_default(),
+        extra: Map::new(),
+    }
+}

@@ -1,0 +1,107 @@
+//! Keeps a lookout for threads of this process that somebody elsewhere wants to stop: one question for all of them, however many
+//! wait for their models.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::ThreadId;
+use crate::store::{Holder, Store};
+
+/// How often the store is asked.
+const EVERY: Duration = Duration::from_millis(150);
+/// The thread that asks needs little.
+const STACK: usize = 256 << 10;
+
+/// Keeps a lookout in a store. It sleeps while nobody is to be looked out for.
+#[derive(Debug)]
+pub(crate) struct Lookout(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Since when each thread is looked out for, and what is set when it is to stop.
+    flags: HashMap<ThreadId, (Instant, Arc<AtomicBool>)>,
+    over: bool,
+}
+
+/// A thread that is looked out for, for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct LookedFor {
+    shared: Arc<Shared>,
+    id: ThreadId,
+    /// Set when the thread is to stop.
+    pub(crate) flag: Arc<AtomicBool>,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Lookout {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Lookout {
+        let lookout = Lookout(Arc::default());
+        let shared = lookout.0.clone();
+        let look = move || {
+            let holder = Holder::of_this_process();
+            let mut state = shared.state();
+            while !state.over {
+                if state.flags.is_empty() {
+                    state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    continue;
+                }
+                drop(state);
+                std::thread::sleep(EVERY);
+                // A store that cannot be asked now is asked again; a thread hears of its trouble when it writes.
+                let asked = Instant::now();
+                let stopped = store.to_stop(&holder).unwrap_or_default();
+                state = shared.state();
+                for (since, flag) in stopped.iter().filter_map(|id| state.flags.get(id)) {
+                    // What the store said before somebody took the thread up again was meant for whoever had it then.
+                    if *since <= asked {
+                        flag.store(true, Ordering::SeqCst);
+                    }
+                }
+            }
+        };
+        let started =
+            std::thread::Builder::new().name("cuebook-lookout".into()).stack_size(STACK).spawn(look);
+        if let Err(error) = started {
+            tracing::warn!(%error, "no thread can be started that looks out for those that are to stop");
+        }
+        lookout
+    }
+
+    /// Looks out for a thread.
+    pub(crate) fn look_for(&self, id: &ThreadId) -> LookedFor {
+        let flag = Arc::new(AtomicBool::new(false));
+        self.0.state().flags.insert(id.clone(), (Instant::now(), flag.clone()));
+        self.0.changed.notify_all();
+        LookedFor { shared: self.0.clone(), id: id.clone(), flag }
+    }
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        self.0.state().over = true;
+        self.0.changed.notify_all();
+    }
+}
+
+impl Drop for LookedFor {
+    fn drop(&mut self) {
+        let mut state = self.shared.state();
+        // Somebody may have taken the thread up again already, in this process too.
+        if state.flags.get(&self.id).is_some_and(|(_, flag)| Arc::ptr_eq(flag, &self.flag)) {
+            state.flags.remove(&self.id);
+        }
+    }
+}

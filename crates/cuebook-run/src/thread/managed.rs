@@ -1,0 +1,573 @@
+//! A thread while it runs: the loop's ports, with a store that keeps every step and a harness that says when it is enough.
+//!
+//! Steps are gathered and written together at the loop's barriers, one transaction each: what the model is told (with the money that
+//! its answer may cost), what it answered together with the calls that are about to be made, what came of them together with
+//! what the model is told next. A process that dies between two of them leaves a log that says exactly how far it came.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use cuebook::chat::Message;
+use cuebook::chat::reply::{Answer, Reply, ToolCall, Usage};
+use cuebook::prompt::{Property, Tool};
+use cuebook::tokens::Tokenizer;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json, json};
+
+use super::calls::{find_calls, keep_readable, tell_apart, unreadable};
+use super::harness::tokens_of;
+use super::hearing::Hearing;
+use super::launch::Launch;
+use super::moments::Moments;
+use super::rebuild::cost_json;
+use super::secrets::Secrets;
+use super::within::Within;
+use super::{Entry, Kind, Money, ThreadId};
+use crate::policy::control::Control;
+use crate::policy::limits::Reached;
+use crate::provider::{Ask, Category, Price, Provider, Unheard};
+use crate::store::{Change, Cost, Holder, Store};
+use crate::turn::{Halt, Performed, Permit, Ports, Settled, Step};
+use crate::watch::{News, Watch};
+
+/// The tools of a thread, and what its answers mean: those of a directive or of another prompt.
+pub(super) trait Desk: Sync {
+    /// What the model may call now.
+    fn tools(&self) -> Vec<Tool>;
+
+    /// What it has to answer with; free text if there are none.
+    fn outputs(&self) -> Vec<Property> {
+        Vec::new()
+    }
+
+    /// Whether a call may be made.
+    fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit;
+
+    /// Makes a call.
+    fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed;
+
+    /// Whether a call must not run at the same time as others.
+    fn alone(&self, _: &ToolCall) -> bool {
+        false
+    }
+
+    /// What to make of an answer without calls, when the model was reminded so often.
+    fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<Settled>;
+}
+
+/// Who is asked, and what that costs.
+pub(super) struct Voice {
+    pub(super) provider: Arc<dyn Provider>,
+    pub(super) price: Option<Price>,
+    pub(super) most_output: u64,
+    /// Whether calls are looked for in what the model says, because the provider knows none.
+    pub(super) calls_in_text: bool,
+}
+
+/// What a thread that runs is made of.
+pub(crate) struct Parts<'e> {
+    pub(super) id: ThreadId,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) holder: Holder,
+    pub(super) launch: &'e Launch,
+    pub(super) desk: &'e dyn Desk,
+    pub(super) voice: &'e Voice,
+    pub(super) moments: &'e Moments<'e>,
+    pub(super) secrets: &'e Secrets,
+    pub(super) watch: &'e dyn Watch,
+    /// Set when somebody elsewhere wants it to stop.
+    pub(super) cancelled: Arc<AtomicBool>,
+}
+
+/// A thread while it runs.
+pub(crate) struct Managed<'e> {
+    parts: Parts<'e>,
+    state: Mutex<State>,
+}
+
+impl<'e> Deref for Managed<'e> {
+    type Target = Parts<'e>;
+
+    fn deref(&self) -> &Parts<'e> {
+        &self.parts
+    }
+}
+
+/// What changes while it runs.
+pub(super) struct State {
+    pub(super) entries: Vec<Entry>,
+    pub(super) change: Change,
+    pub(super) cost: Cost,
+    pub(super) nudges: u32,
+    /// Since when it runs this time, and how long it ran before.
+    pub(super) began: Instant,
+    pub(super) before: Duration,
+    /// The most tokens that the next answer may have.
+    pub(super) most_tokens: u64,
+    /// Tokens of the conversation, as far as it was counted: so many messages.
+    pub(super) tokens: u64,
+    pub(super) counted: usize,
+    pub(super) held: Money,
+    /// The result is known, and is written together with the end.
+    pub(super) ending: bool,
+    /// A call has ended the run.
+    pub(super) returned: bool,
+    /// Why the run is to stop when the calls of this turn are done.
+    pub(super) halt: Option<Halt>,
+    /// The conversation is full, and another thread is to go on.
+    pub(super) full: bool,
+    pub(super) spoken: String,
+    pub(super) spoke: Instant,
+    /// Calls of this turn that were denied; their event says so already.
+    pub(super) denied: HashSet<String>,
+    /// Results that were too long to be told whole: their hashes, and the calls that they came from.
+    pub(super) aside: HashMap<String, String>,
+}
+
+/// How full a conversation may be, in tenths.
+const FULL: u64 = 9;
+/// How often a hook may have a failed request sent again.
+const MOST_RETRIES: u32 = 3;
+
+impl<'e> Managed<'e> {
+    /// A thread that has used so much, and whose model was reminded so often.
+    pub(super) fn new(parts: Parts<'e>, (cost, nudges): (Cost, u32)) -> Managed<'e> {
+        let now = Instant::now();
+        let state = State {
+            entries: Vec::new(),
+            change: Change::default(),
+            cost,
+            nudges,
+            began: now,
+            before: cost.elapsed,
+            most_tokens: parts.voice.most_output,
+            tokens: 0,
+            counted: 0,
+            held: Money::ZERO,
+            ending: false,
+            returned: false,
+            halt: None,
+            full: false,
+            spoken: String::new(),
+            spoke: now,
+            denied: HashSet::new(),
+            aside: HashMap::new(),
+        };
+        Managed { parts, state: Mutex::new(state) }
+    }
+
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps an event for the next barrier.
+    pub(super) fn keep(&self, kind: Kind, mut payload: Json) {
+        self.secrets.scrub(&mut payload);
+        self.state().entries.push(Entry::new(kind, payload));
+    }
+
+    /// Writes what was kept.
+    pub(super) fn write(&self) -> Result<()> {
+        let (entries, change) = {
+            let mut state = self.state();
+            if state.entries.is_empty() && state.change == Change::default() {
+                return Ok(());
+            }
+            (std::mem::take(&mut state.entries), std::mem::take(&mut state.change))
+        };
+        let events = match self.store.append(&self.id, &self.holder, &entries, &change) {
+            Ok(events) => events,
+            Err(error) => {
+                // What happened has happened: it is written with the next step, or with the end.
+                let mut state = self.state();
+                let since = std::mem::replace(&mut state.entries, entries);
+                state.entries.extend(since);
+                let since = std::mem::take(&mut state.change);
+                state.change = Change { cost: since.cost.or(change.cost), hold: since.hold, ..change };
+                return Err(error);
+            }
+        };
+        for event in &events {
+            self.watch.news(&self.id, &News::Event(event));
+        }
+        Ok(())
+    }
+
+    /// Writes what was kept behind the end.
+    pub(super) fn write_behind(&self) -> Result<()> {
+        let entries = std::mem::take(&mut self.state().entries);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for event in &self.store.add_behind(&self.id, &self.holder, &entries)? {
+            self.watch.news(&self.id, &News::Event(event));
+        }
+        Ok(())
+    }
+
+    /// What it used up to now.
+    pub(super) fn cost(&self) -> Cost {
+        self.state().cost_now()
+    }
+
+    /// Whether the conversation is full.
+    pub(super) fn is_full(&self) -> bool {
+        self.state().full
+    }
+
+    /// The last events, the status and the result, in one transaction.
+    pub(super) fn end(&self, mut change: Change) -> Result<()> {
+        if let Some(result) = &mut change.result {
+            self.secrets.scrub(result);
+        }
+        {
+            let mut state = self.state();
+            let cost = state.cost_now();
+            state.change = Change { cost: Some(cost), hold: Some(Money::ZERO), ..change };
+            state.held = Money::ZERO;
+        }
+        self.write()
+    }
+
+    /// Whether somebody wants it to stop: whoever waits for it, or somebody elsewhere.
+    pub(super) fn cancelled(&self) -> bool {
+        self.watch.cancelled() || self.cancelled.load(Ordering::SeqCst)
+    }
+
+    /// Stops the run when the calls of this turn are done.
+    pub(super) fn halt_later(&self, halt: Halt) {
+        self.state().halt.get_or_insert(halt);
+    }
+
+    /// Whether its time is over.
+    pub(super) fn is_late(&self) -> bool {
+        self.cost().elapsed >= self.launch.limits.duration
+    }
+
+    fn check_cancelled(&self, when: &str) -> Result<(), Halt> {
+        match self.cancelled() {
+            true => Err(Halt::Cancelled(format!("cancelled {when}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// A limit was reached: it is noted, hooks hear of it, and the thread waits.
+    pub(super) fn limit(&self, reached: Reached) -> Halt {
+        self.keep(Kind::Limit, reached.to_json());
+        match self.moments.limit(self, &reached) {
+            Some(Control::Fail(why)) => return Halt::Failed(failed(&why)),
+            Some(Control::Abort) => return Halt::Cancelled("stopped by a hook".to_owned()),
+            _ => {}
+        }
+        Halt::Suspended(reached.into_error(&self.id))
+    }
+
+    fn answered(&self, answer: &Answer, message: &Message) {
+        let (input, output, spend) = self.spent(answer.usage.as_ref());
+        let mut payload = json!({
+            "message": message.to_json(),
+            "usage": answer.usage.as_ref().map(Usage::to_json),
+            "finish": answer.finish,
+            "model": answer.model,
+        });
+        if let Some(thinking) = &answer.thinking {
+            self.keep(Kind::CognitionReasoning, json!({"text": thinking}));
+        }
+        {
+            let mut state = self.state();
+            state.cost.turns += 1;
+            state.cost.input_tokens = state.cost.input_tokens.saturating_add(input);
+            state.cost.output_tokens = state.cost.output_tokens.saturating_add(output);
+            state.cost.spend = state.cost.spend + spend;
+            let cost = state.cost_now();
+            payload["turn"] = cost.turns.into();
+            payload["cost"] = cost_json(&cost);
+            if self.voice.price.is_some() && spend > state.held {
+                // It cost more than could be known before: the provider counts differently, or did not keep to what it was told.
+                payload["more_than_held"] = (spend - state.held).nanos().into();
+            }
+            state.change.cost = Some(cost);
+            state.change.hold = Some(Money::ZERO);
+            state.held = Money::ZERO;
+            state.spoken.clear();
+            if input > 0 {
+                // What the provider counted, with the answer that is about to follow.
+                state.tokens = input + output;
+                state.counted += 1;
+            }
+        }
+        self.keep(Kind::CognitionOut, payload);
+        self.pulse("");
+    }
+
+    /// An answer did not come: what was said is kept, and what it may have cost is counted.
+    fn unheard(&self, unheard: &Unheard) {
+        let counted = {
+            let mut state = self.state();
+            let maybe_charged = unheard.indeterminate || unheard.category == Category::Cancelled;
+            let counted = match (maybe_charged, &self.voice.price) {
+                (false, _) | (_, None) => Money::ZERO,
+                (true, Some(price)) => {
+                    let said = tokens_of(&Tokenizer::for_model(&self.launch.model.id), &unheard.partial_text);
+                    let guess = Money::of_tokens(state.tokens, price.input)
+                        + Money::of_tokens(said as u64, price.output);
+                    guess.min(state.held)
+                }
+            };
+            state.cost.spend = state.cost.spend + counted;
+            let cost = state.cost_now();
+            state.change.cost = Some(cost);
+            state.change.hold = Some(Money::ZERO);
+            state.held = Money::ZERO;
+            state.spoken.clear();
+            counted
+        };
+        let cost = cost_json(&self.cost());
+        self.keep(
+            Kind::CognitionPartial,
+            json!({
+                "text": unheard.partial_text,
+                "error": unheard.error.diagnostic().message,
+                "indeterminate": unheard.indeterminate,
+                "counted_spend": counted.to_json(),
+                "cost": cost,
+            }),
+        );
+    }
+
+    pub(super) fn pulse(&self, doing: &str) {
+        self.watch.news(&self.id, &News::Pulse { cost: self.cost(), doing: doing.to_owned() });
+    }
+}
+
+impl State {
+    pub(super) fn cost_now(&self) -> Cost {
+        Cost { elapsed: self.before + self.began.elapsed(), ..self.cost }
+    }
+}
+
+impl Ports for Managed<'_> {
+    fn note(&self, step: &Step<'_>) -> Result<(), Halt> {
+        match step {
+            Step::Prepared { conversation, new_from } => {
+                let new: Vec<Json> = conversation[*new_from..].iter().map(Message::to_json).collect();
+                let turn = self.cost().turns + 1;
+                self.keep(Kind::CognitionIn, json!({"turn": turn, "from": new_from, "messages": new}));
+            }
+            Step::Answered { answer, message } => self.answered(answer, message),
+            Step::Performing { call, arguments } => self.keep(
+                Kind::ToolStart,
+                json!({"call_id": call.id, "tool": call.name, "arguments": arguments}),
+            ),
+            Step::Permitted { call, permit: Permit::Denied(text) } => {
+                self.keep(
+                    Kind::Denied,
+                    json!({"call_id": call.id, "tool": call.name, "arguments": call.arguments, "result": text, "is_error": true}),
+                );
+                self.state().denied.insert(call.id.clone());
+            }
+            Step::PerformedCall { call, performed, ran } if !self.state().denied.remove(&call.id) => self.keep(
+                Kind::ToolResult,
+                json!({"call_id": call.id, "tool": call.name, "result": performed.text, "is_error": performed.is_error, "ran": ran}),
+            ),
+            Step::Updated { .. } => {
+                if let Some(halt) = self.state().halt.take() {
+                    return Err(halt);
+                }
+                // What was returned is returned: no step follows.
+                if !self.state().returned {
+                    self.moments.after_step(self)?;
+                }
+            }
+            Step::Nudged { message } => {
+                let mut state = self.state();
+                state.nudges += 1;
+                let number = state.nudges;
+                drop(state);
+                self.keep(Kind::Nudge, json!({"number": number, "text": message.texts().collect::<String>()}));
+            }
+            Step::Done { .. } => self.state().ending = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn barrier(&self) -> Result<(), Halt> {
+        if self.state().ending {
+            return Ok(());
+        }
+        match self.write() {
+            Ok(()) => Ok(()),
+            // Between looking and holding somebody else, such as a child, was given the money.
+            Err(error) if error.code() == Code::BudgetExhausted => {
+                let account = self.store.account(&self.id).map_err(Halt::Failed)?;
+                Err(self.limit(self.too_little(account.map_or(Money::ZERO, |account| account.remaining()))))
+            }
+            Err(error) => Err(Halt::Failed(error)),
+        }
+    }
+
+    fn before(&self, _: u32, conversation: &mut Vec<Message>) -> Result<(), Halt> {
+        if self.store.is_cancelled(&self.id).map_err(Halt::Failed)? {
+            self.cancelled.store(true, Ordering::SeqCst);
+        }
+        self.check_cancelled("before the model was asked")?;
+        if let Some(reached) = self.launch.limits.check(&self.cost()) {
+            return Err(self.limit(reached));
+        }
+        let tokens = self.count(conversation, &self.desk.tools());
+        let window = self.launch.context_window;
+        if self.cost().turns > 0 && tokens.saturating_mul(10) >= window.saturating_mul(FULL) {
+            self.keep(Kind::ContextFull, json!({"tokens": tokens, "context_window": window}));
+            self.moments.full(self, tokens, window)?;
+            self.state().full = true;
+            let message = format!("the conversation has about {tokens} tokens, and the model takes {window}");
+            let diagnostic = Diagnostic::new(Code::LimitReached, message)
+                .hint("another thread goes on with the conversation");
+            return Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)));
+        }
+        self.hold(tokens)
+    }
+
+    fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
+        let (tools, outputs) = (self.desk.tools(), self.desk.outputs());
+        let limits = &self.launch.limits;
+        self.pulse(&format!("waiting for {}", self.launch.model.id));
+        for attempt in 1.. {
+            let left = limits.duration.saturating_sub(self.cost().elapsed);
+            let most_tokens = self.state().most_tokens;
+            let ask = Ask {
+                model: &self.launch.model,
+                messages: conversation,
+                tools: &tools,
+                outputs: &outputs,
+                most_tokens: Some(most_tokens),
+                deadline: Instant::now().checked_add(left),
+            };
+            match self.voice.provider.ask(&ask, &Hearing(self)) {
+                Ok(mut answer) => {
+                    if self.voice.calls_in_text {
+                        find_calls(&mut answer);
+                    }
+                    tell_apart(&mut answer, turn, conversation);
+                    keep_readable(&mut answer);
+                    return Ok(answer);
+                }
+                Err(unheard) => {
+                    self.unheard(&unheard);
+                    if unheard.category == Category::Cancelled {
+                        self.check_cancelled("while the model answered")?;
+                    }
+                    if unheard.category == Category::Cancelled || self.is_late() {
+                        // Nobody wanted it to stop, so it was too late.
+                        return Err(self.limit(self.late()));
+                    }
+                    match self.moments.error(self, &unheard) {
+                        Some(Control::Retry) if attempt <= MOST_RETRIES => {
+                            self.check_cancelled("before the model was asked again")?;
+                            let tokens = self.state().tokens;
+                            self.hold(tokens)?;
+                            self.barrier()?;
+                        }
+                        Some(Control::Suspend(_) | Control::Escalate { .. }) => {
+                            return Err(Halt::Suspended(unheard.error));
+                        }
+                        Some(Control::Abort) => return Err(Halt::Cancelled("stopped by a hook".to_owned())),
+                        Some(Control::Fail(why)) => return Err(Halt::Failed(failed(&why))),
+                        _ => return Err(Halt::Failed(unheard.error)),
+                    }
+                }
+            }
+        }
+        Err(Halt::Failed(failed("the model was asked too often")))
+    }
+
+    fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit {
+        if unreadable(arguments).is_some() {
+            return Permit::Allowed;
+        }
+        self.desk.permit(call, arguments)
+    }
+
+    fn perform(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
+        if let Some(failure) = unreadable(arguments) {
+            return failure;
+        }
+        self.pulse(&call.name);
+        let mut performed = self.desk.perform(self, call, arguments);
+        self.secrets.scrub_text(&mut performed.text);
+        if performed.ends.is_some() {
+            self.state().returned = true;
+        }
+        performed
+    }
+
+    fn between(&self) -> Result<(), Halt> {
+        self.check_cancelled("between two calls")?;
+        match self.is_late() {
+            true => Err(self.limit(self.late())),
+            false => Ok(()),
+        }
+    }
+
+    fn alone(&self, call: &ToolCall) -> bool {
+        self.desk.alone(call)
+    }
+
+    fn model(&self) -> Option<String> {
+        Some(self.launch.model.id.clone())
+    }
+
+    fn prompt(&self) -> Option<String> {
+        Some(self.launch.prompt.clone())
+    }
+
+    fn settle(&self, turn: u32, said: &Reply) -> Result<Settled, Halt> {
+        if let Reply::Refusal(words) = said {
+            let message = format!("the model declined: {words}");
+            let hint = "say it differently, or ask another model: --model ID";
+            let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
+            return Err(Halt::Failed(Error::new(ErrorKind::Execute, diagnostic)));
+        }
+        let nudges = self.state().nudges;
+        self.desk.settle(turn, said, nudges).map_err(Halt::Failed)
+    }
+}
+
+/// An error that a hook asked for.
+pub(super) fn failed(why: &str) -> Error {
+    let diagnostic = Diagnostic::new(Code::BadHook, why).hint("a hook of the thread says so");
+    Error::new(ErrorKind::Execute, diagnostic)
+}
+
+impl<'e> Managed<'e> {
+    /// The thread, for a call that it makes.
+    pub(super) fn within(&self) -> Within<'_> {
+        Within { thread: Some(&self.id), holder: Some(&self.holder), secrets: self.secrets }
+    }
+
+    /// How full the conversation is, from nothing to one.
+    pub(super) fn fullness(&self) -> f64 {
+        self.state().tokens as f64 / self.launch.context_window.max(1) as f64
+    }
+
+    /// Keeps the whole of a result that the model is not told whole. If the same was kept before, returns the call that it came from.
+    pub(super) fn put_aside(&self, call_id: &str, hash: &str, whole: String) -> Option<String> {
+        let mut state = self.state();
+        if let Some(before) = state.aside.get(hash) {
+            return Some(before.clone());
+        }
+        state.aside.insert(hash.to_owned(), call_id.to_owned());
+        drop(state);
+        self.keep(Kind::Artifact, json!({"call_id": call_id, "hash": hash, "whole": whole}));
+        None
+    }
+
+    /// The prompt has changed, so the conversation is counted anew.
+    pub(super) fn recount(&self) {
+        self.state().counted = 0;
+    }
+}

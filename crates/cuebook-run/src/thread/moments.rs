@@ -1,0 +1,319 @@
+//! The hooks of a thread: what authors and users want to happen at certain moments of it.
+//!
+//! A hook acts by executing items. What a control item answers can end, suspend or retry; the texts of context hooks become part of
+//! what the model is told first. Every hook that ran is an event. Hooks of the directive are signed with it; those of the project
+//! lie in `.ai/config/agent/hooks.yaml` and must be signed too, those of the user in the same file of the user's space.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cuebook::dialect::directive::{Composed, Directive};
+use cuebook::items::SpaceKind;
+use cuebook::{Result, files};
+use serde_json::{Map, Value as Json, json};
+
+use super::Kind;
+use super::drive::Finished;
+use super::launch::Launch;
+use super::managed::{Managed, failed};
+use super::within::Within;
+use crate::actions::Action as Primary;
+use crate::engine::{Engine, Project};
+use crate::policy::capability::Capabilities;
+use crate::policy::control::{self, Control};
+use crate::policy::hooks::{self, Action, Firing, Hook, Hooks, Layer, Position};
+use crate::policy::limits::Reached;
+use crate::policy::tool_result;
+use crate::provider::{Category, Unheard};
+use crate::request::Request;
+use crate::turn::Halt;
+use crate::watch::Watch;
+
+/// Where hooks of a user and of a project are written.
+const FILE: &str = "config/agent/hooks.yaml";
+/// The largest such file.
+const LARGEST: u64 = 1 << 20;
+
+/// The hooks of a thread.
+pub(crate) struct Moments<'e> {
+    engine: &'e Engine,
+    project: Arc<Project>,
+    hooks: Hooks,
+}
+
+/// What hooks say when a thread begins, by where it stands.
+#[derive(Debug, Default)]
+pub(super) struct Gathered {
+    pub(super) system: Vec<String>,
+    pub(super) before: Vec<String>,
+    pub(super) after: Vec<String>,
+    /// Which hook said how much.
+    pub(super) said: Vec<Json>,
+}
+
+impl<'e> Moments<'e> {
+    /// The hooks of a thread that has begun.
+    pub(super) fn new(engine: &'e Engine, project: Arc<Project>, launch: &Launch) -> Result<Moments<'e>> {
+        let written: Vec<Map<String, Json>> =
+            launch.hooks.iter().filter_map(|hook| hook.as_object().cloned()).collect();
+        let suppressed: Vec<&str> =
+            launch.context["suppress"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+        let hooks = merged(&project, &launch.prompt, &written, &suppressed)?;
+        Ok(Moments { engine, project, hooks })
+    }
+
+    /// The hooks of a directive that is about to begin.
+    pub(super) fn of_directive(
+        engine: &'e Engine,
+        project: &Arc<Project>,
+        id: &str,
+        directive: &Directive,
+        composed: &Composed,
+    ) -> Result<Moments<'e>> {
+        let written = directive.hooks.clone().unwrap_or_default();
+        let suppressed: Vec<&str> = composed.context.suppress.iter().map(|name| name.as_str()).collect();
+        Ok(Moments { engine, project: project.clone(), hooks: merged(project, id, &written, &suppressed)? })
+    }
+
+    /// What hooks say when a thread begins, or goes on with the conversation of another.
+    pub(super) fn gather(
+        &self,
+        events: &[&str],
+        context: &Json,
+        capabilities: &Capabilities,
+        within: &Within<'_>,
+        watch: &dyn Watch,
+    ) -> Gathered {
+        let mut gathered = Gathered::default();
+        for event in events {
+            for firing in self.hooks.matching(event, context) {
+                for action in &firing.actions {
+                    let answer = match denied(action, capabilities) {
+                        Some(denied) => denied,
+                        None => self.act(action, watch, Some(within)),
+                    };
+                    let Some(mut text) = spoken(&answer, action, firing.wrap) else {
+                        let why = answer.get("error").cloned().unwrap_or_else(|| "it said nothing".into());
+                        gathered
+                            .said
+                            .push(json!({"hook": firing.hook_id, "item_id": action.item_id, "nothing": why}));
+                        continue;
+                    };
+                    within.secrets.scrub_text(&mut text);
+                    gathered.said.push(
+                        json!({"hook": firing.hook_id, "item_id": action.item_id, "bytes": text.len()}),
+                    );
+                    match (*event, firing.position) {
+                        ("build_system_prompt", _) => gathered.system.push(text),
+                        (_, Position::Before) => gathered.before.push(text),
+                        (_, Position::After) => gathered.after.push(text),
+                    }
+                }
+            }
+        }
+        gathered
+    }
+
+    fn act(&self, action: &Action, watch: &dyn Watch, within: Option<&Within<'_>>) -> Json {
+        // A decision needs no tool.
+        if action.item_id == control::ITEM {
+            return Control::from_params(&action.params).to_json();
+        }
+        let Some(primary) = Primary::named(&action.primary) else { return Json::Null };
+        let project = self.project.spaces.project().to_string_lossy().into_owned();
+        if primary == Primary::Execute {
+            let request = Request {
+                item_type: action.item_type.clone(),
+                item_id: action.item_id.clone(),
+                project_path: Some(project.into()),
+                parameters: action.params.clone(),
+                ..Request::default()
+            };
+            return self.engine.answer_within(&request, watch, within).json;
+        }
+        let mut arguments = action.params.clone();
+        arguments.insert("project_path".into(), project.into());
+        if primary == Primary::Search {
+            arguments.entry("scope").or_insert_with(|| action.item_type.clone().into());
+            arguments.entry("query").or_insert_with(|| "".into());
+        } else {
+            arguments.insert("item_type".into(), action.item_type.clone().into());
+            arguments.insert("item_id".into(), action.item_id.clone().into());
+        }
+        primary.run(self.engine, &arguments, watch)
+    }
+
+    /// Runs the hooks of a moment. The first that decides something is obeyed.
+    fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Control> {
+        if self.hooks.iter().all(|hook| hook.event != event) {
+            return None;
+        }
+        let mut context = json!({
+            "event": event,
+            "thread_id": thread.id.as_str(),
+            "directive": thread.launch.prompt,
+            "model": thread.launch.model.id,
+            "inputs": thread.launch.inputs,
+            "limits": thread.launch.limits.to_json(),
+            "cost": thread.cost().to_json(),
+        });
+        if let (Json::Object(context), Json::Object(more)) = (&mut context, more) {
+            context.extend(more);
+        }
+        let mut decided = None;
+        for firing in self.hooks.matching(event, &context) {
+            let control = self.run(thread, event, &firing);
+            if firing.controls && control != Control::Continue && decided.is_none() {
+                decided = Some(control);
+            }
+        }
+        decided
+    }
+
+    fn run(&self, thread: &Managed<'_>, event: &str, firing: &Firing) -> Control {
+        let mut decided = Control::Continue;
+        for action in &firing.actions {
+            let answer = match denied(action, &thread.launch.capabilities) {
+                Some(denied) => denied,
+                None => self.act(action, &thread.watching_hook(), Some(&thread.within())),
+            };
+            let control = Control::from_result(&answer);
+            thread.keep(
+                Kind::Hook,
+                json!({
+                    "hook": firing.hook_id,
+                    "event": event,
+                    "action": action.primary,
+                    "item_id": action.item_id,
+                    "result": tool_result::clean(&answer),
+                    "decided": control != Control::Continue,
+                }),
+            );
+            if decided == Control::Continue {
+                decided = control;
+            }
+        }
+        decided
+    }
+
+    /// A limit was reached.
+    pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<Control> {
+        self.fire(thread, "limit", reached.to_json())
+    }
+
+    /// The model did not answer.
+    pub(super) fn error(&self, thread: &Managed<'_>, unheard: &Unheard) -> Option<Control> {
+        let category = match unheard.category {
+            Category::RateLimited => "rate_limited",
+            Category::Transient => "transient",
+            Category::Permanent => "permanent",
+            Category::Cancelled => "cancelled",
+        };
+        let error =
+            json!({"message": unheard.error.diagnostic().message, "code": unheard.error.code().as_str()});
+        self.fire(thread, "error", json!({"error": error, "classification": {"category": category}}))
+    }
+
+    /// The calls of a turn are done.
+    pub(super) fn after_step(&self, thread: &Managed<'_>) -> Result<(), Halt> {
+        halted(self.fire(thread, "after_step", json!({})))
+    }
+
+    /// The conversation is full.
+    pub(super) fn full(&self, thread: &Managed<'_>, tokens: u64, window: u64) -> Result<(), Halt> {
+        halted(self.fire(
+            thread,
+            "context_limit_reached",
+            json!({"tokens": tokens, "context_window": window}),
+        ))
+    }
+
+    /// The model returned its outputs. A hook may find that they will not do, and says why; or it stops the thread.
+    pub(super) fn returned(&self, thread: &Managed<'_>, outputs: &Map<String, Json>) -> Result<(), String> {
+        match self.fire(thread, "directive_return", json!({"outputs": outputs})) {
+            Some(Control::Fail(why)) => Err(why),
+            decided => halted(decided).map_err(|halt| {
+                let why = format!("A hook stops the thread: {}", halt.message());
+                thread.halt_later(halt);
+                why
+            }),
+        }
+    }
+
+    /// The thread has ended. What hooks do now is written behind its end, and changes nothing of it.
+    pub(super) fn completed(&self, thread: &Managed<'_>, finished: &Finished) {
+        let ended = json!({"status": finished.status.as_str(), "result": finished.to_json()});
+        self.fire(thread, "after_complete", ended);
+    }
+}
+
+/// Values of the thread are part of the action's id, and the thread may not do this.
+fn denied(action: &Action, capabilities: &Capabilities) -> Option<Json> {
+    let check = || capabilities.check(&action.primary, &action.item_type, &action.item_id).err();
+    let denied = action.steered.then(check).flatten()?;
+    Some(json!({"status": "error", "error": denied.error}))
+}
+
+/// What a decision means between two turns.
+fn halted(decided: Option<Control>) -> Result<(), Halt> {
+    match decided {
+        None | Some(Control::Continue | Control::Retry) => Ok(()),
+        Some(Control::Fail(why)) => Err(Halt::Failed(failed(&why))),
+        Some(Control::Abort) => Err(Halt::Cancelled("stopped by a hook".to_owned())),
+        Some(Control::Suspend(why)) => Err(Halt::Suspended(failed(&why))),
+        Some(Control::Escalate { limit, .. }) => {
+            let limit = tool_result::text_of(&limit);
+            Err(Halt::Suspended(failed(&format!("a hook wants somebody to decide about {limit}"))))
+        }
+    }
+}
+
+/// The hooks of the user, the directive and the project, without those that the directive does not want.
+fn merged(project: &Project, id: &str, written: &[Map<String, Json>], suppressed: &[&str]) -> Result<Hooks> {
+    let own = hooks::of_directive(id, written)?;
+    let user = in_space(project, SpaceKind::User, Layer::User)?;
+    let of_project = in_space(project, SpaceKind::Project, Layer::Project)?;
+    let mut hooks = Hooks::merged(user, own, Vec::new(), of_project);
+    hooks.suppress(suppressed);
+    Ok(hooks)
+}
+
+fn in_space(project: &Project, kind: SpaceKind, layer: Layer) -> Result<Vec<Hook>> {
+    let folder = match kind {
+        SpaceKind::User => project.spaces.user_folder(),
+        _ => Some(project.spaces.project().join(".ai")),
+    };
+    let Some(path) = folder.map(|folder| folder.join(FILE)).filter(|path| path.is_file()) else {
+        return Ok(Vec::new());
+    };
+    let name = path.to_string_lossy().into_owned();
+    let bytes = files::read_bytes(&path, &name, LARGEST)?;
+    if kind == SpaceKind::Project {
+        // Whoever cloned the project has not agreed to what it wants to happen.
+        project.trust().verify_file(Path::new(&path), &name, &bytes)?;
+    }
+    hooks::of_file(&files::source_from_bytes(bytes, &name)?, layer)
+}
+
+/// The text that the answer of a context hook adds, in an element that says where it is from unless the hook does not want that.
+fn spoken(answer: &Json, action: &Action, wrap: bool) -> Option<String> {
+    if answer.get("status").and_then(Json::as_str) == Some("error") {
+        return None;
+    }
+    let data = answer.get("data").unwrap_or(answer);
+    let text = ["body", "content", "your_directions"].iter().find_map(|name| data.get(*name)?.as_str());
+    let text = match text {
+        Some(text) => text.trim().to_owned(),
+        None => tool_result::text_of(&tool_result::clean(data)),
+    };
+    if text.is_empty() {
+        return None;
+    }
+    if !wrap {
+        return Some(text);
+    }
+    let name = data.get("name").and_then(Json::as_str);
+    let last = action.item_id.rsplit('/').next().filter(|last| !last.is_empty());
+    let tag = name.or(last).unwrap_or("context");
+    Some(format!("<{tag} id=\"{}\" type=\"{}\">\n{text}\n</{tag}>", action.item_id, action.item_type))
+}

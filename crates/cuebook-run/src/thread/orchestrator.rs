@@ -1,0 +1,386 @@
+//! What a program or a model can ask about threads, as a tool: `rye/agent/threads/orchestrator` with an `operation`.
+//!
+//! A thread sees and touches itself and the threads below it, and no others: whatever its permissions say about the tool, other
+//! threads of the project may be those of somebody else, with prompts and results that are none of its business.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::ItemId;
+use cuebook::variables::Variables;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json, json};
+
+use super::log::{not_found, whole_log};
+use super::{Began, Event, Kind, Resume, RunRequest, Status, ThreadId, Within};
+use crate::engine::{Engine, Failure, Project};
+use crate::request::Request;
+use crate::store::{Filter, Record, Store};
+use crate::watch::Watch;
+
+/// The tool's id.
+pub(crate) const ID: &str = "rye/agent/threads/orchestrator";
+/// A thread's own results that were too long to be told whole. Every thread may read its own.
+pub(crate) const RESULT: &str = "rye/agent/threads/internal/result";
+
+const OPERATIONS: [&str; 11] = [
+    "run_prompt",
+    "get_status",
+    "list_active",
+    "wait_threads",
+    "cancel_thread",
+    "resume_thread",
+    "aggregate_results",
+    "get_chain",
+    "chain_search",
+    "read_transcript",
+    "read_result",
+];
+
+/// How long a wait lasts if nobody says how long.
+const WAIT: Duration = Duration::from_secs(600);
+/// How often a wait looks.
+const LOOK: Duration = Duration::from_millis(100);
+/// How many characters of a long result are shown at once.
+const PIECE: usize = 8_000;
+/// How many events are shown at once.
+const PAGE: usize = 200;
+
+/// The operation that an id stands for, if it is one of the built-in tools; an empty one is said by the parameters.
+pub(crate) fn named(id: &ItemId) -> Option<&'static str> {
+    match id.as_str() {
+        ID => Some(""),
+        RESULT => Some("read_result"),
+        _ => None,
+    }
+}
+
+/// Answers a call.
+pub(crate) fn answer(
+    engine: &Engine,
+    project: &Arc<Project>,
+    operation: &'static str,
+    request: &Request,
+    watch: &dyn Watch,
+    within: Option<&Within<'_>>,
+) -> Result<Map<String, Json>, Failure> {
+    let given = &request.parameters;
+    let text = |name: &str| given.get(name).and_then(Json::as_str);
+    let operation = if operation.is_empty() { text("operation").unwrap_or_default() } else { operation };
+    let fail = |error: Error| {
+        let message = error.diagnostic().message.clone();
+        Failure::new(error).with_id(Some(ID)).with("data", json!({"success": false, "error": message}))
+    };
+    if !OPERATIONS.contains(&operation) {
+        let message = format!("there is no operation `{operation}`");
+        let hint = did_you_mean(&nearest(operation, OPERATIONS))
+            .unwrap_or_else(|| format!("the operations are {}", OPERATIONS.join(", ")));
+        let diagnostic = Diagnostic::new(Code::BadParameters, message).hint(hint);
+        return Err(fail(Error::new(ErrorKind::Execute, diagnostic)));
+    }
+    let desk = Desk { engine, project, watch, within, given };
+    let data = if request.dry_run { Ok(json!({})) } else { desk.answer(operation) };
+    let mut data = data.map_err(fail)?;
+    let mut response = Map::new();
+    let status = if request.dry_run { "validation_passed" } else { "success" };
+    response.insert("status".into(), status.into());
+    response.insert("type".into(), "tool".into());
+    response.insert("item_id".into(), ID.into());
+    if let Json::Object(data) = &mut data {
+        data.shift_insert(0, "success".into(), true.into());
+    }
+    response.insert("data".into(), data);
+    Ok(response)
+}
+
+struct Desk<'d> {
+    engine: &'d Engine,
+    project: &'d Arc<Project>,
+    watch: &'d dyn Watch,
+    within: Option<&'d Within<'d>>,
+    given: &'d Map<String, Json>,
+}
+
+impl Desk<'_> {
+    fn answer(&self, operation: &str) -> Result<Json> {
+        let store = self.engine.threads(Some(self.project.spaces.project()))?;
+        let store = &*store;
+        match operation {
+            "list_active" => {
+                let status = vec![Status::Created, Status::Running];
+                let mut active = store.list(&Filter { status, ..Filter::default() })?;
+                let own = self.own(store)?;
+                active.retain(|record| matches!(self.is_below(store, &own, record), Ok(true)));
+                Ok(json!({"threads": active.iter().map(Record::to_json).collect::<Vec<_>>()}))
+            }
+            "get_status" => {
+                let record = self.one(store)?;
+                Ok(json!({"status": record.status.as_str(), "thread_id": record.id.as_str()}))
+            }
+            "wait_threads" => self.wait(store),
+            "cancel_thread" => {
+                let record = store.cancel(&self.one(store)?.id)?;
+                Ok(json!({"thread_id": record.id.as_str(), "status": record.status.as_str()}))
+            }
+            "run_prompt" => self.run_prompt(),
+            "resume_thread" => {
+                let how = Resume {
+                    limit_overrides: self.map("limit_overrides"),
+                    model: self.text("model").map(str::to_owned),
+                    is_async: true,
+                };
+                let project = Some(self.project.spaces.project());
+                match self.engine.resume(project, None, &self.one(store)?.id, &how, self.watch)? {
+                    Began::Detached { id, pid } => {
+                        Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
+                    }
+                    Began::Finished(finished) => {
+                        Ok(json!({"thread_id": finished.id.as_str(), "status": finished.status.as_str()}))
+                    }
+                }
+            }
+            "aggregate_results" => {
+                let results: Result<Map<String, Json>> = self
+                    .several(store)?
+                    .into_iter()
+                    .map(|record| {
+                        let told = json!({"status": record.status.as_str(), "result": record.result, "cost": record.cost.to_json()});
+                        Ok((record.id.to_string(), told))
+                    })
+                    .collect();
+                Ok(json!({"results": results?}))
+            }
+            "get_chain" => {
+                let chain: Vec<Json> = self
+                    .chain(store)?
+                    .iter()
+                    .map(|record| json!({"thread_id": record.id.as_str(), "status": record.status.as_str(), "directive": record.prompt}))
+                    .collect();
+                Ok(json!({"chain_length": chain.len(), "chain": chain}))
+            }
+            "chain_search" => {
+                let query = self.need("query")?.to_lowercase();
+                let mut hits = Vec::new();
+                for record in self.chain(store)? {
+                    for event in whole_log(store, &record)? {
+                        if event.text.to_lowercase().contains(&query) {
+                            hits.push(event.to_json(&record.id));
+                        }
+                    }
+                }
+                hits.truncate(PAGE);
+                Ok(json!({"results": hits}))
+            }
+            "read_transcript" => {
+                let record = self.one(store)?;
+                let after = self.given.get("after").and_then(Json::as_u64).unwrap_or(0);
+                let events = store.events(&record.id, after, PAGE)?;
+                let next = events.last().map(|event| event.seq).filter(|last| *last < record.last.0);
+                let events: Vec<Json> = events.iter().map(|event| event.to_json(&record.id)).collect();
+                Ok(json!({"thread_id": record.id.as_str(), "events": events, "next": next}))
+            }
+            _ => self.result(store),
+        }
+    }
+
+    /// Runs a prompt of any dialect for whoever is no thread: a thread runs directives, whose permissions and money are a part of
+    /// its own.
+    fn run_prompt(&self) -> Result<Json> {
+        if self.within.is_some_and(|within| within.thread.is_some()) {
+            let message = "a thread cannot run prompts that are no directives";
+            let hint = "execute a directive with `thread: true`";
+            return Err(Error::new(
+                ErrorKind::Execute,
+                Diagnostic::new(Code::NotPermitted, message).hint(hint),
+            ));
+        }
+        let prompt = self.need("prompt")?;
+        let prompt = match prompt.starts_with('.') {
+            // A path is one from the project: where this process happens to be says nothing to whoever asks.
+            true => self.project.spaces.project().join(prompt).to_string_lossy().into_owned(),
+            false => prompt.to_owned(),
+        };
+        let request = RunRequest {
+            prompt,
+            variables: Variables::from_json(&self.map("variables")),
+            model: self.text("model").map(str::to_owned),
+            limit_overrides: self.map("limit_overrides"),
+            is_async: self.given.get("async") == Some(&Json::Bool(true)),
+            ..RunRequest::default()
+        };
+        let book = self.engine.book_of(self.project);
+        match self.engine.run(&book, &request, self.watch)? {
+            Began::Detached { id, pid } => {
+                Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
+            }
+            Began::Finished(finished) => match finished.error {
+                Some(error) => Err(error.with("thread_id", finished.id.as_str())),
+                None => {
+                    let mut told = finished.to_json();
+                    told["thread_id"] = finished.id.as_str().into();
+                    told["status"] = finished.status.as_str().into();
+                    Ok(told)
+                }
+            },
+        }
+    }
+
+    fn map(&self, name: &str) -> Map<String, Json> {
+        self.given.get(name).and_then(Json::as_object).cloned().unwrap_or_default()
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.given.get(name).and_then(Json::as_str)
+    }
+
+    fn need(&self, name: &str) -> Result<&str> {
+        self.text(name).ok_or_else(|| {
+            let message = format!("the operation needs `{name}`");
+            let diagnostic = Diagnostic::new(Code::BadParameters, message).hint("it is a text");
+            Error::new(ErrorKind::Execute, diagnostic)
+        })
+    }
+
+    fn id(&self) -> Result<ThreadId> {
+        self.need("thread_id").map(ThreadId::known)
+    }
+
+    fn one(&self, store: &dyn Store) -> Result<Record> {
+        self.known(store, &self.id()?)
+    }
+
+    /// A thread that may be seen from here.
+    fn known(&self, store: &dyn Store, id: &ThreadId) -> Result<Record> {
+        let own = self.own(store)?;
+        let record = store.record(id)?;
+        if own.is_empty() {
+            return record.ok_or_else(|| not_found(store, id));
+        }
+        match record {
+            Some(record) if own.contains(&record.id) || self.is_below(store, &own, &record)? => Ok(record),
+            // Whether there is such a thread is none of its business either.
+            _ => {
+                let message = format!("the thread `{id}` is not one of those that this thread started");
+                let hint = "a thread can look after itself and the threads below it";
+                let diagnostic = Diagnostic::new(Code::NotPermitted, message).hint(hint);
+                Err(Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str()))
+            }
+        }
+    }
+
+    /// The thread that asks, and those whose conversation it goes on with; none if it is no thread that asks.
+    fn own(&self, store: &dyn Store) -> Result<Vec<ThreadId>> {
+        let mut own: Vec<ThreadId> =
+            self.within.and_then(|within| within.thread.cloned()).into_iter().collect();
+        while let Some(record) = own.last().map(|id| store.record(id)).transpose()?.flatten() {
+            match record.continuation_of {
+                Some(before) if !own.contains(&before) => own.push(before),
+                _ => break,
+            }
+        }
+        Ok(own)
+    }
+
+    /// Whether a thread is below one of others; everybody is below nobody.
+    fn is_below(&self, store: &dyn Store, own: &[ThreadId], record: &Record) -> Result<bool> {
+        let mut above = record.parent.clone();
+        let mut seen = Vec::new();
+        while let Some(id) = above.filter(|id| !own.is_empty() && !seen.contains(id)) {
+            if own.contains(&id) {
+                return Ok(true);
+            }
+            above = store.record(&id)?.and_then(|record| record.parent);
+            seen.push(id);
+        }
+        Ok(own.is_empty())
+    }
+
+    fn several(&self, store: &dyn Store) -> Result<Vec<Record>> {
+        let Some(ids) = self.given.get("thread_ids").and_then(Json::as_array) else {
+            return Ok(vec![self.one(store)?]);
+        };
+        ids.iter().filter_map(Json::as_str).map(|id| self.known(store, &ThreadId::known(id))).collect()
+    }
+
+    /// Waits until threads have come to rest, for so many seconds at most.
+    fn wait(&self, store: &dyn Store) -> Result<Json> {
+        let seconds = self.given.get("timeout").and_then(Json::as_f64).filter(|seconds| *seconds >= 0.0);
+        let patience = seconds.map_or(WAIT, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)));
+        let began = Instant::now();
+        let own = self.own(store)?;
+        loop {
+            let records = self.several(store)?;
+            if records.iter().any(|record| own.contains(&record.id)) {
+                let diagnostic = Diagnostic::new(Code::BadParameters, "a thread cannot wait for itself")
+                    .hint("name threads that it started");
+                return Err(Error::new(ErrorKind::Execute, diagnostic));
+            }
+            let is_over = records.iter().all(|record| record.status.is_at_rest());
+            if is_over || began.elapsed() >= patience || self.watch.cancelled() {
+                let results: Map<String, Json> = records
+                    .iter()
+                    .map(|record| {
+                        let told = json!({"status": record.status.as_str(), "thread_id": record.id.as_str()});
+                        (record.id.to_string(), told)
+                    })
+                    .collect();
+                let mut told = json!({"results": results});
+                if !is_over {
+                    told["timed_out"] = true.into();
+                }
+                return Ok(told);
+            }
+            std::thread::sleep(LOOK.min(patience));
+        }
+    }
+
+    /// A thread, those whose conversation it goes on with, and those that go on with its own; the oldest first.
+    fn chain(&self, store: &dyn Store) -> Result<Vec<Record>> {
+        let mut chain = vec![self.one(store)?];
+        while let Some(before) = chain[0].continuation_of.clone() {
+            match store.record(&before)? {
+                Some(record) if chain.iter().all(|known| known.id != record.id) => chain.insert(0, record),
+                _ => break,
+            }
+        }
+        while let Some(next) = chain.last().and_then(|record| record.continued_by.clone()) {
+            match store.record(&next)? {
+                Some(record) if chain.iter().all(|known| known.id != record.id) => chain.push(record),
+                _ => break,
+            }
+        }
+        Ok(chain)
+    }
+
+    /// A piece of a result that was too long to be told whole.
+    fn result(&self, store: &dyn Store) -> Result<Json> {
+        let mut own = self.own(store)?;
+        if own.is_empty() {
+            own.push(self.id()?);
+        }
+        let call = self.need("call_id")?;
+        let is_it = |event: &Event| event.kind == Kind::Artifact && event.payload["call_id"] == call;
+        let mut found = None;
+        for id in own {
+            let record = store.record(&id)?.ok_or_else(|| not_found(store, &id))?;
+            found = whole_log(store, &record)?.into_iter().rev().find(is_it);
+            if found.is_some() {
+                break;
+            }
+        }
+        let Some(event) = found else {
+            let message = format!("no long result of the call `{call}` is kept");
+            let diagnostic = Diagnostic::new(Code::BadParameters, message)
+                .hint("`call_id` stands in the result that was shortened");
+            return Err(Error::new(ErrorKind::Execute, diagnostic));
+        };
+        let whole = event.payload["whole"].as_str().unwrap_or_default();
+        let offset = self.given.get("offset").and_then(Json::as_u64).unwrap_or(0);
+        let piece: String =
+            whole.chars().skip(usize::try_from(offset).unwrap_or(usize::MAX)).take(PIECE).collect();
+        let next = offset.saturating_add(piece.chars().count() as u64);
+        let is_last = next >= whole.chars().count() as u64;
+        Ok(json!({"text": piece, "next_offset": if is_last { Json::Null } else { next.into() }}))
+    }
+}

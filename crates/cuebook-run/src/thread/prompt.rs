@@ -1,0 +1,251 @@
+//! A prompt that is no directive, as a thread: its model, the items behind its tools, and what it was rendered with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::items::ItemId;
+use cuebook::prompt::{Model, ToolKind, Visibility};
+use cuebook::sections::disclosure;
+use cuebook::variables::{Context, Variables};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
+use serde_json::{Map, Value as Json, json};
+
+use super::launch::{Errand, Launch};
+use super::prompt_desk::PromptDesk;
+use super::run::RunRequest;
+use super::start;
+use crate::engine::{Engine, Project};
+use crate::policy::capability::Capabilities;
+use crate::policy::limits::Limits;
+use crate::provider::{Chosen, Providers, Wish};
+
+impl Engine {
+    pub(super) fn launch_prompt(
+        &self,
+        project: &Arc<Project>,
+        prepared: &Arc<Prepared>,
+        request: &RunRequest,
+    ) -> Result<(Launch, Chosen, PromptDesk<'_>)> {
+        let prompt = prepared.prompt();
+        let own = prompt.model.clone().unwrap_or_default();
+        let providers = Providers::new(&project.spaces, project.trust())?;
+        let wanted = request.model.as_deref().or(request.context.model.as_deref());
+        let chosen = self.choose(
+            &providers,
+            &Wish {
+                model: wanted,
+                id: Some(own.id.as_str()).filter(|id| !id.is_empty()),
+                tier: None,
+                provider: own.provider.as_deref().filter(|_| wanted.is_none()),
+            },
+        )?;
+        refuse_other_connection(&chosen, own.connection.as_ref())?;
+        let limits = Limits::resolve(&Limits::defaults(), None, &request.limit_overrides, None)?;
+        let mut notes = Vec::new();
+        if chosen.price.is_none() {
+            start::no_price(&chosen, request.limit_overrides.contains_key("spend"))?;
+            notes
+                .push(json!(format!("no price is known for {}: what it costs is not counted", chosen.model)));
+        }
+        let inputs: Map<String, Json> = request
+            .variables
+            .names()
+            .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
+            .collect();
+        let (items, capabilities) = bound(prepared, request)?;
+        let desk = PromptDesk::new(
+            self,
+            project.clone(),
+            prepared.clone(),
+            request.variables.clone(),
+            request.context.clone(),
+            (items.clone(), inputs.clone()),
+        )?;
+        let messages = desk.messages()?;
+        let launch = Launch {
+            errand: Errand::Prompt,
+            prompt: prompt.id.clone(),
+            project: project.spaces.project().to_owned(),
+            parent: None,
+            inputs,
+            provider: chosen.provider.name.clone(),
+            model: Model { id: chosen.model.clone(), options: own.options, ..Model::default() },
+            context_window: chosen.context_window,
+            limits,
+            capabilities,
+            outputs: Vec::new(),
+            hooks: Vec::new(),
+            prompt_messages: messages.len(),
+            messages,
+            prompt_hash: None,
+            tools: items.into_iter().map(|(name, item)| (name, item.into())).collect(),
+            continuation: None,
+            continuation_of: None,
+            context: frozen(&request.context, file_of(&request.prompt)),
+            notes,
+        };
+        Ok((launch, chosen, desk))
+    }
+
+    /// The tools of a prompt whose conversation goes on in another thread; a directive's are made anew.
+    pub(super) fn continued_desk(
+        &self,
+        project: &Arc<Project>,
+        launch: &Launch,
+        opened: cuebook::sections::VisibilityOverrides,
+    ) -> Result<Option<PromptDesk<'_>>> {
+        match launch.errand {
+            Errand::Directive => Ok(None),
+            Errand::Prompt => self.prompt_desk(project, launch, None, opened).map(Some),
+        }
+    }
+
+    /// The tools of a prompt whose thread is taken up.
+    pub(super) fn prompt_desk(
+        &self,
+        project: &Arc<Project>,
+        launch: &Launch,
+        book: Option<&Book>,
+        opened: cuebook::sections::VisibilityOverrides,
+    ) -> Result<PromptDesk<'_>> {
+        let own;
+        let book = match book {
+            Some(book) => book,
+            None => {
+                own = self.book_of(project);
+                &own
+            }
+        };
+        let context = Context { visibility: opened, ..thawed(&launch.context, &launch.model.id) };
+        // One that was named by its file is found by it, from wherever the thread goes on.
+        let wanted = launch.context["file"].as_str().unwrap_or(&launch.prompt);
+        let prepared = book.prepare(wanted, &context)?;
+        let text = |(name, item): (&String, &Json)| Some((name.clone(), item.as_str()?.to_owned()));
+        let items = launch.tools.iter().filter_map(text).collect();
+        let variables = Variables::from_json(&launch.inputs);
+        let inputs = launch.inputs.clone();
+        PromptDesk::new(self, project.clone(), prepared, variables, context, (items, inputs))
+    }
+}
+
+/// A prompt's file may say where its model is. Who is sent the user's key is decided by the files of providers, so a prompt that
+/// wants to go elsewhere is refused.
+fn refuse_other_connection(chosen: &Chosen, connection: Option<&Json>) -> Result<()> {
+    let written = |name: &str| connection?.get(name)?.as_str();
+    let Some(endpoint) = written("endpoint").or_else(|| written("base_url")) else { return Ok(()) };
+    let same = |url: &str| url.trim_end_matches('/').to_owned();
+    if endpoint.contains("${") || same(endpoint) == same(&chosen.provider.base_url) {
+        return Ok(());
+    }
+    let message = format!(
+        "the prompt wants to ask `{endpoint}`, and the provider `{}` is elsewhere",
+        chosen.provider.name
+    );
+    let hint =
+        "write a file for that provider (cuebook help threads) and name it in the prompt: `provider: NAME`";
+    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoModel, message).hint(hint)))
+}
+
+/// The file that somebody named instead of the id of a prompt.
+pub(super) fn file_of(wanted: &str) -> Option<String> {
+    let is_path = wanted.contains(['/', '\\']) || wanted.ends_with(".md") || wanted.ends_with(".prompty");
+    let path = std::path::absolute(wanted).ok().filter(|path| is_path && path.exists())?;
+    Some(path.to_str()?.to_owned())
+}
+
+/// What of a context decides how a prompt is rendered, and can be written down.
+fn frozen(context: &Context, file: Option<String>) -> Json {
+    json!({
+        "file": file,
+        "overrides_tag": context.overrides_tag,
+        "language": context.language,
+        "fit": context.fit,
+        "session_id": context.session_id,
+        "workspace_path": context.workspace_path,
+    })
+}
+
+/// The context that [`frozen`] wrote down.
+fn thawed(json: &Json, model: &str) -> Context {
+    let text = |name: &str| json[name].as_str().map(str::to_owned);
+    Context {
+        model: Some(model.to_owned()),
+        overrides_tag: text("overrides_tag"),
+        language: text("language"),
+        fit: json["fit"].as_u64().and_then(|fit| usize::try_from(fit).ok()),
+        session_id: text("session_id"),
+        workspace_path: text("workspace_path"),
+        ..Context::default()
+    }
+}
+
+/// The items behind the tools of a prompt, and what the run may do with them.
+fn bound(prepared: &Prepared, request: &RunRequest) -> Result<(BTreeMap<String, String>, Capabilities)> {
+    let context = Arc::new(request.context.clone());
+    let mut rendered = prepared.render(&request.variables, &context)?;
+    if let Some(sections) = rendered.sections() {
+        // Those of sections that are closed now can be asked for when the model has opened them.
+        let mut open = request.context.clone();
+        for section in &sections.sections {
+            open.visibility.set(&section.path, Visibility::Full);
+        }
+        rendered = prepared.render(&request.variables, &Arc::new(Context { fit: None, ..open }))?;
+    }
+    let tools = rendered.tools();
+    let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+    if let Some(unknown) = request.tools.keys().find(|name| !names.contains(&name.as_str())) {
+        let message = format!("the prompt `{}` has no tool `{unknown}`", prepared.prompt().id);
+        let hint = did_you_mean(&nearest(unknown, names.iter().copied()))
+            .unwrap_or_else(|| format!("its tools are: {}", names.join(", ")));
+        return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoHandler, message).hint(hint)));
+    }
+    let allowed = Capabilities::new(request.allow.iter().cloned());
+    let mut capabilities = allowed.clone();
+    let mut items = BTreeMap::new();
+    let is_ours = |name: &str| disclosure::TOOLS.contains(&name);
+    for tool in tools.iter().filter(|tool| !is_ours(&tool.name)) {
+        let written = tool.extra.get("runs").and_then(Json::as_str);
+        let item = match (request.tools.get(&tool.name), written) {
+            (Some(given), _) => given.as_str(),
+            (None, Some(written)) => {
+                // The author of a prompt does not decide what runs on the user's machine.
+                if allowed.check("execute", "tool", written).is_err() {
+                    let message = format!("the tool `{}` runs `{written}`, which is not allowed", tool.name);
+                    let hint = format!("allow it: --allow rye.execute.tool.{}", written.replace('/', "."));
+                    return Err(Error::new(
+                        ErrorKind::Usage,
+                        Diagnostic::new(Code::NotPermitted, message).hint(hint),
+                    ));
+                }
+                written
+            }
+            (None, None) => {
+                let message = format!("nobody says how the tool `{}` is run", tool.name);
+                let mut hint = format!("name an item: --tool {}=my/tool", tool.name);
+                if rendered.sections().is_none() {
+                    hint.push_str("; or write `runs: my/tool` where it is declared");
+                }
+                let diagnostic = Diagnostic::new(Code::NoHandler, message).hint(hint);
+                let diagnostic = match &tool.place {
+                    Some(place) => diagnostic.at(place.clone()),
+                    None => diagnostic,
+                };
+                return Err(Error::new(ErrorKind::Usage, diagnostic));
+            }
+        };
+        if !matches!(tool.kind, ToolKind::Function { .. } | ToolKind::Schema { .. }) {
+            let message = format!(
+                "the tool `{}` is of the kind `{}`, which cannot be run",
+                tool.name,
+                tool.kind.as_str()
+            );
+            let diagnostic = Diagnostic::new(Code::NoHandler, message).hint("declare it as a function");
+            return Err(Error::new(ErrorKind::Usage, diagnostic));
+        }
+        let item = ItemId::new(item)?.to_string();
+        capabilities.add(format!("rye.execute.tool.{}", item.replace('/', ".")));
+        items.insert(tool.name.clone(), item);
+    }
+    Ok((items, capabilities))
+}

@@ -1,0 +1,217 @@
+//! The tools of any other prompt that is run: those that it declares, with the items that stand behind them, and those that
+//! open and read its sections.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use cuebook::chat::output::OutputSpec;
+use cuebook::chat::reply::{Reply, ToolCall};
+use cuebook::chat::{Message, Role};
+use cuebook::prompt::{Property, Tool, Visibility};
+use cuebook::render::Rendered;
+use cuebook::sections::VisibilityOverrides;
+use cuebook::sections::disclosure::{MOST_EXPANSIONS, TOOLS};
+use cuebook::variables::{Context, Variables};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
+use serde_json::{Map, Value as Json, json};
+
+use super::Kind;
+use super::managed::{Desk, Managed};
+use super::results::{self, Reading};
+use crate::engine::{Engine, Project};
+use crate::policy::nudge;
+use crate::request::Request;
+use crate::turn::{Performed, Permit, Settled};
+
+/// The tools of a prompt.
+pub(super) struct PromptDesk<'e> {
+    pub(super) engine: &'e Engine,
+    pub(super) project: Arc<Project>,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) variables: Variables,
+    /// The items behind its tools, by the names of the tools.
+    pub(super) items: BTreeMap<String, String>,
+    pub(super) inputs: Map<String, Json>,
+    shown: Mutex<Shown>,
+}
+
+/// The prompt as the model sees it now.
+struct Shown {
+    context: Context,
+    rendered: Rendered,
+    /// How many messages of the conversation are the prompt's.
+    messages: usize,
+    expansions: usize,
+}
+
+impl<'e> PromptDesk<'e> {
+    pub(super) fn new(
+        engine: &'e Engine,
+        project: Arc<Project>,
+        prepared: Arc<Prepared>,
+        variables: Variables,
+        context: Context,
+        (items, inputs): (BTreeMap<String, String>, Map<String, Json>),
+    ) -> Result<PromptDesk<'e>> {
+        let rendered = prepared.render(&variables, &Arc::new(context.clone()))?;
+        let messages = messages(&rendered)?.len();
+        let shown = Mutex::new(Shown { context, rendered, messages, expansions: 0 });
+        Ok(PromptDesk { engine, project, prepared, variables, items, inputs, shown })
+    }
+
+    /// What the model is told first.
+    pub(super) fn messages(&self) -> Result<Vec<Message>> {
+        messages(&self.shown().rendered)
+    }
+
+    fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The item behind a tool that the prompt declares; its own word on it is `runs`.
+    fn item(&self, name: &str) -> Option<&str> {
+        self.items.get(name).map(String::as_str)
+    }
+
+    /// Opens or reads sections, if that is what the call is for.
+    fn disclose(
+        &self,
+        thread: &Managed<'_>,
+        call: &ToolCall,
+        arguments: &Map<String, Json>,
+    ) -> Option<Performed> {
+        let mut shown = self.shown();
+        let mut session = shown.context.visibility.clone();
+        let arguments = Json::Object(arguments.clone());
+        let answer = match self.prepared.answer(&shown.rendered, &call.name, &arguments, &mut session) {
+            Ok(answer) => answer?,
+            Err(error) => return Some(Performed::failure(format!("Error: {}", error.diagnostic().message))),
+        };
+        let performed = Performed { is_error: answer.is_error, ..Performed::answer(&answer.text) };
+        if !answer.render_again {
+            return Some(performed);
+        }
+        shown.expansions += 1;
+        if shown.expansions > MOST_EXPANSIONS {
+            return Some(Performed::failure("Error: no more sections can be opened in this run."));
+        }
+        let opened = opened(&shown.context.visibility, &session);
+        let context = Context { visibility: session, ..shown.context.clone() };
+        let again = self.prepared.render(&self.variables, &Arc::new(context.clone()));
+        let again = again.and_then(|rendered| Ok((messages(&rendered)?, rendered)));
+        let (messages, rendered) = match again {
+            Ok(again) => again,
+            Err(error) => return Some(Performed::failure(format!("Error: {}", error.diagnostic().message))),
+        };
+        let replaces = shown.messages;
+        (shown.context, shown.rendered, shown.messages) = (context, rendered, messages.len());
+        let told: Vec<Json> = messages.iter().map(Message::to_json).collect();
+        thread.recount();
+        thread.keep(Kind::Disclosed, json!({"opened": opened, "replaces": replaces, "messages": told}));
+        Some(Performed { prompt: Some((replaces, messages)), ..performed })
+    }
+}
+
+impl Desk for PromptDesk<'_> {
+    fn tools(&self) -> Vec<Tool> {
+        self.shown().rendered.tools().into_owned()
+    }
+
+    fn outputs(&self) -> Vec<Property> {
+        self.prepared.prompt().outputs.clone()
+    }
+
+    fn permit(&self, call: &ToolCall, _: &Map<String, Json>) -> Permit {
+        let tools = self.tools();
+        if tools.iter().any(|tool| tool.name == call.name) {
+            return Permit::Allowed;
+        }
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        let known = if names.is_empty() {
+            "There are no tools.".into()
+        } else {
+            format!("The tools are: {}", names.join(", "))
+        };
+        Permit::Denied(format!("There is no tool `{}`. {known}", call.name))
+    }
+
+    fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
+        if let Some(performed) = self.disclose(thread, call, arguments) {
+            return performed;
+        }
+        let Some(item) = self.item(&call.name) else {
+            return Performed::failure(format!("Error: nobody knows how to run `{}` here.", call.name));
+        };
+        let mut parameters = arguments.clone();
+        if let Some(tool) = self.tools().into_iter().find(|tool| tool.name == call.name) {
+            // What an input of the prompt fills is not the model's to say.
+            for (parameter, input) in &tool.bindings {
+                let value = self.inputs.get(input).cloned().unwrap_or(Json::Null);
+                parameters.insert(parameter.clone(), value);
+            }
+        }
+        let request = Request {
+            item_type: "tool".into(),
+            item_id: item.to_owned(),
+            project_path: Some(self.project.spaces.project().to_owned()),
+            parameters,
+            ..Request::default()
+        };
+        let answer = self.engine.answer_within(&request, &thread.watching(), Some(&thread.within()));
+        results::told(thread, &call.id, &answer.json, Reading::Impossible)
+    }
+
+    fn alone(&self, call: &ToolCall) -> bool {
+        // Opening a section changes the prompt, and the next call has to see that.
+        TOOLS.contains(&call.name.as_str())
+    }
+
+    fn settle(&self, _: u32, said: &Reply, nudges: u32) -> Result<Settled> {
+        let text = match said {
+            Reply::Structured { value, .. } => return Ok(Settled::Done(json!({"result": value}))),
+            Reply::Text(text) => text,
+            other => return Ok(Settled::Done(json!({"result": other.to_json()}))),
+        };
+        let Some(output) = self.prepared.tree().and_then(|tree| tree.output.as_ref()) else {
+            return match self.prepared.prompt().outputs.is_empty() {
+                true => Ok(Settled::Done(json!({"result": text}))),
+                false => again(nudges, "it is no JSON", text),
+            };
+        };
+        match OutputSpec::parse(output, text) {
+            Ok(value) => Ok(Settled::Done(json!({"result": value, "outputs": value}))),
+            Err(error) => again(nudges, &error.diagnostic().message, text),
+        }
+    }
+}
+
+/// Asks for an answer of the right form again, or gives up.
+fn again(nudges: u32, why: &str, text: &str) -> Result<Settled> {
+    if nudges < nudge::MOST {
+        return Ok(Settled::Again(format!(
+            "Your answer does not have the form that was asked for: {why}. Answer again, with nothing but that form."
+        )));
+    }
+    let message = format!("the model did not answer in the form that the prompt asks for: {why}");
+    let hint = "look at what it said: cuebook thread show; the prompt may have to say more about the form";
+    let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
+    Err(Error::new(ErrorKind::Execute, diagnostic).with("result", text))
+}
+
+/// The messages of a prompt. One that only the system speaks is said by the user, because not every provider answers otherwise.
+fn messages(rendered: &Rendered) -> Result<Vec<Message>> {
+    let mut messages = rendered.messages()?;
+    if messages.iter().all(|message| matches!(message.role, Role::System | Role::Developer)) {
+        messages.iter_mut().for_each(|message| message.role = Role::User);
+    }
+    Ok(messages)
+}
+
+/// The sections that are open now and were not before.
+fn opened(before: &VisibilityOverrides, after: &VisibilityOverrides) -> Vec<Vec<String>> {
+    after
+        .iter()
+        .filter(|(path, now)| *now == Visibility::Full && before.get(path) != Some(Visibility::Full))
+        .map(|(path, _)| path.to_vec())
+        .collect()
+}

@@ -1,0 +1,207 @@
+//! A thread from its log alone: what was said, what it used, and where it stopped.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use cuebook::chat::reply::ToolCall;
+use cuebook::chat::{Message, Role};
+use cuebook::sections::VisibilityOverrides;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::Value as Json;
+
+use super::launch::Launch;
+use super::{Event, Kind, Money, ThreadId};
+use crate::store::Cost;
+use crate::turn::{Start, told};
+
+/// A thread as its log tells it.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// What it was started with, with limits that were changed since.
+    pub launch: Launch,
+    /// Where it goes on.
+    pub start: Start,
+    /// What it used.
+    pub cost: Cost,
+    /// How often the model was reminded.
+    pub nudges: u32,
+    /// Calls that had begun and whose end nobody noted, by their ids. They are not made again.
+    pub unknown: Vec<ToolCall>,
+    /// Sections that were opened.
+    pub opened: VisibilityOverrides,
+    /// How many messages of the conversation are the prompt.
+    pub prompt_messages: usize,
+}
+
+/// Rebuilds a thread from its events.
+///
+/// # Errors
+///
+/// [`Code::CannotResume`] if the log does not begin with the start of a thread, or cannot be understood.
+pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
+    let Some(first) = events.first().filter(|event| event.kind == Kind::Started) else {
+        return Err(cannot(id, 1, "a log begins with the start of the thread"));
+    };
+    let mut launch = Launch::from_json(&first.payload)?;
+    let mut rebuilt = Rebuilt {
+        start: Start { conversation: launch.messages.clone(), ..Start::default() },
+        cost: Cost::default(),
+        nudges: 0,
+        unknown: Vec::new(),
+        opened: VisibilityOverrides::new(),
+        prompt_messages: launch.prompt_messages,
+        launch: launch.clone(),
+    };
+    // The calls of the last answer, what is known of each, and whether it had begun.
+    let mut calls: Vec<ToolCall> = Vec::new();
+    let mut results: HashMap<String, Message> = HashMap::new();
+    let mut begun: Vec<String> = Vec::new();
+    for event in events {
+        let payload = &event.payload;
+        let wrong = |what: &str| cannot(id, event.seq, what);
+        match event.kind {
+            Kind::CognitionIn => {
+                let new = payload["messages"].as_array().ok_or_else(|| wrong("it has no messages"))?;
+                settle(&mut rebuilt.start.conversation, &mut calls, &mut results);
+                begun.clear();
+                if let Some(from) = payload["from"].as_u64() {
+                    rebuilt.start.conversation.truncate(usize::try_from(from).unwrap_or(usize::MAX));
+                }
+                for message in new {
+                    rebuilt.start.conversation.push(Message::from_json(message).map_err(|why| wrong(&why))?);
+                }
+            }
+            Kind::CognitionOut => {
+                let message = Message::from_json(&payload["message"]).map_err(|why| wrong(&why))?;
+                calls = calls_of(&message);
+                rebuilt.start.conversation.push(message);
+                rebuilt.start.turns += 1;
+            }
+            Kind::ToolStart => begun.extend(payload["call_id"].as_str().map(str::to_owned)),
+            Kind::ToolResult | Kind::ToolUnknown | Kind::Denied => {
+                let call_id = payload["call_id"].as_str().unwrap_or_default();
+                let Some(call) = calls.iter().find(|call| call.id == call_id) else { continue };
+                let text = payload["result"].as_str().unwrap_or_default();
+                let is_error = payload["is_error"].as_bool().unwrap_or(false);
+                results.insert(call_id.to_owned(), told(call, text, is_error));
+            }
+            Kind::Nudge => {
+                rebuilt.nudges += 1;
+                // It is told again with what the model hears next, unless the thread stopped before that.
+                if let Some(text) = payload["text"].as_str() {
+                    rebuilt.start.conversation.push(Message::text(Role::User, text));
+                }
+            }
+            Kind::Disclosed => {
+                for path in payload["opened"].as_array().into_iter().flatten() {
+                    let path: Vec<String> = path
+                        .as_array()
+                        .into_iter()
+                        .flatten()
+                        .filter_map(Json::as_str)
+                        .map(str::to_owned)
+                        .collect();
+                    rebuilt.opened.set(&path, cuebook::prompt::Visibility::Full);
+                }
+                let prompt: Result<Vec<Message>, String> =
+                    payload["messages"].as_array().into_iter().flatten().map(Message::from_json).collect();
+                let replaced = usize::try_from(payload["replaces"].as_u64().unwrap_or(0)).unwrap_or(0);
+                let prompt = prompt.map_err(|why| wrong(&why))?;
+                rebuilt.prompt_messages = prompt.len();
+                let conversation = &mut rebuilt.start.conversation;
+                let end = replaced.min(conversation.len());
+                drop(conversation.splice(..end, prompt));
+            }
+            Kind::Resumed => {
+                if let Some(limits) = payload.get("limits") {
+                    launch.limits = crate::policy::limits::Limits::from_json(limits)?;
+                }
+                if let Some(model) = payload["model"].as_str() {
+                    launch.model.id = model.to_owned();
+                }
+                if let Some(provider) = payload["provider"].as_str() {
+                    launch.provider = provider.to_owned();
+                }
+                if let Some(window) = payload["context_window"].as_u64() {
+                    launch.context_window = window;
+                }
+            }
+            _ => {}
+        }
+        if let Some(cost) = payload.get("cost") {
+            rebuilt.cost = cost_of(cost);
+        }
+    }
+    for call in calls.iter().filter(|call| !results.contains_key(&call.id)) {
+        match begun.contains(&call.id) {
+            true => rebuilt.unknown.push(call.clone()),
+            false => rebuilt.start.pending.push(call.clone()),
+        }
+    }
+    // Results stand in the order of the calls, so those behind a call without one wait for it.
+    if rebuilt.start.pending.is_empty() && rebuilt.unknown.is_empty() {
+        settle(&mut rebuilt.start.conversation, &mut calls, &mut results);
+    } else {
+        rebuilt.start.settled = results;
+        rebuilt.start.pending = calls;
+    }
+    rebuilt.start.known = rebuilt.start.conversation.len();
+    rebuilt.launch = launch;
+    Ok(rebuilt)
+}
+
+/// Puts the results of the last calls into the conversation, in the order of the calls.
+fn settle(
+    conversation: &mut Vec<Message>,
+    calls: &mut Vec<ToolCall>,
+    results: &mut HashMap<String, Message>,
+) {
+    conversation.extend(calls.drain(..).filter_map(|call| results.remove(&call.id)));
+}
+
+/// The calls that a message of the model makes.
+pub(crate) fn calls_of(message: &Message) -> Vec<ToolCall> {
+    let calls = message.metadata.get("tool_calls").and_then(Json::as_array);
+    let call = |call: &Json| {
+        Some(ToolCall {
+            id: call["id"].as_str()?.to_owned(),
+            name: call["function"]["name"].as_str()?.to_owned(),
+            arguments: call["function"]["arguments"].as_str()?.to_owned(),
+        })
+    };
+    calls.into_iter().flatten().filter_map(call).collect()
+}
+
+/// A cost as events keep it, to the billionth.
+pub(crate) fn cost_of(json: &Json) -> Cost {
+    let number = |name: &str| json[name].as_u64().unwrap_or(0);
+    Cost {
+        turns: u32::try_from(number("turns")).unwrap_or(u32::MAX),
+        input_tokens: number("input_tokens"),
+        output_tokens: number("output_tokens"),
+        // The exact figures are there unless somebody else wrote the event.
+        spend: match json["spend_nanos"].as_i64() {
+            Some(nanos) => Money::from_nanos(nanos),
+            None => Money::from_units(json["spend"].as_f64().unwrap_or(0.0)),
+        },
+        elapsed: match json["elapsed_micros"].as_u64() {
+            Some(micros) => Duration::from_micros(micros),
+            None => Duration::try_from_secs_f64(json["elapsed_seconds"].as_f64().unwrap_or(0.0))
+                .unwrap_or_default(),
+        },
+    }
+}
+
+/// A cost as events keep it.
+pub(crate) fn cost_json(cost: &Cost) -> Json {
+    let mut json = cost.to_json();
+    json["spend_nanos"] = cost.spend.nanos().into();
+    json["elapsed_micros"] = u64::try_from(cost.elapsed.as_micros()).unwrap_or(u64::MAX).into();
+    json
+}
+
+fn cannot(id: &ThreadId, seq: u64, why: &str) -> Error {
+    let message = format!("`{id}` cannot be rebuilt: event {seq}: {why}");
+    let hint = "start the prompt again with the same inputs";
+    Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
+}

@@ -1,0 +1,267 @@
+//! A thread that is taken up again, from its log alone: by whoever wants it to go on, or by the process that was started for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cuebook::chat::{Message, Role};
+use cuebook::items::ItemId;
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Map, Value as Json, json};
+
+use super::launch::Errand;
+use super::log::{PAGE, not_found, whole_log};
+use super::managed::Desk;
+use super::rebuild::{Rebuilt, rebuild};
+use super::run::Began;
+use super::start;
+use super::{Entry, Kind, Status, ThreadId, detach};
+use crate::engine::{Engine, Project};
+use crate::policy::limits::Limits;
+use crate::provider::{Chosen, Providers, Wish};
+use crate::store::{Change, Filter, Holder, Record, Store};
+use crate::turn::told;
+use crate::watch::{News, Watch};
+
+/// What a model is told that had answered, and is to go on.
+const GO_ON: &str = "Please go on with what you were asked to do.";
+
+/// How a thread is taken up again.
+#[derive(Debug, Clone, Default)]
+pub struct Resume {
+    /// Other limits.
+    pub limit_overrides: Map<String, Json>,
+    /// Another model.
+    pub model: Option<String>,
+    /// Does not wait for the thread.
+    pub is_async: bool,
+}
+
+impl Resume {
+    fn is_plain(&self) -> bool {
+        self.limit_overrides.is_empty() && self.model.is_none()
+    }
+}
+
+impl Engine {
+    /// Takes a thread up again, from its log alone.
+    ///
+    /// # Errors
+    ///
+    /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended.
+    pub fn resume(
+        &self,
+        project: Option<&Path>,
+        book: Option<&Book>,
+        id: &ThreadId,
+        how: &Resume,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let store = self.threads(project)?;
+        let project = self.project(project)?;
+        let record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
+        if record.status == Status::Running {
+            return Err(busy(&record));
+        }
+        if !record.status.can_resume() {
+            return Err(ended(&record));
+        }
+        if how.is_async {
+            // What cannot be understood is told here, and not in a process that nobody looks at.
+            let rebuilt = rebuild(&record.id, &whole_log(&*store, &record)?)?;
+            self.changes(&project, &*store, &rebuilt, &record, how)?;
+            let pid = detach::start(self.settings(), &store, project.spaces.project(), id, how)?;
+            return Ok(Began::Detached { id: id.clone(), pid });
+        }
+        self.take_up(&project, &store, book, &record, how, watch)
+    }
+
+    /// Runs a thread that was registered for somebody else to run: this process.
+    ///
+    /// # Errors
+    ///
+    /// As [`Engine::resume`].
+    pub fn carry_out(
+        &self,
+        project: Option<&Path>,
+        book: Option<&Book>,
+        id: &ThreadId,
+        how: &Resume,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let project = self.project(project)?;
+        let store = self.store_of(&project)?;
+        let record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
+        if let Some(path) = &self.settings().record {
+            self.recorder_behind(path)?;
+        }
+        let began = self.take_up(&project, &store, book, &record, how, watch);
+        if let Err(error) = &began {
+            // Whoever started it has left. That it did not begin has to be written somewhere.
+            self.did_not_begin(&*store, id, error)?;
+        }
+        began
+    }
+
+    /// A thread that was registered for this process, and that cannot begin, has failed.
+    fn did_not_begin(&self, store: &dyn Store, id: &ThreadId, error: &Error) -> Result<()> {
+        if store.record(id)?.is_none_or(|record| record.status != Status::Created) {
+            return Ok(());
+        }
+        let holder = Holder::of_this_process();
+        store.take(id, &holder, &[], &Change::default())?;
+        let told = json!({"error": {
+            "code": error.code().as_str(),
+            "message": error.diagnostic().message,
+            "hint": error.diagnostic().hint,
+        }});
+        let change = Change { status: Some(Status::Error), result: Some(told.clone()), ..Change::default() };
+        store.append(id, &holder, &[Entry::new(Kind::Failed, told)], &change).map(drop)
+    }
+
+    fn take_up(
+        &self,
+        project: &Arc<Project>,
+        store: &Arc<dyn Store>,
+        book: Option<&Book>,
+        record: &Record,
+        how: &Resume,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let events = whole_log(&**store, record)?;
+        let mut rebuilt = rebuild(&record.id, &events)?;
+        let holder = Holder::of_this_process();
+        let (chosen, mut payload) = self.changes(project, &**store, &rebuilt, record, how)?;
+        rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
+        rebuilt.launch.context_window = chosen.context_window;
+        rebuilt.launch.model.id.clone_from(&chosen.model);
+        rebuilt.launch.provider.clone_from(&chosen.provider.name);
+        if rebuilt.launch.errand == Errand::Directive {
+            start::vouch(self, project, &**store, &mut rebuilt.launch)?;
+        }
+        let launch = rebuilt.launch.clone();
+        let (desk, has_changed) = match launch.errand {
+            Errand::Directive => {
+                let now = start::hash(project, &ItemId::new(&launch.prompt)?);
+                (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
+            }
+            // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
+            Errand::Prompt => {
+                let desk = self.prompt_desk(project, &launch, book, rebuilt.opened.clone())?;
+                let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
+                let has_changed = told != Some(desk.messages()?.as_slice());
+                (Some(Box::new(desk) as Box<dyn Desk + '_>), has_changed)
+            }
+        };
+        if has_changed {
+            payload["prompt_changed"] = json!(
+                "the prompt is not the one that the thread began with; it goes on with what it was told then"
+            );
+        }
+        let mut entries = vec![Entry::new(Kind::Resumed, payload)];
+        let below =
+            if rebuilt.unknown.is_empty() { Vec::new() } else { self.left_behind(&**store, &record.id)? };
+        for call in &rebuilt.unknown {
+            let mut text = format!(
+                "The thread was interrupted while `{}` ran. It may have run, wholly or in part, and its result is not known. It was not run again.",
+                call.name
+            );
+            if call.arguments.contains("thread") {
+                text.extend(below.iter().map(String::as_str));
+            }
+            entries.push(Entry::new(
+                Kind::ToolUnknown,
+                json!({"call_id": call.id, "tool": call.name, "result": text, "is_error": true}),
+            ));
+            rebuilt.start.settled.insert(call.id.clone(), told(call, &text, true));
+        }
+        let first =
+            record.status == Status::Created && events.iter().all(|event| event.kind != Kind::Interrupted);
+        if first && rebuilt.start.turns == 0 && rebuilt.unknown.is_empty() && how.is_plain() && !has_changed {
+            // It begins only now; nothing was interrupted.
+            entries.clear();
+        }
+        let last = rebuilt.start.conversation.last();
+        if rebuilt.start.pending.is_empty() && last.is_some_and(|message| message.role == Role::Assistant) {
+            // It had stopped behind an answer, and somebody wants it to go on: the model is told so, and begins to count anew.
+            rebuilt.start.conversation.push(Message::text(Role::User, GO_ON));
+            rebuilt.nudges = 0;
+        }
+        let change = Change {
+            // If somebody else has taken it up since, and stopped again, the log goes on otherwise than what is known here.
+            behind: Some(record.last.0),
+            spend_limit: Some(rebuilt.launch.limits.spend),
+            model: Some(rebuilt.launch.model.id.clone()),
+            ..Change::default()
+        };
+        let seen = record.last.0;
+        let record = store.take(&record.id, &holder, &entries, &change)?;
+        for event in store.events(&record.id, seen, PAGE).unwrap_or_default() {
+            watch.news(&record.id, &News::Event(&event));
+        }
+        self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
+    }
+
+    /// Threads that a thread started and that have not ended, in words for its model.
+    fn left_behind(&self, store: &dyn Store, id: &ThreadId) -> Result<Vec<String>> {
+        let children = store.list(&Filter { parent: Some(id.clone()), ..Filter::default() })?;
+        let open = children.iter().filter(|child| !child.status.is_settled());
+        Ok(open
+            .map(|child| format!(" It had started the thread `{}`, which is {} now.", child.id, child.status))
+            .collect())
+    }
+
+    /// What is different when a thread is taken up: who is asked, and its limits.
+    fn changes(
+        &self,
+        project: &Arc<Project>,
+        store: &dyn Store,
+        rebuilt: &Rebuilt,
+        record: &Record,
+        how: &Resume,
+    ) -> Result<(Chosen, Json)> {
+        let launch = &rebuilt.launch;
+        let parent = launch.parent.as_ref().map(|id| start::parent(store, id)).transpose()?;
+        let limits = Limits::resolve(
+            &launch.limits,
+            None,
+            &how.limit_overrides,
+            parent.as_ref().map(|parent| &parent.limits),
+        )?;
+        let providers = Providers::new(&project.spaces, project.trust())?;
+        let wish = match how.model.as_deref() {
+            Some(model) => Wish { model: Some(model), ..Wish::default() },
+            None => {
+                Wish { model: Some(&launch.model.id), provider: Some(&launch.provider), ..Wish::default() }
+            }
+        };
+        let chosen = self.choose(&providers, &wish)?;
+        if chosen.price.is_none() {
+            start::no_price(&chosen, how.limit_overrides.contains_key("spend"))?;
+        }
+        let payload = json!({
+            "limits": limits.to_json(),
+            "context_window": chosen.context_window,
+            "provider": chosen.provider.name,
+            "model": chosen.model,
+            "was": record.status.as_str(),
+            "not_repeated": rebuilt.unknown.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(),
+        });
+        Ok((chosen, payload))
+    }
+}
+
+fn busy(record: &Record) -> Error {
+    let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
+    let message = format!("`{}` runs already{who}", record.id);
+    let hint = format!("follow it: cuebook thread tail {}", record.id);
+    Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadBusy, message).hint(hint))
+}
+
+fn ended(record: &Record) -> Error {
+    let message = format!("`{}` is {}, and there is nothing to go on with", record.id, record.status);
+    let hint = match &record.continued_by {
+        Some(next) => format!("its conversation goes on in {next}"),
+        None => format!("see what came of it: cuebook thread show {}", record.id),
+    };
+    Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
+}

@@ -1,0 +1,320 @@
+//! Threads of an engine: how one is started, registered and run, here or in a process of its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use cuebook::items::ItemId;
+use cuebook::variables::{Context, Variables};
+use cuebook::{Book, Prepared, Result};
+use serde_json::{Map, Value as Json};
+
+use super::desk::DirectiveDesk;
+use super::drive::{Finished, Ready, drive};
+use super::launch::Launch;
+use super::log::PAGE;
+use super::managed::{Desk, Parts};
+use super::moments::Moments;
+use super::prompt_desk::PromptDesk;
+use super::rebuild::Rebuilt;
+use super::resume::Resume;
+use super::start::{self, Wanted};
+use super::{Entry, Kind, Money, ThreadId, detach};
+use crate::engine::{Engine, Project};
+use crate::policy::returns;
+use crate::provider::Chosen;
+use crate::store::{Cost, Holder, New, Record, Store};
+use crate::turn::Start;
+use crate::watch::Watch;
+
+/// A prompt of any dialect that is to be run.
+#[derive(Debug, Clone, Default)]
+pub struct RunRequest {
+    /// Its id, or the path of its file.
+    pub prompt: String,
+    /// The values of its variables.
+    pub variables: Variables,
+    /// What else it is rendered with.
+    pub context: Context,
+    /// The model, instead of the prompt's own.
+    pub model: Option<String>,
+    /// Other limits.
+    pub limit_overrides: Map<String, Json>,
+    /// The items behind its tools, by the names of the tools. What is given here is allowed.
+    pub tools: BTreeMap<String, String>,
+    /// What it may do besides, as patterns such as `rye.execute.tool.rye.file-system.*`.
+    pub allow: Vec<String>,
+    /// Does not wait for the thread.
+    pub is_async: bool,
+}
+
+/// A thread that runs or ran.
+#[derive(Debug)]
+pub enum Began {
+    /// It ran to its end, in whatever way.
+    Finished(Box<Finished>),
+    /// It runs in a process of its own.
+    Detached {
+        /// The thread.
+        id: ThreadId,
+        /// The process.
+        pid: u32,
+    },
+}
+
+impl Engine {
+    /// The threads of a project: dead ones among them are marked before anybody looks.
+    ///
+    /// # Errors
+    ///
+    /// `CB724` if they cannot be opened.
+    pub fn threads(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
+        let project = self.project(project)?;
+        let store = self.store_of(&project)?;
+        store.sweep(&crate::store::lives)?;
+        Ok(store)
+    }
+
+    /// Runs a prompt of any dialect in a thread.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps it from beginning. How it ended, well or not, is told by [`Finished`].
+    pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<Began> {
+        let project = self.project(Some(book.library().root()))?;
+        let prepared = book.prepare(&request.prompt, &request.context)?;
+        if prepared.directive().is_some() {
+            return self.run_directive(&project, &prepared, request, watch);
+        }
+        let store = self.store_of(&project)?;
+        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
+        let beginning =
+            Beginning { launch, chosen, parent_holder: None, entries: Vec::new(), desk: Some(desk) };
+        self.begin(&project, &store, beginning, request.is_async, watch)
+    }
+
+    fn run_directive(
+        &self,
+        project: &Arc<Project>,
+        prepared: &Prepared,
+        request: &RunRequest,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let inputs: Map<String, Json> = request
+            .variables
+            .names()
+            .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
+            .collect();
+        let id = ItemId::new(&prepared.prompt().id)?;
+        let directive = self.directive(project, &id)?;
+        let filled = directive.fill(&inputs)?;
+        let wanted = Wanted {
+            id: &id,
+            directive: &directive,
+            filled: &filled,
+            model: request.model.as_deref(),
+            limit_overrides: &request.limit_overrides,
+            parent: None,
+            parent_holder: None,
+        };
+        self.run_thread(project, &wanted, request.is_async, watch)
+    }
+
+    /// Runs a directive in a thread.
+    pub(crate) fn run_thread(
+        &self,
+        project: &Arc<Project>,
+        wanted: &Wanted<'_>,
+        is_async: bool,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let store = self.store_of(project)?;
+        let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
+        let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
+        if let Some(parent) = &parent
+            && let Some(account) = store.account(&parent.id)?
+        {
+            let sets = |limits: Option<&Map<String, Json>>| {
+                limits.is_some_and(|limits| limits.contains_key("spend"))
+            };
+            let is_set = sets(wanted.directive.limits.as_ref()) || sets(Some(wanted.limit_overrides));
+            // Nobody said how much it may spend, so its brothers and its parent keep the other half.
+            let share =
+                if is_set { account.remaining() } else { Money::from_nanos(account.remaining().nanos() / 2) };
+            launch.limits.spend = launch.limits.spend.min(share);
+        }
+        let parent_holder = wanted.parent_holder.clone();
+        let beginning = Beginning { launch, chosen, parent_holder, entries, desk: None };
+        self.begin(project, &store, beginning, is_async, watch)
+    }
+
+    /// Registers a thread, and runs it here or in a process of its own.
+    fn begin(
+        &self,
+        project: &Arc<Project>,
+        store: &Arc<dyn Store>,
+        beginning: Beginning<'_>,
+        is_async: bool,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        if is_async {
+            if let Some(path) = &self.settings().record {
+                // Here it is begun; the other process goes on with it.
+                self.recorder(path)?;
+            }
+            let record = store.begin(&self.registration(project, &**store, &beginning, None)?)?;
+            return self.detach(store, project, &record.id);
+        }
+        self.begin_with(project, store, beginning, watch, |new| store.begin(new))
+    }
+
+    /// Registers a thread that this process holds, in one way or another, and runs it.
+    pub(super) fn begin_with(
+        &self,
+        project: &Arc<Project>,
+        store: &Arc<dyn Store>,
+        beginning: Beginning<'_>,
+        watch: &dyn Watch,
+        register: impl FnOnce(&New) -> Result<Record>,
+    ) -> Result<Began> {
+        let holder = Holder::of_this_process();
+        let record = register(&self.registration(project, &**store, &beginning, Some(holder.clone()))?)?;
+        self.tell_after(&**store, &record.id, 0, watch);
+        let Beginning { mut launch, chosen, desk, .. } = beginning;
+        // What is no part of the log is told to nobody.
+        self.secrets(project)?.scrub_messages(&mut launch.messages);
+        let known = launch.messages.len();
+        let start = Start { conversation: launch.messages.clone(), known, ..Start::default() };
+        let rebuilt = Rebuilt::fresh(launch, start);
+        let desk = desk.map(|desk| Box::new(desk) as Box<dyn Desk + '_>);
+        self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
+    }
+
+    fn registration(
+        &self,
+        project: &Arc<Project>,
+        store: &dyn Store,
+        beginning: &Beginning<'_>,
+        holder: Option<Holder>,
+    ) -> Result<New> {
+        let launch = &beginning.launch;
+        let secrets = self.secrets(project)?;
+        let mut first = vec![Entry::new(Kind::Started, launch.to_json())];
+        first.extend(beginning.entries.iter().cloned());
+        for entry in &mut first {
+            secrets.scrub(&mut entry.payload);
+        }
+        let parent_spawns = match &launch.parent {
+            Some(parent) => Some(start::parent(store, parent)?.limits.spawns),
+            None => None,
+        };
+        Ok(New {
+            prompt: launch.prompt.clone(),
+            parent: launch.parent.clone(),
+            parent_holder: beginning.parent_holder.clone(),
+            parent_spawns,
+            spend: launch.limits.spend,
+            model: Some(launch.model.id.clone()),
+            continuation_of: launch.continuation_of.clone(),
+            holder,
+            entries: first,
+        })
+    }
+
+    fn detach(&self, store: &Arc<dyn Store>, project: &Project, id: &ThreadId) -> Result<Began> {
+        match detach::start(self.settings(), store, project.spaces.project(), id, &Resume::default()) {
+            Ok(pid) => Ok(Began::Detached { id: id.clone(), pid }),
+            Err(error) => {
+                // Nobody will run it, so it must not wait for somebody.
+                store.cancel(id)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Tells whoever looks on what was written together with a change of the registry.
+    pub(super) fn tell_after(&self, store: &dyn Store, id: &ThreadId, after: u64, watch: &dyn Watch) {
+        for event in store.events(id, after, PAGE).unwrap_or_default() {
+            watch.news(id, &crate::watch::News::Event(&event));
+        }
+    }
+
+    /// Runs a thread that this process holds, and those that go on with its conversation.
+    #[expect(clippy::too_many_arguments, reason = "they are what a thread is made of")]
+    pub(super) fn go(
+        &self,
+        project: &Arc<Project>,
+        store: &Arc<dyn Store>,
+        (id, holder): (ThreadId, Holder),
+        rebuilt: Rebuilt,
+        chosen: Chosen,
+        desk: Option<Box<dyn Desk + '_>>,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let Rebuilt { launch, start, cost, nudges, .. } = rebuilt;
+        let secrets = self.secrets(project)?;
+        let voice = self.voice(&chosen)?;
+        let moments = Moments::new(self, project.clone(), &launch)?;
+        let own;
+        let desk: &dyn Desk = match &desk {
+            Some(desk) => &**desk,
+            None => {
+                own = DirectiveDesk {
+                    engine: self,
+                    project: project.clone(),
+                    capabilities: &launch.capabilities,
+                    outputs: returns::from_json(&launch.outputs)?,
+                };
+                &own
+            }
+        };
+        let held = self.hold(store, &id);
+        let parts = Parts {
+            id,
+            store: store.clone(),
+            holder: holder.clone(),
+            launch: &launch,
+            desk,
+            voice: &voice,
+            moments: &moments,
+            secrets: &secrets,
+            watch,
+            cancelled: held.as_ref().map(|(_, looked_for)| looked_for.flag.clone()).unwrap_or_default(),
+        };
+        let finished = drive(Ready { parts, start, before: (cost, nudges) })?;
+        if finished.full {
+            let (id, holder) = (finished.id.clone(), holder);
+            return match self.go_on(project, store, &launch, (finished, &holder), chosen, watch)? {
+                Ok(began) => Ok(began),
+                Err(error) => self.stay(store, (id, &holder), error),
+            };
+        }
+        Ok(Began::Finished(Box::new(finished)))
+    }
+}
+
+/// A thread that is about to be registered.
+pub(super) struct Beginning<'b> {
+    pub(super) launch: Launch,
+    pub(super) chosen: Chosen,
+    /// Who runs its parent, if it is started for the parent.
+    pub(super) parent_holder: Option<Holder>,
+    pub(super) entries: Vec<Entry>,
+    /// The tools of a prompt that is no directive.
+    pub(super) desk: Option<PromptDesk<'b>>,
+}
+
+impl Rebuilt {
+    /// A thread that has just begun.
+    fn fresh(launch: Launch, start: Start) -> Rebuilt {
+        Rebuilt {
+            start,
+            cost: Cost::default(),
+            nudges: 0,
+            unknown: Vec::new(),
+            opened: cuebook::sections::VisibilityOverrides::new(),
+            prompt_messages: launch.prompt_messages,
+            launch,
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The keys of providers, which are part of no event, no answer and no environment of a tool.
+
+use cuebook::chat::Message;
+use serde_json::Value as Json;
+
+/// The keys that this process knows, by the names of their variables.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Secrets(Vec<(String, String)>);
+
+/// What stands in the place of a key.
+const HIDDEN: &str = "[secret]";
+/// What is shorter is no key, and would be found in innocent words.
+const SHORTEST: usize = 8;
+
+impl Secrets {
+    /// The keys in the environment, of variables with these names.
+    pub(crate) fn of_environment(names: impl IntoIterator<Item = String>) -> Secrets {
+        let key = |name: String| {
+            let value = std::env::var(&name).ok().filter(|value| value.len() >= SHORTEST)?;
+            Some((name, value))
+        };
+        let mut keys: Vec<_> = names.into_iter().filter_map(key).collect();
+        // A key that begins like another one must not leave its end behind.
+        keys.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        Secrets(keys)
+    }
+
+    /// The names of the variables.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// Takes the keys out of a text.
+    pub(crate) fn scrub_text(&self, text: &mut String) {
+        for (_, value) in &self.0 {
+            if text.contains(value.as_str()) {
+                *text = text.replace(value.as_str(), HIDDEN);
+            }
+        }
+    }
+
+    /// Takes the keys out of messages.
+    pub(crate) fn scrub_messages(&self, messages: &mut [Message]) {
+        for message in messages {
+            let mut json = message.to_json();
+            let before = json.clone();
+            self.scrub(&mut json);
+            if json != before
+                && let Ok(scrubbed) = Message::from_json(&json)
+            {
+                *message = scrubbed;
+            }
+        }
+    }
+
+    /// Takes the keys out of every text of a value.
+    pub(crate) fn scrub(&self, value: &mut Json) {
+        match value {
+            _ if self.0.is_empty() => {}
+            Json::String(text) => self.scrub_text(text),
+            Json::Array(items) => items.iter_mut().for_each(|item| self.scrub(item)),
+            Json::Object(members) => {
+                if members.keys().any(|name| self.0.iter().any(|(_, key)| name.contains(key.as_str()))) {
+                    let named = std::mem::take(members).into_iter().map(|(mut name, value)| {
+                        self.scrub_text(&mut name);
+                        (name, value)
+                    });
+                    *members = named.collect();
+                }
+                members.values_mut().for_each(|member| self.scrub(member));
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_taken_out_wherever_it_stands() {
+        let secrets =
+            Secrets(vec![("A".into(), "sk-12345678-long".into()), ("B".into(), "sk-12345678".into())]);
+        let mut value =
+            json!({"x sk-12345678": ["a sk-12345678-long b", {"y": "sk-12345678sk-12345678"}], "n": 1});
+        secrets.scrub(&mut value);
+        assert_eq!(value, json!({"x [secret]": ["a [secret] b", {"y": "[secret][secret]"}], "n": 1}));
+    }
+}

@@ -1,0 +1,262 @@
+//! How a thread begins: everything about it is decided and frozen before a model is asked.
+
+use std::sync::Arc;
+
+use cuebook::chat::{Message, Role};
+use cuebook::dialect::directive::{Composed, Directive, Filled};
+use cuebook::items::{ItemId, ItemType};
+use cuebook::prompt::Model;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::{Map, Value as Json, json};
+use sha2::{Digest, Sha256};
+
+use super::launch::{Errand, Launch};
+use super::moments::{Gathered, Moments};
+use super::{Entry, Kind, ThreadId, Within};
+use crate::engine::{Engine, Project};
+use crate::policy::capability::Capabilities;
+use crate::policy::limits::Limits;
+use crate::policy::returns;
+use crate::policy::risk::{Risk, Risks};
+use crate::provider::{Chosen, Providers, Wish};
+use crate::store::{Holder, Store};
+use crate::watch::Watch;
+
+/// A directive that is to be run.
+pub(crate) struct Wanted<'r> {
+    pub(crate) id: &'r ItemId,
+    pub(crate) directive: &'r Directive,
+    pub(crate) filled: &'r Filled<'r>,
+    pub(crate) model: Option<&'r str>,
+    pub(crate) limit_overrides: &'r Map<String, Json>,
+    pub(crate) parent: Option<ThreadId>,
+    /// Who runs the parent, where that is known.
+    pub(crate) parent_holder: Option<Holder>,
+}
+
+/// What a thread's parent allows it.
+pub(crate) struct Parent {
+    pub(crate) id: ThreadId,
+    pub(crate) limits: Limits,
+    pub(crate) capabilities: Capabilities,
+}
+
+/// The parent of a thread, from its log: its limits are those with which it was last taken up.
+pub(crate) fn parent(store: &dyn Store, id: &ThreadId) -> Result<Parent> {
+    let first = store.events(id, 0, 1)?;
+    let Some(first) = first.first() else { return Err(super::not_found(store, id)) };
+    let Launch { mut limits, capabilities, .. } = Launch::from_json(&first.payload)?;
+    if let Some(resumed) = store.last_of(id, Kind::Resumed)? {
+        limits = Limits::from_json(&resumed.payload["limits"])?;
+    }
+    Ok(Parent { id: id.clone(), limits, capabilities })
+}
+
+/// What a thread that is taken up may do, and what its hooks do, is what its directive says, which is verified again. A log is not
+/// signed: one that came with a project could say anything, and it must not widen what the author of the directive allowed.
+pub(super) fn vouch(
+    engine: &Engine,
+    project: &Arc<Project>,
+    store: &dyn Store,
+    launch: &mut Launch,
+) -> Result<()> {
+    let (directive, composed, allowed) = allowed(engine, project, store, launch, 0)?;
+    // Whoever asks for nothing has what its parent has, but one that was left nothing stays without.
+    if !launch.capabilities.is_empty() {
+        launch.capabilities = launch.capabilities.attenuate(Some(&allowed));
+    }
+    launch.hooks = directive.hooks.iter().flatten().cloned().map(Json::Object).collect();
+    launch.context["suppress"] = composed.context.suppress.iter().map(|name| name.as_str()).collect();
+    Ok(())
+}
+
+/// What the directive of a thread allows it, and those of the threads above.
+fn allowed(
+    engine: &Engine,
+    project: &Arc<Project>,
+    store: &dyn Store,
+    launch: &Launch,
+    depth: usize,
+) -> Result<(Arc<Directive>, Composed, Capabilities)> {
+    let id = ItemId::new(&launch.prompt)?;
+    let directive = engine.directive(project, &id)?;
+    let composed = directive.compose(&id, &project.spaces, project.trust())?;
+    let permissions = composed.permissions.as_ref().map(|(permissions, _)| permissions.capabilities.clone());
+    let mut allowed = Capabilities::new(permissions.unwrap_or_default());
+    if let Some(parent) = &launch.parent {
+        let Some(first) = store.events(parent, 0, 1)?.into_iter().next() else {
+            return Err(super::not_found(store, parent));
+        };
+        let above = Launch::from_json(&first.payload)?;
+        let above = match above.errand {
+            Errand::Directive if depth < DEEPEST => {
+                self::allowed(engine, project, store, &above, depth + 1)?.2
+            }
+            Errand::Directive => Capabilities::default(),
+            Errand::Prompt => above.capabilities,
+        };
+        allowed = allowed.attenuate(Some(&above));
+    }
+    if !launch.outputs.is_empty() {
+        allowed.add(returns::CAPABILITY);
+    }
+    Ok((directive, composed, allowed))
+}
+
+/// No chain of threads is deeper, unless somebody made it go in a circle.
+const DEEPEST: usize = 100;
+
+/// The hash of a directive's file.
+pub(super) fn hash(project: &Project, id: &ItemId) -> Option<String> {
+    let located = project.spaces.find(ItemType::Directive, id).ok()??;
+    let item = located.read(LARGEST).ok()?;
+    Some(Sha256::digest(&item.bytes).iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// The largest file of a directive.
+const LARGEST: u64 = 4 << 20;
+
+/// The launch of a directive, and what there is to note about it.
+pub(crate) fn directive(
+    engine: &Engine,
+    project: &Arc<Project>,
+    parent: Option<&Parent>,
+    wanted: &Wanted<'_>,
+    watch: &dyn Watch,
+) -> Result<(Launch, Chosen, Vec<Entry>)> {
+    let Wanted { directive, filled, .. } = wanted;
+    let composed = directive.compose(wanted.id, &project.spaces, project.trust())?;
+    let limits = Limits::resolve(
+        &Limits::defaults(),
+        directive.limits.as_ref(),
+        wanted.limit_overrides,
+        parent.map(|parent| &parent.limits),
+    )?;
+    let permissions = composed.permissions.as_ref().map(|(permissions, _)| permissions);
+    let own = Capabilities::new(permissions.map(|known| known.capabilities.clone()).unwrap_or_default());
+    let mut notes = Vec::new();
+    let acknowledged: Vec<&str> =
+        permissions.iter().flat_map(|known| &known.acknowledged).map(|known| known.risk.as_str()).collect();
+    let risks = risks(project)?;
+    for risk in risks.check(&own, &acknowledged).map_err(Risk::into_error)? {
+        notes.push(json!(risk.warning().message));
+    }
+    let mut capabilities = own.attenuate(parent.map(|parent| &parent.capabilities));
+    if !directive.outputs.is_empty() {
+        capabilities.add(returns::CAPABILITY);
+    }
+    let providers = Providers::new(&project.spaces, project.trust())?;
+    let said = |name: &str| directive.model.as_ref().and_then(|model| model.get(name)?.as_str());
+    let chosen = engine.choose(
+        &providers,
+        &Wish { model: wanted.model, id: said("id"), tier: said("tier"), provider: said("provider") },
+    )?;
+    let sets_spend =
+        |limits: Option<&Map<String, Json>>| limits.is_some_and(|limits| limits.contains_key("spend"));
+    if chosen.price.is_none() {
+        no_price(&chosen, sets_spend(directive.limits.as_ref()) || sets_spend(Some(wanted.limit_overrides)))?;
+        notes.push(json!(format!("no price is known for {}: what it costs is not counted", chosen.model)));
+    }
+    let moments = Moments::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
+    let secrets = engine.secrets(project)?;
+    let within = Within {
+        thread: parent.map(|parent| &parent.id),
+        holder: wanted.parent_holder.as_ref(),
+        secrets: &secrets,
+    };
+    let told = json!({
+        "directive": wanted.id.as_str(),
+        "project_path": project.spaces.project().to_string_lossy(),
+        "model": chosen.model,
+        "inputs": filled.inputs,
+        "limits": limits.to_json(),
+        "parent_thread_id": parent.map(|parent| parent.id.as_str()),
+        "capabilities": capabilities.to_json(),
+    });
+    let said =
+        moments.gather(&["build_system_prompt", "thread_started"], &told, &capabilities, &within, watch);
+    let messages = messages(engine, wanted, &composed, &said)?;
+    let mut entries = Vec::new();
+    let injected: Vec<&String> = composed.knowledge.keys().collect();
+    let missing: Vec<&str> = composed.missing.iter().map(|finding| finding.message.as_str()).collect();
+    if !injected.is_empty() || !missing.is_empty() || !said.said.is_empty() {
+        let told = json!({"knowledge": injected, "hooks": said.said, "missing": missing});
+        entries.push(Entry::new(Kind::ContextInjected, told));
+    }
+    let launch = Launch {
+        errand: Errand::Directive,
+        prompt: wanted.id.to_string(),
+        project: project.spaces.project().to_owned(),
+        parent: parent.map(|parent| parent.id.clone()),
+        inputs: filled.inputs.clone(),
+        provider: chosen.provider.name.clone(),
+        model: Model { id: chosen.model.clone(), ..Model::default() },
+        context_window: chosen.context_window,
+        limits,
+        capabilities,
+        outputs: returns::to_json(&directive.outputs),
+        hooks: directive.hooks.iter().flatten().cloned().map(Json::Object).collect(),
+        prompt_messages: messages.len(),
+        messages,
+        prompt_hash: hash(project, wanted.id),
+        tools: Map::new(),
+        continuation: directive.more("continuation_directive").map(str::to_owned),
+        continuation_of: None,
+        context: json!({"suppress": composed.context.suppress.iter().map(|name| name.as_str()).collect::<Vec<_>>()}),
+        notes,
+    };
+    Ok((launch, chosen, entries))
+}
+
+/// What is dangerous: as it is built in, and as the user says otherwise. A project has no say in it.
+fn risks(project: &Project) -> Result<Risks> {
+    let risks = Risks::builtin();
+    let path = project.spaces.user_folder().map(|folder| folder.join("config/capability_risk.yaml"));
+    let Some(path) = path.filter(|path| path.is_file()) else { return Ok(risks) };
+    let name = path.to_string_lossy().into_owned();
+    let bytes = files::read_bytes(&path, &name, 1 << 20)?;
+    risks.with(&files::source_from_bytes(bytes, &name)?)
+}
+
+/// What the model is told first: the system's part of the context, and the prompt with what stands before and behind it.
+fn messages(
+    engine: &Engine,
+    wanted: &Wanted<'_>,
+    composed: &Composed,
+    hooks: &Gathered,
+) -> Result<Vec<Message>> {
+    let knowledge = |position: &str| -> Vec<String> {
+        let ids = composed.context.at(position).iter();
+        ids.filter_map(|id| composed.knowledge.get(id.as_str()))
+            .map(|known| known.body().trim().to_owned())
+            .collect()
+    };
+    let prompt = wanted.filled.prompt(&engine.wording())?.into_text();
+    let mut messages = Vec::new();
+    let system: Vec<String> = hooks.system.iter().cloned().chain(knowledge("system")).collect();
+    if !system.is_empty() {
+        messages.push(Message::text(Role::System, system.join("\n\n")));
+    }
+    let user: Vec<String> = (hooks.before.iter().cloned())
+        .chain(knowledge("before"))
+        .chain([prompt])
+        .chain(knowledge("after"))
+        .chain(hooks.after.iter().cloned())
+        .collect();
+    messages.push(Message::text(Role::User, user.join("\n\n")));
+    Ok(messages)
+}
+
+/// A limit on spending that somebody set cannot be kept without prices.
+pub(super) fn no_price(chosen: &Chosen, is_set: bool) -> Result<()> {
+    if !is_set {
+        return Ok(());
+    }
+    let message =
+        format!("no price is known for `{}`, so a limit on what it spends cannot be kept", chosen.model);
+    let hint = format!(
+        "add its price to the file of the provider `{}` (cuebook help threads), or leave the limit `spend` out",
+        chosen.provider.name
+    );
+    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadProviderFile, message).hint(hint)))
+}

@@ -1,0 +1,79 @@
+//! How it stands with a thread.
+
+use std::fmt;
+
+/// How it stands with a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It was registered and nobody runs it yet.
+    Created,
+    /// Somebody runs it.
+    Running,
+    /// It came to its end.
+    Completed,
+    /// It failed.
+    Error,
+    /// Somebody stopped it.
+    Cancelled,
+    /// A limit or a hook stopped it; it can go on with other limits.
+    Suspended,
+    /// Its conversation grew too long, and another thread went on.
+    Continued,
+    /// Whoever ran it died; it can go on.
+    Interrupted,
+}
+
+impl Status {
+    /// Every one of them.
+    pub const ALL: [Status; 8] = [
+        Status::Created,
+        Status::Running,
+        Status::Completed,
+        Status::Error,
+        Status::Cancelled,
+        Status::Suspended,
+        Status::Continued,
+        Status::Interrupted,
+    ];
+
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Status::Created => "created",
+            Status::Running => "running",
+            Status::Completed => "completed",
+            Status::Error => "error",
+            Status::Cancelled => "cancelled",
+            Status::Suspended => "suspended",
+            Status::Continued => "continued",
+            Status::Interrupted => "interrupted",
+        }
+    }
+
+    /// The one with this word.
+    pub fn named(word: &str) -> Option<Status> {
+        Status::ALL.into_iter().find(|status| status.as_str() == word)
+    }
+
+    /// Whether nothing follows by itself: it ended, one way or another, or waits for somebody.
+    pub fn is_at_rest(self) -> bool {
+        !matches!(self, Status::Created | Status::Running)
+    }
+
+    /// Whether it ended for good, so that what it did not spend goes back to its parent. A thread that failed or was cancelled
+    /// can still be resumed; it then has to ask its parent again.
+    pub fn is_settled(self) -> bool {
+        matches!(self, Status::Completed | Status::Error | Status::Cancelled | Status::Continued)
+    }
+
+    /// Whether somebody may take it up again.
+    pub fn can_resume(self) -> bool {
+        !matches!(self, Status::Completed | Status::Continued | Status::Running)
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

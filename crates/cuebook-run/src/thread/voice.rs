@@ -1,0 +1,79 @@
+//! Who answers for an engine's threads, where they are kept, and which keys must not show.
+
+use std::sync::Arc;
+
+use cuebook::dialect::directive::Wording;
+use cuebook::{Book, Result};
+use cuebook_hooks::sandbox::Launcher;
+
+use super::managed::Voice;
+use super::secrets::Secrets;
+use crate::engine::{Engine, Project};
+use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
+use crate::store::{self, Store};
+
+/// Where a project's threads are kept unless somebody says otherwise.
+const FILE: &str = ".ai/state/threads.db";
+
+impl Engine {
+    /// Who is to be asked, which must be possible: a thread that cannot even begin is none.
+    ///
+    /// Where replies are played back, whoever was recorded is: no keys are needed, and there may be none by which to choose.
+    pub(super) fn choose(&self, providers: &Providers, wish: &Wish<'_>) -> Result<Chosen> {
+        let chosen = providers.resolve(wish);
+        let Some(replay) = self.settings().replay.as_deref() else {
+            let chosen = chosen?;
+            HttpProvider::new(&self.client()?, chosen.clone()).check()?;
+            return Ok(chosen);
+        };
+        let recording = self.recording(replay)?;
+        let Some(model) = recording.model().filter(|_| chosen.is_err()) else { return chosen };
+        let recorded = Wish { model: Some(&model), provider: wish.provider, ..Wish::default() };
+        providers.resolve(&recorded).or(chosen)
+    }
+
+    /// A provider that can be asked: the real one, or recorded replies.
+    pub(super) fn voice(&self, chosen: &Chosen) -> Result<Voice> {
+        let settings = self.settings();
+        let provider = match (&settings.replay, &settings.record) {
+            (Some(replay), _) => HttpProvider::replaying(self.recording(replay)?, chosen.clone()),
+            (None, Some(record)) => {
+                HttpProvider::recording(&self.client()?, &self.recorder(record)?, chosen.clone())
+            }
+            (None, None) => HttpProvider::new(&self.client()?, chosen.clone()),
+        };
+        Ok(Voice {
+            provider: Arc::new(provider),
+            price: chosen.price,
+            most_output: chosen.max_output,
+            calls_in_text: chosen.profile.tool_mode == ToolMode::Text,
+        })
+    }
+
+    /// The keys of all providers that the project knows.
+    pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
+        let providers = Providers::new(&project.spaces, project.trust())?;
+        Ok(Secrets::of_environment(providers.list().filter_map(|provider| provider.key.clone())))
+    }
+
+    /// The threads of a project.
+    pub(crate) fn store_of(&self, project: &Project) -> Result<Arc<dyn Store>> {
+        let place = match &self.settings().store {
+            Some(place) => place.clone(),
+            None => project.spaces.project().join(FILE).to_string_lossy().into_owned(),
+        };
+        self.kept_store(&place, || store::open(&place))
+    }
+
+    /// The prompts of a project, with the hooks that belong to them.
+    pub(super) fn book_of(&self, project: &Project) -> Book {
+        let book = Book::open(project.spaces.project()).with_spaces(project.spaces.clone());
+        let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+        book.with_hooks(hooks)
+    }
+
+    /// What the prompts of directives say beside what their authors wrote.
+    pub(super) fn wording(&self) -> Wording {
+        Wording { instruction: self.settings().instruction.clone(), ..Wording::default() }
+    }
+}

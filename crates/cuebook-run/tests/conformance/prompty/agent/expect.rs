@@ -1,0 +1,171 @@
+//! What a vector expects of a run, held against it.
+
+use cuebook::Code;
+use cuebook::chat::{Message, Role};
+use cuebook_run::turn::{Ended, Halt};
+use serde_json::{Value as Json, json};
+
+use super::super::text_of;
+use super::{Watch, counted};
+use crate::compare;
+
+/// The words of statuses that the vectors know. Others are prose that nothing describes, and are not compared.
+const STATUSES: [&str; 2] = ["Starting agent loop", "Injecting steering message"];
+/// How the message with a summary begins: in our words, which are those of the description, and in those of the vectors.
+const SUMMARIES: [&str; 2] = ["[Context summary:", "[Summary of earlier conversation]"];
+/// Checks one thing that is expected; `None` if nobody knows what it means.
+pub fn check(
+    key: &str,
+    expected: &Json,
+    (ended, watch, parallel): (&Ended, &Watch, bool),
+) -> Option<Result<(), String>> {
+    let seen = watch.seen.lock().unwrap();
+    let limit =
+        matches!(&ended.outcome, Err(halt) if halt.error().is_some_and(|it| it.code() == Code::LimitReached));
+    let same = |found: Json| compare::equals(expected, &found);
+    Some(match key {
+        "result" => match &ended.outcome {
+            Ok(result) => same(result.clone()),
+            Err(halt) => Err(format!("it stopped: {}", halt.message())),
+        },
+        "error" => match &ended.outcome {
+            Ok(result) => Err(format!("expected {expected}, got the result {result}")),
+            Err(halt) => error(expected.as_str().unwrap(), halt),
+        },
+        "error_reason" => match &ended.outcome {
+            Err(halt) => {
+                same(halt.error().and_then(|error| error.field("reason")).cloned().unwrap_or_default())
+            }
+            Ok(_) => Err("there is no error".into()),
+        },
+        // Where a run comes to its limit, the vectors count the turn that was not begun any more.
+        "iterations" => same(json!(ended.turns + u32::from(limit))),
+        "total_messages" => {
+            let real = ended.conversation.len();
+            let other = match open_answer(&ended.outcome) {
+                // The description does not tell whether an answer is a message that a guard denied, or whose calls cannot be
+                // made. For us the former is none and the latter is one; either way to count will do.
+                Some(is_message) => real + 1 - 2 * usize::from(is_message),
+                None => real,
+            };
+            same(json!(counted(real, seen.after_a_round)))
+                .or_else(|_| same(json!(counted(other, seen.after_a_round))))
+        }
+        "tools_executed" => same(json!(seen.ran.len())),
+        "denied_tools" => same(json!(seen.denied)),
+        "events" => events(expected.as_array().unwrap(), &seen.events, parallel),
+        "message_sequence" => sequence(expected.as_array().unwrap(), &ended.conversation),
+        "tool_result_message" => one_of_the_results(expected, &ended.conversation),
+        "tool_result_messages" | "tool_results" => {
+            let results = expected.as_array().into_iter().flatten();
+            results.into_iter().try_for_each(|expected| one_of_the_results(expected, &ended.conversation))
+        }
+        // Calls by their ids or by the names of their tools.
+        _ if key.ends_with("order") => {
+            let results = ended.conversation.iter().filter(|message| message.role == Role::Tool);
+            let told = |name: &str| results.clone().map(|message| message.metadata[name].clone()).collect();
+            same(told("tool_call_id")).or_else(|_| same(told("name")))
+        }
+        "notes" | "description" => Ok(()),
+        _ => return None,
+    })
+}
+
+/// Whether a run stopped over an answer of the model, and whether that is a message of its conversation.
+fn open_answer(outcome: &Result<Json, Halt>) -> Option<bool> {
+    let error = outcome.as_ref().err()?.error()?;
+    match error.code() {
+        Code::Refused => (error.field("guard")? == "output").then_some(false),
+        Code::NoHandler => Some(true),
+        _ => None,
+    }
+}
+
+/// An error is expected by the name of its class, or by words that its message has.
+fn error(expected: &str, halt: &Halt) -> Result<(), String> {
+    let code = halt.error().map(cuebook::Error::code);
+    let guard = halt.error().is_some_and(|error| error.field("guard").is_some());
+    let (classes, words): (&[&str], &[&str]) = match code {
+        None => (&["CancelledError"], &["cancel"]),
+        Some(Code::Refused) if guard => (&["GuardrailError"], &["guardrail"]),
+        Some(Code::Refused) => (&["ValueError"], &["refused"]),
+        Some(Code::LimitReached) => (&["RuntimeError"], &[]),
+        Some(Code::NoAnswer) => (&["ExecuteError"], &["llm call failed"]),
+        Some(Code::NoHandler) => {
+            (&["ValueError", "InvokerError"], &["not registered", "no handler", "not found", "unknown tool"])
+        }
+        Some(_) => (&[], &[]),
+    };
+    let wanted = expected.to_lowercase();
+    let named = |tool: Option<&Json>| tool.and_then(Json::as_str).is_none_or(|tool| expected.contains(tool));
+    let about =
+        words.iter().any(|word| wanted.contains(word)) && named(halt.error().and_then(|it| it.field("tool")));
+    let said = halt.message().to_lowercase().contains(&wanted);
+    // A word alone is the name of a class.
+    let same = if expected.contains(' ') { said || about } else { classes.contains(&expected) };
+    same.then_some(()).ok_or_else(|| format!("expected {expected:?}, got {:?}", halt.message()))
+}
+
+fn events(expected: &[Json], found: &[Json], parallel: bool) -> Result<(), String> {
+    let comparable = |events: &[Json]| {
+        let known = |event: &&Json| {
+            event["type"] != "status"
+                || event["data"]["message"].as_str().is_some_and(|text| STATUSES.contains(&text))
+        };
+        let mut events: Vec<Json> = events.iter().filter(known).cloned().collect();
+        if parallel {
+            // How calls that run at once begin and end among each other is not determined; beginnings and ends are, each for
+            // themselves.
+            let of_a_call =
+                |event: &Json| event["type"] == "tool_call_start" || event["type"] == "tool_result";
+            for round in events.chunk_by_mut(|one, other| of_a_call(one) && of_a_call(other)) {
+                round.sort_by_key(|event| event["type"] == "tool_result");
+            }
+        }
+        json!(events)
+    };
+    compare::includes(&comparable(expected), &comparable(found))
+}
+
+fn sequence(expected: &[Json], found: &[Message]) -> Result<(), String> {
+    if expected.len() != found.len() {
+        let roles: Vec<&str> = found.iter().map(|message| message.role.as_str()).collect();
+        return Err(format!("expected {} messages, got {roles:?}", expected.len()));
+    }
+    for (index, (wanted, message)) in expected.iter().zip(found).enumerate() {
+        let text: String = message.texts().collect();
+        let is_summary = |text: &str| SUMMARIES.iter().any(|opening| text.starts_with(opening));
+        // Description and vectors part over the role and the words of a summary; that it stands here is the same.
+        if is_summary(&text_of(&wanted["content"])) && is_summary(&text) {
+            continue;
+        }
+        let found = json!({"role": message.role.as_str(), "content": text, "metadata": message.metadata});
+        let mut wanted = wanted.clone();
+        wanted["content"] = json!(text_of(&wanted["content"]));
+        compare::includes(&wanted, &found).map_err(|why| format!("message {index}: {why}"))?;
+    }
+    Ok(())
+}
+
+fn one_of_the_results(expected: &Json, conversation: &[Message]) -> Result<(), String> {
+    let id = expected.pointer("/metadata/tool_call_id").or(expected.get("tool_call_id"));
+    let message = conversation.iter().find(|message| {
+        message.role == Role::Tool && id.is_none_or(|id| message.metadata.get("tool_call_id") == Some(id))
+    });
+    let message = message.ok_or("there is no such message")?;
+    let content = expected.get("content").or(expected.get("result")).unwrap_or(&Json::Null);
+    let text: String = message.texts().collect();
+    let role = expected.get("role").cloned().unwrap_or_else(|| json!("tool"));
+    let found = json!({"role": message.role.as_str(), "content": text});
+    compare::equals(&json!({"role": role, "content": text_of(content)}), &found)?;
+    // An empty text is a part all the same.
+    let kind = |part: &Json| part.get("type").or(part.get("kind")).cloned();
+    let wanted: Option<Vec<Option<Json>>> = content.as_array().map(|parts| parts.iter().map(kind).collect());
+    let kinds: Vec<Option<Json>> = message.parts.iter().map(|part| Some(json!(part.kind()))).collect();
+    match wanted {
+        Some(wanted) if wanted != kinds => {
+            Err(format!("expected {content}, got parts of the kinds {kinds:?}"))
+        }
+        _ => Ok(()),
+    }
+}

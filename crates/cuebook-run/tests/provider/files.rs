@@ -1,0 +1,213 @@
+//! Provider files in spaces, and who is chosen.
+
+use std::path::Path;
+
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::{Code, ErrorKind};
+use cuebook_run::Money;
+use cuebook_run::provider::{Providers, Wish};
+
+struct World {
+    project: tempfile::TempDir,
+    user: tempfile::TempDir,
+}
+
+const LOCAL: &str = "api: openai-chat\nbase_url: http://localhost:11434/v1\ntiers: {fast: llama, general: llama}\nmodels: {'llama*': {context_window: 8192}}\n";
+
+impl World {
+    fn new() -> World {
+        World { project: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
+    }
+
+    fn spaces(&self) -> Spaces {
+        Spaces::new(self.project.path(), Some(self.user.path()))
+    }
+
+    fn write(&self, root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
+        let path = root.join(".ai").join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+
+    fn user_file(&self, name: &str, text: &str) {
+        let text = format!("name: {name}\n{text}");
+        self.write(self.user.path(), &format!("config/providers/{name}.yaml"), text);
+    }
+
+    fn providers(&self, environment: fn(&str) -> Option<String>) -> cuebook::Result<Providers> {
+        let spaces = self.spaces();
+        Providers::with_environment(&spaces, &Trust::new(&spaces), environment)
+    }
+}
+
+fn nothing(_: &str) -> Option<String> {
+    None
+}
+
+fn anthropic_only(name: &str) -> Option<String> {
+    (name == "ANTHROPIC_API_KEY").then(|| "a-key".to_owned())
+}
+
+fn all_keys(name: &str) -> Option<String> {
+    name.ends_with("_API_KEY").then(|| "a-key".to_owned())
+}
+
+#[test]
+fn the_files_of_the_program_can_be_read_and_their_tiers_have_prices() {
+    let providers = World::new().providers(nothing).unwrap();
+    let names: Vec<&str> = providers.list().map(|file| file.name.as_str()).collect();
+    assert_eq!(names, ["anthropic", "gemini", "openai"]);
+    for file in providers.list() {
+        assert!(!providers.is_ready(file));
+        for tier in ["fast", "general", "high"] {
+            let wish = Wish { tier: Some(tier), provider: Some(&file.name), ..Wish::default() };
+            let chosen = providers.resolve(&wish).unwrap();
+            assert!(chosen.price.is_some_and(|price| price.output > Money::ZERO), "{} {tier}", file.name);
+            assert!(chosen.context_window >= 200_000 && chosen.max_output >= 16_384);
+        }
+    }
+}
+
+#[test]
+fn a_wish_is_followed_in_its_order() {
+    let providers = World::new().providers(nothing).unwrap();
+    let resolve =
+        |wish: Wish<'_>| providers.resolve(&wish).map(|chosen| (chosen.provider.name.clone(), chosen.model));
+    let found = |provider: &str, model: &str| Ok::<_, String>((provider.to_owned(), model.to_owned()));
+    let of = |wish| resolve(wish).map_err(|error| error.to_string());
+    // The caller's wish, then the directive's model, then its tier.
+    let all = Wish { model: Some("gpt-5"), id: Some("claude-opus-4-5"), tier: Some("fast"), provider: None };
+    assert_eq!(of(all), found("openai", "gpt-5"));
+    assert_eq!(of(Wish { model: None, ..all }), found("anthropic", "claude-opus-4-5"));
+    assert_eq!(
+        of(Wish { model: None, id: None, provider: Some("gemini"), ..all }),
+        found("gemini", "gemini-2.5-flash-lite")
+    );
+    assert_eq!(of(Wish { provider: Some("gemini"), ..Wish::default() }), found("gemini", "gemini-2.5-flash"));
+    // What fits a pattern is asked for as it was written.
+    assert_eq!(
+        of(Wish { id: Some("gpt-4o-2024-08-06"), ..Wish::default() }),
+        found("openai", "gpt-4o-2024-08-06")
+    );
+    assert_eq!(
+        of(Wish { id: Some("claude-sonnet"), ..Wish::default() }),
+        found("anthropic", "claude-sonnet")
+    );
+}
+
+#[test]
+fn a_model_without_a_price_costs_an_unknown_amount() {
+    let providers = World::new().providers(nothing).unwrap();
+    let chosen = providers.resolve(&Wish { id: Some("gpt-99-future"), ..Wish::default() }).unwrap();
+    assert_eq!((chosen.price, chosen.model.as_str()), (None, "gpt-99-future"));
+}
+
+#[test]
+fn nothing_is_chosen_in_silence() {
+    let world = World::new();
+    let error = world.providers(nothing).unwrap().resolve(&Wish::default()).unwrap_err();
+    assert_eq!((error.code(), error.kind()), (Code::NoModel, ErrorKind::Config));
+    let told = error.to_string();
+    for name in ["anthropic (claude-sonnet-4-5, key is not set)", "gemini", "openai"] {
+        assert!(told.contains(name), "{told}");
+    }
+    assert!(error.diagnostic().hint.as_deref().unwrap().contains("CUEBOOK_PROVIDER=anthropic"));
+    assert!(world.providers(all_keys).unwrap().resolve(&Wish::default()).is_err());
+    let chosen = world.providers(anthropic_only).unwrap().resolve(&Wish::default()).unwrap();
+    assert_eq!(chosen.provider.name, "anthropic");
+    assert!(chosen.why.contains("only its key is in the environment"), "{}", chosen.why);
+}
+
+#[test]
+fn the_usual_provider_is_asked_first() {
+    let world = World::new();
+    world.write(world.user.path(), "config/agent/agent.yaml", "provider:\n  default: gemini\nother: 1\n");
+    let of = |world: &World, environment| {
+        world.providers(environment).unwrap().resolve(&Wish::default()).unwrap().provider.name.clone()
+    };
+    assert_eq!(of(&world, nothing), "gemini");
+    world.write(world.project.path(), "config/agent/agent.yaml", "provider:\n  default: anthropic\n");
+    assert_eq!(of(&world, nothing), "anthropic");
+    assert_eq!(of(&world, |name| (name == "CUEBOOK_PROVIDER").then(|| "openai".to_owned())), "openai");
+    // What it does not offer, others do.
+    let chosen =
+        world.providers(nothing).unwrap().resolve(&Wish { id: Some("gpt-5"), ..Wish::default() }).unwrap();
+    assert_eq!(chosen.provider.name, "openai");
+    let error = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "opena".to_owned())).unwrap_err();
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `openai`?"));
+}
+
+#[test]
+fn what_nobody_offers_is_told_with_what_there_is() {
+    let providers = World::new().providers(nothing).unwrap();
+    let error = providers.resolve(&Wish { tier: Some("genral"), ..Wish::default() }).unwrap_err();
+    assert_eq!(error.code(), Code::NoModel);
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `general`?"));
+    assert!(error.to_string().contains("openai has tiers fast = "), "{error}");
+    let wish = Wish { id: Some("gpt-5"), provider: Some("anthropic"), ..Wish::default() };
+    let error = providers.resolve(&wish).unwrap_err();
+    assert!(error.to_string().contains("anthropic does not offer `gpt-5`"), "{error}");
+}
+
+#[test]
+fn a_name_that_begins_like_a_model_means_it() {
+    let world = World::new();
+    let text =
+        "api: anthropic\nbase_url: http://localhost:1\nmodels: {north-large-2: {}, north-small-2: {}}\n";
+    world.user_file("north", text);
+    let providers = world.providers(nothing).unwrap();
+    let of = |id| providers.resolve(&Wish { id: Some(id), ..Wish::default() }).map(|chosen| chosen.model);
+    assert_eq!(of("north-large").unwrap(), "north-large-2");
+    assert_eq!(of("north-small-2-20260101").unwrap(), "north-small-2-20260101");
+    let error = of("north").unwrap_err();
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("name one of north-large-2, north-small-2"));
+}
+
+#[test]
+fn a_file_of_the_user_replaces_that_of_the_program() {
+    let world = World::new();
+    world.user_file("openai", LOCAL);
+    let providers = world.providers(nothing).unwrap();
+    let chosen = providers.resolve(&Wish { provider: Some("openai"), ..Wish::default() }).unwrap();
+    assert_eq!((chosen.model.as_str(), chosen.context_window, chosen.price), ("llama", 8192, None));
+    assert_eq!(chosen.provider.file, "~/.ai/config/providers/openai.yaml");
+    // It needs no key, so of all that offer the tier it is the one that can be asked.
+    assert_eq!(providers.resolve(&Wish::default()).unwrap().provider.name, "openai");
+}
+
+#[test]
+fn a_file_of_a_project_counts_only_with_a_signature() {
+    let world = World::new();
+    let text = "name: theirs\napi: anthropic\nbase_url: https://evil.example\nkey: ANTHROPIC_API_KEY\n";
+    let path = "config/providers/theirs.yaml";
+    world.write(world.project.path(), path, text);
+    let error = world.providers(all_keys).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Integrity);
+    assert!(error.diagnostic().hint.is_some(), "{error:?}");
+
+    let key = SigningKey::from_seed(&[7; 32]).unwrap();
+    let signed = sign_bytes("yaml", text.as_bytes(), &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    world.write(world.project.path(), path, &signed);
+    // Signed, but by nobody whom the user knows.
+    assert_eq!(world.providers(all_keys).unwrap_err().kind(), ErrorKind::Integrity);
+
+    let trust = Trust::new(&world.spaces());
+    trust.add(SpaceKind::User, key.public(), "a friend", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let providers = world.providers(all_keys).unwrap();
+    assert_eq!(providers.get("theirs").unwrap().base_url, "https://evil.example");
+
+    let changed = String::from_utf8(signed).unwrap().replace("evil", "worse");
+    world.write(world.project.path(), path, changed);
+    assert_eq!(world.providers(all_keys).unwrap_err().kind(), ErrorKind::Integrity);
+}
+
+#[test]
+fn a_mistake_in_a_file_is_told_with_its_line() {
+    let world = World::new();
+    world.user_file("local", &format!("{LOCAL}retries: 3\n"));
+    let error = world.providers(nothing).unwrap_err();
+    assert_eq!(error.code(), Code::BadProviderFile);
+    let place = error.diagnostic().place.clone().unwrap();
+    assert_eq!((place.file(), place.line(), place.column()), ("~/.ai/config/providers/local.yaml", 6, 1));
+}

@@ -1,0 +1,140 @@
+//! Recordings.
+
+use std::sync::Arc;
+
+use cuebook::Code;
+use cuebook::chat::reply::Reply as Said;
+use cuebook_mock::{Api, Mock, Reply, Script};
+use cuebook_run::provider::{Category, Client, HttpProvider, Recorder, Recording};
+use serde_json::json;
+
+use super::{Ear, KEY, Sleepless, ask_for, chosen, environment};
+
+fn recorded(mock: &Mock, api: Api, more: &str, recorder: &Arc<Recorder>) -> HttpProvider {
+    HttpProvider::recording(&Client::new(), recorder, chosen(mock, api, more))
+        .with_clock(Sleepless::new())
+        .with_environment(environment)
+}
+
+fn replayed(mock: &Mock, api: Api, more: &str, recording: Recording) -> (HttpProvider, Arc<Recording>) {
+    let recording = Arc::new(recording);
+    let provider =
+        HttpProvider::replaying(recording.clone(), chosen(mock, api, more)).with_environment(|_| None);
+    (provider, recording)
+}
+
+#[test]
+fn what_was_recorded_is_heard_again_byte_for_byte() {
+    let folder = tempfile::tempdir().unwrap();
+    for api in Api::ALL {
+        for more in ["", "stream: false\n"] {
+            let file = folder.path().join("a.jsonl");
+            let script = Script::new()
+                .reply(Reply::text("Grüße 🌊").thinking("hm").usage(5, 6).pieces(1))
+                .status(429, json!({"error": {"message": "wait"}}))
+                .header("retry-after", "3")
+                .header("set-cookie", "session=1")
+                .reply(Reply::call("c1", "look", json!({"a": 1})))
+                .reply(Reply::garbage())
+                .reply(Reply::hang_up())
+                .text("end");
+            let mock = Mock::start(script).unwrap();
+            let recorder = Recorder::create(&file).unwrap();
+            let provider = recorded(&mock, api, more, &recorder);
+            let first: Vec<_> = (0..3)
+                .map(|number| {
+                    let ear = Ear::default();
+                    let answer = ask_for(&provider, &ear, &format!("question {number}"), None).unwrap();
+                    (answer, ear.chunks.into_inner().unwrap())
+                })
+                .collect();
+            let asked = mock.requests().len();
+            assert_eq!(asked, 6);
+            let text = std::fs::read_to_string(&file).unwrap();
+            assert_eq!(text.lines().count(), 6);
+            assert!(!text.contains(KEY) && !text.contains("session=1"), "{text}");
+
+            let (replay, recording) = replayed(&mock, api, more, Recording::read(&file).unwrap());
+            for (number, (answer, chunks)) in first.iter().enumerate() {
+                let ear = Ear::default();
+                let again = ask_for(&replay, &ear, &format!("question {number}"), None).unwrap();
+                assert_eq!(again, *answer, "{api:?}");
+                let text = |chunks: &[cuebook::chat::reply::Chunk]| format!("{chunks:?}");
+                assert_eq!(text(&ear.chunks.into_inner().unwrap()), text(chunks));
+            }
+            assert_eq!((recording.left(), mock.requests().len()), (0, asked));
+            let unheard = ask_for(&replay, &Ear::default(), "question 3", None).unwrap_err();
+            assert_eq!((unheard.error.code(), unheard.category), (Code::ReplayMismatch, Category::Permanent));
+            assert!(unheard.error.to_string().contains("no further reply"), "{unheard:?}");
+        }
+    }
+}
+
+#[test]
+fn a_request_that_differs_is_told_with_the_place() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.jsonl");
+    let mock = Mock::start(Script::new().text("a")).unwrap();
+    let recorder = Recorder::create(&file).unwrap();
+    ask_for(&recorded(&mock, Api::OpenAiChat, "", &recorder), &Ear::default(), "one", None).unwrap();
+
+    let (replay, recording) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap());
+    let unheard = ask_for(&replay, &Ear::default(), "two", None).unwrap_err();
+    let told = unheard.error.to_string();
+    assert_eq!(unheard.error.code(), Code::ReplayMismatch);
+    assert!(
+        told.contains("at /body/messages/1/content: recorded was \"one\", and asked is \"two\""),
+        "{told}"
+    );
+    assert_eq!(recording.left(), 1);
+
+    let (replay, _) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap().lenient());
+    assert_eq!(ask_for(&replay, &Ear::default(), "two", None).unwrap().reply, Said::Text("a".into()));
+}
+
+#[test]
+fn threads_that_share_a_recording_find_their_own_replies() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.jsonl");
+    let mock = Mock::start(Script::new().text("a").text("b")).unwrap();
+    let recorder = Recorder::create(&file).unwrap();
+    let provider = recorded(&mock, Api::Gemini, "", &recorder);
+    for question in ["one", "two"] {
+        ask_for(&provider, &Ear::default(), question, None).unwrap();
+    }
+    let (replay, _) = replayed(&mock, Api::Gemini, "", Recording::read(&file).unwrap());
+    for (question, answer) in [("two", "b"), ("one", "a")] {
+        assert_eq!(
+            ask_for(&replay, &Ear::default(), question, None).unwrap().reply,
+            Said::Text(answer.into())
+        );
+    }
+}
+
+#[test]
+fn a_recording_that_was_cut_off_or_changed_is_refused_with_its_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.jsonl");
+    let mock = Mock::start(Script::new().text("a").text("ü").forever()).unwrap();
+    let recorder = Recorder::create(&file).unwrap();
+    let provider = recorded(&mock, Api::Anthropic, "", &recorder);
+    for question in ["one", "two"] {
+        ask_for(&provider, &Ear::default(), question, None).unwrap();
+    }
+    let text = std::fs::read_to_string(&file).unwrap();
+    let refused = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        let error = Recording::read(&file).unwrap_err();
+        assert_eq!(error.code(), Code::ReplayMismatch);
+        (error.diagnostic().place.as_ref().unwrap().line(), error.diagnostic().message.clone())
+    };
+    assert_eq!(refused(text.trim_end()), (2, "exchange 2 cannot be read: it is cut off".into()));
+    let (line, message) = refused(&text.replacen("one", "uno", 1));
+    assert!(line == 1 && message.contains("it was changed"), "{message}");
+    assert_eq!(refused("{}\n").0, 1);
+    // A recording goes on behind what is there.
+    std::fs::write(&file, &text).unwrap();
+    let recorder = Recorder::append(&file).unwrap();
+    ask_for(&recorded(&mock, Api::Anthropic, "", &recorder), &Ear::default(), "three", None).unwrap();
+    assert_eq!(Recording::read(&file).unwrap().left(), 3);
+}

@@ -1,0 +1,103 @@
+//! SQLite files that are not what they should be.
+
+use std::path::Path;
+
+use cuebook::{Code, Error};
+use cuebook_run::store::{SqliteStore, Store as _, open};
+
+use crate::support::*;
+
+fn refused(path: &Path, word: &str) -> Error {
+    let error = SqliteStore::open(path).unwrap_err();
+    assert_eq!(error.code(), Code::StoreFailed);
+    let said = error.to_string();
+    assert!(said.contains(word), "{said}");
+    let diagnostic = error.diagnostic();
+    assert_eq!(diagnostic.file_name(), path.to_str());
+    assert!(diagnostic.hint.is_some(), "{said}");
+    error
+}
+
+#[test]
+fn a_folder_is_made_and_kept_out_of_repositories() {
+    let folder = tempfile::tempdir().unwrap();
+    SqliteStore::open(&folder.path().join("a/b/threads.db")).unwrap();
+    assert_eq!(std::fs::read_to_string(folder.path().join("a/b/.gitignore")).unwrap(), "*\n");
+    assert!(!folder.path().join("a/.gitignore").exists());
+    SqliteStore::open(&folder.path().join("threads.db")).unwrap();
+    assert!(!folder.path().join(".gitignore").exists(), "the folder was there before");
+    open(&format!("sqlite:{}", folder.path().join("c.db").display())).unwrap();
+    assert!(folder.path().join("c.db").is_file());
+}
+
+#[test]
+fn a_file_that_is_none_of_ours_is_refused_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("notes.db");
+    std::fs::write(&text, "Not a database at all, but long enough to be looked at by somebody. ".repeat(20))
+        .unwrap();
+    let before = std::fs::read(&text).unwrap();
+    refused(&text, "not a database");
+    assert_eq!(std::fs::read(&text).unwrap(), before);
+    let other = folder.path().join("other.db");
+    rusqlite::Connection::open(&other).unwrap().execute_batch("CREATE TABLE birds (name TEXT)").unwrap();
+    let before = std::fs::read(&other).unwrap();
+    refused(&other, "another program");
+    assert_eq!(std::fs::read(&other).unwrap(), before);
+    refused(folder.path(), "unable to open");
+    refused(&text.join("below.db"), "folder");
+}
+
+#[test]
+fn a_file_of_a_newer_version_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.db");
+    SqliteStore::open(&path).unwrap().begin(&new(1.0)).unwrap();
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
+    refused(&path, "version 99");
+    rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", -1).unwrap();
+    refused(&path, "version -1");
+}
+
+#[test]
+fn what_was_changed_from_outside_is_noticed() {
+    let world = World::sqlite().unwrap();
+    let record = world.store.begin(&new(1.0)).unwrap();
+    let change = |statement: &str| {
+        rusqlite::Connection::open(world.file()).unwrap().execute_batch(statement).unwrap();
+    };
+    change("UPDATE cuebook_events SET kind = 'dance'");
+    assert_eq!(world.store.events(&record.id, 0, 9).unwrap_err().code(), Code::BrokenLog);
+    change("UPDATE cuebook_events SET kind = 'nudge', payload = '{'");
+    assert_eq!(world.store.events(&record.id, 0, 9).unwrap_err().code(), Code::BrokenLog);
+    for statement in [
+        "UPDATE cuebook_threads SET status = 'dancing'",
+        "UPDATE cuebook_threads SET status = 'running', created_at = 9223372036854775807",
+        "UPDATE cuebook_threads SET created_at = 'yesterday'",
+        "UPDATE cuebook_threads SET created_at = 1, result = '{'",
+        "UPDATE cuebook_threads SET result = x'00ff'",
+        "UPDATE cuebook_threads SET result = NULL, spent = 1.5",
+    ] {
+        change(statement);
+        assert_eq!(world.store.record(&record.id).unwrap_err().code(), Code::StoreFailed, "{statement}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_an_error_and_no_crash() {
+    let world = World::sqlite().unwrap();
+    for _ in 0..50 {
+        world.store.begin(&new(1.0)).unwrap();
+    }
+    let file = world.file();
+    let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+    rusqlite::Connection::open(&file).unwrap().query_row(checkpoint, [], |_| Ok(())).unwrap();
+    let mut bytes = std::fs::read(&file).unwrap();
+    let end = bytes.len();
+    bytes[4096..end].fill(0xa5);
+    let copy = file.with_file_name("copy.db");
+    std::fs::write(&copy, bytes).unwrap();
+    let opened = SqliteStore::open(&copy);
+    let error = opened.and_then(|store| store.begin(&new(1.0))).unwrap_err();
+    assert_eq!(error.code(), Code::StoreFailed);
+}

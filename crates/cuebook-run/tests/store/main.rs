@@ -1,0 +1,72 @@
+//! One suite over every kind of store. What a store in a SQLite file passes, one in PostgreSQL passes too.
+
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
+
+mod files;
+mod ledger;
+mod log;
+mod many;
+mod processes;
+mod property;
+mod server;
+mod servers;
+mod support;
+
+/// Every function of the suite as a test of both kinds of stores.
+macro_rules! suite {
+    ($($module:ident::$name:ident)*) => {
+        mod sqlite {
+            $(#[test] fn $name() { crate::$module::$name(&crate::support::World::sqlite().unwrap()); })*
+        }
+
+        mod postgresql {
+            $(#[test] fn $name() {
+                if let Some(world) = crate::support::World::postgres() {
+                    crate::$module::$name(&world);
+                }
+            })*
+        }
+    };
+}
+
+suite! {
+    log::a_thread_is_registered_with_its_first_events
+    log::threads_of_one_millisecond_get_numbers
+    log::only_whoever_holds_a_thread_writes_to_it
+    log::a_thread_at_rest_is_written_to_by_nobody
+    log::events_are_read_from_where_one_left_off
+    log::hostile_words_are_kept_as_they_are
+    log::what_is_nested_too_deep_is_kept_as_text
+    log::threads_are_listed_newest_first
+    log::a_thread_that_ended_is_not_taken_up
+    log::taking_up_makes_a_new_holder
+    log::a_tree_is_cancelled
+    log::what_a_process_has_to_stop_is_one_question
+    log::threads_of_the_dead_are_swept
+    log::a_sign_of_life_keeps_threads_from_being_swept
+    log::names_that_nobody_has_are_not_found
+    log::a_conversation_is_handed_over
+    log::a_parent_that_somebody_else_has_taken_up_starts_nothing
+    ledger::a_child_has_what_its_parent_gives
+    ledger::too_little_is_said_with_figures
+    ledger::what_is_held_becomes_what_was_spent
+    ledger::a_cost_higher_than_what_was_held_is_recorded
+    ledger::a_parent_settles_after_its_children
+    ledger::spawns_are_counted
+    ledger::a_settled_thread_asks_its_parent_again
+    ledger::what_is_above_reopens_too
+    ledger::a_limit_is_changed_within_what_the_parent_has
+    ledger::without_a_limit_there_is_always_enough
+    ledger::what_was_not_let_go_of_counts_as_spent
+    ledger::an_ended_or_cancelled_parent_has_no_more_children
+    ledger::negative_amounts_give_nothing
+    ledger::a_failed_change_leaves_nothing_behind
+    many::threads_at_once_never_overdraw
+    many::threads_at_once_keep_their_logs_whole
+    many::two_who_take_up_one_thread_do_not_both_get_it
+    many::children_that_begin_while_their_tree_is_cancelled_are_stopped_or_refused
+    processes::processes_share_a_store
+    processes::a_log_goes_on_in_another_process
+    processes::killed_processes_leave_whole_logs_and_a_true_ledger
+    property::the_ledger_holds_whatever_is_done
+}

@@ -1,0 +1,214 @@
+//! Threads that start threads.
+
+use cuebook_run::{Ignore, Kind, Money, Request, Status};
+use serde_json::{Value as Json, json};
+
+use crate::stage::*;
+
+fn may(text: &str) -> String {
+    format!("<permissions><execute>{text}</execute></permissions>")
+}
+
+/// A parent that may do what a text says.
+fn parent(stage: &Stage, permissions: &str, more: &str) {
+    stage.directive("parent", &format!("{}{more}", may(permissions)), "Have it done.");
+}
+
+#[test]
+fn a_grandchild_may_do_no_more_than_everybody_above_it() {
+    let stage = Stage::new(script([
+        spawn("p", "demo/child", json!({})),
+        spawn("c", "demo/grandchild", json!({})),
+        call("g1", "demo/secret", json!({})),
+        call("g2", "demo/open", json!({})),
+        says("grandchild is done"),
+        says("child is done"),
+        says("parent is done"),
+    ]));
+    stage
+        .tool("secret", "open(project_path + '/oops', 'w')\nreturn {}")
+        .tool("open", "return {'open': True}");
+    parent(&stage, "<directive>demo.*</directive><tool>demo.open</tool>", "");
+    stage.directive("child", &may("<directive>demo.*</directive><tool>demo.*</tool>"), "Have it done.");
+    stage.directive("grandchild", &may("<tool>*</tool>"), "Do it.");
+    let answer = stage.run("demo/parent");
+    assert_eq!(answer["result"], "parent is done", "{answer:#}");
+    let records = stage.records();
+    let depths: Vec<Json> = records
+        .iter()
+        .map(|record| stage.payloads(&record.id, Kind::Started)[0]["limits"]["depth"].clone())
+        .collect();
+    assert_eq!(depths, [10, 9, 8]);
+    let grandchild = &records[2];
+    assert_eq!(grandchild.parent.as_ref(), Some(&records[1].id));
+    assert_eq!(
+        stage.payloads(&grandchild.id, Kind::Started)[0]["capabilities"],
+        json!(["rye.execute.tool.demo.open"])
+    );
+    assert_eq!(stage.payloads(&grandchild.id, Kind::Denied).len(), 1);
+    assert_eq!(stage.payloads(&grandchild.id, Kind::ToolResult).len(), 1);
+    assert!(!stage.world.project().join("oops").exists());
+}
+
+#[test]
+fn depth_and_spawns_are_answers_to_the_model() {
+    let stage = Stage::new(script([spawn("p", "demo/work", json!({})), says("done")]));
+    parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
+    stage.worker("");
+    let answer = stage.run_within("demo/parent", json!({"depth": 0}));
+    assert_eq!(answer["result"], "done", "{answer:#}");
+    assert!(stage.results()[0].1.contains("Depth limit exhausted"), "{:?}", stage.results());
+    stage.mock.play(script([
+        spawn("p", "demo/work", json!({})),
+        returns("c", "x"),
+        spawn("q", "demo/work", json!({})),
+        says("done"),
+    ]));
+    let answer = stage.run_within("demo/parent", json!({"spawns": 1}));
+    assert_eq!(answer["result"], "done", "{answer:#}");
+    let results = stage.results();
+    assert!(
+        results[0].1.contains("\"word\":\"x\"") && results[1].1.contains("has started 1 threads"),
+        "{results:?}"
+    );
+    let id = id_of(&answer);
+    assert_eq!(stage.record(&id).spawned, 1);
+}
+
+#[test]
+fn children_count_by_the_limits_that_their_parent_was_given_last() {
+    let stage = Stage::new(script([spawn("p", "demo/work", json!({})), says("no")]));
+    parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
+    stage.worker("");
+    let answer = stage.run_within("demo/parent", json!({"spawns": 0, "turns": 1, "depth": 0}));
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+    stage.mock.play(script([spawn("q", "demo/work", json!({})), returns("c", "x"), says("done")]));
+    let finished = stage.resume(&id_of(&answer), json!({"spawns": 1, "turns": 9, "depth": 1}));
+    assert_eq!(finished.result, Some(json!("done")), "{finished:?}");
+    assert!(stage.results()[1].1.contains("\"word\":\"x\""), "{:?}", stage.results());
+}
+
+#[test]
+fn a_child_gets_half_of_what_is_left_unless_somebody_says_how_much() {
+    let stage = Stage::new(script([
+        spawn("p", "demo/work", json!({})),
+        returns("c", "x"),
+        spawn("q", "demo/work", json!({"limit_overrides": {"spend": 0.9}})),
+        returns("d", "x"),
+        spawn("r", "demo/work", json!({"limit_overrides": {"spend": 50}})),
+        returns("e", "x"),
+        says("done"),
+    ]));
+    parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
+    stage.worker("");
+    let answer = stage.run_within("demo/parent", json!({"spend": 1}));
+    assert_eq!(answer["result"], "done", "{answer:#}");
+    let limits: Vec<f64> = stage.records()[1..]
+        .iter()
+        .map(|record| stage.payloads(&record.id, Kind::Started)[0]["limits"]["spend"].as_f64().unwrap())
+        .collect();
+    assert!(limits[0] < 0.5 && limits[0] > 0.49, "{limits:?}");
+    assert_eq!(limits[1], 0.9);
+    assert!(limits[2] < 1.0 && limits[2] > 0.9, "all that is left: {limits:?}");
+    let account = stage.store().account(&id_of(&answer)).unwrap().unwrap();
+    let spent: Money = stage.records()[1..].iter().map(|record| record.cost.spend).sum();
+    assert_eq!(account.children, spent);
+    assert!(account.remaining() > Money::ZERO && account.reserved == Money::ZERO);
+}
+
+#[test]
+fn a_thread_that_a_tool_starts_is_a_child_of_the_tools_thread() {
+    let stage = Stage::new(script([call("p", "demo/env", json!({})), says("done")]));
+    stage.tool("env", "import os\nreturn {'parent': os.environ.get('RYE_PARENT_THREAD_ID')}");
+    parent(&stage, "<tool>demo.*</tool>", "");
+    let answer = stage.run("demo/parent");
+    let told = stage.results()[0].1.clone();
+    assert!(told.contains(id_of(&answer).as_str()), "{told}");
+    // Nobody else has such a variable, so a tool that is run outside of a thread is told nothing.
+    let alone = stage.world.tool("demo/env", json!({}));
+    assert_eq!(alone["data"]["parent"], Json::Null, "{alone:#}");
+}
+
+#[test]
+fn a_child_is_taken_up_again_after_its_parent_ended() {
+    let stage = Stage::new(script([
+        spawn("p", "demo/work", json!({"limit_overrides": {"turns": 1}})),
+        call("c", "demo/none", json!({})),
+        says("done"),
+    ]));
+    parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
+    stage.worker("");
+    let answer = stage.run("demo/parent");
+    assert_eq!(answer["result"], "done", "{answer:#}");
+    let (parent, child) = (stage.records()[0].id.clone(), stage.records()[1].id.clone());
+    assert_eq!(stage.record(&child).status, Status::Suspended);
+    assert!(!stage.store().account(&parent).unwrap().unwrap().settled, "its child may go on");
+    stage.mock.play(script([returns("d", "x")]));
+    let finished = stage.resume(&child, json!({"turns": 5}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    let account = stage.store().account(&parent).unwrap().unwrap();
+    assert!(account.settled && account.children == stage.record(&child).cost.spend, "{account:?}");
+    assert_eq!(stage.record(&parent).status, Status::Completed);
+}
+
+#[test]
+fn a_directive_without_a_thread_gives_its_instructions() {
+    let ask = json!({"item_type": "directive", "item_id": "demo/work", "parameters": {}});
+    let stage = Stage::new(script([cuebook_mock::Reply::call("p", "rye_execute", ask), says("done")]));
+    parent(&stage, "<directive>demo.*</directive>", "");
+    stage.worker("");
+    assert_eq!(stage.run("demo/parent")["result"], "done");
+    assert!(stage.results()[0].1.contains("Work."), "{:?}", stage.results());
+    assert_eq!(stage.records().len(), 1);
+}
+
+#[test]
+fn an_asynchronous_thread_whose_program_cannot_be_started_does_not_wait_for_it() {
+    let settings = cuebook_run::Settings { program: Some("/no/such/program".into()), ..Default::default() };
+    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    stage.worker("");
+    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
+    let answer = stage.world.engine.execute(&request, &Ignore);
+    assert_eq!(answer["status"], "error", "{answer:#}");
+    assert_eq!(stage.records()[0].status, Status::Cancelled);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_asynchronous_thread_whose_program_ends_at_once_does_not_wait_for_it() {
+    let settings = cuebook_run::Settings { program: Some("/bin/false".into()), ..Default::default() };
+    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    stage.worker("");
+    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
+    let answer = stage.world.engine.execute(&request, &Ignore);
+    assert_eq!(answer["status"], "running", "{answer:#}");
+    let began = std::time::Instant::now();
+    while stage.records()[0].status == Status::Created && began.elapsed().as_secs() < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    assert_eq!(stage.records()[0].status, Status::Cancelled);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_thread_that_its_own_process_cannot_begin_has_failed() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("cuebook");
+    std::fs::write(&program, "#!/bin/sh\nexec sleep 5\n").unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
+    let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
+    stage.worker("");
+    let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
+    let id = id_of(&stage.world.engine.execute(&request, &Ignore));
+    // What the other process finds.
+    std::fs::remove_dir_all(stage.world.user().join(".ai/config/providers")).unwrap();
+    let other = cuebook_run::Engine::new(cuebook::items::Spaces::new(
+        &stage.world.project(),
+        Some(&stage.world.user()),
+    ));
+    other.carry_out(None, None, &id, &Default::default(), &Ignore).unwrap_err();
+    let record = stage.record(&id);
+    assert_eq!(record.status, Status::Error);
+    assert!(record.result.unwrap()["error"]["message"].is_string());
+}

@@ -1,0 +1,230 @@
+//! Hooks of directives, users and projects.
+
+use cuebook_mock::Reply;
+use cuebook_run::{Kind, Status};
+use serde_json::json;
+
+use crate::stage::*;
+
+/// A hook that decides something.
+fn hook(event: &str, condition: &str, decision: &str) -> String {
+    format!(
+        "<hooks><hook id=\"h\" event=\"{event}\">{condition}\
+         <action primary=\"execute\" item_type=\"tool\" item_id=\"rye/agent/threads/internal/control\">{decision}</action>\
+         </hook></hooks>"
+    )
+}
+
+fn param(name: &str, value: &str) -> String {
+    format!("<param name=\"{name}\">{value}</param>")
+}
+
+#[test]
+fn a_hook_after_a_step_suspends_the_thread_once_its_condition_holds() {
+    let stage = Stage::new(script([
+        call("a", "demo/none", json!({})),
+        call("b", "demo/none", json!({})),
+        returns("c", "x"),
+    ]));
+    let condition = "<condition path=\"cost.turns\" op=\"gte\" value=\"2\"/>";
+    stage.worker(&hook(
+        "after_step",
+        condition,
+        &(param("action", "suspend") + &param("suspend_reason", "look at it")),
+    ));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+    assert_eq!(answer["error"], "look at it");
+    let id = id_of(&answer);
+    assert_eq!(stage.record(&id).cost.turns, 2);
+    let ran = stage.payloads(&id, Kind::Hook);
+    assert_eq!(ran.len(), 1, "the first step did not meet the condition: {ran:?}");
+    assert_eq!((&ran[0]["hook"], &ran[0]["decided"]), (&json!("h"), &json!(true)));
+    // What was returned is returned: no step follows it that a hook could stop.
+    let finished = stage.resume(&id, json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+}
+
+#[test]
+fn a_hook_at_a_limit_lets_the_thread_fail() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    let condition = "<condition path=\"limit_code\" value=\"turns_exceeded\"/>";
+    stage.worker(&hook("limit", condition, &(param("action", "fail") + &param("error", "too long"))));
+    let answer = stage.run_within("demo/work", json!({"turns": 2}));
+    assert_eq!(
+        (&answer["thread_status"], &answer["error"]),
+        (&json!("error"), &json!("too long")),
+        "{answer:#}"
+    );
+    // Another limit is none of its business.
+    let answer = stage.run_within("demo/work", json!({"tokens": 100}));
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+}
+
+#[test]
+fn a_hook_has_a_request_that_failed_sent_again_three_times_at_most() {
+    let stage = Stage::new(script([Reply::error(400, "no"), Reply::error(400, "no"), returns("a", "x")]));
+    let condition = "<condition path=\"classification.category\" value=\"permanent\"/>";
+    stage.worker(&hook("error", condition, &param("action", "retry")));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
+    assert_eq!(stage.mock.requests().len(), 3);
+    stage.mock.play(script([Reply::error(400, "no")]).forever());
+    let before = stage.mock.requests().len();
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["thread_status"], "error", "{answer:#}");
+    assert_eq!(stage.mock.requests().len() - before, 4, "once, and three times again");
+    let account = stage.store().account(&id_of(&answer)).unwrap().unwrap();
+    assert_eq!((account.spent.nanos(), account.held.nanos()), (0, 0));
+}
+
+#[test]
+fn a_hook_refuses_what_is_returned_and_the_model_hears_why() {
+    let stage = Stage::new(script([returns("a", "bad"), returns("b", "good")]));
+    let condition = "<condition path=\"outputs.word\" value=\"bad\"/>";
+    stage.worker(&hook(
+        "directive_return",
+        condition,
+        &(param("action", "fail") + &param("error", "That word will not do.")),
+    ));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "good"}), "{answer:#}");
+    assert_eq!(stage.results()[0], ("a".into(), "That word will not do.".into()));
+    assert_eq!(stage.payloads(&id_of(&answer), Kind::Return).len(), 1);
+}
+
+#[test]
+fn a_hook_decides_what_happens_when_the_conversation_is_full() {
+    let stage = Stage::with(script([says("words").usage(5900, 10)]).forever(), Default::default(), |yaml| {
+        yaml.replace("context_window: 100000", "context_window: 6000")
+    });
+    stage.worker(&hook(
+        "context_limit_reached",
+        "",
+        &(param("action", "fail") + &param("error", "too much was said")),
+    ));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["error"], "too much was said", "{answer:#}");
+    assert_eq!(stage.records().len(), 1, "no other thread goes on");
+}
+
+#[test]
+fn what_hooks_do_when_a_thread_has_ended_is_written_behind_its_end() {
+    let stage = Stage::new(script([returns("a", "x")]));
+    stage.tool("note", "open(project_path + '/ended', 'w').write(params['status'])\nreturn {'noted': True}");
+    let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"><param name=\"status\">${status}</param></action>";
+    stage.worker(&format!("<hooks><hook id=\"bye\" event=\"after_complete\">{action}</hook></hooks>"));
+    let answer = stage.run("demo/work");
+    let id = id_of(&answer);
+    assert_eq!(std::fs::read_to_string(stage.world.project().join("ended")).unwrap(), "completed");
+    let log = stage.log(&id);
+    let last: Vec<Kind> = log[log.len() - 2..].iter().map(|event| event.kind).collect();
+    assert_eq!(last, [Kind::Completed, Kind::Hook]);
+    assert_eq!(
+        log.last().unwrap().payload["result"]["data"]["noted"],
+        true,
+        "{:#}",
+        log.last().unwrap().payload
+    );
+    assert_eq!(stage.record(&id).status, Status::Completed);
+}
+
+const FILE: &str = "hooks:\n  - id: mine\n    event: after_step\n    action:\n      primary: execute\n      item_type: tool\n      \
+                    item_id: rye/agent/threads/internal/control\n      params: {action: fail, error: not here}\n";
+
+#[test]
+fn hooks_of_the_user_hold_for_every_project() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    stage.worker("");
+    let folder = stage.world.user().join(".ai/config/agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("hooks.yaml"), FILE).unwrap();
+    assert_eq!(stage.run("demo/work")["error"], "not here");
+}
+
+#[test]
+fn hooks_of_a_project_must_be_signed() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    stage.worker("");
+    stage.world.plain(".ai/config/agent/hooks.yaml", FILE);
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["status"], "error", "{answer:#}");
+    assert!(answer["metadata"]["error"]["type"].as_str().unwrap().contains("Integrity"), "{answer:#}");
+    assert!(stage.records().is_empty() && stage.mock.requests().is_empty(), "nothing has begun");
+    stage.world.signed("config/agent/hooks.yaml", FILE);
+    assert_eq!(stage.run("demo/work")["error"], "not here");
+}
+
+#[test]
+fn an_item_that_values_of_the_thread_choose_needs_its_permission() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    stage.tool("allowed", "open(project_path + '/allowed', 'w')\nreturn {}");
+    let hook = |id: &str, event: &str, item: &str| {
+        format!(
+            "<hook id=\"{id}\" event=\"{event}\"><action primary=\"execute\" item_type=\"tool\" item_id=\"{item}\"/></hook>"
+        )
+    };
+    let hooks = [
+        hook("one", "after_step", "rye/bash/${inputs.which}"),
+        hook("two", "after_step", "demo/${inputs.tool}"),
+        // Written by the author, whom the user trusts.
+        hook("three", "after_step", "demo/allowed"),
+        hook("four", "thread_started", "rye/bash/${inputs.which}"),
+    ];
+    let permissions = "<permissions><execute><tool>demo.*</tool></execute></permissions>";
+    let inputs = "  <inputs><input name=\"which\" type=\"string\">W</input><input name=\"tool\" type=\"string\">T</input></inputs>\n";
+    stage.directive(
+        "work",
+        &format!("{permissions}<hooks>{}</hooks>", hooks.concat()),
+        &format!("{inputs}{WORD}---\nWork."),
+    );
+    let mut request = stage.request("demo/work", json!({}));
+    request.parameters = map(json!({"which": "bash", "tool": "allowed"}));
+    let answer = stage.world.engine.execute(&request, &cuebook_run::Ignore);
+    let id = id_of(&answer);
+    let ran = stage.payloads(&id, Kind::Hook);
+    let error = |at: usize| ran[at]["result"]["error"].as_str().unwrap_or_default().to_owned();
+    assert!(error(0).contains("Permission denied"), "{ran:#?}");
+    assert_eq!((error(1), error(2)), (String::new(), String::new()), "{ran:#?}");
+    assert!(stage.world.project().join("allowed").exists());
+    let told = &stage.payloads(&id, Kind::ContextInjected)[0]["hooks"][0];
+    assert!(told["nothing"].as_str().unwrap().contains("Permission denied"), "{told}");
+}
+
+#[test]
+fn a_hook_that_stops_the_thread_at_its_return_is_obeyed() {
+    let stage = Stage::new(script([returns("a", "x"), returns("b", "y")]));
+    let condition = "<condition path=\"outputs.word\" value=\"x\"/>";
+    stage.worker(&hook(
+        "directive_return",
+        condition,
+        &(param("action", "suspend") + &param("suspend_reason", "somebody has to look")),
+    ));
+    let answer = stage.run("demo/work");
+    assert_eq!(
+        (&answer["thread_status"], &answer["error"]),
+        (&json!("suspended"), &json!("somebody has to look")),
+        "{answer:#}"
+    );
+    assert!(stage.payloads(&id_of(&answer), Kind::Return).is_empty());
+    let finished = stage.resume(&id_of(&answer), json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "y"})), "{finished:?}");
+}
+
+#[test]
+fn hooks_speak_again_when_another_thread_goes_on() {
+    let stage = Stage::with(
+        script([call("a", "demo/none", json!({})).usage(5900, 10), returns("b", "x")]),
+        Default::default(),
+        |yaml| yaml.replace("context_window: 100000", "context_window: 6000"),
+    );
+    stage.tool("state", "return {'body': 'Half of it is done by ' + params['who']}");
+    let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/state\"><param name=\"who\">${previous_thread_id}</param></action>";
+    stage.worker(&format!("<hooks><hook id=\"again\" event=\"thread_continued\">{action}</hook></hooks>"));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
+    let first = &stage.records()[0].id;
+    assert!(stage.told(1).contains(&format!("Half of it is done by {first}")), "{}", stage.told(1));
+    let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
+    assert_eq!(told["hooks"][0]["hook"], "again", "{told}");
+}

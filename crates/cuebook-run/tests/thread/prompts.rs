@@ -1,0 +1,131 @@
+//! Prompts of other dialects that are run.
+
+use std::collections::BTreeMap;
+
+use cuebook::Book;
+use cuebook_mock::Reply;
+use cuebook_run::{Began, Finished, Ignore, Kind, Resume, RunRequest, Status};
+use serde_json::json;
+
+use crate::stage::*;
+
+const FORM: &str = "---\nname: form\nmodel: mock-model\noutputs:\n  - {name: city, kind: string, required: true}\n  - {name: people, kind: integer, required: true}\n---\nuser:\nName a city.\n";
+
+const GUIDE: &str = "# Task\nGreet.\n\n# Handbook\n```yaml section\nsummary: All rules.\nvisibility: summary\n\
+                     tools: [{name: find_rule, description: Looks a rule up.}]\n```\nNever say goodbye.\n";
+
+fn book(stage: &Stage) -> Book {
+    Book::open(stage.world.project())
+}
+
+/// A prompt's file, from wherever the tests run.
+fn path(stage: &Stage, name: &str) -> String {
+    stage.world.project().join(name).to_string_lossy().into_owned()
+}
+
+fn finished(began: cuebook::Result<Began>) -> Finished {
+    match began.unwrap() {
+        Began::Finished(finished) => *finished,
+        Began::Detached { .. } => panic!("it runs elsewhere"),
+    }
+}
+
+fn run(stage: &Stage, request: RunRequest) -> Finished {
+    finished(stage.world.engine.run(
+        &book(stage),
+        &RunRequest { model: Some("mock-model".into()), ..request },
+        &Ignore,
+    ))
+}
+
+#[test]
+fn an_answer_that_is_not_of_the_form_is_asked_for_again_and_then_given_up() {
+    let stage = Stage::new(script([says("Dunedin"), says("{\"city\": \"Dunedin\", \"people\": 130000}")]));
+    stage.world.plain("form.prompty", FORM);
+    let request = RunRequest { prompt: path(&stage, "form.prompty"), ..RunRequest::default() };
+    let done = run(&stage, request.clone());
+    assert_eq!(done.result, Some(json!({"city": "Dunedin", "people": 130_000})), "{done:?}");
+    assert!(stage.told(1).contains("does not have the form"), "{}", stage.told(1));
+    // One that was interrupted is found again by whoever takes it up, wherever that is.
+    stage.mock.play(script([says("Rome"), says("{\"city\": \"Rome\", \"people\": 2800000}")]));
+    let limited = RunRequest { limit_overrides: map(json!({"turns": 1})), ..request.clone() };
+    let stopped = run(&stage, limited);
+    assert_eq!(stopped.status, Status::Suspended, "{stopped:?}");
+    assert_eq!(
+        stage.resume(&stopped.id, json!({"turns": 5})).result,
+        Some(json!({"city": "Rome", "people": 2_800_000}))
+    );
+    stage.mock.play(script([says("no")]).forever());
+    let before = stage.mock.requests().len();
+    let done = run(&stage, request);
+    assert_eq!(done.error.as_ref().unwrap().code(), cuebook::Code::OutputsMissing, "{done:?}");
+    assert_eq!(stage.mock.requests().len() - before, 4);
+}
+
+#[test]
+fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
+    let opens = || {
+        Reply::call("o", "open_sections", json!({"section_keys": ["handbook"], "reason": "rules"}))
+            .usage(50, 5)
+    };
+    let stage = Stage::new(script([opens(), says("Hello.")]));
+    stage.tool("rule", "return {'rule': 'be kind'}");
+    stage.world.plain("prompts/guide.sections.md", GUIDE);
+    let request = RunRequest {
+        prompt: "guide".into(),
+        tools: BTreeMap::from([("find_rule".into(), "demo/rule".into())]),
+        limit_overrides: map(json!({"turns": 1})),
+        ..RunRequest::default()
+    };
+    let stopped = run(&stage, request);
+    assert_eq!(stopped.status, Status::Suspended, "{stopped:?}");
+    assert!(!stage.told(0).contains("Never say goodbye."));
+    stage.mock.play(script([Reply::call("f", "find_rule", json!({})).usage(50, 5), says("Hello.")]));
+    let how = Resume { limit_overrides: map(json!({"turns": 9})), ..Resume::default() };
+    let done = finished(stage.world.engine.resume(None, Some(&book(&stage)), &stopped.id, &how, &Ignore));
+    assert_eq!(done.result, Some(json!("Hello.")), "{done:?}");
+    assert!(stage.told(1).contains("Never say goodbye."), "{}", stage.told(1));
+    assert!(stage.results().iter().any(|(_, text)| text.contains("be kind")), "{:?}", stage.results());
+    let resumed = &stage.payloads(&done.id, Kind::Resumed)[0];
+    assert!(resumed.get("prompt_changed").is_none(), "{resumed}");
+}
+
+#[test]
+fn a_prompt_with_open_sections_goes_on_in_another_thread() {
+    let opens = Reply::call("o", "open_sections", json!({"section_keys": ["handbook"], "reason": "rules"}))
+        .usage(50, 5);
+    let full = Reply::call("f", "find_rule", json!({})).usage(5900, 5);
+    let stage = Stage::with(script([opens, full, says("Hello.")]), Default::default(), |yaml| {
+        yaml.replace("context_window: 100000", "context_window: 6000")
+    });
+    stage.tool("rule", "return {'rule': 'be kind'}");
+    stage.world.plain("prompts/guide.sections.md", GUIDE);
+    let request = RunRequest {
+        prompt: "guide".into(),
+        tools: BTreeMap::from([("find_rule".into(), "demo/rule".into())]),
+        ..RunRequest::default()
+    };
+    let done = run(&stage, request);
+    assert_eq!(done.result, Some(json!("Hello.")), "{done:?}");
+    assert_eq!(stage.records().len(), 2);
+    let body = stage.mock.requests()[2].body.to_string();
+    assert!(body.contains("Never say goodbye.") && body.contains("find_rule"), "{body}");
+    assert_eq!(body.matches("Never say goodbye.").count(), 1, "{body}");
+}
+
+#[test]
+fn tools_of_a_prompt_have_no_keys_and_run_in_its_thread() {
+    let text = "---\nname: teller\nmodel: mock-model\ntools:\n  - name: look\n    kind: function\n    description: Looks.\n---\nuser:\nLook.\n";
+    let (stage, key) = with_key(script([Reply::call("a", "look", json!({})).usage(9, 9), says("Done.")]));
+    stage.tool("look", "import os\nreturn {'seen': os.environ.get('CARGO_MANIFEST_DIR'), 'thread': os.environ.get('RYE_PARENT_THREAD_ID')}");
+    stage.world.plain("teller.prompty", text);
+    let request = RunRequest {
+        prompt: path(&stage, "teller.prompty"),
+        tools: BTreeMap::from([("look".into(), "demo/look".into())]),
+        ..RunRequest::default()
+    };
+    let done = run(&stage, request);
+    assert_eq!(done.result, Some(json!("Done.")), "{done:?}");
+    let told = &stage.results()[0].1;
+    assert!(!told.contains(&key) && told.contains(done.id.as_str()), "{told}");
+}

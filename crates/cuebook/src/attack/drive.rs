@@ -1,0 +1,397 @@
+//! One attack: which values are tried, and what is made of each render.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::forgery::{DIGITS, FORGERIES, huge};
+use super::input::{HARMLESS, Input};
+use super::structure::{Difference, Structure, excerpt, false_literal, false_value, without_values};
+use super::{Attack, Breach, Driven};
+use crate::chat::{Marker, Role};
+use crate::error::{Code, Error, Result};
+use crate::prepared::Prepared;
+use crate::render::{Origin, Rendered};
+use crate::source::Place;
+use crate::variables::{Context, RichInput, Variables};
+
+/// Mixtures of forgeries that are tried for each input, and for all at once.
+const MIXTURES: usize = 150;
+/// How many forgeries a mixture has at most.
+const MOST_MIXED: u64 = 6;
+/// Failures that are kept for one input: more of them say nothing new.
+const MOST_BREACHES: usize = 5;
+
+/// Words that no template has, one for each input: they show where a value went.
+const WORD: &str = "kanarya";
+
+/// A text to try: what it is, and the text.
+struct Attempt {
+    name: String,
+    text: String,
+}
+
+pub(super) fn run(
+    prepared: &Prepared,
+    variables: &Variables,
+    context: &Arc<Context>,
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Attack> {
+    let inputs = Input::all(prepared, variables, context);
+    let takes_part = prepared.runs_code(context);
+    let mut driver = Driver {
+        prepared,
+        context,
+        others: Map::new(),
+        variables,
+        code: takes_part,
+        done: 0,
+        of: 0,
+        progress,
+        breaches: Vec::new(),
+    };
+    for input in inputs.iter().filter(|input| !input.has_value) {
+        driver.others.insert(input.name.clone(), input.harmless());
+    }
+    let inputs = driver.fitting(inputs)?;
+    let attempts = attempts(&inputs);
+    let rounds = if inputs.len() > 1 { inputs.len() + 1 } else { inputs.len() };
+    driver.of = attempts.len() * rounds;
+    let mut driven = Vec::new();
+    for input in &inputs {
+        driven.push(driver.drive(std::slice::from_ref(input), &attempts));
+    }
+    if inputs.len() > 1 {
+        driven.push(driver.drive(&inputs, &attempts));
+    }
+    let prompt = prepared.prompt();
+    Ok(Attack {
+        prompt: prompt.id.clone(),
+        dialect: prompt.dialect,
+        hooks: prepared.has_code().then_some(takes_part),
+        inputs: driven,
+        breaches: driver.breaches,
+    })
+}
+
+/// Every text that is tried: each forgery alone and between words, with the names of this very prompt, the long ones, and
+/// mixtures.
+fn attempts(inputs: &[Input]) -> Vec<Attempt> {
+    let mut fragments: Vec<(String, String)> =
+        FORGERIES.iter().map(|forgery| (forgery.name.to_owned(), forgery.text.to_owned())).collect();
+    for Input { name, .. } in inputs {
+        fragments.push((format!("the nonce of `{name}`"), format!("__PROMPTY_THREAD_{DIGITS}_{name}__")));
+        for tag in [format!("{{{{ {name} }}}}"), format!("${{{name}}}"), format!("{{input:{name}}}")] {
+            fragments.push((format!("a tag for `{name}`"), tag));
+        }
+    }
+    let mut attempts = Vec::new();
+    for (name, text) in &fragments {
+        // A value that says nothing is no attack, and conditions may well ask for it.
+        if !text.trim().is_empty() {
+            attempts.push(Attempt { name: name.clone(), text: text.clone() });
+        }
+        attempts
+            .push(Attempt { name: format!("{name}, between words"), text: format!("{WORD}{text}{WORD}") });
+    }
+    attempts.extend(huge().into_iter().map(|(name, text)| Attempt { name: name.to_owned(), text }));
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    for number in 1..=MIXTURES {
+        let mut text = String::new();
+        for _ in 0..2 + dice.below(MOST_MIXED - 1) {
+            text.push_str(&fragments[dice.below(fragments.len() as u64) as usize].1);
+        }
+        if text.trim().is_empty() {
+            text.push_str(HARMLESS);
+        }
+        attempts.push(Attempt { name: format!("mixture {number}"), text });
+    }
+    attempts
+}
+
+/// Numbers that look random and are the same each time.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit.max(1)
+    }
+}
+
+struct Driver<'d> {
+    prepared: &'d Prepared,
+    context: &'d Arc<Context>,
+    variables: &'d Variables,
+    /// Harmless values of inputs that nobody supplies.
+    others: Map<String, Json>,
+    /// Whether hooks take part.
+    code: bool,
+    done: usize,
+    of: usize,
+    progress: &'d mut dyn FnMut(usize, usize),
+    breaches: Vec<Breach>,
+}
+
+/// The render that others are held against.
+struct Harmless {
+    structure: Structure,
+    /// Whether its literals are the bytes of their files, letter by letter: those of a Python string with escapes are not.
+    literal: bool,
+}
+
+impl Driver<'_> {
+    fn render(&self, driven: &Map<String, Json>) -> Result<Rendered> {
+        let mut variables = self.variables.clone();
+        for (name, value) in self.others.iter().chain(driven) {
+            variables = variables.set(name.as_str(), value.clone());
+        }
+        self.prepared.render(&variables, self.context)
+    }
+
+    /// The inputs in shapes that the templates can take: what paths say of an undeclared one may be wrong. Fails if the prompt
+    /// cannot be rendered at all.
+    fn fitting(&mut self, inputs: Vec<Input>) -> Result<Vec<Input>> {
+        let first = match self.render(&Map::new()) {
+            Ok(_) => return Ok(inputs),
+            Err(error) => error,
+        };
+        let flat: Vec<Input> = inputs
+            .iter()
+            .map(|input| if input.kind == "undeclared" { input.as_text() } else { input.clone() })
+            .collect();
+        for input in flat.iter().filter(|input| !input.has_value) {
+            self.others.insert(input.name.clone(), input.harmless());
+        }
+        match self.render(&Map::new()) {
+            Ok(_) => Ok(flat),
+            Err(_) => Err(first),
+        }
+    }
+
+    /// Drives some inputs at once with every text.
+    fn drive(&mut self, inputs: &[Input], attempts: &[Attempt]) -> Driven {
+        let mut driven = Driven {
+            input: match inputs {
+                [one] => Some(one.name.clone()),
+                _ => None,
+            },
+            kind: match inputs {
+                [one] => one.kind,
+                _ => "all",
+            },
+            strict: inputs.iter().any(|input| input.strict),
+            shown: false,
+            tried: 0,
+            branched: 0,
+            refused: Default::default(),
+            breaches: 0,
+            problem: None,
+        };
+        let harmless = match self.harmless(inputs) {
+            Ok(harmless) => harmless,
+            Err(error) => {
+                driven.problem = Some(error.diagnostic().clone());
+                self.done += attempts.len();
+                return driven;
+            }
+        };
+        for attempt in attempts {
+            (self.progress)(self.done, self.of);
+            self.done += 1;
+            driven.tried += 1;
+            let texts: Vec<String> =
+                (0..inputs.len()).map(|index| attempt.text.replace(WORD, &word(index))).collect();
+            let values: Map<String, Json> = inputs
+                .iter()
+                .zip(&texts)
+                .map(|(input, text)| (input.name.clone(), input.value(text)))
+                .collect();
+            let verdict = match self.render(&values) {
+                Ok(rendered) => {
+                    driven.shown |= (0..inputs.len()).any(|index| shows(&rendered, &word(index)));
+                    self.judge(&rendered, &harmless, inputs, &texts)
+                }
+                Err(error) => judge_refusal(&error, inputs, &texts),
+            };
+            match verdict {
+                Verdict::Held => {}
+                Verdict::Branched => driven.branched += 1,
+                Verdict::Refused(code) => *driven.refused.entry(code).or_default() += 1,
+                Verdict::Broken(broken) => {
+                    driven.breaches += 1;
+                    if driven.breaches <= MOST_BREACHES {
+                        let Broken { what, before, after, place } = *broken;
+                        self.breaches.push(Breach {
+                            input: driven.input.clone(),
+                            forgery: attempt.name.clone(),
+                            values: Json::Object(values),
+                            what,
+                            before,
+                            after,
+                            place,
+                        });
+                    }
+                }
+            }
+        }
+        (self.progress)(self.done, self.of);
+        driven
+    }
+
+    fn harmless(&self, inputs: &[Input]) -> Result<Harmless> {
+        let values = inputs.iter().map(|input| (input.name.clone(), input.harmless())).collect();
+        let rendered = self.render(&values)?;
+        Ok(Harmless { structure: Structure::of(&rendered)?, literal: false_literal(&rendered).is_none() })
+    }
+
+    fn judge(&self, rendered: &Rendered, harmless: &Harmless, inputs: &[Input], texts: &[String]) -> Verdict {
+        let structure = match Structure::of(rendered) {
+            Ok(structure) => structure,
+            Err(error) => return judge_refusal(&error, inputs, texts),
+        };
+        if harmless.literal
+            && let Some((text, place)) = false_literal(rendered)
+        {
+            let what = "text is said to be an author's that is not in the file";
+            return Verdict::broken(what, "nothing of the kind", excerpt(&text), Some(place));
+        }
+        for (index, input) in inputs.iter().enumerate() {
+            if let Some((said, place)) = false_value(rendered, &word(index), &input.name) {
+                let what = format!("a part of the value of `{}` is said to be somebody else's", input.name);
+                return Verdict::broken(what, format!("`{}`", input.name), said, place);
+            }
+            if input.strict
+                && let Some((text, place)) = forged(rendered, &input.name, &texts[index])
+            {
+                let what = format!("the strict input `{}` let a role marker through", input.name);
+                return Verdict::broken(what, "a refusal", excerpt(&text), Some(place));
+            }
+        }
+        if let Some(Ok(messages)) = without_values(rendered)
+            && messages != structure.messages
+        {
+            let what = "the messages depend on what a value says";
+            return Verdict::broken(what, messages.join(", "), structure.messages.join(", "), None);
+        }
+        match harmless.structure.difference(&structure) {
+            None => Verdict::Held,
+            // What a condition chose is the author's, and what is wrong about it has been looked for above.
+            Some(_) if self.code || inputs.iter().any(|input| input.steers) => {
+                match undeclared(self.prepared, &harmless.structure, &structure) {
+                    Some(difference) => Verdict::changed(difference),
+                    None => Verdict::Branched,
+                }
+            }
+            Some(difference) => Verdict::changed(difference),
+        }
+    }
+}
+
+/// Whether a word is in the text, or in what stands for a conversation.
+fn shows(rendered: &Rendered, word: &str) -> bool {
+    let in_rich =
+        |input: &RichInput| input.value.as_ref().is_some_and(|value| value.to_string().contains(word));
+    rendered.text().contains(word) || rendered.scope().rich_inputs().any(in_rich)
+}
+
+/// The word that marks the value of an input. No two begin alike, so that one is never found in another.
+fn word(index: usize) -> String {
+    format!("{WORD}{index}k")
+}
+
+enum Verdict {
+    Held,
+    Branched,
+    Refused(Code),
+    Broken(Box<Broken>),
+}
+
+struct Broken {
+    what: String,
+    before: String,
+    after: String,
+    place: Option<Place>,
+}
+
+impl Verdict {
+    fn broken(
+        what: impl Into<String>,
+        before: impl Into<String>,
+        after: impl Into<String>,
+        place: Option<Place>,
+    ) -> Verdict {
+        let (what, before, after) = (what.into(), before.into(), after.into());
+        Verdict::Broken(Box::new(Broken { what, before, after, place }))
+    }
+
+    fn changed(Difference { what, before, after, place }: Difference) -> Verdict {
+        Verdict::broken(format!("{what} changed"), before, after, place)
+    }
+}
+
+/// A refusal is no change of structure. A strict input must refuse what looks like a role marker, and nothing else.
+fn judge_refusal(error: &Error, inputs: &[Input], texts: &[String]) -> Verdict {
+    if error.code() == Code::StrictViolation {
+        let name = error.field("input").and_then(Json::as_str).unwrap_or_default();
+        let declared = inputs.iter().any(|input| input.strict && input.name == name);
+        let place = error.diagnostic().place.clone();
+        if !declared {
+            let what = format!("`{name}` is not strict, or was not attacked, and a value of it was refused");
+            return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+        }
+        if !texts.iter().any(|text| could_be_marker(text)) {
+            let what = format!("the strict input `{name}` refused a value without any role in it");
+            return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+        }
+    }
+    Verdict::Refused(error.code())
+}
+
+/// Whether a template could make a role marker of a text: a role and a colon are in it, in whatever order.
+fn could_be_marker(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.contains(':') && Role::MARKERS.iter().any(|role| text.contains(role.as_str()))
+}
+
+/// A text of a strict input that looks like a role marker and shows all the same.
+fn forged(rendered: &Rendered, variable: &str, text: &str) -> Option<(String, Place)> {
+    if !Marker::is_forged_in(text) {
+        return None;
+    }
+    rendered.spans().find_map(|span| match &span.origin {
+        Origin::Value { shown, emitted } => {
+            let shows = shown.iter().any(|shown| shown.path.split(['.', '[']).next() == Some(variable));
+            let found = &rendered.text()[span.range];
+            (shows && Marker::is_forged_in(found)).then(|| (found.to_owned(), emitted.clone()))
+        }
+        _ => None,
+    })
+}
+
+/// Sections and tools that no author declared.
+fn undeclared(prepared: &Prepared, before: &Structure, now: &Structure) -> Option<Difference> {
+    let Some(tree) = prepared.tree() else {
+        // Without sections, the tools are those that the prompt declares.
+        let differ = before.tools != now.tools;
+        return differ.then(|| Difference {
+            what: "the tools",
+            before: before.tools.join(", "),
+            after: now.tools.join(", "),
+            place: None,
+        });
+    };
+    let paths: Vec<&str> = tree.sections().iter().map(|node| node.dotted()).collect();
+    let stranger = now.sections.iter().find(|section| {
+        let path = section.split(" (").next().unwrap_or_default();
+        !paths.contains(&path)
+    });
+    stranger.map(|section| Difference {
+        what: "the sections",
+        before: paths.join(", "),
+        after: json!(section).to_string(),
+        place: None,
+    })
+}

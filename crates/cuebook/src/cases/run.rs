@@ -1,0 +1,328 @@
+//! One case: renders the prompt with its inputs and compares what comes out with what was said.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::read::{Case, Said, wrong};
+use super::settings::{Forbidden, Form};
+use super::{Failure, Outcome, Snapshot};
+use crate::changes::{compare, origin_at};
+use crate::chat::Message;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::prepared::Prepared;
+use crate::prompt::Visibility;
+use crate::render::{Origin, Rendered};
+use crate::tokens::Tokenizer;
+use crate::variables::{Context, Variables};
+
+/// Runs a case of a prompt that has been prepared for its circumstances.
+pub(super) fn run(
+    prepared: Result<Arc<Prepared>>,
+    case: &Case,
+    source: &str,
+    roots: &[PathBuf],
+    context: Context,
+) -> Outcome {
+    let mut outcome = Outcome {
+        case: case.name.clone(),
+        place: case.place.clone(),
+        failures: Vec::new(),
+        snapshot: None,
+        tokens: None,
+    };
+    let said = &case.said;
+    let rendered = prepared.and_then(|prepared| {
+        let context = prepare_context(&prepared, said, roots, context)?;
+        let rendered = prepared.render(&Variables::from_json(&said.inputs), &Arc::new(context))?;
+        let actual = form(&rendered, &said.settings.form)?;
+        Ok((prepared, rendered, actual))
+    });
+    let (prepared, rendered, actual) = match (rendered, &said.settings.error) {
+        (Ok(rendered), None) => rendered,
+        (Err(error), Some((code, place))) => {
+            if !error.diagnostics().iter().any(|diagnostic| diagnostic.code == *code) {
+                let what = format!("it failed with {}, and {code} was expected", error.code());
+                outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, place) });
+            }
+            return outcome;
+        }
+        (Ok(_), Some((code, place))) => {
+            let what = format!("it was rendered, and {code} was expected");
+            outcome.failures.push(Failure::new(what, place));
+            return outcome;
+        }
+        (Err(error), None) => {
+            let what = "it could not be rendered".to_owned();
+            outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, &case.place) });
+            return outcome;
+        }
+    };
+    let mut judge = Judge { prepared: &prepared, rendered: &rendered, outcome: &mut outcome };
+    judge.expected(case, source, actual);
+    judge.messages(said);
+    judge.snippets(said);
+    judge.tokens(said);
+    judge.origins(said);
+    outcome
+}
+
+/// What the settings say of the render. Names that the prompt does not have are slips.
+fn prepare_context(
+    prepared: &Prepared,
+    said: &Said,
+    roots: &[PathBuf],
+    mut context: Context,
+) -> Result<Context> {
+    let id = &prepared.prompt().id;
+    let names = prepared.known_names();
+    let stranger = |name: &str| {
+        (!prepared.knows(name)).then(|| did_you_mean(&nearest(name, names.iter().map(String::as_str))))
+    };
+    for name in said.inputs.keys() {
+        if let Some(hint) = stranger(name) {
+            let message = format!("the prompt `{id}` has no variable `{name}`");
+            let diagnostic = Diagnostic::new(Code::UnknownVariable, message).hint_opt(hint);
+            return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
+        }
+    }
+    for (forbidden, place) in &said.settings.forbid {
+        let (message, hint) = match forbidden {
+            Forbidden::Variable(name) => match stranger(name) {
+                Some(hint) => (format!("the prompt `{id}` has no variable `{name}`"), hint),
+                None => continue,
+            },
+            Forbidden::File(name) => {
+                let outline = prepared.outline();
+                let files: Vec<&str> = outline.units().iter().map(|unit| unit.source().name()).collect();
+                if files.iter().any(|file| is_file(file, name))
+                    || roots.iter().any(|root| root.join(name).is_file())
+                {
+                    continue;
+                }
+                (format!("there is no file `{name}`"), did_you_mean(&nearest(name, files.iter().copied())))
+            }
+            Forbidden::Layer(_) => continue,
+        };
+        let hint = hint.unwrap_or_else(|| "a name that nothing has forbids nothing".to_owned());
+        return Err(Error::new(ErrorKind::Config, wrong(message, place.clone(), hint)));
+    }
+    for (wanted, place) in &said.settings.expand {
+        let nodes: Vec<_> = prepared.tree().into_iter().flat_map(|tree| tree.find_all(wanted)).collect();
+        if nodes.is_empty() {
+            let known: Vec<&str> = prepared
+                .tree()
+                .into_iter()
+                .flat_map(|tree| tree.sections())
+                .map(|node| node.dotted())
+                .collect();
+            let near = did_you_mean(&nearest(wanted, known.iter().copied()));
+            let hint = near.unwrap_or_else(|| match known.is_empty() {
+                true => "it is no tree of sections".to_owned(),
+                false => format!("its sections are {}", known.join(", ")),
+            });
+            let message = format!("the prompt `{id}` has no section `{wanted}`");
+            return Err(Error::new(ErrorKind::Config, wrong(message, place.clone(), hint)));
+        }
+        for node in nodes {
+            // What is below something that is closed does not show, so the way there is opened as well.
+            for above in 1..=node.path.len() {
+                context.visibility.set(&node.path[..above], Visibility::Full);
+            }
+        }
+    }
+    Ok(context)
+}
+
+/// Whether a name means this file: the whole path, or the end of it.
+fn is_file(file: &str, name: &str) -> bool {
+    file == name || file.strip_suffix(name).is_some_and(|rest| rest.ends_with('/'))
+}
+
+/// What comes out, as text: the form as it is, or JSON.
+fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
+    Ok(match form {
+        Form::Text => Actual::Text,
+        Form::Messages => Actual::Json(rendered.messages()?.iter().map(Message::to_json).collect()),
+        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref())?.body),
+    })
+}
+
+enum Actual {
+    Text,
+    Json(Json),
+}
+
+struct Judge<'j> {
+    prepared: &'j Prepared,
+    rendered: &'j Rendered,
+    outcome: &'j mut Outcome,
+}
+
+impl Judge<'_> {
+    fn expected(&mut self, case: &Case, source: &str, actual: Actual) {
+        let (text, rendered, language) = match &actual {
+            Actual::Text => (self.rendered.text().to_owned(), Some(self.rendered), "text"),
+            Actual::Json(json) => (serde_json::to_string_pretty(json).unwrap_or_default(), None, "json"),
+        };
+        let Some(block) = &case.said.expected else {
+            if !case.said.expects_something() {
+                let what = "it says nothing of what is expected".to_owned();
+                self.outcome.failures.push(Failure::new(what, &case.place));
+                let diff = compare("", &text, rendered);
+                self.outcome.snapshot = Some(Snapshot::added(case.end, language, text, diff));
+            }
+            return;
+        };
+        let wanted = &source[block.inside.clone()];
+        // A file ends its lines, and a text need not: one newline at the end more or less is no difference.
+        let bare = |text: &str| text.strip_suffix('\n').unwrap_or(text).to_owned();
+        let same = match &actual {
+            Actual::Text => bare(wanted) == bare(&text),
+            Actual::Json(json) => serde_json::from_str::<Json>(wanted).is_ok_and(|wanted| wanted == *json),
+        };
+        if !same {
+            let diff = compare(&bare(wanted), &bare(&text), rendered);
+            let what = match &actual {
+                Actual::Text => "the text is not what was expected",
+                Actual::Json(_) => "the document is not what was expected",
+            };
+            let failure = Failure { diff: diff.clone(), ..Failure::new(what.to_owned(), &block.place) };
+            self.outcome.failures.push(failure);
+            self.outcome.snapshot = Some(Snapshot::changed(block, text, diff));
+        }
+    }
+
+    fn messages(&mut self, said: &Said) {
+        let Some((wanted, place)) = &said.messages else { return };
+        let messages: Vec<Json> = match self.rendered.messages() {
+            Ok(messages) => messages.iter().map(Message::to_json).collect(),
+            Err(error) => {
+                let what = "it has no messages".to_owned();
+                self.outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, place) });
+                return;
+            }
+        };
+        let wanted: Vec<&Json> = wanted.as_array().into_iter().flatten().collect();
+        let roles = |messages: &[&Json]| -> String {
+            let role = |message: &&Json| message["role"].as_str().unwrap_or("any").to_owned();
+            messages.iter().map(role).collect::<Vec<_>>().join(", ")
+        };
+        if wanted.len() != messages.len() {
+            let all: Vec<&Json> = messages.iter().collect();
+            let what = format!("the messages are {}, and {} were expected", roles(&all), roles(&wanted));
+            self.outcome.failures.push(Failure::new(what, place));
+            return;
+        }
+        for (number, (wanted, message)) in wanted.iter().zip(&messages).enumerate() {
+            if let Some((path, wanted, found)) = missing(wanted, message, "") {
+                let what = format!("message {}: {path} is not what was expected", number + 1);
+                let diff = compare(&shown(&wanted), &shown(&found), None);
+                self.outcome.failures.push(Failure { diff, ..Failure::new(what, place) });
+            }
+        }
+    }
+
+    fn snippets(&mut self, said: &Said) {
+        let text = self.rendered.text();
+        for (snippet, place) in &said.contains {
+            if !text.contains(snippet.as_str()) {
+                let what = format!("`{snippet}` is not in the text");
+                self.outcome.failures.push(Failure::new(what, place));
+            }
+        }
+        for (snippet, place) in &said.absent {
+            if let Some(at) = text.find(snippet.as_str()) {
+                let what = format!("`{snippet}` is in the text");
+                self.outcome
+                    .failures
+                    .push(Failure { origin: self.origin_at(at), ..Failure::new(what, place) });
+            }
+        }
+    }
+
+    fn tokens(&mut self, said: &Said) {
+        let Some((most, place)) = &said.settings.max_tokens else { return };
+        let own = self.prepared.prompt().model.as_ref().map(|model| model.id.as_str());
+        let model = said.settings.model.as_deref().or(own).unwrap_or_default();
+        let tokenizer = Tokenizer::for_model(model);
+        let count = tokenizer.count(self.rendered.text());
+        self.outcome.tokens = Some(count);
+        if count > *most {
+            let about = if tokenizer.is_exact() { "" } else { "about " };
+            let what = format!("the text has {about}{count} tokens, and {most} are allowed");
+            self.outcome.failures.push(Failure::new(what, place));
+        }
+    }
+
+    fn origins(&mut self, said: &Said) {
+        for (forbidden, place) in &said.settings.forbid {
+            let comes_from = |origin: &Origin| match (forbidden, origin) {
+                (Forbidden::Variable(name), Origin::Value { shown, .. }) => {
+                    shown.iter().any(|shown| shown.path.split(['.', '[']).next() == Some(name))
+                }
+                (Forbidden::Variable(name), Origin::Rich { input, .. }) => input == name,
+                (Forbidden::Layer(layer), Origin::Value { shown, .. }) => {
+                    shown.iter().any(|shown| shown.layer == Some(*layer))
+                }
+                (Forbidden::Layer(layer), Origin::Rich { input, .. }) => {
+                    self.rendered.scope().layer(input) == Some(*layer)
+                }
+                (Forbidden::File(name), Origin::Literal { source, .. }) => is_file(source.name(), name),
+                _ => false,
+            };
+            let found = self.rendered.spans().find(|span| !span.range.is_empty() && comes_from(&span.origin));
+            if let Some(span) = found {
+                let text: String = self.rendered.text()[span.range.clone()].chars().take(60).collect();
+                let what = match forbidden {
+                    Forbidden::Variable(name) => format!("{text:?} comes from the variable `{name}`"),
+                    Forbidden::Layer(layer) => format!("{text:?} comes from {}", layer.describe()),
+                    Forbidden::File(name) => format!("{text:?} comes from `{name}`"),
+                };
+                let origin = self.origin_at(span.range.start);
+                self.outcome.failures.push(Failure { origin, ..Failure::new(what, place) });
+            }
+        }
+    }
+
+    fn origin_at(&self, offset: usize) -> Option<String> {
+        origin_at(self.rendered, offset)
+    }
+}
+
+/// The first thing that is wanted and is not there: its path, what was wanted, and what is there. Objects may have more keys
+/// than are wanted; a text stands for content that is a text alone.
+fn missing(wanted: &Json, found: &Json, path: &str) -> Option<(String, Json, Json)> {
+    let differ = || {
+        Some((
+            if path.is_empty() { "it".to_owned() } else { format!("`{path}`") },
+            wanted.clone(),
+            found.clone(),
+        ))
+    };
+    match (wanted, found) {
+        (Json::Object(wanted), Json::Object(object)) => wanted.iter().find_map(|(name, wanted)| {
+            let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+            missing(wanted, object.get(name).unwrap_or(&Json::Null), &path)
+        }),
+        (Json::Array(wanted), Json::Array(found)) if wanted.len() == found.len() => {
+            let mut pairs = wanted.iter().zip(found).enumerate();
+            pairs.find_map(|(index, (wanted, found))| missing(wanted, found, &format!("{path}[{index}]")))
+        }
+        (Json::String(text), Json::Array(parts)) => match parts.as_slice() {
+            [part] if part["kind"] == "text" && part["value"] == *text => None,
+            [part] if part["kind"] == "text" => missing(wanted, &part["value"], path),
+            _ => differ(),
+        },
+        _ if wanted == found => None,
+        _ => differ(),
+    }
+}
+
+fn shown(json: &Json) -> String {
+    match json {
+        Json::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}

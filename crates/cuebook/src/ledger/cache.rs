@@ -1,0 +1,230 @@
+//! What a provider's cache keeps of a prompt that begins the same every time.
+//!
+//! The figures are those that the providers have published; they change with models, so an unknown model has the figures of
+//! its provider's newest ones.
+
+use serde_json::{Value as Json, json};
+
+use super::Stability;
+use super::stable::{Block, Group};
+use crate::chat::models::longest;
+use crate::chat::wire::Api;
+
+/// Whose cache it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Provider {
+    /// OpenAI, and Azure with its models: what begins the same is kept without being asked for.
+    OpenAi,
+    /// Anthropic: up to four places are marked, and what stands before them is kept.
+    Anthropic,
+    /// Google: what begins the same is kept without being asked for.
+    Gemini,
+}
+
+/// The fewest tokens that Anthropic keeps, by the beginning of a model's id; 1,024 for others.
+const ANTHROPIC: &[(&str, usize)] = &[
+    ("claude-opus-5", 512),
+    ("claude-opus-4-7", 2048),
+    ("claude-3-5-haiku", 2048),
+    ("claude-3-haiku", 2048),
+    ("claude-opus-4-5", 4096),
+    ("claude-opus-4-6", 4096),
+    ("claude-haiku-4-5", 4096),
+];
+
+impl Provider {
+    /// Every provider whose cache is known here.
+    pub const ALL: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
+
+    /// The provider of a model, by its id, or else by the name of the provider that a prompt gives.
+    pub fn of(model: Option<&str>, named: Option<&str>) -> Option<Provider> {
+        let model = model.unwrap_or_default().to_lowercase();
+        if model.contains("claude") {
+            return Some(Provider::Anthropic);
+        }
+        if model.contains("gemini") {
+            return Some(Provider::Gemini);
+        }
+        if crate::tokens::Tokenizer::for_model(&model).is_exact() {
+            return Some(Provider::OpenAi);
+        }
+        match named?.trim().to_lowercase().as_str() {
+            "openai" | "azure" | "foundry" => Some(Provider::OpenAi),
+            "anthropic" => Some(Provider::Anthropic),
+            "google" | "gemini" => Some(Provider::Gemini),
+            _ => None,
+        }
+    }
+
+    /// Its name, as in `--as wire:NAME`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Provider::OpenAi => "openai",
+            Provider::Anthropic => "anthropic",
+            Provider::Gemini => "gemini",
+        }
+    }
+
+    /// Its name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Provider::OpenAi => "OpenAI",
+            Provider::Anthropic => "Anthropic",
+            Provider::Gemini => "Gemini",
+        }
+    }
+
+    pub(super) fn api(self) -> Api {
+        match self {
+            Provider::OpenAi => Api::OpenAiChat,
+            Provider::Anthropic => Api::Anthropic,
+            Provider::Gemini => Api::Gemini,
+        }
+    }
+
+    /// Whether messages of the system stand before all others in its requests, wherever the prompt has them.
+    pub(super) fn reads_the_system_first(self) -> bool {
+        matches!(self, Provider::Anthropic | Provider::Gemini)
+    }
+
+    /// The fewest tokens that are kept.
+    pub fn minimum(self, model: Option<&str>) -> usize {
+        let model = model.unwrap_or_default().to_lowercase();
+        match self {
+            Provider::OpenAi => 1024,
+            Provider::Anthropic => {
+                let id = model.find("claude").map_or("", |at| &model[at..]).replace('.', "-");
+                longest(&id, ANTHROPIC, |(prefix, _)| prefix).map_or(1024, |(_, least)| *least)
+            }
+            Provider::Gemini if model.contains("gemini-2.5") => 2048,
+            Provider::Gemini => 4096,
+        }
+    }
+
+    /// Beyond the minimum, tokens are kept in steps of so many.
+    fn step(self) -> usize {
+        match self {
+            Provider::OpenAi => 128,
+            Provider::Anthropic | Provider::Gemini => 1,
+        }
+    }
+}
+
+/// A place to mark in a request to Anthropic.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Breakpoint {
+    /// Behind what, as in `the tools` or `message 1 (system)`.
+    pub after: String,
+    /// The tokens from the beginning of the request up to there.
+    pub tokens: usize,
+}
+
+/// What a provider's cache makes of a prompt.
+#[derive(Debug, Clone)]
+pub struct CachePlan {
+    /// Whose cache.
+    pub provider: Provider,
+    /// The fewest tokens that it keeps.
+    pub minimum: usize,
+    /// The tokens that it can keep.
+    pub cacheable: usize,
+    /// Where to mark the request; only for Anthropic.
+    pub breakpoints: Vec<Breakpoint>,
+    /// Sentences without their full stops that say what keeps it from keeping more, and what to do.
+    pub advice: Vec<String>,
+}
+
+impl CachePlan {
+    /// The plan for what is known of a prompt's stability.
+    pub fn new(provider: Provider, model: Option<&str>, stability: &Stability) -> CachePlan {
+        let minimum = provider.minimum(model);
+        let mut plan =
+            CachePlan { provider, minimum, cacheable: 0, breakpoints: Vec::new(), advice: Vec::new() };
+        match provider {
+            Provider::Anthropic => plan.mark(stability),
+            Provider::OpenAi | Provider::Gemini => {
+                let stable = stability.stable;
+                if stable >= minimum {
+                    let beyond = stable - minimum;
+                    plan.cacheable = minimum + beyond - beyond % provider.step();
+                }
+            }
+        }
+        if plan.cacheable == 0 {
+            let (stable, total) = (stability.stable, stability.total);
+            plan.advice.push(match total < minimum {
+                true => format!("The whole request has {total} tokens, and nothing below {minimum} is kept"),
+                false => format!("{stable} tokens stay the same, and nothing below {minimum} is kept"),
+            });
+        }
+        if provider == Provider::Gemini && plan.cacheable > 0 {
+            plan.advice.push("Google keeps it if it can and promises nothing".to_owned());
+        }
+        if let Some(unstable) = &stability.first
+            && stability.total >= minimum
+            && stability.stable < stability.total
+        {
+            plan.advice.push(format!(
+                "What changes first is {}; move it further back, and more is kept",
+                unstable.contributor.label()
+            ));
+        }
+        plan
+    }
+
+    /// Behind the tools, behind the system, and behind the last message that stays the same, where enough stands before it.
+    /// These are three of the four places that may be marked; the last one is for a conversation that goes on.
+    fn mark(&mut self, stability: &Stability) {
+        let mut tokens = 0;
+        let mut last: Option<&Block> = None;
+        let mut ends: Vec<(&Block, usize)> = Vec::new();
+        for block in stability.blocks.iter().take_while(|block| block.is_stable()) {
+            if let Some(last) = last
+                && last.group != block.group
+            {
+                ends.push((last, tokens));
+            }
+            tokens += block.tokens;
+            last = Some(block);
+        }
+        ends.extend(last.map(|last| (last, tokens)));
+        ends.retain(|(_, tokens)| *tokens >= self.minimum);
+        self.cacheable = ends.last().map_or(0, |(_, tokens)| *tokens);
+        let behind = |block: &Block| match block.group {
+            Group::Tools => "the tools".to_owned(),
+            Group::System | Group::Talk => block.label.clone(),
+        };
+        let breakpoint = |(block, tokens)| Breakpoint { after: behind(block), tokens };
+        self.breakpoints = ends.into_iter().map(breakpoint).collect();
+        // What is stable in the middle of a message is lost, because a mark stands behind a whole block.
+        if let Some(block) = stability.blocks.iter().find(|block| !block.is_stable())
+            && block.group != Group::Tools
+            && block.stable > 0
+            && tokens + block.stable >= self.minimum
+        {
+            let at = stability.first.as_ref().map_or(0, |first| first.offset);
+            self.advice.push(format!(
+                "The first {} tokens of {} stay the same: send it in two blocks, cut before byte {at}, and mark the first",
+                block.stable, block.label
+            ));
+        }
+    }
+
+    /// The plan as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let breakpoints: Vec<Json> = self
+            .breakpoints
+            .iter()
+            .map(|breakpoint| json!({"after": breakpoint.after, "tokens": breakpoint.tokens}))
+            .collect();
+        json!({
+            "provider": self.provider.as_str(),
+            "automatic": self.provider != Provider::Anthropic,
+            "minimum": self.minimum,
+            "cacheable": self.cacheable,
+            "breakpoints": breakpoints,
+            "advice": self.advice,
+        })
+    }
+}

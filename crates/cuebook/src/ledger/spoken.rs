@@ -1,0 +1,203 @@
+//! What a request says to a model, piece by piece and in the order in which a provider reads it, each piece with the way
+//! back to the rendered text.
+
+use std::ops::Range;
+
+use serde_json::{Value as Json, json};
+
+use super::cache::Provider;
+use crate::chat::wire::{self, Request};
+use crate::chat::{Message, Part, Role};
+use crate::error::Result;
+use crate::prompt::Rich;
+use crate::render::Rendered;
+
+/// A request: tools, then messages.
+#[derive(Debug, Clone)]
+pub(crate) struct Spoken {
+    pub(crate) tools: Vec<SpokenTool>,
+    pub(crate) messages: Vec<SpokenMessage>,
+}
+
+/// A tool as the body of a request speaks of it.
+#[derive(Debug, Clone)]
+pub(crate) struct SpokenTool {
+    pub(crate) name: String,
+    pub(crate) json: String,
+}
+
+/// A message.
+#[derive(Debug, Clone)]
+pub(crate) struct SpokenMessage {
+    /// Its place among the messages of the prompt, from 1.
+    pub(crate) number: usize,
+    pub(crate) role: Role,
+    pub(crate) parts: Vec<SpokenPart>,
+}
+
+/// A part of a message.
+#[derive(Debug, Clone)]
+pub(crate) struct SpokenPart {
+    /// The text; of a picture and the like, where it is to be had.
+    pub(crate) text: String,
+    pub(crate) from: From,
+}
+
+/// Where a part stands in the rendered text.
+#[derive(Debug, Clone)]
+pub(crate) enum From {
+    /// There.
+    Text(Range<usize>),
+    /// A conversation that the caller passed.
+    Conversation(Option<String>),
+    /// A picture, a sound or a document: its kind and its input. It has no text.
+    Media(&'static str, Option<String>),
+    /// In several pieces, around inputs that nobody gave.
+    Pieces(Vec<Range<usize>>),
+}
+
+impl Spoken {
+    /// What a render says to a model of this provider.
+    pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<Spoken> {
+        let tools = tools(rendered, provider)?;
+        let parsed = rendered.prompt().format.parser.is_some();
+        let mut cursor = 0;
+        let mut messages = Vec::new();
+        for (index, message) in rendered.messages()?.into_iter().enumerate() {
+            let mut parts: Vec<SpokenPart> = Vec::new();
+            for part in &message.parts {
+                parts.push(match part {
+                    Part::Text { value, range: Some(range) } => {
+                        cursor = range.end;
+                        SpokenPart { text: value.clone(), from: From::Text(range.clone()) }
+                    }
+                    Part::Text { value, range: None } if !parsed => {
+                        SpokenPart { text: value.clone(), from: From::Text(0..value.len()) }
+                    }
+                    Part::Text { value, range: None } => {
+                        let from = match align(rendered, value, cursor) {
+                            Some(pieces) => {
+                                cursor = pieces.last().map_or(cursor, |piece| piece.end);
+                                From::Pieces(pieces)
+                            }
+                            None => From::Conversation(conversation(rendered)),
+                        };
+                        SpokenPart { text: value.clone(), from }
+                    }
+                    Part::Image(media) | Part::Audio(media) | Part::File(media) => {
+                        let input = input_of(rendered, &media.source);
+                        SpokenPart { text: media.source.clone(), from: From::Media(part.kind(), input) }
+                    }
+                });
+            }
+            parts.extend(calls(rendered, &message));
+            messages.push(SpokenMessage { number: index + 1, role: message.role, parts });
+        }
+        if provider.reads_the_system_first() {
+            messages.sort_by_key(|message| !matches!(message.role, Role::System | Role::Developer));
+        }
+        Ok(Spoken { tools, messages })
+    }
+}
+
+/// What an assistant called in a conversation is read by the model as well.
+fn calls(rendered: &Rendered, message: &Message) -> Option<SpokenPart> {
+    let calls = message.metadata.get("tool_calls")?;
+    Some(SpokenPart { text: calls.to_string(), from: From::Conversation(conversation(rendered)) })
+}
+
+/// The conversation that is meant, if there is only one.
+fn conversation(rendered: &Rendered) -> Option<String> {
+    let mut given = rendered
+        .scope()
+        .rich_inputs()
+        .filter(|input| input.kind == Rich::Thread && input.value.is_some())
+        .map(|input| input.name.clone());
+    let first = given.next();
+    first.filter(|_| given.next().is_none())
+}
+
+/// The input that holds a picture, a sound or a document.
+fn input_of(rendered: &Rendered, source: &str) -> Option<String> {
+    let is_it = |value: &Json| value.as_str() == Some(source) || value["source"].as_str() == Some(source);
+    let mut inputs = rendered.scope().rich_inputs();
+    inputs.find(|input| input.value.as_ref().is_some_and(is_it)).map(|input| input.name.clone())
+}
+
+/// How many places are tried for a text that is not there in one piece.
+const MOST_TRIED: usize = 1000;
+
+/// Where the pieces of a text lie, if it is the rendered text without the nonces of inputs that nobody gave and without some
+/// of the white space around them.
+fn align(rendered: &Rendered, value: &str, from: usize) -> Option<Vec<Range<usize>>> {
+    let text = rendered.text();
+    let absent: Vec<&str> = rendered
+        .scope()
+        .rich_inputs()
+        .filter(|input| input.value.is_none())
+        .map(|input| input.nonce.as_str())
+        .collect();
+    if absent.is_empty() {
+        return None;
+    }
+    // A text begins at the beginning of a line, or behind what stood in its way.
+    let begins = |at: &usize| {
+        *at == from
+            || text[..*at].ends_with(|letter: char| letter.is_whitespace())
+            || absent.iter().any(|nonce| text[..*at].ends_with(nonce))
+    };
+    (from..text.len())
+        .filter(|at| text.is_char_boundary(*at) && begins(at))
+        .take(MOST_TRIED)
+        .find_map(|start| align_at(text, value, start, &absent))
+}
+
+fn align_at(text: &str, value: &str, start: usize, absent: &[&str]) -> Option<Vec<Range<usize>>> {
+    let mut pieces: Vec<Range<usize>> = Vec::new();
+    let (mut at, mut done) = (start, 0);
+    while done < value.len() {
+        let (rest, wanted) = (&text[at..], &value[done..]);
+        let common = rest.bytes().zip(wanted.bytes()).take_while(|(a, b)| a == b).count();
+        let common = (0..=common).rev().find(|end| rest.is_char_boundary(*end)).unwrap_or(0);
+        if common > 0 {
+            pieces.push(at..at + common);
+            (at, done) = (at + common, done + common);
+            continue;
+        }
+        let nonce = absent.iter().find(|nonce| rest.starts_with(**nonce)).map(|nonce| nonce.len());
+        let space = rest.chars().next().filter(|letter| letter.is_whitespace()).map(char::len_utf8);
+        at += nonce.or(space)?;
+    }
+    Some(pieces)
+}
+
+/// The tools as the provider's body has them. What a body says besides does not matter here, so it is as simple as can be.
+fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
+    let tools = rendered.tools();
+    if tools.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut model = rendered.prompt().model.clone().unwrap_or_default();
+    if model.id.trim().is_empty() {
+        model.id = "model".to_owned();
+    }
+    let messages = [Message::text(Role::User, "hello")];
+    let request = Request { model: &model, messages: &messages, tools: &tools, outputs: &[] };
+    let body = wire::body(provider.api(), &request)?.body;
+    let listed = match &body["tools"] {
+        // Gemini has a list in its list.
+        Json::Array(tools) => tools
+            .iter()
+            .flat_map(|tool| match &tool["functionDeclarations"] {
+                Json::Array(functions) => functions.clone(),
+                _ => vec![tool.clone()],
+            })
+            .collect(),
+        _ => Vec::new(),
+    };
+    let name = |tool: &Json| {
+        let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
+        name.unwrap_or_default().to_owned()
+    };
+    Ok(listed.iter().map(|tool| SpokenTool { name: name(tool), json: json!(tool).to_string() }).collect())
+}

@@ -1,0 +1,223 @@
+//! Watch: notices that something has changed which a render depends on.
+//!
+//! What a prompt was made from (its own files, includes, parents, `cuebook.toml`, defaults, resolutions, packs) is known to the
+//! book, which keeps a compiled prompt only as long as all of that is as it was. The rest is looked at here: overrides, the
+//! directives that a directive may extend, and the files that the caller names. Looking works on every file system, and
+//! costs little: a handful of files now and then.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+use crate::book::Book;
+use crate::items::ItemType;
+use crate::overrides::Store;
+use crate::prepared::Prepared;
+use crate::prompt::Dialect;
+use crate::variables::Context;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(150);
+/// How long everything must have been quiet before a change is told: several files that are saved together are one change.
+const QUIET: Duration = Duration::from_millis(80);
+/// What changes all the time is told of now and then.
+const LONGEST: Duration = Duration::from_secs(2);
+/// Files up to this size are compared by what is in them, larger ones by their times.
+const MOST_READ: u64 = 1 << 20;
+/// How deep folders of overrides are looked into, and how many files of them.
+const DEEPEST: usize = 8;
+const MOST_FILES: usize = 10_000;
+
+/// Looks at everything that renders of a prompt depend on.
+#[derive(Debug)]
+pub struct Watch<'b> {
+    book: &'b Book,
+    /// The prompt, and for which circumstances; `None` if not even that is known.
+    prompt: Option<(String, Context)>,
+    files: Vec<PathBuf>,
+    seen: Look,
+}
+
+/// What things looked like.
+#[derive(Debug)]
+struct Look {
+    prompt: Seen,
+    files: BTreeMap<PathBuf, u64>,
+}
+
+#[derive(Debug)]
+enum Seen {
+    Nothing,
+    Prompt(Arc<Prepared>),
+    /// Why it could not be prepared.
+    Error(String),
+}
+
+impl PartialEq for Look {
+    fn eq(&self, other: &Look) -> bool {
+        let same = match (&self.prompt, &other.prompt) {
+            (Seen::Nothing, Seen::Nothing) => true,
+            (Seen::Prompt(one), Seen::Prompt(other)) => Arc::ptr_eq(one, other),
+            (Seen::Error(one), Seen::Error(other)) => one == other,
+            _ => false,
+        };
+        same && self.files == other.files
+    }
+}
+
+impl<'b> Watch<'b> {
+    /// Takes the first look. Whatever changes from here on is noticed, so look first and render then.
+    pub fn new(book: &'b Book, prompt: Option<(&str, &Context)>, files: Vec<PathBuf>) -> Watch<'b> {
+        let prompt = prompt.map(|(prompt, context)| (prompt.to_owned(), context.clone()));
+        let mut watch =
+            Watch { book, prompt, files, seen: Look { prompt: Seen::Nothing, files: BTreeMap::new() } };
+        watch.seen = watch.look();
+        watch
+    }
+
+    /// Whether anything has changed since the last look that was told of.
+    pub fn has_changed(&mut self) -> bool {
+        let now = self.look();
+        let changed = now != self.seen;
+        self.seen = now;
+        changed
+    }
+
+    /// Waits until something has changed and everything is quiet again.
+    pub fn wait(&mut self) {
+        loop {
+            std::thread::sleep(PAUSE);
+            if self.has_changed() {
+                break;
+            }
+        }
+        let since = Instant::now();
+        loop {
+            std::thread::sleep(QUIET);
+            if !self.has_changed() || since.elapsed() > LONGEST {
+                return;
+            }
+        }
+    }
+
+    fn look(&self) -> Look {
+        let prepared = self.prompt.as_ref().map(|(prompt, context)| {
+            let context = self.book.complete(context)?;
+            self.book.prepare(prompt, &context)
+        });
+        let mut files: BTreeMap<PathBuf, u64> =
+            self.files.iter().map(|path| (path.clone(), state(path))).collect();
+        if let Some(Ok(prepared)) = &prepared {
+            for path in self.beside(prepared) {
+                let state = state(&path);
+                files.insert(path, state);
+            }
+        }
+        let prompt = match prepared {
+            None => Seen::Nothing,
+            Some(Ok(prepared)) => Seen::Prompt(prepared),
+            Some(Err(error)) => Seen::Error(error.to_json().to_string()),
+        };
+        Look { prompt, files }
+    }
+
+    /// Files that a render reads and a compiled prompt does not hold.
+    fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
+        let library = self.book.library();
+        let mut files = Vec::new();
+        match prepared.prompt().dialect {
+            Dialect::Sections => {
+                if let Ok(store) = Store::of_project(library.root()) {
+                    below(store.root(), 0, &mut files);
+                }
+            }
+            Dialect::Directive => {
+                let spaces = library.spaces();
+                for space in spaces.all() {
+                    let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();
+                    files.extend(items.iter().filter_map(|item| item.path().map(Path::to_owned)));
+                }
+            }
+            _ => {}
+        }
+        files
+    }
+}
+
+/// The files below a folder.
+fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        if files.len() >= MOST_FILES {
+            return;
+        }
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&entry.path(), depth + 1, files),
+            Ok(kind) if !kind.is_dir() => files.push(entry.path()),
+            _ => {}
+        }
+    }
+}
+
+/// The state of a file as a number; 0 if there is none.
+fn state(path: &Path) -> u64 {
+    let Ok(metadata) = std::fs::metadata(path) else { return 0 };
+    let mut hasher = DefaultHasher::new();
+    metadata.is_file().hash(&mut hasher);
+    let bytes = match metadata.is_file() && metadata.len() <= MOST_READ {
+        true => std::fs::read(path).ok(),
+        false => None,
+    };
+    match bytes {
+        Some(bytes) => bytes.hash(&mut hasher),
+        None => {
+            let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            (metadata.len(), modified).hash(&mut hasher);
+        }
+    }
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_that_a_render_depends_on_is_noticed_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("prompts/hi/template.md", "Hi {% include 'partials/more.md' %}");
+        write("prompts/partials/more.md", "more");
+        let book = Book::open(folder.path());
+        let context = Context::default();
+        let values = folder.path().join("values.json");
+        let mut watch = Watch::new(&book, Some(("hi", &context)), vec![values]);
+        let mut expect = |what: &str, changed: bool| {
+            assert_eq!(watch.has_changed(), changed, "{what}");
+            assert!(!watch.has_changed(), "{what}: only once");
+        };
+        expect("nothing", false);
+        write("prompts/hi/template.md", "Hello {% include 'partials/more.md' %}");
+        expect("its template", true);
+        write("prompts/partials/more.md", "less");
+        expect("what it includes", true);
+        write("values.json", "{}");
+        expect("values", true);
+        write("values.json", "{} ");
+        expect("other values", true);
+        write("prompts/other/template.md", "Other");
+        expect("another prompt", false);
+        write("cuebook.toml", "[limits]\nfile_size = 1000000\n");
+        expect("the configuration", true);
+        std::fs::remove_file(folder.path().join("prompts/partials/more.md")).unwrap();
+        expect("a missing include", true);
+        write("prompts/partials/more.md", "again");
+        expect("and there it is again", true);
+    }
+}
