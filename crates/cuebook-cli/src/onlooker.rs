@@ -150,7 +150,7 @@ impl Watch for Onlooker {
 
 /// What somebody should know who looks at the line alone.
 fn is_worth_a_line(kind: Kind) -> bool {
-    matches!(kind, Kind::Denied | Kind::ToolUnknown | Kind::Handoff | Kind::Continued)
+    matches!(kind, Kind::Denied | Kind::ToolUnknown | Kind::HookUnknown | Kind::Handoff | Kind::Continued)
 }
 
 /// How many characters fit on a line of the terminal.
@@ -260,6 +260,7 @@ pub fn told(event: &Event) -> Option<String> {
         Kind::ToolResult if payload["is_error"] == true => format!("  failed: {}", short(text("result"))),
         Kind::Denied => format!("  denied: {}", short(text("result"))),
         Kind::ToolUnknown => format!("  not repeated: {} may have run", text("tool")),
+        Kind::HookUnknown => format!("  unknown: the hook {} may have run {}", text("hook"), text("item_id")),
         Kind::Nudge => "  reminded".to_owned(),
         Kind::Retry => format!("  attempt {} failed: {}", payload["attempt"], short(text("error"))),
         Kind::Limit => format!("limit reached: {}", text("limit_code")),

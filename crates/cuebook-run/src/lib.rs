@@ -35,8 +35,8 @@ pub use config::template;
 pub use engine::{Answer, Engine, Settings};
 pub use request::Request;
 pub use thread::{
-    Began, COMMAND, Entry, Errand, Event, Finished, Kind, Launch, Money, Rebuilt, Resume, RunRequest, STORE,
-    Status, ThreadId, first_hash, rebuild, verify, whole_log,
+    Began, COMMAND, Entry, Errand, Event, Finished, Kind, Launch, Money, OpenHook, Rebuilt, Resume,
+    RunRequest, STORE, Status, ThreadId, first_hash, rebuild, verify, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

@@ -41,6 +41,7 @@ pub use launch::{Errand, Launch};
 pub(crate) use log::not_found;
 pub use log::whole_log;
 pub(crate) use lookout::{LookedFor, Lookout};
+pub use moments::OpenHook;
 pub use money::Money;
 pub use rebuild::{Rebuilt, rebuild};
 pub use resume::Resume;

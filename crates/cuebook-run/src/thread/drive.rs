@@ -4,7 +4,7 @@ use cuebook::error::report;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
 
-use super::managed::{Managed, Parts};
+use super::managed::{Before, Managed, Parts};
 use super::rebuild::cost_json;
 use super::{Kind, Status, ThreadId};
 use crate::store::{Change, Cost};
@@ -14,8 +14,7 @@ use crate::turn::{self, Halt, Start};
 pub(super) struct Ready<'e> {
     pub(super) parts: Parts<'e>,
     pub(super) start: Start,
-    /// What it used before, and how often the model was reminded.
-    pub(super) before: (Cost, u32),
+    pub(super) before: Before,
 }
 
 /// How a thread ended.

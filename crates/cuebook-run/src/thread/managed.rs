@@ -21,7 +21,7 @@ use super::calls::{find_calls, keep_readable, tell_apart, unreadable};
 use super::harness::tokens_of;
 use super::hearing::Hearing;
 use super::launch::Launch;
-use super::moments::Moments;
+use super::moments::{Moments, OpenHook};
 use super::rebuild::cost_json;
 use super::secrets::Secrets;
 use super::within::Within;
@@ -82,6 +82,17 @@ pub(crate) struct Parts<'e> {
     pub(super) cancelled: Arc<AtomicBool>,
 }
 
+/// What is known of a thread before it runs.
+#[derive(Default)]
+pub(super) struct Before {
+    /// What it used.
+    pub(super) cost: Cost,
+    /// How often its model was reminded.
+    pub(super) nudges: u32,
+    /// What hooks had begun to do when the process died.
+    pub(super) open_hooks: Vec<OpenHook>,
+}
+
 /// A thread while it runs.
 pub(crate) struct Managed<'e> {
     parts: Parts<'e>,
@@ -102,6 +113,7 @@ pub(super) struct State {
     pub(super) change: Change,
     pub(super) cost: Cost,
     pub(super) nudges: u32,
+    pub(super) open_hooks: Vec<OpenHook>,
     /// Since when it runs this time, and how long it ran before.
     pub(super) began: Instant,
     pub(super) before: Duration,
@@ -133,14 +145,16 @@ const FULL: u64 = 9;
 const MOST_RETRIES: u32 = 3;
 
 impl<'e> Managed<'e> {
-    /// A thread that has used so much, and whose model was reminded so often.
-    pub(super) fn new(parts: Parts<'e>, (cost, nudges): (Cost, u32)) -> Managed<'e> {
+    /// A thread that is about to run.
+    pub(super) fn new(parts: Parts<'e>, before: Before) -> Managed<'e> {
+        let Before { cost, nudges, open_hooks } = before;
         let now = Instant::now();
         let state = State {
             entries: Vec::new(),
             change: Change::default(),
             cost,
             nudges,
+            open_hooks,
             began: now,
             before: cost.elapsed,
             most_tokens: parts.voice.most_output,

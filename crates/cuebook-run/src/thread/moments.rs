@@ -1,7 +1,7 @@
 //! The hooks of a thread: what authors and users want to happen at certain moments of it.
 //!
 //! A hook acts by executing items. What a control item answers can end, suspend or retry; the texts of context hooks become part of
-//! what the model is told first. Every hook that ran is an event. Hooks of the directive are signed with it; those of the project
+//! what the model is told first. Every hook that ran is an event, and that it is about to run is one before it. Hooks of the directive are signed with it; those of the project
 //! lie in `.ai/config/agent/hooks.yaml` and must be signed too, those of the user in the same file of the user's space.
 
 use std::path::Path;
@@ -33,6 +33,13 @@ use crate::watch::Watch;
 const FILE: &str = "config/agent/hooks.yaml";
 /// The largest such file.
 const LARGEST: u64 = 1 << 20;
+
+/// The moment when a limit is reached.
+const LIMIT: &str = "limit";
+/// The moment when the conversation is full.
+const CONTEXT_FULL: &str = "context_limit_reached";
+/// The moment after the end.
+const AFTER_COMPLETE: &str = "after_complete";
 
 /// The hooks of a thread.
 pub(crate) struct Moments<'e> {
@@ -173,22 +180,25 @@ impl<'e> Moments<'e> {
     fn run(&self, thread: &Managed<'_>, event: &str, firing: &Firing) -> Control {
         let mut decided = Control::Continue;
         for action in &firing.actions {
+            let mut told = json!({
+                "hook": firing.hook_id,
+                "event": event,
+                "action": action.primary,
+                "item_id": action.item_id,
+            });
             let answer = match denied(action, &thread.launch.capabilities) {
                 Some(denied) => denied,
-                None => self.act(action, &thread.watching_hook(), Some(&thread.within())),
+                // A decision does nothing, so it can be made again.
+                None if action.item_id == control::ITEM => Control::from_params(&action.params).to_json(),
+                None => match thread.begin_hook(event, &told) {
+                    Ok(()) => self.act(action, &thread.watching_hook(), Some(&thread.within())),
+                    Err(why) => json!({"status": "error", "error": why}),
+                },
             };
             let control = Control::from_result(&answer);
-            thread.keep(
-                Kind::Hook,
-                json!({
-                    "hook": firing.hook_id,
-                    "event": event,
-                    "action": action.primary,
-                    "item_id": action.item_id,
-                    "result": tool_result::clean(&answer),
-                    "decided": control != Control::Continue,
-                }),
-            );
+            told["result"] = tool_result::clean(&answer);
+            told["decided"] = (control != Control::Continue).into();
+            thread.keep(Kind::Hook, told);
             if decided == Control::Continue {
                 decided = control;
             }
@@ -198,7 +208,7 @@ impl<'e> Moments<'e> {
 
     /// A limit was reached.
     pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<Control> {
-        self.fire(thread, "limit", reached.to_json())
+        self.fire(thread, LIMIT, reached.to_json())
     }
 
     /// The model did not answer.
@@ -221,11 +231,7 @@ impl<'e> Moments<'e> {
 
     /// The conversation is full.
     pub(super) fn full(&self, thread: &Managed<'_>, tokens: u64, window: u64) -> Result<(), Halt> {
-        halted(self.fire(
-            thread,
-            "context_limit_reached",
-            json!({"tokens": tokens, "context_window": window}),
-        ))
+        halted(self.fire(thread, CONTEXT_FULL, json!({"tokens": tokens, "context_window": window})))
     }
 
     /// The model returned its outputs. A hook may find that they will not do, and says why; or it stops the thread.
@@ -243,7 +249,67 @@ impl<'e> Moments<'e> {
     /// The thread has ended. What hooks do now is written behind its end, and changes nothing of it.
     pub(super) fn completed(&self, thread: &Managed<'_>, finished: &Finished) {
         let ended = json!({"status": finished.status.as_str(), "result": finished.to_json()});
-        self.fire(thread, "after_complete", ended);
+        self.fire(thread, AFTER_COMPLETE, ended);
+    }
+}
+
+/// Something that a hook does, and that had begun when the process died.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenHook {
+    /// The hook.
+    pub hook: String,
+    /// Its moment.
+    pub event: String,
+    /// What it executes.
+    pub item_id: String,
+    /// How often the model had answered.
+    pub turns: u32,
+}
+
+impl OpenHook {
+    /// What an event says about it.
+    pub(super) fn of(payload: &Json) -> OpenHook {
+        let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
+        let turns = payload["turns"].as_u64().and_then(|turns| u32::try_from(turns).ok()).unwrap_or_default();
+        OpenHook { hook: text("hook"), event: text("event"), item_id: text("item_id"), turns }
+    }
+
+    pub(super) fn is_same(&self, other: &OpenHook) -> bool {
+        (&self.hook, &self.event, &self.item_id) == (&other.hook, &other.event, &other.item_id)
+    }
+
+    /// What the log says when the thread is taken up.
+    pub(super) fn to_json(&self) -> Json {
+        let note = "the process died while it ran: it may have run, wholly or in part, and what came of it is not known";
+        json!({"hook": self.hook, "event": self.event, "item_id": self.item_id, "note": note})
+    }
+
+    /// Whether its moment comes again although nothing has happened since: a thread that is taken up meets the same limit.
+    fn comes_again(&self) -> bool {
+        self.event == LIMIT || self.event == CONTEXT_FULL
+    }
+}
+
+impl Managed<'_> {
+    /// Says in the log that a hook is about to run; otherwise it does not, and why not is returned.
+    fn begin_hook(&self, event: &str, told: &Json) -> Result<(), String> {
+        let mut told = told.clone();
+        told["turns"] = self.cost().turns.into();
+        let this = OpenHook::of(&told);
+        {
+            let mut state = self.state();
+            let before = state.open_hooks.iter().position(|open| *open == this && open.comes_again());
+            if let Some(before) = before {
+                state.open_hooks.remove(before);
+                return Err(
+                    "it had begun when the process died, and may have run; it was not run again".into()
+                );
+            }
+        }
+        self.keep(Kind::HookStart, told);
+        let written = if event == AFTER_COMPLETE { self.write_behind() } else { self.write() };
+        // What cannot be said to have begun does not begin.
+        written.map_err(|error| format!("it was not run: {}", error.diagnostic().message))
     }
 }
 

@@ -10,6 +10,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::launch::Launch;
+use super::moments::OpenHook;
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
 use crate::turn::{Start, told};
@@ -27,6 +28,8 @@ pub struct Rebuilt {
     pub nudges: u32,
     /// Calls that had begun and whose end nobody noted, by their ids. They are not made again.
     pub unknown: Vec<ToolCall>,
+    /// What hooks had begun to do, and whose end nobody noted.
+    pub open_hooks: Vec<OpenHook>,
     /// Sections that were opened.
     pub opened: VisibilityOverrides,
     /// How many messages of the conversation are the prompt.
@@ -48,6 +51,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         cost: Cost::default(),
         nudges: 0,
         unknown: Vec::new(),
+        open_hooks: Vec::new(),
         opened: VisibilityOverrides::new(),
         prompt_messages: launch.prompt_messages,
         launch: launch.clone(),
@@ -84,6 +88,13 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 let text = payload["result"].as_str().unwrap_or_default();
                 let is_error = payload["is_error"].as_bool().unwrap_or(false);
                 results.insert(call_id.to_owned(), told(call, text, is_error));
+            }
+            Kind::HookStart => rebuilt.open_hooks.push(OpenHook::of(payload)),
+            Kind::Hook | Kind::HookUnknown => {
+                let this = OpenHook::of(payload);
+                if let Some(open) = rebuilt.open_hooks.iter().position(|open| open.is_same(&this)) {
+                    rebuilt.open_hooks.remove(open);
+                }
             }
             Kind::Nudge => {
                 rebuilt.nudges += 1;

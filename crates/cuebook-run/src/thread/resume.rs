@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json, json};
 use super::launch::Errand;
 use super::log::{PAGE, not_found, whole_log};
 use super::managed::Desk;
+use super::moments::OpenHook;
 use super::rebuild::{Rebuilt, rebuild};
 use super::run::Began;
 use super::start;
@@ -174,6 +175,8 @@ impl Engine {
             ));
             rebuilt.start.settled.insert(call.id.clone(), told(call, &text, true));
         }
+        let unknown_hook = |hook: &OpenHook| Entry::new(Kind::HookUnknown, hook.to_json());
+        entries.extend(rebuilt.open_hooks.iter().map(unknown_hook));
         let first =
             record.status == Status::Created && events.iter().all(|event| event.kind != Kind::Interrupted);
         if first && rebuilt.start.turns == 0 && rebuilt.unknown.is_empty() && how.is_plain() && !has_changed {

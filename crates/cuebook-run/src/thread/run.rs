@@ -13,7 +13,7 @@ use super::desk::DirectiveDesk;
 use super::drive::{Finished, Ready, drive};
 use super::launch::Launch;
 use super::log::PAGE;
-use super::managed::{Desk, Parts};
+use super::managed::{Before, Desk, Parts};
 use super::moments::Moments;
 use super::prompt_desk::PromptDesk;
 use super::rebuild::Rebuilt;
@@ -251,7 +251,7 @@ impl Engine {
         desk: Option<Box<dyn Desk + '_>>,
         watch: &dyn Watch,
     ) -> Result<Began> {
-        let Rebuilt { launch, start, cost, nudges, .. } = rebuilt;
+        let Rebuilt { launch, start, cost, nudges, open_hooks, .. } = rebuilt;
         let secrets = self.secrets(project)?;
         let voice = self.voice(&chosen)?;
         let moments = Moments::new(self, project.clone(), &launch)?;
@@ -281,7 +281,7 @@ impl Engine {
             watch,
             cancelled: held.as_ref().map(|(_, looked_for)| looked_for.flag.clone()).unwrap_or_default(),
         };
-        let finished = drive(Ready { parts, start, before: (cost, nudges) })?;
+        let finished = drive(Ready { parts, start, before: Before { cost, nudges, open_hooks } })?;
         if finished.full {
             let (id, holder) = (finished.id.clone(), holder);
             return match self.go_on(project, store, &launch, (finished, &holder), chosen, watch)? {
@@ -312,6 +312,7 @@ impl Rebuilt {
             cost: Cost::default(),
             nudges: 0,
             unknown: Vec::new(),
+            open_hooks: Vec::new(),
             opened: cuebook::sections::VisibilityOverrides::new(),
             prompt_messages: launch.prompt_messages,
             launch,

@@ -80,6 +80,13 @@ pub fn results(log: &[Event]) -> Vec<Call> {
     all
 }
 
+/// How many times what a hook does was cut off. What began has ended, or is said to be unknown.
+pub fn hooks(log: &[Event]) -> usize {
+    let count = |kind: Kind| log.iter().filter(|event| event.kind == kind).count();
+    assert_eq!(count(Kind::HookStart), count(Kind::Hook) + count(Kind::HookUnknown));
+    count(Kind::HookUnknown)
+}
+
 /// Every log is whole and as long as the registry says, every account agrees with those below it, and nothing is held for a
 /// thread that nobody runs.
 pub fn audit(store: &dyn Store, records: &[Record]) {

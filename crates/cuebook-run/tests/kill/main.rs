@@ -44,6 +44,11 @@ const ROOT: &str = r#"# Root
     <model tier="fast" />
     <limits turns="20" tokens="200000" spend="0.5" />
     <permissions><execute><tool>demo.*</tool><directive>demo.*</directive></execute></permissions>
+    <hooks>
+      <hook id="step" event="after_step">
+        <action primary="execute" item_type="tool" item_id="demo/mark"><param name="mark">h${cost.turns}</param></action>
+      </hook>
+    </hooks>
   </metadata>
   <outputs><output name="said" type="string">What was said</output></outputs>
 </directive>
@@ -72,6 +77,9 @@ You are the kid.
 /// A tool that leaves a line in a file.
 const MARK: &str = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\n\
     config:\n  command: /bin/sh\n  args: ['-c', 'echo {mark} >> marks; echo marked {mark}']\n  timeout: 20\n";
+
+/// The marks that its hook makes, after each turn with calls that does not return.
+const HOOKS: &[&str] = &["h2", "h3", "h4"];
 
 /// When the process is to die.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -275,6 +283,7 @@ fn helper() {
 struct Seen {
     unknown: AtomicUsize,
     unknown_and_ran: AtomicUsize,
+    hooks: AtomicUsize,
 }
 
 /// Kills a run, looks at what is left, takes it up, and looks at everything.
@@ -340,6 +349,8 @@ fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
         assert_eq!(record.status, Status::Completed, "{when:?}: {}", record.id);
         books::log_agrees(&*store, record);
         let log = whole_log(&*store, record).unwrap();
+        let cut_off = books::hooks(&log);
+        seen.hooks.fetch_add(cut_off, Ordering::SeqCst);
         for call in books::results(&log) {
             assert!(
                 stage.marks(&call.mark) == 1 || call.mark.is_empty() || call.unknown,
@@ -348,6 +359,9 @@ fn kill_and_resume(place: Option<String>, when: When, seen: &Seen) -> bool {
                 log.iter().map(|event| format!("{} {}", event.kind, event.text)).collect::<Vec<_>>()
             );
         }
+    }
+    for mark in HOOKS {
+        assert!(stage.marks(mark) <= 1, "{when:?}: a hook was repeated: {mark}");
     }
     for request in stage.mock.requests() {
         model::valid(&request.body);
@@ -376,8 +390,9 @@ fn every_moment(step: usize, place: impl Fn() -> Option<String> + Sync) -> usize
         }
     });
     let (unknown, ran) = (seen.unknown.into_inner(), seen.unknown_and_ran.into_inner());
-    println!("{unknown} calls were cut off, of which {ran} had run");
-    assert!(ran > 0 && unknown > ran);
+    let hooks = seen.hooks.into_inner();
+    println!("{unknown} calls were cut off, of which {ran} had run, and {hooks} hooks");
+    assert!(ran > 0 && unknown > ran && hooks > 0);
     died.into_inner()
 }
 
@@ -393,11 +408,12 @@ fn a_run_that_nobody_kills_comes_to_its_end() {
     for kind in [Kind::Denied, Kind::Nudge, Kind::TokenDelta, Kind::ToolResult, Kind::Return] {
         assert!(kinds.contains(&kind), "{kind} is missing: {kinds:?}");
     }
-    for mark in ["m1", "m2", "m3", "m4", "m5", "k1"] {
+    for mark in ["m1", "m2", "m3", "m4", "m5", "k1"].iter().chain(HOOKS) {
         assert_eq!(stage.marks(mark), 1, "{mark}");
     }
     for record in &all {
         books::log_agrees(&*store, record);
+        assert_eq!(books::hooks(&whole_log(&*store, record).unwrap()), 0);
     }
     for request in stage.mock.requests() {
         model::valid(&request.body);
@@ -453,9 +469,11 @@ fn a_run_that_is_killed_again_and_again_comes_to_its_end() {
         assert!(times > 2, "killed {times} times");
         for record in &all {
             books::log_agrees(&*store, record);
-            books::results(&whole_log(&*store, record).unwrap());
+            let log = whole_log(&*store, record).unwrap();
+            books::results(&log);
+            books::hooks(&log);
         }
-        for mark in ["m1", "m2", "m3", "m4", "m5", "k1"] {
+        for mark in ["m1", "m2", "m3", "m4", "m5", "k1"].iter().chain(HOOKS) {
             assert!(stage.marks(mark) <= 1, "{mark}");
         }
         for request in stage.mock.requests() {

@@ -1,7 +1,8 @@
 //! Hooks of directives, users and projects.
 
 use cuebook_mock::Reply;
-use cuebook_run::{Kind, Status};
+use cuebook_run::store::{Change, Holder};
+use cuebook_run::{Entry, Kind, Status};
 use serde_json::json;
 
 use crate::stage::*;
@@ -118,8 +119,8 @@ fn what_hooks_do_when_a_thread_has_ended_is_written_behind_its_end() {
     let id = id_of(&answer);
     assert_eq!(std::fs::read_to_string(stage.world.project().join("ended")).unwrap(), "completed");
     let log = stage.log(&id);
-    let last: Vec<Kind> = log[log.len() - 2..].iter().map(|event| event.kind).collect();
-    assert_eq!(last, [Kind::Completed, Kind::Hook]);
+    let last: Vec<Kind> = log[log.len() - 3..].iter().map(|event| event.kind).collect();
+    assert_eq!(last, [Kind::Completed, Kind::HookStart, Kind::Hook]);
     assert_eq!(
         log.last().unwrap().payload["result"]["data"]["noted"],
         true,
@@ -227,4 +228,32 @@ fn hooks_speak_again_when_another_thread_goes_on() {
     assert!(stage.told(1).contains(&format!("Half of it is done by {first}")), "{}", stage.told(1));
     let told = &stage.payloads(&id_of(&answer), Kind::ContextInjected)[0];
     assert_eq!(told["hooks"][0]["hook"], "again", "{told}");
+}
+
+#[test]
+fn a_hook_at_a_limit_that_may_have_run_when_the_process_died_is_named_and_not_run_again() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
+    stage.tool("note", "open(project_path + '/notes', 'a').write('x')\nreturn {'noted': True}");
+    let action = "<action primary=\"execute\" item_type=\"tool\" item_id=\"demo/note\"/>";
+    stage.worker(&format!("<hooks><hook id=\"tell\" event=\"limit\">{action}</hook></hooks>"));
+    let notes = || std::fs::read_to_string(stage.world.project().join("notes")).unwrap_or_default().len();
+    let id = id_of(&stage.run_within("demo/work", json!({"turns": 2})));
+    assert_eq!((notes(), stage.payloads(&id, Kind::HookStart).len()), (1, 1));
+    // As a process leaves it that dies while the hook runs.
+    let store = stage.store();
+    let holder = Holder::of_this_process();
+    store.take(&id, &holder, &[], &Change::default()).unwrap();
+    let begun = stage.payloads(&id, Kind::HookStart).remove(0);
+    store.append(&id, &holder, &[Entry::new(Kind::HookStart, begun)], &Change::default()).unwrap();
+    store.sweep(&|_, _| false).unwrap();
+    let finished = stage.resume(&id, json!({}));
+    assert_eq!(finished.status, Status::Suspended, "{finished:?}");
+    assert_eq!(notes(), 1, "it was run again");
+    let unknown = stage.payloads(&id, Kind::HookUnknown);
+    assert_eq!((&unknown[0]["hook"], &unknown[0]["item_id"]), (&json!("tell"), &json!("demo/note")));
+    let last = stage.payloads(&id, Kind::Hook).pop().unwrap();
+    assert!(last["result"]["error"].as_str().unwrap().contains("was not run again"), "{last:#}");
+    // The next limit is another moment.
+    let finished = stage.resume(&id, json!({"turns": 3}));
+    assert_eq!((finished.status, notes()), (Status::Suspended, 2));
 }
