@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use cuebook::chat::wire::Api;
 use cuebook::redact::Secrets;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
-use serde_json::Value as Json;
 use ureq::Agent;
 use ureq::http::{HeaderValue, Request};
 use ureq::tls::{PemItem, RootCerts, TlsConfig, parse_pem};
@@ -21,8 +20,10 @@ use super::socket::{Names, Sockets, Watch, Why, set_silence, watched};
 
 /// Bytes of one reply.
 const MOST_BODY: u64 = 64 << 20;
-/// Bytes of a buffer. A thousand requests wait at once, and each has a few of them.
-const BUFFER: usize = 16 << 10;
+/// Bytes of the buffer for what comes, which must hold the head of a reply. A thousand requests wait at once, each with its own.
+const INPUT: usize = 16 << 10;
+/// Bytes of the buffer for what is sent, which must hold the longest header.
+const OUTPUT: usize = 8 << 10;
 /// Bytes of what a server says about a failure.
 const MOST_FAILURE: usize = 64 << 10;
 /// How long a server may take to end a reply whose last event has come.
@@ -39,7 +40,8 @@ pub(super) struct Outgoing<'a> {
     pub headers: Vec<(String, String)>,
     /// What must not be told to anybody else.
     pub secrets: Secrets,
-    pub body: Json,
+    /// The body as it is sent: while a request waits for its answer, a thousand others may, and trees are large.
+    pub body: Vec<u8>,
     pub timeouts: Timeouts,
     pub stop: Stop,
     pub end: Option<Instant>,
@@ -192,9 +194,9 @@ impl Client {
             .max_redirects_will_error(false)
             .user_agent(concat!("cuebook/", env!("CARGO_PKG_VERSION")))
             .accept_encoding("identity")
-            .input_buffer_size(BUFFER)
-            .output_buffer_size(BUFFER)
-            .max_response_header_size(BUFFER)
+            .input_buffer_size(INPUT)
+            .output_buffer_size(OUTPUT)
+            .max_response_header_size(INPUT)
             .max_idle_connections(128)
             .max_idle_connections_per_host(128)
             .max_idle_age(Duration::from_secs(55))
@@ -212,8 +214,7 @@ impl Client {
             value.set_sensitive(true);
             request = request.header(name, value);
         }
-        let body = serde_json::to_vec(&out.body).map_err(|error| ureq::Error::Io(error.into()))?;
-        let response = self.agent.run(request.body(body)?)?;
+        let response = self.agent.run(request.body(out.body.as_slice())?)?;
         set_silence(out.timeouts.idle);
         let (parts, body) = response.into_parts();
         let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -222,7 +223,7 @@ impl Client {
         hear.head(&Head { status, headers });
         let failed = !parts.status.is_success();
         let mut reader = body.into_with_config().limit(MOST_BODY).reader();
-        let mut buffer = vec![0; BUFFER / 2];
+        let mut buffer = vec![0; INPUT / 2];
         let (mut heard, mut ended) = (0, false);
         loop {
             let amount = match reader.read(&mut buffer) {

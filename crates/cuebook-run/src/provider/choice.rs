@@ -5,8 +5,8 @@
 //! user's own. Nothing falls back in silence: where several providers could answer and nobody has chosen, that is an error.
 
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{SpaceKind, Spaces};
@@ -123,6 +123,29 @@ fn built_in() -> Result<BTreeMap<String, Arc<ProviderFile>>> {
     Ok(READ.get_or_init(|| found).clone())
 }
 
+/// How many files of users and projects are remembered.
+const MOST_REMEMBERED: usize = 64;
+
+/// What the bytes of a file say. Every thread that begins asks for them, and a thousand threads share what they say.
+fn remembered(path: &Path, bytes: Vec<u8>, name: &str, stem: &str) -> Result<Arc<ProviderFile>> {
+    static READ: Mutex<BTreeMap<PathBuf, (Vec<u8>, Arc<ProviderFile>)>> = Mutex::new(BTreeMap::new());
+    let lock = || READ.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((known, file)) = lock().get(path)
+        && *known == bytes
+        && file.file == name
+    {
+        return Ok(file.clone());
+    }
+    let source = files::source_from_bytes(bytes.clone(), name)?;
+    let file = Arc::new(ProviderFile::read(&source, stem)?);
+    let mut read = lock();
+    if read.len() >= MOST_REMEMBERED {
+        read.clear();
+    }
+    read.insert(path.to_owned(), (bytes, file.clone()));
+    Ok(file)
+}
+
 /// A variable of the environment that says something.
 pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
@@ -154,8 +177,8 @@ impl Providers {
                 if !own {
                     verify.verify_file(&path, &name, &bytes)?;
                 }
-                let source = files::source_from_bytes(bytes, &name)?;
-                found.insert(stem.clone(), Arc::new(ProviderFile::read(&source, &stem)?));
+                let file = remembered(&path, bytes, &name, &stem)?;
+                found.insert(stem, file);
             }
             if let Some(name) = usual_of(folder, space.name())? {
                 usual = Some(name);

@@ -16,7 +16,7 @@ use cuebook::chat::reply::Answer;
 use cuebook::chat::wire::{self, Api};
 use cuebook::redact::Secrets;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use serde_json::{Number, Value as Json, json};
+use serde_json::{Number, json};
 
 use super::carry::{Broken, Carry, Client, Outgoing, What};
 use super::choice::{Chosen, variable};
@@ -168,7 +168,7 @@ impl HttpProvider {
     }
 
     /// The body of a request, and the path that it is sent to.
-    fn request(&self, ask: &Ask<'_>) -> Result<(String, Json), Error> {
+    fn request(&self, ask: &Ask<'_>) -> Result<(String, Vec<u8>), Error> {
         let profile = &self.chosen.profile;
         let mut model = ask.model.clone();
         model.id.clone_from(&self.chosen.model);
@@ -190,7 +190,7 @@ impl HttpProvider {
         }
         let request =
             wire::Request { model: &model, messages: ask.messages, tools: ask.tools, outputs: ask.outputs };
-        let body = wire::body(profile.api, &request)?.body;
+        let body = wire::body(profile.api, &request)?.body.to_string().into_bytes();
         let path = match profile.api {
             Api::OpenAiResponses => "/responses".to_owned(),
             Api::Anthropic => "/messages".to_owned(),

@@ -39,7 +39,8 @@ struct Exchange {
 }
 
 fn request(out: &Outgoing<'_>) -> Json {
-    json!({"api": out.api.as_str(), "path": out.path, "body": out.body})
+    let body: Json = serde_json::from_slice(&out.body).unwrap_or_default();
+    json!({"api": out.api.as_str(), "path": out.path, "body": body})
 }
 
 fn hash(request: &Json) -> String {

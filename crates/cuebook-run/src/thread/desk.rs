@@ -1,6 +1,7 @@
 //! The tools of a directive's thread: the four actions, and the one that returns its outputs.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::Result;
 use cuebook::chat::reply::{Reply, ToolCall};
@@ -23,10 +24,61 @@ use crate::turn::{Performed, Permit, Settled};
 
 /// The tools of a directive's thread.
 pub(super) struct DirectiveDesk<'e> {
-    pub(super) engine: &'e Engine,
-    pub(super) project: Arc<Project>,
-    pub(super) capabilities: &'e Capabilities,
-    pub(super) outputs: Vec<Output>,
+    engine: &'e Engine,
+    project: Arc<Project>,
+    capabilities: &'e Capabilities,
+    outputs: Vec<Output>,
+    tools: Arc<[Tool]>,
+}
+
+/// How many sets of tools are remembered.
+const MOST_REMEMBERED: usize = 64;
+
+/// The tools of threads with these capabilities and outputs. All threads of a directive have the same, so they share them.
+fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<[Tool]> {
+    static MADE: Mutex<BTreeMap<String, Arc<[Tool]>>> = Mutex::new(BTreeMap::new());
+    let allowed: Vec<Action> =
+        Action::ALL.into_iter().filter(|action| capabilities.allows_some(action.word())).collect();
+    let names: Vec<&str> = allowed.iter().map(|action| action.name()).collect();
+    let key = json!([names, returns::to_json(outputs)]).to_string();
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(tools) = made.get(&key) {
+        return tools.clone();
+    }
+    let mut tools: Vec<Tool> = allowed.into_iter().map(within_project).collect();
+    if !outputs.is_empty() {
+        tools.push(returns::return_tool(outputs));
+    }
+    let tools: Arc<[Tool]> = tools.into();
+    if made.len() >= MOST_REMEMBERED {
+        made.clear();
+    }
+    made.insert(key, tools.clone());
+    tools
+}
+
+/// An action as a tool. A thread stays in its project, so a model need not say which.
+fn within_project(action: Action) -> Tool {
+    let mut schema = action.input("");
+    if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
+        required.retain(|name| name != "project_path");
+    }
+    if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.shift_remove("project_path");
+    }
+    tool(action.name(), action.description(), Json::Object(schema))
+}
+
+impl<'e> DirectiveDesk<'e> {
+    pub(super) fn new(
+        engine: &'e Engine,
+        project: Arc<Project>,
+        capabilities: &'e Capabilities,
+        outputs: Vec<Output>,
+    ) -> DirectiveDesk<'e> {
+        let tools = tools(capabilities, &outputs);
+        DirectiveDesk { engine, project, capabilities, outputs, tools }
+    }
 }
 
 impl DirectiveDesk<'_> {
@@ -75,25 +127,8 @@ impl DirectiveDesk<'_> {
 }
 
 impl Desk for DirectiveDesk<'_> {
-    fn tools(&self) -> Vec<Tool> {
-        let project = self.project.spaces.project().to_string_lossy();
-        let action = |action: Action| {
-            let mut schema = action.input(&project);
-            // A thread stays in its project, so a model need not say which.
-            if let Some(required) = schema.get_mut("required").and_then(Json::as_array_mut) {
-                required.retain(|name| name != "project_path");
-            }
-            if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
-                properties.shift_remove("project_path");
-            }
-            tool(action.name(), action.description(), Json::Object(schema))
-        };
-        let allowed = |action: &Action| self.capabilities.allows_some(action.word());
-        let mut tools: Vec<Tool> = Action::ALL.into_iter().filter(allowed).map(action).collect();
-        if !self.outputs.is_empty() {
-            tools.push(returns::return_tool(&self.outputs));
-        }
-        tools
+    fn tools(&self) -> Arc<[Tool]> {
+        self.tools.clone()
     }
 
     fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit {
@@ -106,7 +141,7 @@ impl Desk for DirectiveDesk<'_> {
             };
         }
         let Some(action) = Action::named(&call.name) else {
-            let names: Vec<String> = self.tools().into_iter().map(|tool| tool.name).collect();
+            let names: Vec<&str> = self.tools.iter().map(|tool| tool.name.as_str()).collect();
             return Permit::Denied(format!(
                 "There is no tool `{}`. The tools are: {}",
                 call.name,
@@ -145,7 +180,7 @@ impl Desk for DirectiveDesk<'_> {
             Reply::Structured { raw, .. } => raw.clone(),
             other => other.to_json().to_string(),
         };
-        let may_call = !self.tools().is_empty();
+        let may_call = !self.tools.is_empty();
         let said = Said { text: &text, turn, nudges, outputs: &self.outputs, may_call };
         match nudge::decide(&said) {
             Verdict::Nudge(words) => Ok(Settled::Again(words)),

@@ -36,7 +36,7 @@ use crate::watch::{News, Watch};
 /// The tools of a thread, and what its answers mean: those of a directive or of another prompt.
 pub(super) trait Desk: Sync {
     /// What the model may call now.
-    fn tools(&self) -> Vec<Tool>;
+    fn tools(&self) -> Arc<[Tool]>;
 
     /// What it has to answer with; free text if there are none.
     fn outputs(&self) -> Vec<Property> {

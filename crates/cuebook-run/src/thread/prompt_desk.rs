@@ -113,8 +113,8 @@ impl<'e> PromptDesk<'e> {
 }
 
 impl Desk for PromptDesk<'_> {
-    fn tools(&self) -> Vec<Tool> {
-        self.shown().rendered.tools().into_owned()
+    fn tools(&self) -> Arc<[Tool]> {
+        self.shown().rendered.tools().into_owned().into()
     }
 
     fn outputs(&self) -> Vec<Property> {
@@ -143,7 +143,7 @@ impl Desk for PromptDesk<'_> {
             return Performed::failure(format!("Error: nobody knows how to run `{}` here.", call.name));
         };
         let mut parameters = arguments.clone();
-        if let Some(tool) = self.tools().into_iter().find(|tool| tool.name == call.name) {
+        if let Some(tool) = self.tools().iter().find(|tool| tool.name == call.name) {
             // What an input of the prompt fills is not the model's to say.
             for (parameter, input) in &tool.bindings {
                 let value = self.inputs.get(input).cloned().unwrap_or(Json::Null);

@@ -18,6 +18,7 @@ use super::moments::Moments;
 use super::prompt_desk::PromptDesk;
 use super::rebuild::Rebuilt;
 use super::resume::Resume;
+use super::secrets::Secrets;
 use super::start::{self, Wanted};
 use super::{Entry, Kind, Money, ThreadId, detach};
 use crate::engine::{Engine, Project};
@@ -162,7 +163,8 @@ impl Engine {
                 // Here it is begun; the other process goes on with it.
                 self.recorder(path)?;
             }
-            let record = store.begin(&self.registration(project, &**store, &beginning, None)?)?;
+            let secrets = self.secrets(project)?;
+            let record = store.begin(&registration(&**store, &beginning, &secrets, None)?)?;
             return self.detach(store, project, &record.id);
         }
         self.begin_with(project, store, beginning, watch, |new| store.begin(new))
@@ -178,47 +180,17 @@ impl Engine {
         register: impl FnOnce(&New) -> Result<Record>,
     ) -> Result<Began> {
         let holder = Holder::of_this_process();
-        let record = register(&self.registration(project, &**store, &beginning, Some(holder.clone()))?)?;
+        let secrets = self.secrets(project)?;
+        let record = register(&registration(&**store, &beginning, &secrets, Some(holder.clone()))?)?;
         self.tell_after(&**store, &record.id, 0, watch);
         let Beginning { mut launch, chosen, desk, .. } = beginning;
         // What is no part of the log is told to nobody.
-        self.secrets(project)?.scrub_messages(&mut launch.messages);
+        secrets.scrub_messages(&mut launch.messages);
         let known = launch.messages.len();
         let start = Start { conversation: launch.messages.clone(), known, ..Start::default() };
         let rebuilt = Rebuilt::fresh(launch, start);
         let desk = desk.map(|desk| Box::new(desk) as Box<dyn Desk + '_>);
         self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
-    }
-
-    fn registration(
-        &self,
-        project: &Arc<Project>,
-        store: &dyn Store,
-        beginning: &Beginning<'_>,
-        holder: Option<Holder>,
-    ) -> Result<New> {
-        let launch = &beginning.launch;
-        let secrets = self.secrets(project)?;
-        let mut first = vec![Entry::new(Kind::Started, launch.to_json())];
-        first.extend(beginning.entries.iter().cloned());
-        for entry in &mut first {
-            secrets.scrub(&mut entry.payload);
-        }
-        let parent_spawns = match &launch.parent {
-            Some(parent) => Some(start::parent(store, parent)?.limits.spawns),
-            None => None,
-        };
-        Ok(New {
-            prompt: launch.prompt.clone(),
-            parent: launch.parent.clone(),
-            parent_holder: beginning.parent_holder.clone(),
-            parent_spawns,
-            spend: launch.limits.spend,
-            model: Some(launch.model.id.clone()),
-            continuation_of: launch.continuation_of.clone(),
-            holder,
-            entries: first,
-        })
     }
 
     fn detach(&self, store: &Arc<dyn Store>, project: &Project, id: &ThreadId) -> Result<Began> {
@@ -259,12 +231,8 @@ impl Engine {
         let desk: &dyn Desk = match &desk {
             Some(desk) => &**desk,
             None => {
-                own = DirectiveDesk {
-                    engine: self,
-                    project: project.clone(),
-                    capabilities: &launch.capabilities,
-                    outputs: returns::from_json(&launch.outputs)?,
-                };
+                let outputs = returns::from_json(&launch.outputs)?;
+                own = DirectiveDesk::new(self, project.clone(), &launch.capabilities, outputs);
                 &own
             }
         };
@@ -291,6 +259,36 @@ impl Engine {
         }
         Ok(Began::Finished(Box::new(finished)))
     }
+}
+
+/// What is written when a thread begins.
+fn registration(
+    store: &dyn Store,
+    beginning: &Beginning<'_>,
+    secrets: &Secrets,
+    holder: Option<Holder>,
+) -> Result<New> {
+    let launch = &beginning.launch;
+    let mut first = vec![Entry::new(Kind::Started, launch.to_json())];
+    first.extend(beginning.entries.iter().cloned());
+    for entry in &mut first {
+        secrets.scrub(&mut entry.payload);
+    }
+    let parent_spawns = match &launch.parent {
+        Some(parent) => Some(start::parent(store, parent)?.limits.spawns),
+        None => None,
+    };
+    Ok(New {
+        prompt: launch.prompt.clone(),
+        parent: launch.parent.clone(),
+        parent_holder: beginning.parent_holder.clone(),
+        parent_spawns,
+        spend: launch.limits.spend,
+        model: Some(launch.model.id.clone()),
+        continuation_of: launch.continuation_of.clone(),
+        holder,
+        entries: first,
+    })
 }
 
 /// A thread that is about to be registered.
