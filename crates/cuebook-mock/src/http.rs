@@ -2,6 +2,7 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
+use std::time::Instant;
 
 /// The most bytes of a head, and of a body.
 const MOST_HEAD: u64 = 64 << 10;
@@ -13,6 +14,8 @@ pub(crate) struct Incoming {
     pub path: String,
     pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// When its last byte was read.
+    pub at: Instant,
 }
 
 impl Incoming {
@@ -37,8 +40,13 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incom
     if !words.next().is_some_and(|version| version.starts_with("HTTP/1.")) {
         return Err(bad("no request line"));
     }
-    let mut incoming =
-        Incoming { method: method.to_owned(), path: path.to_owned(), headers: Vec::new(), body: Vec::new() };
+    let mut incoming = Incoming {
+        method: method.to_owned(),
+        path: path.to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+        at: Instant::now(),
+    };
     loop {
         let line = line(reader, &mut budget)?;
         if line.is_empty() {
@@ -56,6 +64,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incom
             return Err(bad("the body is not whole"));
         }
     }
+    incoming.at = Instant::now();
     Ok(Some(incoming))
 }
 

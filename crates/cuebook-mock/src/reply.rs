@@ -1,6 +1,7 @@
 //! One reply: what is said, and what goes wrong on the way.
 
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value as Json, json};
 
@@ -34,6 +35,8 @@ pub struct Reply {
     pub(crate) close: Option<usize>,
     pub(crate) truncate: Option<usize>,
     pub(crate) hang_up: bool,
+    /// Set right before the last of it is sent.
+    pub(crate) sent: Option<Arc<OnceLock<Instant>>>,
 }
 
 impl Reply {
@@ -139,6 +142,12 @@ impl Reply {
     /// Waits before the first byte.
     pub fn first_byte_after(mut self, pause: Duration) -> Reply {
         self.first_byte = pause;
+        self
+    }
+
+    /// Notes when the last of it is handed to the socket, for whoever measures what a client does from then on.
+    pub fn note_sent(mut self, note: Arc<OnceLock<Instant>>) -> Reply {
+        self.sent = Some(note);
         self
     }
 

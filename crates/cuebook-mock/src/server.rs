@@ -31,7 +31,7 @@ pub struct Request {
     pub api: Option<Api>,
     /// Whether a stream was asked for.
     pub stream: bool,
-    /// When it came.
+    /// When its last byte came.
     pub at: Instant,
 }
 
@@ -257,7 +257,7 @@ fn request(incoming: Incoming) -> Request {
         body,
         api,
         stream,
-        at: Instant::now(),
+        at: incoming.at,
     }
 }
 
@@ -325,6 +325,10 @@ fn send(out: &mut TcpStream, shared: &Shared, request: &Request, reply: &Reply) 
     }
     if chunked && close.is_none() {
         buffer.extend_from_slice(b"0\r\n\r\n");
+    }
+    if let Some(note) = &reply.sent {
+        // From here on the client can have the reply, so whatever comes next comes later.
+        let _ = note.set(Instant::now());
     }
     out.write_all(&buffer)?;
     out.flush()?;

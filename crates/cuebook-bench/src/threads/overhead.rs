@@ -1,13 +1,14 @@
-//! What a turn costs besides the model and the tools: from the moment when the server has a reply to the moment when it has read
-//! the next request. The way over the socket and the server's own work are in it. Beside it is what the disk needs for one durable
-//! write, because no log can be faster than that.
+//! What a turn costs besides the model and the tools: from the moment when the server hands a reply to its socket to the moment when
+//! it has read the last byte of the next request. The way over the socket is in it, both ways; what the server does to make a reply
+//! and to understand a request is not, because that is the model's part. Beside it is what the disk needs for one durable write,
+//! because no log can be faster than that.
 
 use std::collections::HashMap;
 use std::error::Error;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuebook_mock::{Mock, Reply, Request as Asked, Script};
@@ -21,10 +22,10 @@ const TURNS: usize = 20;
 /// Threads of one row.
 const THREADS: usize = 120;
 
-/// When the last reply of each thread was ready, and how long the next request took to come.
+/// When the last reply of each thread was sent, and how long the next request took to come.
 #[derive(Default)]
 struct Watch {
-    ready: HashMap<String, Instant>,
+    sent: HashMap<String, Arc<OnceLock<Instant>>>,
     took: Vec<Duration>,
 }
 
@@ -91,11 +92,12 @@ fn reply(asked: &Asked, call: &Json, watch: &Mutex<Watch>) -> Reply {
         _ => Reply::call(format!("c{turn}"), "rye_execute", call.clone()),
     };
     let mut watch = watch.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(ready) = watch.ready.get(&who).copied().filter(|_| turn > 0) {
-        watch.took.push(asked.at.saturating_duration_since(ready));
+    if let Some(sent) = watch.sent.get(&who).filter(|_| turn > 0).and_then(|sent| sent.get()).copied() {
+        watch.took.push(asked.at.saturating_duration_since(sent));
     }
-    watch.ready.insert(who, Instant::now());
-    reply.usage(100, 10)
+    let sent = Arc::new(OnceLock::new());
+    watch.sent.insert(who, sent.clone());
+    reply.usage(100, 10).note_sent(sent)
 }
 
 /// A file that is written to the disk piece by piece.

@@ -163,7 +163,19 @@ impl<T: Tables> Store for Book<T> {
     }
 
     fn is_cancelled(&self, id: &ThreadId) -> Result<bool> {
-        self.look(id)?.map(|row| row.record.cancel).ok_or_else(|| error::not_found(id))
+        // Every turn asks for it.
+        self.tables.read(|sql| {
+            let rows = match id.as_str().contains('\0') {
+                true => Vec::new(),
+                false => {
+                    sql.rows("SELECT cancel FROM cuebook_threads WHERE id = $1", &[id.as_str().into()])?
+                }
+            };
+            match rows.into_iter().next() {
+                Some(row) => Ok(!matches!(row[..], [Cell::Int(0)])),
+                None => Err(error::not_found(id)),
+            }
+        })
     }
 
     fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>> {

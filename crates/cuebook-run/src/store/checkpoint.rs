@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use rusqlite::Connection;
 
 /// After how many transactions it is time.
-const EVERY: u32 = 128;
+const EVERY: u32 = 1_000;
 /// How many pages the log can have before the writer moves them itself.
 pub(crate) const FAR_TOO_LONG: i64 = 8_000;
 /// Enough for one statement.

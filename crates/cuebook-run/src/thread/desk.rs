@@ -153,6 +153,12 @@ impl Desk for DirectiveDesk<'_> {
             Action::Search => (text("scope").split('.').next().unwrap_or_default(), ""),
             _ => (text("item_type"), text("item_id")),
         };
+        if action == Action::Load && text("destination") == "user" {
+            // What lies there holds for every project, and is for the user to change.
+            return Permit::Denied(
+                "A thread copies items into its project only: destination `project`.".into(),
+            );
+        }
         let item_type = if item_type.is_empty() { "tool" } else { item_type };
         match self.capabilities.check(action.word(), item_type, item_id) {
             Ok(()) => Permit::Allowed,

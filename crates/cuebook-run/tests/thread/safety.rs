@@ -58,6 +58,23 @@ fn a_model_stays_in_its_project() {
 }
 
 #[test]
+fn a_model_copies_items_into_its_project_and_not_into_the_space_of_the_user() {
+    let copy = |id: &str, to: &str| {
+        let arguments =
+            json!({"item_type": "tool", "item_id": "rye/bash/bash", "source": "system", "destination": to});
+        Reply::call(id, "rye_load", arguments).usage(100, 10)
+    };
+    let stage = Stage::new(script([copy("a", "user"), copy("b", "project"), returns("c", "x")]));
+    let permissions = "<permissions><load><tool>*</tool></load></permissions>";
+    stage.directive("work", permissions, &format!("{WORD}---\nWork."));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["status"], "success", "{answer:#}");
+    assert_eq!(stage.payloads(&id_of(&answer), Kind::Denied).len(), 1);
+    assert!(!stage.world.user().join(".ai/tools/rye").exists());
+    assert!(stage.world.project().join(".ai/tools/rye/bash").exists(), "{:?}", stage.results());
+}
+
+#[test]
 fn ids_with_tricks_in_them_run_nothing() {
     let ids = [
         "demo/../rye/bash/bash",
