@@ -14,6 +14,8 @@ pub struct Call {
     pub mark: String,
     /// Whether nobody knows what came of it.
     pub unknown: bool,
+    /// What the model was told, if the tool could not run.
+    pub failed: Option<String>,
 }
 
 /// The calls that have no result yet.
@@ -35,7 +37,7 @@ fn calls(event: &Event) -> Vec<Call> {
             let arguments: Json =
                 serde_json::from_str(call["function"]["arguments"].as_str().unwrap()).unwrap();
             let mark = arguments["parameters"]["mark"].as_str().unwrap_or_default().to_owned();
-            Call { id: call["id"].as_str().unwrap().to_owned(), mark, unknown: false }
+            Call { id: call["id"].as_str().unwrap().to_owned(), mark, unknown: false, failed: None }
         })
         .collect()
 }
@@ -74,7 +76,11 @@ pub fn results(log: &[Event]) -> Vec<Call> {
         assert_eq!(known + unknown + denied, 1, "{call:?}");
         assert_eq!(count(Kind::ToolStart), 1 - denied, "{call:?}");
         if denied == 0 {
-            all.push(Call { unknown: unknown > 0, ..call });
+            let failed = |event: &&Event| {
+                event.kind == Kind::ToolResult && of(event, &call) && event.payload["is_error"] == true
+            };
+            let failed = log.iter().find(failed).map(|event| event.text.clone());
+            all.push(Call { unknown: unknown > 0, failed, ..call });
         }
     }
     all
