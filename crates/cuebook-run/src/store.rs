@@ -353,8 +353,8 @@ pub trait Store: Send + Sync + Debug {
     /// stay as they are.
     fn cancel(&self, id: &ThreadId) -> Result<Record>;
 
-    /// Whether somebody wants it to stop.
-    fn is_cancelled(&self, id: &ThreadId) -> Result<bool>;
+    /// Whether somebody wants it to stop, and its account: what is asked before each answer, in one question.
+    fn standing(&self, id: &ThreadId) -> Result<Option<(bool, Account)>>;
 
     /// The threads of a process that somebody wants to stop: one question, however many it runs. The token does not matter.
     fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>>;

@@ -162,20 +162,8 @@ impl<T: Tables> Store for Book<T> {
         })
     }
 
-    fn is_cancelled(&self, id: &ThreadId) -> Result<bool> {
-        // Every turn asks for it.
-        self.tables.read(|sql| {
-            let rows = match id.as_str().contains('\0') {
-                true => Vec::new(),
-                false => {
-                    sql.rows("SELECT cancel FROM cuebook_threads WHERE id = $1", &[id.as_str().into()])?
-                }
-            };
-            match rows.into_iter().next() {
-                Some(row) => Ok(!matches!(row[..], [Cell::Int(0)])),
-                None => Err(error::not_found(id)),
-            }
-        })
+    fn standing(&self, id: &ThreadId) -> Result<Option<(bool, Account)>> {
+        Ok(self.look(id)?.map(|row| (row.record.cancel, row.account)))
     }
 
     fn to_stop(&self, holder: &Holder) -> Result<Vec<ThreadId>> {

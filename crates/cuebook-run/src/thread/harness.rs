@@ -7,9 +7,10 @@ use cuebook::prompt::Tool;
 use cuebook::tokens::Tokenizer;
 use serde_json::Value as Json;
 
-use super::Money;
 use super::managed::Managed;
+use super::{Money, not_found};
 use crate::policy::limits::{Reached, seconds};
+use crate::store::Account;
 use crate::turn::Halt;
 
 /// An answer may have as many tokens, however few are left of the limit: that is looked at before each answer.
@@ -39,8 +40,14 @@ impl Managed<'_> {
         state.tokens
     }
 
+    /// Whether somebody wants it to stop, and its account.
+    pub(super) fn standing(&self) -> Result<(bool, Account), Halt> {
+        let standing = self.store.standing(&self.id).map_err(Halt::Failed)?;
+        standing.ok_or_else(|| Halt::Failed(not_found(&*self.store, &self.id)))
+    }
+
     /// Holds the most that the next answer can cost, and makes it shorter if that is too much.
-    pub(super) fn hold(&self, input: u64) -> Result<(), Halt> {
+    pub(super) fn hold(&self, input: u64, account: &Account) -> Result<(), Halt> {
         let cost = self.cost();
         let limits = &self.launch.limits;
         let left = limits.tokens.saturating_sub(cost.tokens()).saturating_sub(input);
@@ -48,14 +55,10 @@ impl Managed<'_> {
         let mut most = self.voice.most_output.min(left.max(SHORT_ANSWER));
         let mut hold = Money::ZERO;
         if let Some(price) = &self.voice.price {
-            let account = self.store.account(&self.id).map_err(Halt::Failed)?;
-            let remaining = match account {
-                Some(account) if account.limit == Money::MOST => Money::MOST,
+            let remaining = match account.limit == Money::MOST {
+                true => Money::MOST,
                 // What it spent last and what it no longer holds may not be written yet.
-                Some(account) => {
-                    account.limit - account.spent.max(cost.spend) - account.children - account.reserved
-                }
-                None => limits.spend - cost.spend,
+                false => account.limit - account.spent.max(cost.spend) - account.children - account.reserved,
             };
             let reading = Money::of_tokens(input, price.input);
             if price.output > Money::ZERO {

@@ -417,15 +417,16 @@ impl Ports for Managed<'_> {
             Ok(()) => Ok(()),
             // Between looking and holding somebody else, such as a child, was given the money.
             Err(error) if error.code() == Code::BudgetExhausted => {
-                let account = self.store.account(&self.id).map_err(Halt::Failed)?;
-                Err(self.limit(self.too_little(account.map_or(Money::ZERO, |account| account.remaining()))))
+                let (_, account) = self.standing()?;
+                Err(self.limit(self.too_little(account.remaining())))
             }
             Err(error) => Err(Halt::Failed(error)),
         }
     }
 
     fn before(&self, _: u32, conversation: &mut Vec<Message>) -> Result<(), Halt> {
-        if self.store.is_cancelled(&self.id).map_err(Halt::Failed)? {
+        let (stop, account) = self.standing()?;
+        if stop {
             self.cancelled.store(true, Ordering::SeqCst);
         }
         self.check_cancelled("before the model was asked")?;
@@ -443,7 +444,7 @@ impl Ports for Managed<'_> {
                 .hint("another thread goes on with the conversation");
             return Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)));
         }
-        self.hold(tokens)
+        self.hold(tokens, &account)
     }
 
     fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
@@ -483,7 +484,7 @@ impl Ports for Managed<'_> {
                         Some(Control::Retry) if attempt <= MOST_RETRIES => {
                             self.check_cancelled("before the model was asked again")?;
                             let tokens = self.state().tokens;
-                            self.hold(tokens)?;
+                            self.hold(tokens, &self.standing()?.1)?;
                             self.barrier()?;
                         }
                         Some(Control::Suspend(_) | Control::Escalate { .. }) => {

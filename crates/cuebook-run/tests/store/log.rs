@@ -188,14 +188,14 @@ pub fn a_tree_is_cancelled(world: &World) {
     let cancelled = store.cancel(&root.id).unwrap();
     assert_eq!((cancelled.status, cancelled.cancel), (Status::Running, true));
     for id in [&root.id, &running.id, &below.id] {
-        assert!(store.is_cancelled(id).unwrap());
+        assert!(store.standing(id).unwrap().unwrap().0);
         assert_eq!(status(store, id), Status::Running, "whoever runs it stops it");
     }
     assert_eq!(status(store, &waiting.id), Status::Cancelled);
     assert_eq!(kinds(store, &waiting.id), [Kind::Started, Kind::Cancelled]);
     assert_eq!(status(store, &suspended.id), Status::Cancelled);
     assert_eq!(status(store, &done.id), Status::Completed);
-    assert!(!store.is_cancelled(&beside.id).unwrap());
+    assert!(!store.standing(&beside.id).unwrap().unwrap().0);
     assert_eq!(figures(store, &root.id), (10.0, 0.0, 0.5, 0.0, 2.0, false));
     audit(store, false);
     // Once more changes nothing.
@@ -288,7 +288,7 @@ pub fn names_that_nobody_has_are_not_found(world: &World) {
     missing(store.append(&nobody, &holder(), &[], &Change::default()).map(drop));
     missing(store.take(&nobody, &holder(), &[], &Change::default()).map(drop));
     missing(store.cancel(&nobody).map(drop));
-    missing(store.is_cancelled(&nobody).map(drop));
+    assert!(store.standing(&nobody).unwrap().is_none());
     missing(store.begin(&New { parent: Some(nobody.clone()), ..new(1.0) }).map(drop));
     missing(store.begin(&New { continuation_of: Some(nobody.clone()), ..new(1.0) }).map(drop));
     assert!(store.list(&Filter::default()).unwrap().is_empty(), "nothing is left of what failed");

@@ -94,7 +94,7 @@ fn a_connection_that_broke_is_replaced() {
     });
     for _ in 0..3 {
         admin().execute(end, &[&"broken"]).unwrap();
-        other.is_cancelled(&root.id).unwrap();
+        other.standing(&root.id).unwrap().unwrap();
         admin().execute(end, &[&"broken"]).unwrap();
         append(&*other, &root, &with_cost(0.1)).unwrap();
     }
