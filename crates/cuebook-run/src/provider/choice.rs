@@ -123,12 +123,15 @@ fn built_in() -> Result<BTreeMap<String, Arc<ProviderFile>>> {
     Ok(READ.get_or_init(|| found).clone())
 }
 
+/// The bytes of a file, and what they say.
+type Remembered = (Vec<u8>, Arc<ProviderFile>);
+
 /// How many files of users and projects are remembered.
 const MOST_REMEMBERED: usize = 64;
 
 /// What the bytes of a file say. Every thread that begins asks for them, and a thousand threads share what they say.
 fn remembered(path: &Path, bytes: Vec<u8>, name: &str, stem: &str) -> Result<Arc<ProviderFile>> {
-    static READ: Mutex<BTreeMap<PathBuf, (Vec<u8>, Arc<ProviderFile>)>> = Mutex::new(BTreeMap::new());
+    static READ: Mutex<BTreeMap<PathBuf, Remembered>> = Mutex::new(BTreeMap::new());
     let lock = || READ.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((known, file)) = lock().get(path)
         && *known == bytes
