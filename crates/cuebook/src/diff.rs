@@ -21,8 +21,6 @@ mod version;
 
 use std::sync::Arc;
 
-use jiff::Zoned;
-
 pub use entry::{Aspect, Detail, Entry, Kind};
 pub use names::Names;
 pub use rendering::{Assumed, Basis, NotRun};
@@ -32,7 +30,7 @@ use crate::changes::{Change, Line, compare_with};
 use crate::error::Error;
 use crate::ledger::Ledger;
 use crate::prompt::Dialect;
-use crate::variables::Clock;
+use crate::variables::{Clock, FixedClock};
 use rendering::Outcome;
 
 /// What is different between two versions of a prompt.
@@ -77,19 +75,9 @@ pub struct Told {
     pub failure: Option<Error>,
 }
 
-/// A clock that stands still, for the renders of one comparison.
-#[derive(Debug)]
-struct Stopped(Zoned);
-
-impl Clock for Stopped {
-    fn now(&self) -> Zoned {
-        self.0.clone()
-    }
-}
-
 /// A clock that stands at this moment: the versions of one comparison share it.
 pub fn moment() -> Arc<dyn Clock> {
-    Arc::new(Stopped(Zoned::now()))
+    Arc::new(FixedClock::stopped())
 }
 
 /// Compares two versions.

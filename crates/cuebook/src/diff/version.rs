@@ -81,6 +81,11 @@ impl<'n> Version<'n> {
         &self.prepared
     }
 
+    /// Whether it is part of the program, and lies in no folder.
+    pub fn is_built_in(&self) -> bool {
+        self.prepared.found().candidate.root.folder().is_none()
+    }
+
     /// What it was asked for as.
     pub fn label(&self) -> &str {
         &self.label
