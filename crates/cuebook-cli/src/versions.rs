@@ -164,6 +164,7 @@ impl<'b> Stand<'b> {
         let copy = tree.copy(&repository, path.as_deref())?;
         let old = Box::new(Book::open(copy.root()));
         let names = Names::new(format!("{revision}:"), copy.root());
+        let asked = prompt;
         let prompt = match (&path, in_place_of) {
             (Some(path), _) => copy.path(path).to_string_lossy().into_owned(),
             (None, Some((_, id))) => id.to_owned(),
@@ -185,7 +186,10 @@ impl<'b> Stand<'b> {
                 });
             }
         }
-        let label = format!("{revision}:{}", shown(&names, &prompt, revision));
+        let label = match in_place_of {
+            Some(_) => format!("{revision}:{asked}"),
+            None => format!("{revision}:{}", shown(&names, &prompt, revision)),
+        };
         Ok(Stand::Revision { book: old, prompt, label, names, _copy: copy })
     }
 

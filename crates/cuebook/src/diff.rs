@@ -65,9 +65,9 @@ pub struct Told {
     pub roles: Option<Vec<String>>,
     /// Its tokens; `None` if they could not be counted.
     pub ledger: Option<Ledger>,
-    /// Required variables that nobody gave, with what stood in for them.
+    /// Variables that are needed and that nobody gave, with what stood in for them.
     pub assumed: Vec<Assumed>,
-    /// Variables that its templates read and that nobody gave, declared or required; they were absent.
+    /// Variables that its templates read, that nobody gave, and that can do without: they were absent.
     pub absent: Vec<String>,
     /// Code that takes part in its renders and was not run.
     pub not_run: Vec<NotRun>,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, Told};
+use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
 use cuebook::error::{printable, report};
 use cuebook::ledger::Ledger;
 use cuebook::{ErrorKind, Result};
@@ -148,11 +148,11 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
             tell(format!("nobody gave {}, so nothing stands there{of}", side.absent.join(", ")));
         }
     }
-    for side in sides {
-        for not_run in &side.not_run {
-            let place = not_run.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-            tell(format!("{}{place} was not run: {}", not_run.name, not_run.why));
-        }
+    let not_run: Vec<&NotRun> = sides.iter().flat_map(|side| &side.not_run).collect();
+    for first in &not_run {
+        let alike = not_run.iter().filter(|other| (&other.name, &other.why) == (&first.name, &first.why));
+        let places: Vec<&str> = alike.filter_map(|other| other.place.as_deref()).collect();
+        tell(format!("{} was not run ({}): {}", first.name, places.join(", "), first.why));
     }
     for line in told {
         writeln!(out, "{QUIET}{}{QUIET:#}", printable(&line))?;
@@ -227,6 +227,9 @@ fn text(value: &Json) -> String {
     match value {
         // Words are read more easily without their quotes.
         Json::String(text) if !text.is_empty() && !text.contains(['\n', ',']) && text.trim() == text => text.clone(),
+        Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_string) => {
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
+        }
         other => other.to_string(),
     }
 }
@@ -244,6 +247,9 @@ fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<(
         let mut rows: Vec<(String, usize)> =
             messages.map(|message| (format!("{} {}", message.number, message.role), message.tokens)).collect();
         rows.extend(ledger.tools.iter().map(|tool| (format!("tool {}", tool.name), tool.tokens)));
+        if ledger.output > 0 {
+            rows.push(("schema of the answer".to_owned(), ledger.output));
+        }
         rows
     };
     let (old, new) = (rows(before), rows(after));
@@ -260,7 +266,9 @@ fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<(
     if changed.is_empty() {
         return Ok(());
     }
-    changed.push(("in all", before.total(), after.total()));
+    if changed.len() > 1 || old.len() > 1 || new.len() > 1 {
+        changed.push(("in all", before.total(), after.total()));
+    }
     let about = if before.is_exact() && after.is_exact() { "" } else { ", estimated" };
     writeln!(out, "\n{BOLD}tokens{BOLD:#}{QUIET}{about}{QUIET:#}")?;
     for (name, before, after) in changed {

@@ -8,6 +8,8 @@ use super::entry::{Aspect, Declared};
 use super::rendering::Outcome;
 use super::version::Version;
 use crate::dialect::directive::Directive;
+use crate::dialect::python;
+use crate::dialect::template::DEFINITIONS;
 use crate::prepared::Prepared;
 use crate::prompt::{Prompt, Variable, Visibility};
 use crate::sections::{Body, SectionState, Tree};
@@ -33,9 +35,10 @@ pub(super) fn of(version: &Version<'_>, own: &Outcome, other: &Outcome) -> Vec<D
         list.extend(limits.into_iter().map(|(name, value)| Declared::new(Aspect::Limit, name, value)));
     }
     list.extend(prompt.hooks.iter().map(|hook| flag(Aspect::Hook, &hook.name)));
-    // The rest of the file is told by what it declares.
+    // The definitions in the file are told by what they define; everything else may take part in a render.
     if let Some(code) = prompt.code.as_ref().filter(|_| !prompt.hooks.is_empty()) {
-        list.push(Declared::new(Aspect::Hook, "prompt.py", json!(code.text())));
+        let code = python::without(code, &DEFINITIONS);
+        list.push(Declared::new(Aspect::Hook, "prompt.py", json!(code.trim())));
     }
     list.extend(prepared.namespaces().map(|name| flag(Aspect::Provider, &name)));
     if let Some(directive) = directive {
@@ -162,7 +165,9 @@ fn sections(tree: &Tree, own: &Outcome, other: &Outcome) -> Vec<Declared> {
             fields.insert("summary".into(), json!(summary.text()));
         }
         // What is shown is compared as text; what is not would go unnoticed until a model opens it.
-        if !is_full(&own, path)
+        if own.is_some()
+            && other.is_some()
+            && !is_full(&own, path)
             && !is_full(&other, path)
             && let Body::Template { text, .. } = &section.body
         {

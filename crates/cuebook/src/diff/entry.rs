@@ -196,7 +196,7 @@ pub(super) fn compare(before: Vec<Declared>, after: Vec<Declared>) -> Vec<Entry>
 
 /// The roles of the messages.
 pub(super) fn roles(before: &[String], after: &[String]) -> Entry {
-    let list = |roles: &[String]| Some(Json::from(roles.join(", ")));
+    let list = |roles: &[String]| Some(Json::from(roles.to_vec()));
     let detail = Detail {
         path: String::new(),
         before: list(before),

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde_json::{Value as Json, json};
 
 use super::version::Version;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Code, Error, ErrorKind, Result};
 use crate::prompt::{Prompt, Rich, Type};
 use crate::render::Rendered;
-use crate::variables::{Context, SYSTEM, Variables};
+use crate::variables::{Context, SYSTEM, Scope, Variables};
 
 /// What was compared as text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Basis {
     }
 }
 
-/// A required variable that nobody gave.
+/// A variable that is needed and that nobody gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assumed {
     /// Its name.
@@ -61,26 +61,36 @@ pub(super) struct Outcome {
     pub(super) not_run: Vec<NotRun>,
 }
 
-const NOBODY_APPROVED: &str = "code is run only where it is approved, and neither old nor packed code is";
-const ASKED_FOR: &str = "it was asked to be left out";
+const NOBODY_APPROVED: &str = "in a comparison with a revision or an archive no code is run";
+const ASKED_FOR: &str = "--no-hooks leaves it out";
 
 /// Renders both, with their code or without it: a comparison of one with and one without would compare the code's work.
 pub(super) fn render_both(before: &Version<'_>, after: &Version<'_>) -> (Outcome, Outcome) {
-    let asked = before.context().without_hooks || after.context().without_hooks;
-    if asked {
-        return (render(before, Some(ASKED_FOR)), render(after, Some(ASKED_FOR)));
+    if before.context().without_hooks || after.context().without_hooks {
+        return render_alike(before, after, Some(ASKED_FOR));
     }
     if !before.runs_code() || !after.runs_code() {
-        return (render(before, Some(NOBODY_APPROVED)), render(after, Some(NOBODY_APPROVED)));
+        return render_alike(before, after, Some(NOBODY_APPROVED));
     }
-    let (one, other) = (render(before, None), render(after, None));
+    let (one, other) = render_alike(before, after, None);
     let refused = |outcome: &Outcome| match &outcome.rendered {
         Err(error) if is_about_code(error) => Some(error.diagnostic().message.clone()),
         _ => None,
     };
     match refused(&one).or_else(|| refused(&other)) {
         None => (one, other),
-        Some(why) => (render(before, Some(&why)), render(after, Some(&why))),
+        Some(why) => render_alike(before, after, Some(&why)),
+    }
+}
+
+/// Renders both with the same values: what had to stand in for one of them is given to the other as well.
+fn render_alike(before: &Version<'_>, after: &Version<'_>, without_code: Option<&str>) -> (Outcome, Outcome) {
+    let one = render(before, without_code, &[]);
+    let other = render(after, without_code, &one.assumed);
+    let is_new = |assumed: &&Assumed| !one.assumed.iter().any(|known| known.name == assumed.name);
+    match other.assumed.iter().any(|assumed| is_new(&assumed)) {
+        true => (render(before, without_code, &other.assumed), other),
+        false => (one, other),
     }
 }
 
@@ -88,23 +98,36 @@ fn is_about_code(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Hook | ErrorKind::PromptApprovalRequired)
 }
 
-/// Renders a version, without its code if there is a reason not to run it.
-fn render(version: &Version<'_>, without_code: Option<&str>) -> Outcome {
+/// Renders a version, without its code if there is a reason not to run it, and with what stood in for variables of the other.
+fn render(version: &Version<'_>, without_code: Option<&str>, assumed: &[Assumed]) -> Outcome {
     let prepared = version.prepared();
     let context = Context { without_hooks: without_code.is_some(), ..version.context().clone() };
     let context = Arc::new(context);
     let mut variables = version.variables().clone();
-    let mut assumed = Vec::new();
+    let mut assumed: Vec<Assumed> = assumed
+        .iter()
+        .filter(|assumed| prepared.knows(&assumed.name) && variables.get(&assumed.name).is_none())
+        .cloned()
+        .collect();
+    for Assumed { name, value } in &assumed {
+        variables = variables.set(name.clone(), value.clone());
+    }
     let mut rendered = prepared.render(&variables, &context);
     if let Err(error) = &rendered {
-        let missing = missing(error);
+        let missing = match error.code() {
+            // Where nothing may be absent, everything that is absent is missing.
+            Code::UndefinedValue => absent(version, &prepared.scope(&variables, &context)),
+            _ => missing(error),
+        };
         if !missing.is_empty() {
-            (variables, assumed) = stand_in(prepared.prompt(), variables, &missing);
+            let more;
+            (variables, more) = stand_in(prepared.prompt(), variables, &missing);
+            assumed.extend(more);
             rendered = prepared.render(&variables, &context);
         }
     }
     let absent = match &rendered {
-        Ok(rendered) => absent(version, rendered),
+        Ok(rendered) => absent(version, rendered.scope()),
         Err(_) => Vec::new(),
     };
     let not_run = without_code.map_or_else(Vec::new, |why| not_run(version, why));
@@ -141,9 +164,8 @@ fn stand_in(prompt: &Prompt, mut variables: Variables, missing: &[String]) -> (V
 }
 
 /// What templates read and nobody gave.
-fn absent(version: &Version<'_>, rendered: &Rendered) -> Vec<String> {
+fn absent(version: &Version<'_>, scope: &Scope) -> Vec<String> {
     let prepared = version.prepared();
-    let scope = rendered.scope();
     let read: BTreeSet<String> = prepared.reads().into_iter().map(|(read, _)| read.root).collect();
     let is_absent = |name: &String| {
         name != SYSTEM
