@@ -33,18 +33,21 @@ pub struct Repository {
 impl Repository {
     /// The repository that a folder lies in.
     pub fn around(root: &Path) -> Result<Repository> {
-        let root = root
-            .canonicalize()
-            .map_err(|error| cuebook::files::io_error(&root.to_string_lossy(), &error))?;
+        let root =
+            root.canonicalize().map_err(|error| cuebook::files::io_error(&root.to_string_lossy(), &error))?;
         let output = ask(&root, ["rev-parse", "--show-prefix"])?;
         if !output.status.success() {
             let said = said(&output);
             let hint = match said.contains("not a git repository") {
-                true => "make one and commit the prompts (git init, git add, git commit), or name two versions that lie in files",
+                true => {
+                    "make one and commit the prompts (git init, git add, git commit), or name two versions that lie in files"
+                }
                 false => "see what `git status` says here",
             };
             let message = match said.contains("not a git repository") {
-                true => "the project lies in no git repository, so there is nothing to compare with".to_owned(),
+                true => {
+                    "the project lies in no git repository, so there is nothing to compare with".to_owned()
+                }
                 false => format!("git cannot be asked about this project: {said}"),
             };
             return Err(failed(message, hint));
@@ -69,7 +72,10 @@ impl Repository {
         let listed = ["ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options"];
         let output = ask(&self.root, listed.iter().copied().chain([hash.as_str()]))?;
         if !output.status.success() {
-            return Err(failed(format!("git cannot list the files of `{revision}`: {}", said(&output)), FSCK));
+            return Err(failed(
+                format!("git cannot list the files of `{revision}`: {}", said(&output)),
+                FSCK,
+            ));
         }
         Tree::read(revision, &output.stdout)
     }
@@ -155,7 +161,8 @@ fn git(folder: &Path) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // A hook of git runs with these, and they would name another place than the project.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_TRACE"] {
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_TRACE"]
+    {
         command.env_remove(name);
     }
     command

@@ -12,7 +12,9 @@ use cuebook::files;
 use cuebook::prompt::{Rich, Visibility};
 use cuebook::sections::{SectionState, VisibilityOverrides};
 use cuebook::source::Source;
-use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables};
+use cuebook::{
+    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables,
+};
 use serde_json::Value as Json;
 
 use crate::args::Inputs;
@@ -119,9 +121,10 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
 
 /// `NAME=PATH` of the option `--file`.
 fn file_option(argument: &str) -> Result<(&str, &str)> {
-    argument.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(|| {
-        bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png")
-    })
+    argument
+        .split_once('=')
+        .filter(|(name, path)| !name.is_empty() && !path.is_empty())
+        .ok_or_else(|| bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png"))
 }
 
 /// What a file holds, for a variable that takes this.

@@ -40,23 +40,38 @@ pub enum Meant {
 /// A place that a version is in, kept for as long as it is looked at.
 pub enum Stand<'b> {
     /// The project.
-    Here(&'b Book, String),
+    Here {
+        /// Its book.
+        book: &'b Book,
+        /// The id, or the path from where somebody stands.
+        prompt: String,
+        /// What was given.
+        label: String,
+    },
     /// A copy of what a revision has.
     Revision {
         /// The copy's book.
         book: Box<Book>,
         /// The id or path in the copy.
         prompt: String,
+        /// What people call it.
         label: String,
+        /// What they call its files.
         names: Names,
+        /// Kept for as long as the book is used.
         _copy: Copy,
     },
     /// A project that has nothing but the pack.
     Packed {
+        /// The project's book.
         book: Box<Book>,
+        /// The prompt in it.
         prompt: String,
+        /// What people call it.
         label: String,
+        /// What they call its files.
         names: Names,
+        /// Kept for as long as the book is used.
         _folder: TempDir,
     },
 }
@@ -103,7 +118,7 @@ impl<'b> Stand<'b> {
     /// Opens what is meant.
     pub fn open(meant: &Meant, book: &'b Book) -> Result<Stand<'b>> {
         match meant {
-            Meant::Here(prompt) => Ok(Stand::Here(book, here(book, prompt))),
+            Meant::Here(given) => Ok(Stand::Here { book, prompt: here(book, given), label: given.clone() }),
             Meant::Revision { revision, prompt } => Self::at_revision(book, revision, prompt, None),
             Meant::Packed { pack, prompt } => Self::packed(pack, prompt),
         }
@@ -125,7 +140,9 @@ impl<'b> Stand<'b> {
     /// Finds the version.
     pub fn version(&self, context: &Context, clock: &Arc<dyn Clock>) -> Result<Version<'_>> {
         match self {
-            Stand::Here(book, prompt) => Version::find(book, prompt, context, clock),
+            Stand::Here { book, prompt, label } => {
+                Ok(Version::find(book, prompt, context, clock)?.labelled(label))
+            }
             Stand::Revision { book, prompt, label, names, .. }
             | Stand::Packed { book, prompt, label, names, .. } => {
                 let version = Version::find(book, prompt, context, clock);
@@ -153,9 +170,9 @@ impl<'b> Stand<'b> {
                 // As it is seen from here, from the project, and from the top; then a prompt of a pack.
                 let here = std::env::current_dir().map(|here| real(&here)).unwrap_or_default();
                 let project = top.join(repository.prefix());
-                let of_pack = prompt.split_once('/').map(|(pack, id)| {
-                    project.join("user_data/packs").join(pack).join("prompts").join(id)
-                });
+                let of_pack = prompt
+                    .split_once('/')
+                    .map(|(pack, id)| project.join("user_data/packs").join(pack).join("prompts").join(id));
                 let tried = [here, project, top.clone()].map(|folder| folder.join(prompt));
                 tried.into_iter().chain(of_pack).find_map(in_tree)
             }
@@ -208,7 +225,7 @@ impl<'b> Stand<'b> {
         let installation = library.stage_pack(path)?;
         let id = installation.manifest().pack_id.clone();
         installation.commit(false, &[])?;
-        let names = Names::new(format!("{pack}:"), root.join("user_data/packs").join(&id));
+        let names = Names::new(format!("{pack}:"), &root).without(format!("user_data/packs/{id}/"));
         let label = format!("{pack}:{prompt}");
         let prompt = match is_path(prompt) {
             true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),

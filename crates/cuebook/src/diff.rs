@@ -83,8 +83,7 @@ pub fn moment() -> Arc<dyn Clock> {
 /// Compares two versions.
 pub fn compare(before: &Version<'_>, after: &Version<'_>) -> Diff {
     let (one, other) = rendering::render_both(before, after);
-    let mut entries =
-        entry::compare(declared::of(before, &one, &other), declared::of(after, &other, &one));
+    let mut entries = entry::compare(declared::of(before, &one, &other), declared::of(after, &other, &one));
     let (basis, text) = text(before, after, &one, &other);
     let (before, after) = (told(before, one), told(after, other));
     if let (Some(one), Some(other)) = (&before.roles, &after.roles)
@@ -96,23 +95,14 @@ pub fn compare(before: &Version<'_>, after: &Version<'_>) -> Diff {
 }
 
 /// The difference between the texts: of the renders, or of the files if one of the renders failed.
-fn text(
-    before: &Version<'_>,
-    after: &Version<'_>,
-    one: &Outcome,
-    other: &Outcome,
-) -> (Basis, Vec<Line>) {
+fn text(before: &Version<'_>, after: &Version<'_>, one: &Outcome, other: &Outcome) -> (Basis, Vec<Line>) {
     let (Ok(old), Ok(new)) = (&one.rendered, &other.rendered) else {
         let (old, new) = (before.files(), after.files());
         let lines = compare_with(&old.text, &new.text, &|at| old.origin(at), &|at| new.origin(at));
         return (Basis::Files, lines);
     };
-    let lines = compare_with(
-        old.text(),
-        new.text(),
-        &|at| before.origin(old, at),
-        &|at| after.origin(new, at),
-    );
+    let lines =
+        compare_with(old.text(), new.text(), &|at| before.origin(old, at), &|at| after.origin(new, at));
     let assumed = !one.assumed.is_empty() || !other.assumed.is_empty();
     (if assumed { Basis::Placeholders } else { Basis::Rendered }, lines)
 }

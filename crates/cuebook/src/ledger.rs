@@ -102,8 +102,7 @@ const TOOLS_WHY: &str =
     "Tools are counted as the JSON of a request; how a provider shows them to its model is not published";
 
 /// Why the tokens of the answer's schema are an estimate.
-const OUTPUT_WHY: &str =
-    "The schema of the answer is counted as the JSON of a request; how a provider shows it to its model is not published";
+const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; how a provider shows it to its model is not published";
 
 impl Ledger {
     /// Counts the tokens of a render as the model that it was for does, or else the prompt's own.

@@ -236,7 +236,10 @@ mod tests {
             assert!(!plain.has_changed(), "{what}: a prompt without code");
         };
         expect("nothing", false);
-        write("user_data/packs/repo/variables/git.py", "def provide(context):\n    return {\"branch\": \"main\"}\n");
+        write(
+            "user_data/packs/repo/variables/git.py",
+            "def provide(context):\n    return {\"branch\": \"main\"}\n",
+        );
         expect("the provider", true);
         write("user_data/packs/repo/variables/helper.py", "x = 1\n");
         expect("what it may import", true);

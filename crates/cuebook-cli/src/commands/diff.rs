@@ -49,9 +49,7 @@ fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
     let one = Meant::read(&args.before)?;
     // With one version, the other is what is here, or what was committed last.
     let (before, after) = match (&args.after, one) {
-        (Some(after), one) => {
-            (Stand::open(&one, &book)?, Stand::open(&Meant::read(after)?, &book)?)
-        }
+        (Some(after), one) => (Stand::open(&one, &book)?, Stand::open(&Meant::read(after)?, &book)?),
         (None, Meant::Here(prompt)) => {
             let here = Stand::open(&Meant::Here(prompt), &book)?;
             let version = with_choice(&book, options, || here.version(values.context(), &clock))?;
@@ -138,14 +136,17 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     };
     for side in sides {
         for assumed in &side.assumed {
-            tell(format!("nobody gave {}, so it is {}: --var {}=…", assumed.name, assumed.value, assumed.name));
+            tell(format!(
+                "nobody gave {}, so it is {}: --var {}=…",
+                assumed.name, assumed.value, assumed.name
+            ));
         }
     }
     for side in sides {
         let only = if sides.iter().all(|other| other.absent == side.absent) { "" } else { &side.label };
         if !side.absent.is_empty() {
             let of = if only.is_empty() { String::new() } else { format!(" (in {only})") };
-            tell(format!("nobody gave {}, so nothing stands there{of}", side.absent.join(", ")));
+            tell(format!("nobody gave {}: absent{of}", side.absent.join(", ")));
         }
     }
     let not_run: Vec<&NotRun> = sides.iter().flat_map(|side| &side.not_run).collect();
@@ -226,7 +227,9 @@ fn field(detail: &Detail) -> String {
 fn text(value: &Json) -> String {
     match value {
         // Words are read more easily without their quotes.
-        Json::String(text) if !text.is_empty() && !text.contains(['\n', ',']) && text.trim() == text => text.clone(),
+        Json::String(text) if !text.is_empty() && !text.contains(['\n', ',']) && text.trim() == text => {
+            text.clone()
+        }
         Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_string) => {
             items.iter().map(text).collect::<Vec<_>>().join(", ")
         }
@@ -244,8 +247,9 @@ fn cut(text: &str) -> String {
 fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<()> {
     let rows = |ledger: &Ledger| {
         let messages = ledger.messages.iter();
-        let mut rows: Vec<(String, usize)> =
-            messages.map(|message| (format!("{} {}", message.number, message.role), message.tokens)).collect();
+        let mut rows: Vec<(String, usize)> = messages
+            .map(|message| (format!("{} {}", message.number, message.role), message.tokens))
+            .collect();
         rows.extend(ledger.tools.iter().map(|tool| (format!("tool {}", tool.name), tool.tokens)));
         if ledger.output > 0 {
             rows.push(("schema of the answer".to_owned(), ledger.output));
@@ -254,7 +258,8 @@ fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<(
     };
     let (old, new) = (rows(before), rows(after));
     let mut names: Vec<&String> = old.iter().map(|(name, _)| name).collect();
-    names.extend(new.iter().map(|(name, _)| name).filter(|name| !old.iter().any(|(known, _)| known == *name)));
+    names
+        .extend(new.iter().map(|(name, _)| name).filter(|name| !old.iter().any(|(known, _)| known == *name)));
     let of = |rows: &[(String, usize)], name: &String| {
         rows.iter().find(|(known, _)| known == name).map_or(0, |(_, tokens)| *tokens)
     };

@@ -67,7 +67,9 @@ impl Tree {
     pub(super) fn read(revision: &str, listing: &[u8]) -> Result<Tree> {
         let mut entries = BTreeMap::new();
         for entry in listing.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-            let damaged = || failed(format!("git lists the files of `{revision}` in a way that is not understood"), FSCK);
+            let damaged = || {
+                failed(format!("git lists the files of `{revision}` in a way that is not understood"), FSCK)
+            };
             let tab = entry.iter().position(|byte| *byte == b'\t').ok_or_else(damaged)?;
             let about = String::from_utf8_lossy(&entry[..tab]).into_owned();
             let path = path_of(&entry[tab + 1..]);
@@ -93,9 +95,8 @@ impl Tree {
         let names: Vec<String> = self.entries.keys().map(shown).collect();
         let near = nearest(wanted, names.iter().map(String::as_str));
         let message = format!("the revision `{}` has no `{wanted}`", self.revision);
-        let hint = did_you_mean(&near).unwrap_or_else(|| {
-            format!("see what it has: git ls-tree -r --name-only {}", self.revision)
-        });
+        let hint = did_you_mean(&near)
+            .unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {}", self.revision));
         let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
         Error::new(ErrorKind::PromptNotFound, diagnostic)
             .with("revision", &self.revision)
@@ -224,11 +225,7 @@ fn follow(link: &Path, target: &Path) -> Option<PathBuf> {
 }
 
 /// Asks `git cat-file` for the content of blobs, in order.
-fn contents(
-    folder: &Path,
-    blobs: &[&Blob],
-    mut take: impl FnMut(&Blob, &[u8]) -> Result<()>,
-) -> Result<()> {
+fn contents(folder: &Path, blobs: &[&Blob], mut take: impl FnMut(&Blob, &[u8]) -> Result<()>) -> Result<()> {
     let mut child = git(folder)
         .args(["cat-file", "--batch"])
         .stdin(Stdio::piped())
@@ -284,7 +281,10 @@ mod tests {
         let leads = |link: &str, target: &str| {
             follow(Path::new(link), Path::new(target)).map(|path| path.to_string_lossy().into_owned())
         };
-        assert_eq!(leads("prompts/a/template.md", "../b/template.md").as_deref(), Some("prompts/b/template.md"));
+        assert_eq!(
+            leads("prompts/a/template.md", "../b/template.md").as_deref(),
+            Some("prompts/b/template.md")
+        );
         assert_eq!(leads("a", "./b").as_deref(), Some("b"));
         assert_eq!(leads("a", "../b"), None);
         assert_eq!(leads("prompts/a", "../../../etc/passwd"), None);

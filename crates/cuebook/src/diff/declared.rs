@@ -29,7 +29,9 @@ pub(super) fn of(version: &Version<'_>, own: &Outcome, other: &Outcome) -> Vec<D
         list.extend(sections(tree, own, other));
     }
     let outputs = prompt.outputs.iter();
-    list.extend(outputs.map(|output| named(Aspect::Output, &output.name, output.to_json(), "outputs", prompt)));
+    list.extend(
+        outputs.map(|output| named(Aspect::Output, &output.name, output.to_json(), "outputs", prompt)),
+    );
     list.extend(prompt.permissions.granted().into_iter().map(|name| flag(Aspect::Permission, name)));
     if let Json::Object(limits) = prompt.limits.to_json() {
         list.extend(limits.into_iter().map(|(name, value)| Declared::new(Aspect::Limit, name, value)));
@@ -58,7 +60,10 @@ fn named(aspect: Aspect, name: &str, value: Json, key: &str, prompt: &Prompt) ->
         value.as_object_mut().and_then(|object| object.shift_remove("name"));
         value
     };
-    let shown = prompt.to_json()[key].as_array().and_then(|list| list.iter().find(|item| item["name"] == name)).cloned();
+    let shown = prompt.to_json()[key]
+        .as_array()
+        .and_then(|list| list.iter().find(|item| item["name"] == name))
+        .cloned();
     let shown = shown.unwrap_or_else(|| value.clone());
     Declared { aspect, name: name.to_owned(), value: without_name(value), shown: without_name(shown) }
 }
@@ -79,8 +84,7 @@ fn about(prompt: &Prompt, is_directive: bool) -> Vec<Declared> {
     let shown = prompt.to_json()["metadata"].take();
     for (name, value) in &metadata.extra {
         // These have aspects of their own.
-        let elsewhere =
-            ["limits", "permissions", "acknowledged_risks", "context", "outputs", "acknowledged"];
+        let elsewhere = ["limits", "permissions", "acknowledged_risks", "context", "outputs", "acknowledged"];
         if is_directive && elsewhere.contains(&name.as_str()) {
             continue;
         }
@@ -114,9 +118,10 @@ fn variable(variable: &Variable) -> Declared {
 fn undeclared(prepared: &Prepared) -> Vec<Declared> {
     let prompt = prepared.prompt();
     let is_known = |name: &String| prompt.variable(name).is_some() || prepared.provides(name);
-    let names = prepared.known_names().into_iter().filter(|name| {
-        name != crate::variables::SYSTEM && !prepared.is_session(name) && !is_known(name)
-    });
+    let names = prepared
+        .known_names()
+        .into_iter()
+        .filter(|name| name != crate::variables::SYSTEM && !prepared.is_session(name) && !is_known(name));
     names.map(|name| Declared::new(Aspect::Variable, name, json!({"need": "undeclared"}))).collect()
 }
 
@@ -237,4 +242,3 @@ fn of_directive(prepared: &Prepared, directive: &Directive) -> Vec<Declared> {
     }
     list
 }
-

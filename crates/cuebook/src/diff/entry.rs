@@ -228,8 +228,7 @@ fn entry(before: Option<&Declared>, after: Option<&Declared>) -> Entry {
         .filter(|path| old.get(*path) != new.get(*path))
         .map(|path| {
             let (before, after) = (old_shown.get(path).cloned(), new_shown.get(path).cloned());
-            let is_secret =
-                old.get(path) != old_shown.get(path) || new.get(path) != new_shown.get(path);
+            let is_secret = old.get(path) != old_shown.get(path) || new.get(path) != new_shown.get(path);
             let lines = match (&before, &after) {
                 (Some(Json::String(one)), Some(Json::String(other)))
                     if one.contains('\n') || other.contains('\n') =>

@@ -9,13 +9,21 @@ use crate::error::{Diagnostic, Error};
 pub struct Names {
     prefix: String,
     folder: PathBuf,
+    /// What is left out of the paths there.
+    left_out: String,
 }
 
 impl Names {
     /// Files below a folder, which is the root of a library, are called by their path there with something in front, as in
     /// `HEAD:prompts/greeting/template.md`.
     pub fn new(prefix: impl Into<String>, folder: impl Into<PathBuf>) -> Names {
-        Names { prefix: prefix.into(), folder: folder.into() }
+        Names { prefix: prefix.into(), folder: folder.into(), left_out: String::new() }
+    }
+
+    /// Leaves this out at the beginning of paths in the folder.
+    pub fn without(mut self, left_out: impl Into<String>) -> Names {
+        self.left_out = left_out.into();
+        self
     }
 
     /// What a file is called that the library calls so. Only what lies in the folder gets another name: built-in files, those
@@ -25,7 +33,9 @@ impl Names {
         let inside = name.strip_prefix(&*folder).map(|rest| rest.trim_start_matches('/'));
         let relative = inside.unwrap_or(name);
         match inside.is_some() || self.folder.join(relative).exists() {
-            true => format!("{}{relative}", self.prefix),
+            true => {
+                format!("{}{}", self.prefix, relative.strip_prefix(&self.left_out).unwrap_or(relative))
+            }
             false => name.to_owned(),
         }
     }

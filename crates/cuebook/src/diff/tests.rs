@@ -134,7 +134,9 @@ fn lines_know_where_they_came_from_on_both_sides() {
 #[test]
 fn what_nobody_gave_is_stood_in_for_alike_and_told() {
     let with = |variable: &str| {
-        format!("---\ninputs: {{who: {variable}, n: {{kind: integer, required: true}}}}\n---\nsystem:\nHi {{{{who}}}} {{{{n}}}} {{{{more}}}}\n")
+        format!(
+            "---\ninputs: {{who: {variable}, n: {{kind: integer, required: true}}}}\n---\nsystem:\nHi {{{{who}}}} {{{{n}}}} {{{{more}}}}\n"
+        )
     };
     let (one, two) = (with("{kind: string, required: true}"), with("{kind: string, default: Bo}"));
     let project = Project::new(&[("one.prompty", &one), ("two.prompty", &two)]);
@@ -142,7 +144,8 @@ fn what_nobody_gave_is_stood_in_for_alike_and_told() {
         let diff = project.diff(before, after, &[]);
         assert_eq!((diff.basis, diff.text.len()), (Basis::Placeholders, 0), "{:?}", lines(&diff));
         for side in [&diff.before, &diff.after] {
-            let assumed: Vec<_> = side.assumed.iter().map(|known| (known.name.as_str(), &known.value)).collect();
+            let assumed: Vec<_> =
+                side.assumed.iter().map(|known| (known.name.as_str(), &known.value)).collect();
             assert!(assumed.contains(&("who", &json!("‹who›"))) && assumed.contains(&("n", &json!(1))));
             assert_eq!(side.absent, ["more"]);
         }
@@ -153,14 +156,12 @@ fn what_nobody_gave_is_stood_in_for_alike_and_told() {
 
 #[test]
 fn sections_say_what_became_of_them_and_what_is_hidden_does_not_go_unnoticed() {
-    let one = "# Task\nDo $thing.\n\n# More\n```yaml section\nsummary: Short.\nvisibility: summary\n```\nLong.\n";
+    let one =
+        "# Task\nDo $thing.\n\n# More\n```yaml section\nsummary: Short.\nvisibility: summary\n```\nLong.\n";
     let two = one.replace("Long.", "Longer.").replace("# Task", "# The task {#task}");
     let three = one.replace("visibility: summary\n", "");
-    let project = Project::new(&[
-        ("one.sections.md", one),
-        ("two.sections.md", &two),
-        ("three.sections.md", &three),
-    ]);
+    let project =
+        Project::new(&[("one.sections.md", one), ("two.sections.md", &two), ("three.sections.md", &three)]);
     let diff = project.diff("one.sections.md", "two.sections.md", &[]);
     assert_eq!(diff.basis, Basis::Placeholders, "{:?}", diff.before.failure);
     let found = changes(&diff);
@@ -206,7 +207,8 @@ fn candidates_of_two_packs_are_found_by_pack_and_by_source() {
 
 #[test]
 fn only_code_that_can_take_part_counts_as_a_change_of_hooks() {
-    let code = "METADATA = {\"version\": \"1.0.0\"}\n\ndef pre_render(variables, context):\n    return variables\n";
+    let code =
+        "METADATA = {\"version\": \"1.0.0\"}\n\ndef pre_render(variables, context):\n    return variables\n";
     let project = Project::new(&[
         ("prompts/a/prompt.py", code),
         ("prompts/a/template.md", "Hi"),

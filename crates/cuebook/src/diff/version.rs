@@ -55,6 +55,12 @@ impl<'n> Version<'n> {
         Ok(Version { label, prepared, variables: Variables::new(), context, names: None, runs_code: true })
     }
 
+    /// The version under another name.
+    pub fn labelled(mut self, label: impl Into<String>) -> Version<'n> {
+        self.label = label.into();
+        self
+    }
+
     /// The version under another name, with other names for its files.
     pub fn called(mut self, label: impl Into<String>, names: &'n Names) -> Version<'n> {
         (self.label, self.names) = (label.into(), Some(names));

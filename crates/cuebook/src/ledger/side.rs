@@ -56,7 +56,11 @@ impl Side<'_> {
     }
 
     /// The first byte of a message whose origin is of a kind that is asked for.
-    pub(super) fn first_changing(&self, message: &SpokenMessage, asked: impl Fn(&Origin) -> bool) -> Option<Spot> {
+    pub(super) fn first_changing(
+        &self,
+        message: &SpokenMessage,
+        asked: impl Fn(&Origin) -> bool,
+    ) -> Option<Spot> {
         for (index, part) in message.parts.iter().enumerate() {
             let pieces = match &part.from {
                 From::Text(range) => std::slice::from_ref(range),

@@ -246,7 +246,8 @@ fn a_model_leads_to_its_provider_and_to_the_fewest_tokens_that_are_kept() {
 
 #[test]
 fn the_schema_of_the_answer_is_counted_and_stands_before_the_messages() {
-    let text = CHAT.replace("tools:\n", "outputs:\n  answer: {kind: string, description: What to say.}\ntools:\n");
+    let text =
+        CHAT.replace("tools:\n", "outputs:\n  answer: {kind: string, description: What to say.}\ntools:\n");
     let (_folder, book) = book("chat.prompty", &text);
     let path = book.library().root().join("chat.prompty").to_string_lossy().into_owned();
     for (model, place) in [("gpt-4o", "/response_format"), ("claude-sonnet-4-5", "/output_config/format")] {
