@@ -176,8 +176,8 @@ impl<'i> Shared<'i> {
         let near = |name: &str| did_you_mean(&nearest(name, names.iter().map(String::as_str)));
         let from_files = self.inputs.files.iter().map(|argument| file_option(argument).map(|(name, _)| name));
         let from_files: Vec<&str> = from_files.collect::<Result<_>>()?;
-        let line = self.from_line.iter().map(|(name, _)| name.as_str()).chain(from_files);
-        for name in line.filter(|name| !is_known(name)) {
+        let mut line = self.from_line.iter().map(|(name, _)| name.as_str()).chain(from_files);
+        if let Some(name) = line.find(|name| !is_known(name)) {
             let known: Vec<&str> =
                 names.iter().map(String::as_str).filter(|name| *name != "system").collect();
             let hint = near(name).unwrap_or_else(|| format!("their variables are {}", known.join(", ")));

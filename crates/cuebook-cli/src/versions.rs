@@ -59,7 +59,7 @@ pub enum Stand<'b> {
         /// What they call its files.
         names: Names,
         /// Kept for as long as the book is used.
-        _copy: Copy,
+        copy: Copy,
     },
     /// A project that has nothing but the pack.
     Packed {
@@ -146,8 +146,21 @@ impl<'b> Stand<'b> {
             Stand::Revision { book, prompt, label, names, .. }
             | Stand::Packed { book, prompt, label, names, .. } => {
                 let version = Version::find(book, prompt, context, clock);
-                Ok(version.map_err(|error| names.retell(error))?.called(label, names).without_code())
+                let version = version.map_err(|error| names.retell(error))?;
+                if !version.lies_in(&self.folder()) {
+                    return Err(from_elsewhere(label, &version.prepared().found().candidate.source));
+                }
+                Ok(version.called(label, names).without_code())
             }
+        }
+    }
+
+    /// The folder that everything of it lies in.
+    fn folder(&self) -> PathBuf {
+        match self {
+            Stand::Here { book, .. } => book.library().root().to_owned(),
+            Stand::Revision { copy, .. } => copy.path(Path::new("")),
+            Stand::Packed { book, .. } => book.library().root().to_owned(),
         }
     }
 
@@ -207,7 +220,7 @@ impl<'b> Stand<'b> {
             Some(_) => format!("{revision}:{asked}"),
             None => format!("{revision}:{}", shown(&names, &prompt, revision)),
         };
-        Ok(Stand::Revision { book: old, prompt, label, names, _copy: copy })
+        Ok(Stand::Revision { book: old, prompt, label, names, copy })
     }
 
     /// A pack is installed into a project that has nothing else.
@@ -234,6 +247,14 @@ impl<'b> Stand<'b> {
         let book = Box::new(Book::open(root));
         Ok(Stand::Packed { book, prompt, label, names, _folder: folder })
     }
+}
+
+/// Every library has what is part of the program, and what is the user's; no revision and no archive has.
+fn from_elsewhere(label: &str, source: &str) -> Error {
+    let message = format!("there is no `{label}`: what is found under that name is {source}");
+    let diagnostic =
+        Diagnostic::new(Code::NotInRevision, message).hint("name that without the part before the colon");
+    Error::new(ErrorKind::PromptNotFound, diagnostic)
 }
 
 fn no_prompt(prompt: &str, revision: &str, error: Option<Error>) -> Error {

@@ -123,6 +123,7 @@ fn what_a_revision_does_not_have_is_told_with_what_was_meant() {
         (&["mian:hi"], "CB520", "did you mean `main`?"),
         (&["HEAD~7:hi"], "CB520", "the repository has no revision `HEAD~7`"),
         (&["general_system"], "CB521", "is part of the program"),
+        (&["HEAD:general_system"], "CB521", "there is no `HEAD:general_system`"),
         (&["hi", "nowhere"], "CB101", "no prompt `nowhere`"),
         (&["HEAD:"], "CB407", "has no prompt behind its colon"),
         (&["--", "--output=x:hi"], "CB520", "has no revision `--output=x`"),

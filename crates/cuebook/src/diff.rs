@@ -80,10 +80,21 @@ pub fn moment() -> Arc<dyn Clock> {
     Arc::new(FixedClock::stopped())
 }
 
+/// What a prompt says of itself and its notation decides.
+const NOTATION: [&str; 2] = ["type", "category"];
+
 /// Compares two versions.
 pub fn compare(before: &Version<'_>, after: &Version<'_>) -> Diff {
     let (one, other) = rendering::render_both(before, after);
     let mut entries = entry::compare(declared::of(before, &one, &other), declared::of(after, &other, &one));
+    if before.prepared().prompt().dialect != after.prepared().prompt().dialect {
+        // How something is written is no effect; what comes of it shows in the text and in the roles.
+        entries.retain(|entry| {
+            let is_notation = entry.aspect == Aspect::Format
+                || entry.aspect == Aspect::About && NOTATION.contains(&entry.name.as_str());
+            !is_notation
+        });
+    }
     let (basis, text) = text(before, after, &one, &other);
     let (before, after) = (told(before, one), told(after, other));
     if let (Some(one), Some(other)) = (&before.roles, &after.roles)

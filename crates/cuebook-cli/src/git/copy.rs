@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::library::CONFIG_FILE;
+use cuebook::library::{CONFIG_FILE, PROMPT_FILE, TEMPLATE_FILE};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use tempfile::TempDir;
 
@@ -25,6 +25,9 @@ const MOST_FILES: usize = 50_000;
 const MOST_LINKS: usize = 8;
 /// The folders of a project that hold what a library reads.
 const PLACES: [&str; 5] = ["prompts", "user_data", "ecosystem", ".ai", CONFIG_FILE];
+
+/// Files that are a prompt together with the folder that they lie in.
+const IN_FOLDERS: [&str; 2] = [TEMPLATE_FILE, PROMPT_FILE];
 
 /// The files of a revision, by their paths from the top of the repository.
 #[derive(Debug)]
@@ -107,9 +110,15 @@ impl Tree {
     /// library looks at.
     pub fn copy(&self, repository: &Repository, around: Option<&Path>) -> Result<Copy> {
         let prefix = repository.prefix();
-        // A prompt in a folder of its own is seen together with its neighbours.
-        let near = around.map(|path| path.ancestors().nth(2).unwrap_or(Path::new("")));
-        let is_near = |path: &Path| near.is_some_and(|near| path.starts_with(near));
+        // A prompt in a folder of its own is seen together with its neighbours, and a file with what lies beside it.
+        let above = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+        let near = around.map(|path| {
+            match path.file_name().is_some_and(|name| IN_FOLDERS.iter().any(|own| name == *own)) {
+                true => above(&above(path)),
+                false => above(path),
+            }
+        });
+        let is_near = |path: &Path| near.as_ref().is_some_and(|near| path.starts_with(near));
         let all = |path: &Path| path.starts_with(prefix) || is_near(path);
         let needed = |path: &Path| {
             let inside = path.strip_prefix(prefix).ok().and_then(|inside| inside.components().next());
@@ -293,9 +302,15 @@ mod tests {
 
     #[test]
     fn paths_that_would_leave_the_copy_are_not_taken() {
-        let listing = b"100644 blob aa 3\tprompts/a.md\0100644 blob bb 3\t../out\0100644 blob bb 3\t/etc/x\0\
-            100644 blob cc 3\t.git/config\0160000 commit dd -\tmodule\0120000 blob ee 4\tlink\0";
-        let tree = Tree::read("HEAD", listing).unwrap();
+        let lines = [
+            "100644 blob aa 3\tprompts/a.md",
+            "100644 blob bb 3\t../out",
+            "100644 blob bb 3\t/etc/x",
+            "100644 blob cc 3\t.git/config",
+            "160000 commit dd -\tmodule",
+            "120000 blob ee 4\tlink",
+        ];
+        let tree = Tree::read("HEAD", lines.join("\0").as_bytes()).unwrap();
         let paths: Vec<&str> = tree.entries.keys().filter_map(|path| path.to_str()).collect();
         assert_eq!(paths, ["link", "prompts/a.md"]);
         assert!(tree.has(Path::new("prompts")) && tree.has(Path::new("")) && !tree.has(Path::new("prompt")));

@@ -196,7 +196,7 @@ fn sections(tree: &Tree, own: &Outcome, other: &Outcome) -> Vec<Declared> {
 fn states(outcome: &Outcome) -> Option<BTreeMap<String, SectionState>> {
     let disclosed = outcome.rendered.as_ref().ok()?.sections()?;
     let sections = disclosed.sections.iter();
-    Some(sections.map(|section| (section.path.join("."), section.state.clone())).collect())
+    Some(sections.map(|section| (section.path.join("."), section.state)).collect())
 }
 
 /// What only directives declare.

@@ -235,3 +235,18 @@ fn files_of_a_copy_have_the_names_that_people_know() {
     assert_eq!(names.file("ecosystem/default/prompts/x"), "ecosystem/default/prompts/x");
     assert_eq!(names.file(&folder.path().join("b.md").to_string_lossy()), "HEAD:b.md");
 }
+
+#[test]
+fn the_notation_is_no_difference() {
+    let project = Project::new(&[
+        ("prompts/hi/template.md", "Hi {{ who }}!"),
+        ("one/hi.prompty", "---\nname: hi\ntemplate: {format: jinja2}\n---\nsystem:\nHi {{ who }}!"),
+        ("two/hi.sections.md", "# Hi\nHi $who!\n"),
+    ]);
+    let diff = project.diff("hi", "one/hi.prompty", &[("who", "Ada")]);
+    assert!(diff.entries.iter().all(|entry| entry.aspect == Aspect::About), "{:?}", changes(&diff));
+    assert!(!diff.entries.iter().any(|entry| entry.name == "type"), "{:?}", changes(&diff));
+    let diff = project.diff("hi", "two/hi.sections.md", &[("who", "Ada")]);
+    assert!(diff.entries.iter().any(|entry| entry.aspect == Aspect::Section), "{:?}", changes(&diff));
+    assert!(!diff.entries.iter().any(|entry| entry.aspect == Aspect::Format), "{:?}", changes(&diff));
+}

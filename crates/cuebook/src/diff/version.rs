@@ -1,5 +1,6 @@
 //! One of the two versions of a comparison: where it is found, and what is said of it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use super::names::Names;
@@ -90,6 +91,11 @@ impl<'n> Version<'n> {
     /// Whether it is part of the program, and lies in no folder.
     pub fn is_built_in(&self) -> bool {
         self.prepared.found().candidate.root.folder().is_none()
+    }
+
+    /// Whether it lies in a folder, and not somewhere else where the library looks as well.
+    pub fn lies_in(&self, folder: &Path) -> bool {
+        self.prepared.found().candidate.root.folder().is_some_and(|root| root.starts_with(folder))
     }
 
     /// What it was asked for as.
