@@ -137,6 +137,19 @@ impl<'b> Stand<'b> {
         Self::at_revision(book, revision, version.label(), Some((&source, &found.id)))
     }
 
+    /// Whether it is the project as it is now.
+    pub fn is_here(&self) -> bool {
+        matches!(self, Stand::Here { .. })
+    }
+
+    /// What a file of it is called.
+    pub fn name(&self, file: &str) -> String {
+        match self {
+            Stand::Here { .. } => file.to_owned(),
+            Stand::Revision { names, .. } | Stand::Packed { names, .. } => names.file(file),
+        }
+    }
+
     /// Finds the version.
     pub fn version(&self, context: &Context, clock: &Arc<dyn Clock>) -> Result<Version<'_>> {
         match self {
@@ -192,6 +205,9 @@ impl<'b> Stand<'b> {
             None => None,
         };
         let copy = tree.copy(&repository, path.as_deref())?;
+        if path.as_ref().is_some_and(|path| !copy.path(path).exists()) {
+            return Err(tree.leads_nowhere(prompt));
+        }
         let old = Box::new(Book::open(copy.root()));
         let names = Names::new(format!("{revision}:"), copy.root());
         let asked = prompt;

@@ -206,12 +206,21 @@ fn links_of_a_revision_lead_nowhere_outside_of_it() {
     std::fs::write(secret.path().join("key.md"), "secret").unwrap();
     project.write("prompts/one/template.md", "Hi\n");
     project.link("prompts/two/template.md", "../one/template.md");
+    project.link("prompts/folder", "one");
+    project.link("prompts/around", "..");
+    project.link("deep/er/template.md", "../link.md");
+    project.link("deep/link.md", "../prompts/one/template.md");
+    project.link("prompts/twice/template.md", "../../deep/er/template.md");
     project.link("prompts/out/template.md", &secret.path().join("key.md").to_string_lossy());
     git(&project, &["init", "-q"]);
     commit(&project);
-    let (code, out, err) = diff(&project, &["HEAD:two", "one"]);
-    assert_eq!(code, 1, "{out}{err}");
-    assert!(out.contains("about") && !out.contains("text ("), "the link is the file that it leads to: {out}");
+    for link in ["HEAD:two", "HEAD:folder", "HEAD:twice"] {
+        let (code, out, err) = diff(&project, &[link, "one"]);
+        assert_eq!(code, 1, "{out}{err}");
+        assert!(out.contains("about") && !out.contains("text ("), "it is what it leads to: {out}");
+    }
+    let (code, _, err) = diff(&project, &["HEAD:prompts/around", "one"]);
+    assert!(code == 2 && err.contains("leads to no file of it"), "{err}");
     let (code, out, err) = diff(&project, &["HEAD:out", "one"]);
     assert!(code == 2 && !out.contains("secret") && !err.contains("secret"), "{out}{err}");
 }
@@ -230,6 +239,16 @@ fn prompts_of_packs_and_of_archives_are_compared_without_a_choice() {
     assert_eq!(code, 2);
     let hint = "or compare them: cuebook diff user_data/packs/brisk/prompts/greet user_data/packs/polite/prompts/greet";
     assert!(err.contains("CB102") && err.contains(hint), "{err}");
+
+    // What a revision offers twice is told with what to write.
+    git(&project, &["init", "-q"]);
+    commit(&project);
+    let (code, _, err) = diff(&project, &["HEAD:greet", "brisk/greet"]);
+    let hint =
+        "cuebook diff HEAD:user_data/packs/brisk/prompts/greet HEAD:user_data/packs/polite/prompts/greet";
+    assert!(code == 2 && err.contains("CB102") && err.contains(hint), "{err}");
+    let (code, out, err) = diff(&project, &["HEAD:polite/greet", "brisk/greet"]);
+    assert_eq!(code, 1, "{out}{err}");
 
     // The next version of a pack, before it is installed.
     let next = project.path().join("polite-2.tar.gz");

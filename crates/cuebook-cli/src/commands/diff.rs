@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
 use cuebook::error::{printable, report};
 use cuebook::ledger::Ledger;
-use cuebook::{ErrorKind, Result};
+use cuebook::{Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::test::print_diff;
@@ -46,31 +46,34 @@ fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
     let clock = diff::moment();
+    let find = |stand: &Stand<'_>| {
+        match stand.is_here() {
+            // A choice is recorded in the project, and nobody can choose for what is elsewhere.
+            true => with_choice(&book, options, || stand.version(values.context(), &clock).map(drop)),
+            false => stand.version(values.context(), &clock).map(drop),
+        }
+        .map_err(|error| compare_candidates(error, stand))
+    };
     let one = Meant::read(&args.before)?;
     // With one version, the other is what is here, or what was committed last.
-    let (before, after) = match (&args.after, one) {
-        (Some(after), one) => (Stand::open(&one, &book)?, Stand::open(&Meant::read(after)?, &book)?),
-        (None, Meant::Here(prompt)) => {
-            let here = Stand::open(&Meant::Here(prompt), &book)?;
-            let version = with_choice(&book, options, || here.version(values.context(), &clock))?;
-            let committed = Stand::in_place_of(&version, "HEAD", &book)?;
-            drop(version);
+    let (before, after) = match (&args.after, &one) {
+        (Some(after), one) => (Stand::open(one, &book)?, Stand::open(&Meant::read(after)?, &book)?),
+        (None, one @ Meant::Here(_)) => {
+            let here = Stand::open(one, &book)?;
+            find(&here)?;
+            let committed = Stand::in_place_of(&here.version(values.context(), &clock)?, "HEAD", &book)?;
             (committed, here)
         }
-        (None, one @ Meant::Revision { .. }) => {
-            let (Meant::Revision { prompt, .. } | Meant::Packed { prompt, .. } | Meant::Here(prompt)) = &one;
-            (Stand::open(&one, &book)?, Stand::open(&Meant::Here(prompt.clone()), &book)?)
+        (None, one @ Meant::Revision { prompt, .. }) => {
+            (Stand::open(one, &book)?, Stand::open(&Meant::Here(prompt.clone()), &book)?)
         }
-        (None, one @ Meant::Packed { .. }) => {
-            let (Meant::Revision { prompt, .. } | Meant::Packed { prompt, .. } | Meant::Here(prompt)) = &one;
-            // What is here comes first: a pack is what may replace it.
-            (Stand::open(&Meant::Here(prompt.clone()), &book)?, Stand::open(&one, &book)?)
+        // What is here comes first: a pack is what may replace it.
+        (None, one @ Meant::Packed { prompt, .. }) => {
+            (Stand::open(&Meant::Here(prompt.clone()), &book)?, Stand::open(one, &book)?)
         }
     };
-    let find = |stand: &'_ Stand<'_>| -> Result<()> { stand.version(values.context(), &clock).map(drop) };
-    for stand in [&before, &after] {
-        with_choice(&book, options, || find(stand)).map_err(compare_candidates)?;
-    }
+    find(&before)?;
+    find(&after)?;
     let before = before.version(values.context(), &clock)?;
     let after = after.version(values.context(), &clock)?;
     values.refuse_slips(&[before.prepared(), after.prepared()])?;
@@ -82,17 +85,23 @@ fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
 }
 
 /// Whoever wants to compare candidates need not choose between them first.
-fn compare_candidates(error: cuebook::Error) -> cuebook::Error {
-    let sources = error.field("candidates").and_then(Json::as_array);
-    let sources: Vec<&str> =
-        sources.into_iter().flatten().filter_map(|candidate| candidate["source"].as_str()).collect();
-    match (error.kind(), sources.as_slice(), &error.diagnostic().hint) {
-        (ErrorKind::PromptConflict, [one, other, ..], Some(hint)) => {
-            let hint = format!("{hint}\nor compare them: cuebook diff {one} {other}");
-            cuebook::Error::new(error.kind(), error.diagnostic().clone().hint(hint))
-        }
-        _ => error,
+fn compare_candidates(error: Error, stand: &Stand<'_>) -> Error {
+    if error.kind() != ErrorKind::PromptConflict {
+        return error;
     }
+    let candidates = error.field("candidates").cloned().unwrap_or_default();
+    let sources = candidates.as_array().into_iter().flatten();
+    let sources: Vec<String> = sources
+        .filter_map(|candidate| candidate["source"].as_str())
+        .map(|source| stand.name(source))
+        .collect();
+    let [one, other, ..] = sources.as_slice() else { return error };
+    let compare = format!("cuebook diff {one} {other}");
+    let hint = match error.diagnostic().hint.as_ref().filter(|_| stand.is_here()) {
+        Some(hint) => format!("{hint}\nor compare them: {compare}"),
+        None => format!("say which is meant, as in: {compare}"),
+    };
+    Error::new(error.kind(), error.diagnostic().clone().hint(hint)).with("candidates", candidates)
 }
 
 fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {

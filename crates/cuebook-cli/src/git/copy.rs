@@ -1,8 +1,8 @@
 //! The files of a revision, and a copy of those that a library needs.
 //!
 //! A tree comes from whoever made the commit. Every path must be one that stays inside the copy; links are not made but followed
-//! within the tree, and become the files that they lead to; nothing becomes executable. What is larger than a library can
-//! read is left out.
+//! within the tree, and become the files and folders that they lead to; nothing becomes executable. What is larger than a
+//! library can read is left out.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -92,6 +92,15 @@ impl Tree {
         path.as_os_str().is_empty() || from.is_some_and(|(found, _)| found.starts_with(path))
     }
 
+    /// The error for something that it has and that is no file or folder here.
+    pub fn leads_nowhere(&self, wanted: &str) -> Error {
+        let message =
+            format!("`{wanted}` of the revision `{}` leads to no file of it that can be read", self.revision);
+        let hint = "links are followed inside of a revision only, and files of more than 16 MiB are left out";
+        let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
+        Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", &self.revision)
+    }
+
     /// The error for a path that it does not have.
     pub fn not_there(&self, wanted: &str, prefix: &Path) -> Error {
         let shown = |path: &PathBuf| path.strip_prefix(prefix).unwrap_or(path).to_string_lossy().into_owned();
@@ -125,10 +134,7 @@ impl Tree {
             is_near(path)
                 || inside.is_some_and(|first| PLACES.iter().any(|place| first.as_os_str() == *place))
         };
-        let chosen = self.choose(&all).or_else(|| self.choose(&needed)).ok_or_else(|| {
-            let message = format!("the project is too large in `{}` to be copied", self.revision);
-            failed(message, "name the project's own folder with --root, or compare two files")
-        })?;
+        let chosen = self.choose(&all).or_else(|| self.choose(&needed)).ok_or_else(|| self.too_large())?;
         let folder = tempfile::Builder::new()
             .prefix("cuebook-diff-")
             .tempdir()
@@ -146,6 +152,28 @@ impl Tree {
             std::fs::write(&path, bytes).map_err(|error| files::write_error("the copy of a revision", &error))
         })?;
         Ok(copy)
+    }
+
+    fn too_large(&self) -> Error {
+        let message = format!("the project is too large in `{}` to be copied", self.revision);
+        failed(message, "name the project's own folder with --root, or compare two files")
+    }
+
+    /// The files that a link leads to: one, or all of a folder. A link that leads out of the tree, around itself, or nowhere
+    /// leads to nothing here.
+    fn behind<'t>(&'t self, link: &Wanted<'_>, target: &Path) -> Vec<Wanted<'t>> {
+        let Some(leads) = follow(link.path, target).filter(|leads| !link.path.starts_with(leads)) else {
+            return Vec::new();
+        };
+        let files = self.entries.range(leads.clone()..).take_while(|(path, _)| path.starts_with(&leads));
+        let place = |path: &Path| match path.strip_prefix(&leads) {
+            Ok(rest) if !rest.as_os_str().is_empty() => link.place.join(rest),
+            _ => link.place.clone(),
+        };
+        files
+            .filter(|(_, blob)| blob.size <= MOST_OF_ONE)
+            .map(|(path, blob)| Wanted { place: place(path), path, blob })
+            .collect()
     }
 
     /// The files that are wanted, with what is in them; `None` if that is too much.
@@ -166,36 +194,40 @@ impl Tree {
         chosen: &[(&Path, &Blob)],
         mut write: impl FnMut(&Path, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        let mut wanted: Vec<(PathBuf, &Blob)> =
-            chosen.iter().map(|(path, blob)| (path.to_path_buf(), *blob)).collect();
+        let mut wanted: Vec<Wanted<'_>> =
+            chosen.iter().map(|(path, blob)| Wanted { place: path.to_path_buf(), path, blob }).collect();
+        let (mut files, mut bytes) = (0, 0);
         // Each round follows links by one step.
         for _ in 0..=MOST_LINKS {
+            files += wanted.len();
+            bytes += wanted.iter().map(|wanted| wanted.blob.size).sum::<u64>();
+            if files > MOST_FILES || bytes > MOST_OF_ALL {
+                return Err(self.too_large());
+            }
             let mut links = Vec::new();
-            let blobs: Vec<&Blob> = wanted.iter().map(|(_, blob)| *blob).collect();
-            let mut at = wanted.iter();
-            contents(&repository.root, &blobs, |blob, bytes| {
-                let Some((path, _)) = at.next() else { return Ok(()) };
-                if !blob.is_link {
-                    return write(path, bytes);
+            contents(&repository.root, &wanted, |wanted, bytes| {
+                if !wanted.blob.is_link {
+                    return write(&wanted.place, bytes);
                 }
-                links.push((path.clone(), bytes.to_vec()));
+                links.extend(self.behind(wanted, &path_of(bytes)));
                 Ok(())
             })?;
-            wanted = links
-                .into_iter()
-                .filter_map(|(path, target)| {
-                    // A link that leads out of the tree, to a folder, or nowhere leads to nothing here.
-                    let leads = follow(&path, &path_of(&target))?;
-                    let blob = self.entries.get(&leads).filter(|blob| blob.size <= MOST_OF_ONE)?;
-                    Some((path, blob))
-                })
-                .collect();
-            if wanted.is_empty() {
+            if links.is_empty() {
                 return Ok(());
             }
+            wanted = links;
         }
         Ok(())
     }
+}
+
+/// A file that is to be copied.
+struct Wanted<'t> {
+    /// Where to.
+    place: PathBuf,
+    /// Where the tree has it, which is another place if a link led to it.
+    path: &'t Path,
+    blob: &'t Blob,
 }
 
 fn make_folder(path: &Path) -> Result<()> {
@@ -234,7 +266,11 @@ fn follow(link: &Path, target: &Path) -> Option<PathBuf> {
 }
 
 /// Asks `git cat-file` for the content of blobs, in order.
-fn contents(folder: &Path, blobs: &[&Blob], mut take: impl FnMut(&Blob, &[u8]) -> Result<()>) -> Result<()> {
+fn contents(
+    folder: &Path,
+    wanted: &[Wanted<'_>],
+    mut take: impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
+) -> Result<()> {
     let mut child = git(folder)
         .args(["cat-file", "--batch"])
         .stdin(Stdio::piped())
@@ -242,11 +278,11 @@ fn contents(folder: &Path, blobs: &[&Blob], mut take: impl FnMut(&Blob, &[u8]) -
         .spawn()
         .map_err(|error| not_started(&error))?;
     let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
-    let hashes: String = blobs.iter().map(|blob| format!("{}\n", blob.hash)).collect();
+    let hashes: String = wanted.iter().map(|wanted| format!("{}\n", wanted.blob.hash)).collect();
     // Whoever writes all questions before reading an answer may wait for somebody who waits.
     let asking = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(hashes.as_bytes())));
     let done = match stdout {
-        Some(stdout) => answers(BufReader::new(stdout), blobs, &mut take),
+        Some(stdout) => answers(BufReader::new(stdout), wanted, &mut take),
         None => Ok(()),
     };
     if done.is_err() {
@@ -259,10 +295,11 @@ fn contents(folder: &Path, blobs: &[&Blob], mut take: impl FnMut(&Blob, &[u8]) -
 
 fn answers(
     mut from: impl BufRead,
-    blobs: &[&Blob],
-    take: &mut impl FnMut(&Blob, &[u8]) -> Result<()>,
+    wanted: &[Wanted<'_>],
+    take: &mut impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    for blob in blobs {
+    for wanted in wanted {
+        let blob = wanted.blob;
         let unreadable = || failed(format!("git does not have the file {} of the revision", blob.hash), FSCK);
         let mut header = String::new();
         from.by_ref().take(256).read_line(&mut header).map_err(|_| unreadable())?;
@@ -276,7 +313,7 @@ fn answers(
         if bytes.pop() != Some(b'\n') || bytes.len() as u64 != blob.size {
             return Err(unreadable());
         }
-        take(blob, &bytes)?;
+        take(wanted, &bytes)?;
     }
     Ok(())
 }
