@@ -1,5 +1,6 @@
 //! The command line.
 
+mod diff;
 mod execute;
 mod explain;
 mod prove;
@@ -19,6 +20,7 @@ use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
 use crate::output;
+pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
@@ -36,6 +38,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
+  cuebook help diff         two versions of a prompt, by what they do
   cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
   cuebook help mcp          the project as a server for other programs
@@ -191,6 +194,8 @@ pub enum Command {
     Explain(ExplainArgs),
     /// Count the tokens of a prompt, and say what a provider's cache can keep of it
     Tokens(TokensArgs),
+    /// Compare two versions of a prompt by what they do
+    Diff(DiffArgs),
     /// Drive every input of a prompt with forgeries, and prove that its structure stays
     Attack(AttackArgs),
     /// Compare prompts with the cases beside them

@@ -4,6 +4,7 @@ mod attack;
 mod candidates;
 mod check;
 mod completions;
+mod diff;
 mod doctor;
 mod execute;
 mod explain;
@@ -44,6 +45,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Show(args) => show::run(&args, options),
         Command::Explain(args) => explain::run(&args, options),
         Command::Tokens(args) => tokens::run(&args, options),
+        Command::Diff(args) => diff::run(&args, options),
         Command::Attack(args) => attack::run(&args, options),
         Command::Test(args) => test::run(&args, options),
         Command::Watch(args) => watch::run(&args, options),

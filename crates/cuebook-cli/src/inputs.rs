@@ -1,5 +1,6 @@
 //! Values from the command line: `--var`, `--vars`, `--agent` and `--context`.
 
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use cuebook::files;
 use cuebook::prompt::{Rich, Visibility};
 use cuebook::sections::{SectionState, VisibilityOverrides};
 use cuebook::source::Source;
-use cuebook::{Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Rendered, Result, Variables};
+use cuebook::{
+    Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables,
+};
 use serde_json::Value as Json;
 
 use crate::args::Inputs;
@@ -66,8 +69,8 @@ fn open(session: &mut VisibilityOverrides, section: &[String]) {
     }
 }
 
-/// Reads the values and makes sure that the prompt has variables of these names.
-pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given> {
+/// The circumstances that the command line tells, without what only a particular prompt can understand.
+fn circumstances(inputs: &Inputs) -> Result<Context> {
     let mut context = Context { strict: inputs.strict, without_hooks: inputs.no_hooks, ..Context::default() };
     if let Some(path) = &inputs.agent {
         context.agent = Agent::read(&read_text(path)?)?;
@@ -77,6 +80,12 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     for argument in &inputs.context {
         set_context(&mut context, argument)?;
     }
+    Ok(context)
+}
+
+/// Reads the values and makes sure that the prompt has variables of these names.
+pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given> {
+    let mut context = circumstances(inputs)?;
     let prompt = match (prompt, &context.agent.prompt_id) {
         (Some(prompt), _) => prompt.to_owned(),
         (None, Some(prompt)) => prompt.clone(),
@@ -96,19 +105,11 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
         values = values.set(name, value);
     }
     for argument in &inputs.files {
-        let (name, path) =
-            argument.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(
-                || bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png"),
-            )?;
+        let (name, path) = file_option(argument)?;
         from_line.push(name.to_owned());
         let rich =
             book.prepare(&prompt, &context)?.prompt().variable(name).and_then(|variable| variable.rich);
-        let value = match rich {
-            Some(Rich::Image | Rich::File | Rich::Audio) => Media::of_file(Path::new(path))?.to_json(),
-            Some(Rich::Thread) => Variables::read_value(&read_text(Path::new(path))?)?,
-            None => Json::String(read_text(Path::new(path))?.text().to_owned()),
-        };
-        values = values.set(name, value);
+        values = values.set(name, file_value(path, rich)?);
     }
     if !values.is_empty() {
         check_names(&prompt, &from_line, &from_file, &context, book)?;
@@ -116,6 +117,125 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     let expanded = disclose(&prompt, inputs, &mut context, book)?;
     let session = inputs.session.clone().filter(|_| !inputs.expand.is_empty());
     Ok(Given { prompt, variables: values, context, session, expanded })
+}
+
+/// `NAME=PATH` of the option `--file`.
+fn file_option(argument: &str) -> Result<(&str, &str)> {
+    argument
+        .split_once('=')
+        .filter(|(name, path)| !name.is_empty() && !path.is_empty())
+        .ok_or_else(|| bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png"))
+}
+
+/// What a file holds, for a variable that takes this.
+fn file_value(path: &str, rich: Option<Rich>) -> Result<Json> {
+    Ok(match rich {
+        Some(Rich::Image | Rich::File | Rich::Audio) => Media::of_file(Path::new(path))?.to_json(),
+        Some(Rich::Thread) => Variables::read_value(&read_text(Path::new(path))?)?,
+        None => Json::String(read_text(Path::new(path))?.text().to_owned()),
+    })
+}
+
+/// Values for several prompts, read once.
+pub struct Shared<'i> {
+    inputs: &'i Inputs,
+    context: Context,
+    from_file: Vec<(String, Json)>,
+    from_line: Vec<(String, Json)>,
+}
+
+impl<'i> Shared<'i> {
+    /// Reads the values.
+    pub fn read(inputs: &'i Inputs) -> Result<Shared<'i>> {
+        let mut context = circumstances(inputs)?;
+        if let Some(path) = &inputs.session {
+            context.visibility = VisibilityOverrides::read(path)?;
+        }
+        let from_file = match &inputs.vars_file {
+            Some(path) => read_object(path)?.into_iter().collect(),
+            None => Vec::new(),
+        };
+        let from_line = inputs.vars.iter().map(|argument| parse(argument)).collect::<Result<_>>()?;
+        Ok(Shared { inputs, context, from_file, from_line })
+    }
+
+    /// The circumstances.
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The circumstances, to be changed.
+    pub fn context_mut(&mut self) -> &mut Context {
+        &mut self.context
+    }
+
+    /// Refuses what means nothing to any of the prompts.
+    pub fn refuse_slips(&self, prompts: &[&Prepared]) -> Result<()> {
+        let names: BTreeSet<String> = prompts.iter().flat_map(|prompt| prompt.known_names()).collect();
+        let is_known = |name: &str| prompts.iter().any(|prompt| prompt.knows(name));
+        let near = |name: &str| did_you_mean(&nearest(name, names.iter().map(String::as_str)));
+        let from_files = self.inputs.files.iter().map(|argument| file_option(argument).map(|(name, _)| name));
+        let from_files: Vec<&str> = from_files.collect::<Result<_>>()?;
+        let mut line = self.from_line.iter().map(|(name, _)| name.as_str()).chain(from_files);
+        if let Some(name) = line.find(|name| !is_known(name)) {
+            let known: Vec<&str> =
+                names.iter().map(String::as_str).filter(|name| *name != "system").collect();
+            let hint = near(name).unwrap_or_else(|| format!("their variables are {}", known.join(", ")));
+            let diagnostic =
+                Diagnostic::new(Code::UnknownVariable, format!("neither version has a variable `{name}`"))
+                    .hint(hint);
+            return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
+        }
+        for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)) {
+            if let Some(hint) = near(name) {
+                say(format_args!("warning: `{name}` in --vars is no variable of these prompts: {hint}"));
+            }
+        }
+        let trees: Vec<_> = prompts.iter().filter_map(|prompt| prompt.tree()).collect();
+        let Inputs { expand, session, tag, fit, .. } = self.inputs;
+        if trees.is_empty() && (!expand.is_empty() || session.is_some() || tag.is_some() || fit.is_some()) {
+            let hint = "--expand, --session, --tag and --fit are for those: cuebook help sections";
+            return Err(bad_input("neither version is a tree of sections", hint));
+        }
+        for wanted in expand {
+            if trees.iter().all(|tree| tree.find_all(wanted).next().is_none()) {
+                let sections = trees.iter().flat_map(|tree| tree.sections());
+                let known: Vec<&str> = sections.map(|node| node.dotted()).collect();
+                let hint = did_you_mean(&nearest(wanted, known.iter().copied()))
+                    .unwrap_or_else(|| format!("their sections are {}", listed(&known)));
+                let message = format!("neither version has a section `{wanted}`");
+                let diagnostic = Diagnostic::new(Code::BadSection, message).hint(hint);
+                return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
+            }
+        }
+        Ok(())
+    }
+
+    /// What one of the prompts understands of all that.
+    pub fn of(&self, prompt: &Prepared) -> Result<(Variables, Context)> {
+        let mut values = Variables::new();
+        for (name, value) in self.from_file.iter().chain(&self.from_line) {
+            if prompt.knows(name) {
+                values = values.set(name.clone(), value.clone());
+            }
+        }
+        for argument in &self.inputs.files {
+            let (name, path) = file_option(argument)?;
+            if prompt.knows(name) {
+                let rich = prompt.prompt().variable(name).and_then(|variable| variable.rich);
+                values = values.set(name, file_value(path, rich)?);
+            }
+        }
+        let mut context = self.context.clone();
+        match prompt.tree() {
+            Some(tree) => {
+                let wanted = self.inputs.expand.iter().flat_map(|wanted| tree.find_all(wanted));
+                wanted.for_each(|node| open(&mut context.visibility, &node.path));
+            }
+            None => (context.fit, context.overrides_tag) = (None, None),
+        }
+        Ok((values, context))
+    }
 }
 
 /// How many sections a hint lists.

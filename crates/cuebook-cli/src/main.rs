@@ -1,15 +1,18 @@
 //! The `cuebook` command: a thin layer that turns arguments into calls of the engine and results into text.
 //!
-//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the request failed and the error says why, 2 wrong usage.
+//! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the request failed and the error says why, 2 wrong usage. `diff`
+//! has 1 for a difference, and 2 for whatever failed.
 
 mod args;
 mod commands;
+mod git;
 mod inputs;
 mod interrupt;
 mod onlooker;
 mod output;
 mod progress;
 mod terminal;
+mod versions;
 
 use std::process::ExitCode;
 

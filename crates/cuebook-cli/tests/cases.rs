@@ -161,3 +161,65 @@ fn a_time_makes_a_case_that_can_be_repeated() {
     let (code, stdout, _) = run(&project, &["test"]);
     assert_eq!(code, 0, "{stdout}");
 }
+
+/// Plays a person at a terminal: runs a command in one, and answers each question once it is asked. Prints what the person
+/// sees, and ends as the command does.
+#[cfg(unix)]
+const PERSON: &str = r#"
+import os, pty, select, sys, time
+answers = [pair.split("=", 1) for pair in sys.argv[1].split(";")]
+child, terminal = pty.fork()
+if child == 0:
+    os.execvp(sys.argv[2], sys.argv[2:])
+seen, since, end = b"", 0, time.time() + 100
+while time.time() < end:
+    if not select.select([terminal], [], [], 0.2)[0]:
+        continue
+    try:
+        more = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not more:
+        break
+    seen += more
+    if b"\x1b[6n" in more:
+        os.write(terminal, b"\x1b[1;1R")
+    if answers and answers[0][0].encode() in seen[since:]:
+        since = len(seen)
+        os.write(terminal, answers.pop(0)[1].encode() + b"\r")
+sys.stdout.buffer.write(seen)
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+#[cfg(unix)]
+#[test]
+fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
+    if support::python_or_skip().is_none() {
+        return;
+    }
+    let project = greeting();
+    let case =
+        |name: &str| format!("## {name}\n```yaml inputs\nname: {name}\n```\n```text expected\nold\n```\n");
+    let before = format!("{}{}", case("one"), case("two"));
+    project.write("prompts/hi/tests.md", &before);
+    let ask = |answers: &str| {
+        let mut person = project.command("python3", project.path());
+        person.env("TERM", "xterm").args(["-c", PERSON, answers]);
+        let output = person.args([env!("CARGO_BIN_EXE_cuebook"), "test", "--update"]).output().unwrap();
+        let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+        let file = std::fs::read_to_string(project.path().join("prompts/hi/tests.md")).unwrap();
+        (output.status.code(), seen, file)
+    };
+    let (code, seen, after) = ask("`one` is to expect?=n;`two` is to expect?=n");
+    assert_eq!((code, after.as_str()), (Some(1), before.as_str()), "{seen}");
+    // The difference stands before the question, with where the new text came from.
+    let question = seen.find("Is that what `one` is to expect?").unwrap();
+    assert!(seen[..question].contains("+ Hi one!  <- prompts/hi/template.md:1"), "{seen}");
+    let (code, seen, after) = ask("`one` is to expect?=y;`two` is to expect?=");
+    let expected = before.replacen("old\n", "Hi one!\nRights reserved.\nBye.\n", 1);
+    assert_eq!((code, after), (Some(1), expected), "{seen}");
+    assert!(seen.contains("1 case updated"), "{seen}");
+    let (code, seen, after) = ask("`two` is to expect?=y");
+    assert!(code == Some(0) && !after.contains("old"), "{seen}{after}");
+}

@@ -111,6 +111,38 @@ fn people_see_the_text_and_then_what_is_different() {
 }
 
 #[test]
+fn the_code_of_a_pack_is_watched_and_so_is_its_approval() {
+    if support::python_or_skip().is_none() {
+        return;
+    }
+    let project = Project::new();
+    let provider = |branch: &str| format!("def provide(context):\n    return {{'branch': '{branch}'}}\n");
+    project.write(
+        "user_data/packs/repo/pack.json",
+        r#"{"pack_id": "repo", "variable_providers": [{"file": "variables/git.py", "namespace": "git"}]}"#,
+    );
+    project.write("user_data/packs/repo/variables/git.py", provider("main"));
+    project.write("prompts/hi/template.md", "On {{ git.branch }}.");
+    let watching = Watching::start(&project, &["hi", "--json"]);
+    watching.until("nobody has approved it", |document| document["error"]["code"] == "CB207");
+    let approve = || {
+        let mut command = project.command("cuebook", project.path());
+        assert!(command.args(["pack", "approve", "repo", "--yes"]).output().unwrap().status.success());
+    };
+    approve();
+    // Whether a pack's code can be fenced in here is another matter: the approval was noticed.
+    let approved = watching.until("it is approved", |document| document["error"]["code"] != "CB207");
+    if approved["text"] != "On main." {
+        eprintln!("skipped: code of packs does not run here: {approved}");
+        return;
+    }
+    project.write("user_data/packs/repo/variables/git.py", provider("next"));
+    watching.until("other code", |document| document["error"]["code"] == "CB207");
+    approve();
+    watching.until("and its values", |document| document["text"] == "On next.");
+}
+
+#[test]
 fn what_cannot_be_watched_is_refused() {
     Test::new().args(["watch", "general_system", "--vars", "-"]).code(2).run();
 }

@@ -5,13 +5,13 @@
 //! notifications of the kernel can miss. It takes place only while somebody listens, and never takes more than a twentieth of the
 //! time. Several files that are saved together are one change: it is told once they have stopped changing.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use cuebook::Book;
 use cuebook::items::{ItemType, Spaces};
+use cuebook::watch::stamp_of;
 use tokio::sync::{Notify, OnceCell, watch};
 
 /// Between two looks at a small library.
@@ -22,8 +22,6 @@ const QUIET: Duration = Duration::from_millis(120);
 const LONGEST: Duration = Duration::from_secs(2);
 /// How much longer the pause is than the look.
 const SHARE: u32 = 20;
-/// How deep folders are looked into.
-const DEEPEST: usize = 32;
 
 /// How often prompts and knowledge have changed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -170,9 +168,9 @@ impl Eye {
                 outer.push(place);
             }
         }
-        let prompts = outer.iter().map(|place| state(place)).fold(0, u64::wrapping_add);
+        let prompts = outer.iter().map(|place| stamp_of(place)).fold(0, u64::wrapping_add);
         let knowledge =
-            self.folders(ItemType::Knowledge).map(|place| state(&place)).fold(0, u64::wrapping_add);
+            self.folders(ItemType::Knowledge).map(|place| stamp_of(&place)).fold(0, u64::wrapping_add);
         Look { prompts, knowledge }
     }
 
@@ -182,48 +180,6 @@ impl Eye {
             .iter()
             .filter_map(move |space| space.folder().map(|folder| folder.join(kind.folder())))
     }
-}
-
-/// The state of a file, or of a folder and everything in it, as a number. The order in which a folder is read does not matter.
-fn state(path: &Path) -> u64 {
-    match std::fs::metadata(path) {
-        Err(_) => 0,
-        Ok(metadata) if metadata.is_dir() => below(path, 0),
-        Ok(metadata) => stamp(path, &metadata),
-    }
-}
-
-fn below(folder: &Path, depth: usize) -> u64 {
-    let mut sum: u64 = 1;
-    let Ok(entries) = std::fs::read_dir(folder) else { return sum };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with('.') || name == "__pycache__" || name == "node_modules" {
-            continue;
-        }
-        let path = entry.path();
-        let Ok(kind) = entry.file_type() else { continue };
-        let state = if kind.is_dir() && depth < DEEPEST {
-            let mut hasher = DefaultHasher::new();
-            (&path, below(&path, depth + 1)).hash(&mut hasher);
-            hasher.finish()
-        } else {
-            // What a link leads to counts; folders behind links are not looked into.
-            std::fs::metadata(&path).map_or(0, |metadata| stamp(&path, &metadata))
-        };
-        sum = sum.wrapping_add(state);
-    }
-    sum
-}
-
-fn stamp(path: &Path, metadata: &std::fs::Metadata) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-    (path, metadata.len(), modified, metadata.is_dir()).hash(&mut hasher);
-    #[cfg(unix)]
-    std::os::unix::fs::MetadataExt::ino(metadata).hash(&mut hasher);
-    hasher.finish()
 }
 
 #[cfg(test)]

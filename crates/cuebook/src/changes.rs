@@ -14,7 +14,7 @@ pub struct Line {
     pub change: Change,
     /// The line, without its end.
     pub text: String,
-    /// Where it came from, for lines that are new.
+    /// Where it came from, for lines that are not in both texts, if that is known.
     pub origin: Option<String>,
 }
 
@@ -66,16 +66,23 @@ impl Line {
 /// The difference between two texts; nothing, if there is none. If the second one was rendered, lines that are new know their
 /// origins.
 pub fn compare(before: &str, after: &str, rendered: Option<&Rendered>) -> Vec<Line> {
+    let new = |offset| rendered.and_then(|rendered| origin_at(rendered, offset));
+    compare_with(before, after, &|_| None, &new)
+}
+
+/// The difference between two texts; nothing, if there is none. Lines that only one of them has are asked for their origins: by
+/// the offset of the first byte that differs from the line in whose place it stands.
+pub fn compare_with(
+    before: &str,
+    after: &str,
+    gone_from: &dyn Fn(usize) -> Option<String>,
+    new_from: &dyn Fn(usize) -> Option<String>,
+) -> Vec<Line> {
     let old: Vec<&str> = before.split('\n').collect();
     let new: Vec<&str> = after.split('\n').collect();
     let hunks = differences(&old, &new);
     let mut lines = Vec::new();
-    let mut starts = Vec::with_capacity(new.len());
-    let mut at = 0;
-    for line in &new {
-        starts.push(at);
-        at += line.len() + 1;
-    }
+    let (old_starts, starts) = (starts(&old), starts(&new));
     let same = |text: &str| Line { change: Change::Same, text: text.to_owned(), origin: None };
     let mut done = 0;
     for (index, (gone, added)) in hunks.iter().enumerate() {
@@ -90,16 +97,17 @@ pub fn compare(before: &str, after: &str, rendered: Option<&Rendered>) -> Vec<Li
             lines.push(Line { change: Change::Skipped, text: String::new(), origin: None });
         }
         lines.extend(between[between.len() - tail..].iter().map(|line| same(line)));
-        for line in &old[gone.clone()] {
-            lines.push(Line { change: Change::Gone, text: (*line).to_owned(), origin: None });
+        // What differs within the line says more than its beginning.
+        for (index, number) in gone.clone().enumerate() {
+            let twin = Some(added.start + index).filter(|twin| added.contains(twin));
+            let within = twin.map_or(0, |twin| common(old[number], new[twin]));
+            let origin = gone_from(old_starts[number] + within);
+            lines.push(Line { change: Change::Gone, text: old[number].to_owned(), origin });
         }
-        for number in added.clone() {
-            // What differs within the line says more than its beginning.
-            let twin = gone.start + (number - added.start);
-            let within =
-                old.get(twin).filter(|_| gone.contains(&twin)).map_or(0, |old| common(old, new[number]));
-            let offset = starts[number] + within;
-            let origin = rendered.and_then(|rendered| origin_at(rendered, offset));
+        for (index, number) in added.clone().enumerate() {
+            let twin = Some(gone.start + index).filter(|twin| gone.contains(twin));
+            let within = twin.map_or(0, |twin| common(old[twin], new[number]));
+            let origin = new_from(starts[number] + within);
             lines.push(Line { change: Change::New, text: new[number].to_owned(), origin });
         }
         done = added.end;
@@ -115,6 +123,17 @@ pub fn compare(before: &str, after: &str, rendered: Option<&Rendered>) -> Vec<Li
     lines
 }
 
+/// Where each line begins.
+fn starts(lines: &[&str]) -> Vec<usize> {
+    let mut next = 0;
+    let start = |line: &&str| {
+        let start = next;
+        next += line.len() + 1;
+        start
+    };
+    lines.iter().map(start).collect()
+}
+
 /// How many bytes two lines have in common at their beginning.
 fn common(one: &str, other: &str) -> usize {
     let letters = one.char_indices().zip(other.chars());
@@ -126,11 +145,20 @@ fn common(one: &str, other: &str) -> usize {
 
 /// Where a byte of a rendered text came from, in a few words.
 pub fn origin_at(rendered: &Rendered, offset: usize) -> Option<String> {
+    origin_named(rendered, offset, &str::to_owned)
+}
+
+/// The same, with other names for files.
+pub(crate) fn origin_named(
+    rendered: &Rendered,
+    offset: usize,
+    name: &dyn Fn(&str) -> String,
+) -> Option<String> {
     let span = rendered.span_at(offset)?;
     Some(match &span.origin {
         Origin::Literal { source, range } => {
             let (line, _) = source.line_column(range.start + (offset - span.range.start));
-            format!("{}:{line}", source.name())
+            format!("{}:{line}", name(source.name()))
         }
         Origin::Value { shown, emitted } => {
             let mut parts = Vec::new();
@@ -141,7 +169,7 @@ pub fn origin_at(rendered: &Rendered, offset: usize) -> Option<String> {
                 }
             }
             let what = if parts.is_empty() { "computed".to_owned() } else { parts.join(", ") };
-            format!("{what}, {}:{}", emitted.file(), emitted.line())
+            format!("{what}, {}:{}", name(emitted.file()), emitted.line())
         }
         Origin::Rich { input, kind } => format!("{input} ({kind})"),
         Origin::Hook { prompt, function } => format!("{function} of {prompt}"),

@@ -1,6 +1,6 @@
 //! What a prompt costs: its tokens, by who put them there.
 //!
-//! A [`Ledger`] counts what a request says to a model: the text of the messages and the schemas of the tools. Every token of
+//! A [`Ledger`] counts what a request says to a model: the text of the messages, the schemas of the tools and of the answer. Every token of
 //! the text belongs to whoever wrote most of it, and to that section, so what is said of files, variables and sections adds
 //! up. [`Stability`] says how much of a request stays the same between two renders, and
 //! [`CachePlan`] what a provider's cache makes of that.
@@ -8,8 +8,10 @@
 //! What a provider puts around messages is not counted, and no pictures, sounds and documents: nobody says exactly what
 //! those cost. Nothing here asks a provider.
 
+mod alike;
 mod cache;
 mod contributor;
+mod side;
 mod spoken;
 mod stable;
 #[cfg(test)]
@@ -43,12 +45,16 @@ pub struct Ledger {
     pub messages: Vec<MessageTokens>,
     /// The tools, in order.
     pub tools: Vec<ToolTokens>,
+    /// The tokens of the schema that the answer is to keep to; 0 if it may be any text.
+    pub output: usize,
     /// The sections of a tree, in order.
     pub sections: Vec<SectionTokens>,
     /// Who put the tokens of the messages there; whoever put most comes first.
     pub contributors: Vec<ContributorTokens>,
     /// Pictures, sounds and documents, which are not counted.
     pub uncounted: usize,
+    /// Whether the answer has a schema that the provider cannot take, so that it is not counted.
+    pub output_refused: bool,
 }
 
 /// The tokens of a message.
@@ -95,6 +101,9 @@ pub struct ContributorTokens {
 const TOOLS_WHY: &str =
     "Tools are counted as the JSON of a request; how a provider shows them to its model is not published";
 
+/// Why the tokens of the answer's schema are an estimate.
+const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; how a provider shows it to its model is not published";
+
 impl Ledger {
     /// Counts the tokens of a render as the model that it was for does, or else the prompt's own.
     pub fn of(rendered: &Rendered) -> Result<Ledger> {
@@ -118,9 +127,11 @@ impl Ledger {
             tokenizer,
             messages: Vec::new(),
             tools: Vec::new(),
+            output: 0,
             sections: Vec::new(),
             contributors: Vec::new(),
             uncounted: 0,
+            output_refused: spoken.output_refused,
         };
         ledger.count(rendered, &spoken);
         Ok((ledger, spoken))
@@ -144,6 +155,7 @@ impl Ledger {
             let tokens = self.tokenizer.count(&tool.json);
             self.tools.push(ToolTokens { name: tool.name.clone(), tokens });
         }
+        self.output = spoken.output.as_ref().map_or(0, |output| self.tokenizer.count(output));
         // What is in no section stands before those that are: a heading of the prompt itself.
         self.sections.retain(|section| section.tokens > 0);
         self.contributors.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
@@ -212,7 +224,7 @@ impl Ledger {
 
     /// The tokens of everything.
     pub fn total(&self) -> usize {
-        self.text_tokens() + self.tool_tokens()
+        self.text_tokens() + self.tool_tokens() + self.output
     }
 
     /// Whether the total is what the model sees.
@@ -225,6 +237,12 @@ impl Ledger {
         let mut reasons: Vec<String> = self.tokenizer.why().map(str::to_owned).into_iter().collect();
         if !self.tools.is_empty() {
             reasons.push(TOOLS_WHY.to_owned());
+        }
+        if self.output > 0 {
+            reasons.push(OUTPUT_WHY.to_owned());
+        }
+        if self.output_refused {
+            reasons.push("The schema of the answer is not counted: the provider cannot take it".to_owned());
         }
         if self.uncounted > 0 {
             let what = match self.uncounted {
@@ -268,6 +286,7 @@ impl Ledger {
             "vocabulary": self.tokenizer.vocabulary().as_str(),
             "messages": messages,
             "tools": tools,
+            "output": self.output,
             "sections": sections,
             "contributors": contributors,
         })

@@ -13,6 +13,7 @@ pub mod changes;
 pub mod chat;
 pub mod check;
 pub mod dialect;
+pub mod diff;
 pub mod error;
 pub mod explain;
 pub mod files;

@@ -59,6 +59,18 @@ impl Source {
         })
     }
 
+    /// The same text under another name.
+    pub(crate) fn renamed(&self, name: String) -> Arc<Source> {
+        Arc::new(Source {
+            name,
+            text: self.text.clone(),
+            file: self.file.clone(),
+            outer: self.outer.clone(),
+            byte_order_mark: self.byte_order_mark,
+            carriage_returns: self.carriage_returns,
+        })
+    }
+
     /// The name for people: a path relative to the project's root where there is one, with `/` between the parts.
     pub fn name(&self) -> &str {
         &self.name
@@ -230,6 +242,11 @@ impl Place {
     /// The range in the source's normalised text.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
+    }
+
+    /// The same place in a source of another name.
+    pub(crate) fn renamed(&self, name: String) -> Place {
+        Place { source: self.source.renamed(name), range: self.range.clone() }
     }
 
     /// Whether it is the same place as another.

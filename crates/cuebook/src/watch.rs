@@ -2,8 +2,11 @@
 //!
 //! What a prompt was made from (its own files, includes, parents, `cuebook.toml`, defaults, resolutions, packs) is known to the
 //! book, which keeps a compiled prompt only as long as all of that is as it was. The rest is looked at here: overrides, the
-//! directives that a directive may extend, and the files that the caller names. Looking works on every file system, and
-//! costs little: a handful of files now and then.
+//! directives that a directive may extend, the folders of code that takes part (hooks, variable providers of packs) with
+//! whether it is approved, and the files that the caller names. Looking works on every file system, and costs little: a
+//! handful of files now and then.
+
+mod stamp;
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,6 +20,7 @@ use crate::overrides::Store;
 use crate::prepared::Prepared;
 use crate::prompt::Dialect;
 use crate::variables::Context;
+pub use stamp::stamp_of;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_millis(150);
@@ -26,9 +30,6 @@ const QUIET: Duration = Duration::from_millis(80);
 const LONGEST: Duration = Duration::from_secs(2);
 /// Files up to this size are compared by what is in them, larger ones by their times.
 const MOST_READ: u64 = 1 << 20;
-/// How deep folders of overrides are looked into, and how many files of them.
-const DEEPEST: usize = 8;
-const MOST_FILES: usize = 10_000;
 
 /// Looks at everything that renders of a prompt depend on.
 #[derive(Debug)]
@@ -111,7 +112,7 @@ impl<'b> Watch<'b> {
             self.files.iter().map(|path| (path.clone(), state(path))).collect();
         if let Some(Ok(prepared)) = &prepared {
             for path in self.beside(prepared) {
-                let state = state(&path);
+                let state = if path.is_dir() { stamp_of(&path) } else { state(&path) };
                 files.insert(path, state);
             }
         }
@@ -123,14 +124,14 @@ impl<'b> Watch<'b> {
         Look { prompt, files }
     }
 
-    /// Files that a render reads and a compiled prompt does not hold.
+    /// Files and folders that a render reads and a compiled prompt does not hold.
     fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let library = self.book.library();
         let mut files = Vec::new();
         match prepared.prompt().dialect {
             Dialect::Sections => {
                 if let Ok(store) = Store::of_project(library.root()) {
-                    below(store.root(), 0, &mut files);
+                    files.push(store.root().to_owned());
                 }
             }
             Dialect::Directive => {
@@ -142,22 +143,13 @@ impl<'b> Watch<'b> {
             }
             _ => {}
         }
+        // Code may import what lies beside it.
+        let code = prepared.code_folders();
+        if !code.is_empty() {
+            files.push(library.approvals_path());
+            files.extend(code);
+        }
         files
-    }
-}
-
-/// The files below a folder.
-fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        if files.len() >= MOST_FILES {
-            return;
-        }
-        match entry.file_type() {
-            Ok(kind) if kind.is_dir() && depth < DEEPEST => below(&entry.path(), depth + 1, files),
-            Ok(kind) if !kind.is_dir() => files.push(entry.path()),
-            _ => {}
-        }
     }
 }
 
@@ -219,5 +211,41 @@ mod tests {
         expect("a missing include", true);
         write("prompts/partials/more.md", "again");
         expect("and there it is again", true);
+    }
+
+    #[test]
+    fn code_that_takes_part_is_noticed_with_what_lies_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        let manifest = r#"{"pack_id": "repo", "variable_providers": [{"file": "variables/git.py", "namespace": "git"}]}"#;
+        write("user_data/packs/repo/pack.json", manifest);
+        write("user_data/packs/repo/variables/git.py", "def provide(context):\n    return {}\n");
+        write("user_data/packs/other/pack.json", r#"{"pack_id": "other"}"#);
+        write("prompts/hi/template.md", "On {{ git.branch }}.");
+        write("prompts/plain/template.md", "Hi.");
+        let book = Book::open(folder.path());
+        let context = Context::default();
+        let mut watch = Watch::new(&book, Some(("hi", &context)), Vec::new());
+        let mut plain = Watch::new(&book, Some(("plain", &context)), Vec::new());
+        let mut expect = |what: &str, changed: bool| {
+            assert_eq!(watch.has_changed(), changed, "{what}");
+            assert!(!plain.has_changed(), "{what}: a prompt without code");
+        };
+        expect("nothing", false);
+        write(
+            "user_data/packs/repo/variables/git.py",
+            "def provide(context):\n    return {\"branch\": \"main\"}\n",
+        );
+        expect("the provider", true);
+        write("user_data/packs/repo/variables/helper.py", "x = 1\n");
+        expect("what it may import", true);
+        write("user_data/packs/approvals.json", "{}");
+        expect("whether it may run", true);
+        write("user_data/packs/other/more.py", "x = 1\n");
+        expect("code of another pack", false);
     }
 }

@@ -247,7 +247,8 @@ fn tokens(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let sections =
         ledger.sections.iter().map(|section| (section.tokens, format!("section {}", section.path)));
     let tools = ledger.tools.iter().map(|tool| (tool.tokens, format!("tool {}", tool.name)));
-    for (tokens, name) in rows.chain(sections).chain(tools) {
+    let output = (ledger.output > 0).then(|| (ledger.output, "schema of the answer".to_owned()));
+    for (tokens, name) in rows.chain(sections).chain(tools).chain(output) {
         writeln!(out, "  {tokens:>6}  {quiet}{}{quiet:#}", printable(&name))?;
     }
     Ok(())

@@ -88,6 +88,8 @@ fn counts(ledger: &Ledger, out: &mut impl Write) -> io::Result<()> {
         out,
     )?;
     table("tools", ledger.tools.iter().map(|tool| (tool.tokens, tool.name.clone())), out)?;
+    let output = (ledger.output > 0).then(|| (ledger.output, "its schema".to_owned()));
+    table("answer", output.into_iter(), out)?;
     table("sections", ledger.sections.iter().map(|section| (section.tokens, section.path.clone())), out)?;
     table("who", ledger.contributors.iter().map(|entry| (entry.tokens, entry.contributor.label())), out)
 }

@@ -302,6 +302,29 @@ fn declared_encoding(comment: &str) -> Option<Range<usize>> {
     })
 }
 
+/// The text without the statements that do nothing but give one of these names a value; all of it, if it is not understood.
+pub(crate) fn without(source: &Arc<Source>, names: &[&str]) -> String {
+    let text = source.text();
+    let Ok(parsed) = parse(source) else { return text.to_owned() };
+    let (mut rest, mut done) = (String::new(), 0);
+    for statement in &parsed.syntax().body {
+        let target = match statement {
+            Stmt::Assign(assign) => match assign.targets.as_slice() {
+                [Expr::Name(name)] => Some(name),
+                _ => None,
+            },
+            Stmt::AnnAssign(assign) => assign.target.as_name_expr(),
+            _ => None,
+        };
+        if target.is_some_and(|name| names.contains(&name.id.as_str())) {
+            let range = statement.range().to_std_range();
+            rest.push_str(&text[done..range.start]);
+            done = range.end;
+        }
+    }
+    rest + &text[done..]
+}
+
 fn docstring(body: &[Stmt], text: &str) -> Option<String> {
     let Some(Stmt::Expr(first)) = body.first() else { return None };
     match (&*first.value, literal::read(&first.value, text)) {

@@ -215,6 +215,9 @@ impl Page {
         if !ledger.tools.is_empty() {
             self.counted("Tools", "tool", ledger.tools.iter().map(|tool| (tool.name.clone(), tool.tokens)));
         }
+        if ledger.output > 0 {
+            self.counted("Answer", "what", std::iter::once(("its schema".to_owned(), ledger.output)));
+        }
     }
 
     fn counted(&mut self, title: &str, what: &str, rows: impl Iterator<Item = (String, usize)>) {

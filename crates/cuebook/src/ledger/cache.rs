@@ -182,24 +182,26 @@ impl CachePlan {
         for block in stability.blocks.iter().take_while(|block| block.is_stable()) {
             if let Some(last) = last
                 && last.group != block.group
+                && last.group != Group::Output
             {
                 ends.push((last, tokens));
             }
             tokens += block.tokens;
             last = Some(block);
         }
-        ends.extend(last.map(|last| (last, tokens)));
+        // Nothing can be marked behind the schema of the answer: it is no block of the request.
+        ends.extend(last.filter(|last| last.group != Group::Output).map(|last| (last, tokens)));
         ends.retain(|(_, tokens)| *tokens >= self.minimum);
         self.cacheable = ends.last().map_or(0, |(_, tokens)| *tokens);
         let behind = |block: &Block| match block.group {
             Group::Tools => "the tools".to_owned(),
-            Group::System | Group::Talk => block.label.clone(),
+            Group::Output | Group::System | Group::Talk => block.label.clone(),
         };
         let breakpoint = |(block, tokens)| Breakpoint { after: behind(block), tokens };
         self.breakpoints = ends.into_iter().map(breakpoint).collect();
         // What is stable in the middle of a message is lost, because a mark stands behind a whole block.
         if let Some(block) = stability.blocks.iter().find(|block| !block.is_stable())
-            && block.group != Group::Tools
+            && !matches!(block.group, Group::Tools | Group::Output)
             && block.stable > 0
             && tokens + block.stable >= self.minimum
         {

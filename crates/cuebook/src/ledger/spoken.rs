@@ -9,13 +9,17 @@ use super::cache::Provider;
 use crate::chat::wire::{self, Request};
 use crate::chat::{Message, Part, Role};
 use crate::error::Result;
-use crate::prompt::Rich;
+use crate::prompt::{Property, Rich, Tool};
 use crate::render::Rendered;
 
-/// A request: tools, then messages.
+/// A request: tools, what the answer is to hold, then messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Spoken {
     pub(crate) tools: Vec<SpokenTool>,
+    /// The schema of the answer, as JSON.
+    pub(crate) output: Option<String>,
+    /// Whether the provider cannot take the schema of the answer, so that nobody knows what is sent.
+    pub(crate) output_refused: bool,
     pub(crate) messages: Vec<SpokenMessage>,
 }
 
@@ -60,10 +64,12 @@ impl Spoken {
     /// What a render says to a model of this provider.
     pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<Spoken> {
         let tools = tools(rendered, provider)?;
+        let output = output(rendered, provider);
         let parsed = rendered.prompt().format.parser.is_some();
         let mut cursor = 0;
         let mut messages = Vec::new();
-        for (index, message) in rendered.messages()?.into_iter().enumerate() {
+        let (said, _) = rendered.messages_for(provider.api())?;
+        for (index, message) in said.into_iter().enumerate() {
             let mut parts: Vec<SpokenPart> = Vec::new();
             for part in &message.parts {
                 parts.push(match part {
@@ -96,7 +102,13 @@ impl Spoken {
         if provider.reads_the_system_first() {
             messages.sort_by_key(|message| !matches!(message.role, Role::System | Role::Developer));
         }
-        Ok(Spoken { tools, messages })
+        let (output, output_refused) = (output.as_ref().ok().cloned().flatten(), output.is_err());
+        Ok(Spoken { tools, output, output_refused, messages })
+    }
+
+    /// The schema of the answer; nothing, if it may be any text.
+    pub(crate) fn output_text(&self) -> &str {
+        self.output.as_deref().unwrap_or_default()
     }
 }
 
@@ -171,19 +183,41 @@ fn align_at(text: &str, value: &str, start: usize, absent: &[&str]) -> Option<Ve
     Some(pieces)
 }
 
-/// The tools as the provider's body has them. What a body says besides does not matter here, so it is as simple as can be.
-fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
-    let tools = rendered.tools();
-    if tools.is_empty() {
-        return Ok(Vec::new());
-    }
+/// A body of the provider's that says nothing but these. What a body says besides does not matter here.
+fn body(rendered: &Rendered, provider: Provider, tools: &[Tool], outputs: &[Property]) -> Result<Json> {
     let mut model = rendered.prompt().model.clone().unwrap_or_default();
     if model.id.trim().is_empty() {
         model.id = "model".to_owned();
     }
     let messages = [Message::text(Role::User, "hello")];
-    let request = Request { model: &model, messages: &messages, tools: &tools, outputs: &[] };
-    let body = wire::body(provider.api(), &request)?.body;
+    let request = Request { model: &model, messages: &messages, tools, outputs };
+    Ok(wire::body(provider.api(), &request)?.body)
+}
+
+/// The schema of the answer as the provider's body has it.
+fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
+    let outputs = &rendered.prompt().outputs;
+    if outputs.is_empty() {
+        return Ok(None);
+    }
+    let body = body(rendered, provider, &[], outputs)?;
+    let config = &body["generationConfig"];
+    let places = [
+        &body["response_format"],
+        &body["output_config"]["format"],
+        &config["responseSchema"],
+        &config["responseJsonSchema"],
+    ];
+    Ok(places.into_iter().find(|place| !place.is_null()).map(Json::to_string))
+}
+
+/// The tools as the provider's body has them.
+fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
+    let tools = rendered.tools();
+    if tools.is_empty() {
+        return Ok(Vec::new());
+    }
+    let body = body(rendered, provider, &tools, &[])?;
     let listed = match &body["tools"] {
         // Gemini has a list in its list.
         Json::Array(tools) => tools

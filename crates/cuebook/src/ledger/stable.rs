@@ -5,12 +5,15 @@
 
 use serde_json::{Value as Json, json};
 
-use super::spoken::{From, Spoken, SpokenMessage, SpokenPart};
-use super::{Contributor, Ledger, overlapping};
+use super::alike::{
+    common_bytes, common_tokens, count, difference, ends_within, line_column, stable_tokens, tokens_of,
+};
+use super::side::{Side, Spot, label_of};
+use super::spoken::SpokenMessage;
+use super::{Contributor, Ledger};
 use crate::chat::Role;
 use crate::error::Result;
 use crate::render::{Origin, Rendered, Shown, Span};
-use crate::tokens::Tokenizer;
 use crate::variables::Layer;
 
 /// What is known to stay the same, and how.
@@ -79,34 +82,17 @@ impl Block {
     }
 }
 
+/// What the schema of the answer is called.
+const OUTPUT: &str = "the schema of the answer";
+
 /// What a block belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Group {
     Tools,
+    /// The schema of the answer. Providers show it to the model before the messages; nothing can be marked behind it.
+    Output,
     System,
     Talk,
-}
-
-/// One side of a comparison.
-struct Side<'r> {
-    rendered: &'r Rendered,
-    spoken: &'r Spoken,
-    /// The spans that have text.
-    spans: Vec<Span>,
-}
-
-impl<'r> Side<'r> {
-    fn new(rendered: &'r Rendered, spoken: &'r Spoken) -> Side<'r> {
-        let spans = rendered.spans().filter(|span| !span.range.is_empty()).collect();
-        Side { rendered, spoken, spans }
-    }
-}
-
-/// A place in a message: the index of the part, and the byte in it.
-#[derive(Debug, Clone, Copy)]
-struct Spot {
-    part: usize,
-    byte: usize,
 }
 
 impl Stability {
@@ -133,6 +119,16 @@ impl Stability {
             // Behind the last tool the other render has one more.
             stability.first = Some(in_tool(&format!("the tool `{}`", more.name), 0, &more.json));
             cut = true;
+        }
+        if spoken.output.is_some() || others.output.is_some() {
+            let (ours, theirs) = (spoken.output_text(), others.output_text());
+            let (tokens, same) = (ledger.tokenizer.count(ours), ours == theirs);
+            let stable = if same { tokens } else { common_tokens(&ledger.tokenizer, ours, theirs) };
+            if !same && !cut {
+                stability.first = Some(in_tool(OUTPUT, common_bytes(ours, theirs), ours));
+            }
+            let label = OUTPUT.to_owned();
+            stability.push(Block { label, group: Group::Output, tokens, stable, same }, &mut cut);
         }
         for (index, message) in spoken.messages.iter().enumerate() {
             let there = others.messages.get(index).filter(|there| there.role == message.role);
@@ -168,6 +164,11 @@ impl Stability {
             let tokens = ledger.tokenizer.count(&tool.json);
             let label = format!("the tool `{}`", tool.name);
             let block = Block { label, group: Group::Tools, tokens, stable: tokens, same: true };
+            stability.push(block, &mut cut);
+        }
+        if let Some(output) = &spoken.output {
+            let (label, tokens) = (OUTPUT.to_owned(), ledger.tokenizer.count(output));
+            let block = Block { label, group: Group::Output, tokens, stable: tokens, same: true };
             stability.push(block, &mut cut);
         }
         for message in &spoken.messages {
@@ -315,98 +316,6 @@ impl Unstable {
     }
 }
 
-impl Side<'_> {
-    /// Whether a message has a byte, or a picture and the like, at this spot.
-    fn has(&self, message: &SpokenMessage, spot: Spot) -> bool {
-        message.parts.get(spot.part).is_some_and(|part| spot.byte < part.text.len() || is_media(part))
-    }
-
-    /// The offset in the rendered text of a spot.
-    fn rendered_offset(&self, message: &SpokenMessage, spot: Spot) -> Option<usize> {
-        let part = message.parts.get(spot.part).filter(|part| spot.byte < part.text.len())?;
-        match &part.from {
-            From::Text(range) => Some(range.start + spot.byte),
-            From::Pieces(pieces) => {
-                let mut byte = spot.byte;
-                pieces.iter().find_map(|piece| {
-                    let found = (byte < piece.len()).then(|| piece.start + byte);
-                    byte = byte.saturating_sub(piece.len());
-                    found
-                })
-            }
-            From::Conversation(_) | From::Media(..) => None,
-        }
-    }
-
-    fn span_at(&self, message: &SpokenMessage, spot: Spot) -> Option<Span> {
-        self.rendered_offset(message, spot).and_then(|at| self.rendered.span_at(at))
-    }
-
-    /// The first byte of a message whose origin is of a kind that is asked for.
-    fn first_changing(&self, message: &SpokenMessage, asked: impl Fn(&Origin) -> bool) -> Option<Spot> {
-        for (index, part) in message.parts.iter().enumerate() {
-            let pieces = match &part.from {
-                From::Text(range) => std::slice::from_ref(range),
-                From::Pieces(pieces) => pieces,
-                From::Conversation(_) | From::Media(..) => {
-                    let origin = Origin::Rich { input: String::new(), kind: String::new() };
-                    if asked(&origin) {
-                        return Some(Spot { part: index, byte: 0 });
-                    }
-                    continue;
-                }
-            };
-            let mut before = 0;
-            for piece in pieces {
-                let found = overlapping(&self.spans, piece).find(|span| asked(&span.origin));
-                if let Some(span) = found {
-                    let byte = before + span.range.start.max(piece.start) - piece.start;
-                    return Some(Spot { part: index, byte });
-                }
-                before += piece.len();
-            }
-        }
-        None
-    }
-
-    /// A spot in words.
-    fn unstable(&self, message: &SpokenMessage, spot: Spot) -> Unstable {
-        let part = message.parts.get(spot.part);
-        let mut text: String = message
-            .parts
-            .iter()
-            .take(spot.part)
-            .filter(|part| !is_media(part))
-            .map(|part| part.text.as_str())
-            .collect();
-        if let Some(part) = part.filter(|part| !is_media(part)) {
-            text.push_str(&part.text[..floor(&part.text, spot.byte)]);
-        }
-        let (line, column) = line_column(&text);
-        let span = self.span_at(message, spot);
-        let contributor = match (&span, part.map(|part| &part.from)) {
-            (Some(span), _) => Contributor::of(&span.origin),
-            (None, Some(From::Media(kind, input))) => {
-                Contributor::Rich { input: input.clone(), kind: (*kind).to_owned() }
-            }
-            (None, Some(From::Conversation(input))) => {
-                Contributor::Rich { input: input.clone(), kind: "thread".to_owned() }
-            }
-            (None, _) => Contributor::File(self.rendered.prompt().template.name().to_owned()),
-        };
-        Unstable {
-            within: label_of(message),
-            message: Some(message.number),
-            offset: text.len(),
-            line,
-            column,
-            at: self.rendered_offset(message, spot),
-            contributor,
-            origin: span.map(|span| span.origin),
-        }
-    }
-}
-
 /// Whether what somebody contributed is taken to change from render to render.
 fn changes(contributor: &Contributor) -> bool {
     match contributor {
@@ -434,93 +343,11 @@ fn changed(rendered: &Rendered, other: &Rendered) -> Vec<Shown> {
     names.into_iter().map(shown).collect()
 }
 
-/// The first spot at which a message differs from another one.
-fn difference(message: &SpokenMessage, there: Option<&SpokenMessage>) -> Option<Spot> {
-    let Some(there) = there else { return Some(Spot { part: 0, byte: 0 }) };
-    for (index, part) in message.parts.iter().enumerate() {
-        let Some(other) = there.parts.get(index) else { return Some(Spot { part: index, byte: 0 }) };
-        if is_media(part) || is_media(other) {
-            if is_media(part) != is_media(other) || part.text != other.text {
-                return Some(Spot { part: index, byte: 0 });
-            }
-        } else if part.text != other.text {
-            return Some(Spot { part: index, byte: common_bytes(&part.text, &other.text) });
-        }
-    }
-    (there.parts.len() > message.parts.len()).then_some(Spot { part: message.parts.len(), byte: 0 })
-}
-
-/// The tokens of a message before a spot that the other one has as well.
-fn stable_tokens(
-    tokenizer: &Tokenizer,
-    message: &SpokenMessage,
-    there: Option<&SpokenMessage>,
-    spot: Spot,
-) -> usize {
-    let before: usize = message.parts.iter().take(spot.part).map(|part| count(tokenizer, part)).sum();
-    let ours = message.parts.get(spot.part).filter(|part| !is_media(part));
-    let theirs = there.and_then(|there| there.parts.get(spot.part)).filter(|part| !is_media(part));
-    match (ours, theirs) {
-        (Some(ours), Some(theirs)) => before + common_tokens(tokenizer, &ours.text, &theirs.text),
-        _ => before,
-    }
-}
-
-/// The tokens that two texts begin with.
-fn common_tokens(tokenizer: &Tokenizer, text: &str, other: &str) -> usize {
-    let (ours, theirs) = (tokenizer.encode(text), tokenizer.encode(other));
-    ours.iter().zip(&theirs).take_while(|(ours, theirs)| ours.id == theirs.id).count()
-}
-
-/// The tokens of a part that end within so many bytes.
-fn ends_within(tokenizer: &Tokenizer, part: &SpokenPart, bytes: usize) -> usize {
-    let mut end = 0;
-    let tokens = tokenizer.encode(if is_media(part) { "" } else { &part.text });
-    tokens
-        .iter()
-        .take_while(|token| {
-            end += token.bytes;
-            end <= bytes
-        })
-        .count()
-}
-
-fn common_bytes(text: &str, other: &str) -> usize {
-    let common = text.bytes().zip(other.bytes()).take_while(|(ours, theirs)| ours == theirs).count();
-    floor(text, common)
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
-}
-
-fn is_media(part: &SpokenPart) -> bool {
-    matches!(part.from, From::Media(..))
-}
-
-fn count(tokenizer: &Tokenizer, part: &SpokenPart) -> usize {
-    if is_media(part) { 0 } else { tokenizer.count(&part.text) }
-}
-
-fn tokens_of(tokenizer: &Tokenizer, message: &SpokenMessage) -> usize {
-    message.parts.iter().map(|part| count(tokenizer, part)).sum()
-}
-
-fn label_of(message: &SpokenMessage) -> String {
-    format!("message {} ({})", message.number, message.role)
-}
-
 fn group_of(message: &SpokenMessage) -> Group {
     match message.role {
         Role::System | Role::Developer => Group::System,
         _ => Group::Talk,
     }
-}
-
-/// The line and column behind a text, both from 1.
-fn line_column(before: &str) -> (usize, usize) {
-    let start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[start..].chars().count() + 1)
 }
 
 fn in_tool(label: &str, offset: usize, json: &str) -> Unstable {

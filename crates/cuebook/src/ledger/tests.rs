@@ -243,3 +243,52 @@ fn a_model_leads_to_its_provider_and_to_the_fewest_tokens_that_are_kept() {
     assert_eq!(Provider::of(Some("llama"), None), None);
     assert_eq!(Provider::of(None, Some("Anthropic")), Some(Provider::Anthropic));
 }
+
+#[test]
+fn the_schema_of_the_answer_is_counted_and_stands_before_the_messages() {
+    let text =
+        CHAT.replace("tools:\n", "outputs:\n  answer: {kind: string, description: What to say.}\ntools:\n");
+    let (_folder, book) = book("chat.prompty", &text);
+    let path = book.library().root().join("chat.prompty").to_string_lossy().into_owned();
+    for (model, place) in [("gpt-4o", "/response_format"), ("claude-sonnet-4-5", "/output_config/format")] {
+        let rendered = render(&book, &path, json!({"question": "Why?"}), model);
+        let ledger = Ledger::of(&rendered).unwrap();
+        let name = if model.starts_with("gpt") { "openai" } else { "anthropic" };
+        let sent = rendered.wire(Some(name)).unwrap().body.pointer(place).unwrap().to_string();
+        assert_eq!(ledger.output, ledger.tokenizer.count(&sent), "{model}");
+        assert_eq!(ledger.total(), ledger.text_tokens() + ledger.tool_tokens() + ledger.output);
+        assert!(ledger.estimates().iter().any(|reason| reason.starts_with("The schema of the answer")));
+        let stability = Stability::assumed(&rendered).unwrap();
+        assert_eq!((stability.total, stability.blocks[1].group), (ledger.total(), Group::Output));
+        assert!(stability.stable >= ledger.output + ledger.tool_tokens(), "{stability:?}");
+    }
+}
+
+#[test]
+fn a_tree_is_the_users_where_a_provider_is_sent_it_as_the_users() {
+    let (_folder, book) = book("prompts/tree.sections.md", "# Task\nDo it.\n");
+    let roles = |model: &str| {
+        let ledger = Ledger::of(&render(&book, "tree", json!({}), model)).unwrap();
+        ledger.messages.iter().map(|message| message.role.to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(roles("gpt-4o"), ["system"]);
+    assert_eq!(roles("claude-sonnet-4-5"), ["user"]);
+    assert_eq!(roles("gemini-2.5-pro"), ["user"]);
+}
+
+#[test]
+fn nothing_is_marked_behind_the_schema_of_the_answer() {
+    let blocks = |last: usize| {
+        vec![
+            block("tool", Group::Tools, 3000, 3000),
+            block("schema", Group::Output, 500, 500),
+            block("message 1 (system)", Group::System, last, last),
+        ]
+    };
+    let plan = CachePlan::new(Provider::Anthropic, None, &stability(blocks(2000)));
+    let marks: Vec<(&str, usize)> =
+        plan.breakpoints.iter().map(|mark| (mark.after.as_str(), mark.tokens)).collect();
+    assert_eq!(marks, [("the tools", 3000), ("message 1 (system)", 5500)]);
+    let only = CachePlan::new(Provider::Anthropic, None, &stability(blocks(0)[..2].to_vec()));
+    assert_eq!((only.breakpoints.len(), only.cacheable), (1, 3000));
+}

@@ -160,7 +160,7 @@ impl Library {
         Some(pack.as_os_str().to_string_lossy().into_owned())
     }
 
-    pub(super) fn approvals_path(&self) -> PathBuf {
+    pub(crate) fn approvals_path(&self) -> PathBuf {
         self.packs_folder().join("approvals.json")
     }
 

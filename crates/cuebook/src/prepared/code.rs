@@ -104,6 +104,15 @@ impl Prepared {
         Ok(ScriptFile { path, name, folder, pack, read, place: hook.place.clone() })
     }
 
+    /// The folders of all code that can take part in its renders.
+    pub(crate) fn code_folders(&self) -> Vec<PathBuf> {
+        let hooks = self.prompt.hooks.first().and_then(|hook| self.script_file(hook).ok());
+        let mut folders: Vec<PathBuf> = hooks.map(|file| file.folder.clone()).into_iter().collect();
+        let packs = self.namespaces().filter_map(|namespace| self.provider(&namespace).ok().flatten());
+        folders.extend(packs.map(|provider| self.loader.library().packs_folder().join(provider.pack)));
+        folders
+    }
+
     /// The file of a pack's provider.
     pub(crate) fn provider_file(
         &self,

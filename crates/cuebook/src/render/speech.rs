@@ -28,6 +28,17 @@ impl Rendered {
         messages
     }
 
+    /// The messages as an interface is sent them, and whether what the system says is sent as the user's.
+    pub(crate) fn messages_for(&self, api: Api) -> Result<(Vec<Message>, bool)> {
+        let mut messages = self.messages()?;
+        let spoken_by_user = self.sections().is_some() && api.needs_a_question();
+        if spoken_by_user {
+            // A tree is one message. Where the system alone cannot be answered, the user says it.
+            messages.iter_mut().for_each(|message| message.role = Role::User);
+        }
+        Ok((messages, spoken_by_user))
+    }
+
     fn parse(&self) -> Result<Vec<Message>> {
         let format = &self.prompt().format;
         match format.parser.as_deref() {
@@ -74,12 +85,7 @@ impl Rendered {
         }
         let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
         let api = Api::choose(provider, model.api_type.as_deref())?;
-        let mut messages = self.messages()?;
-        let spoken_by_user = self.sections().is_some() && api.needs_a_question();
-        if spoken_by_user {
-            // A tree is one message. Where the system alone cannot be answered, the user says it.
-            messages.iter_mut().for_each(|message| message.role = Role::User);
-        }
+        let (messages, spoken_by_user) = self.messages_for(api)?;
         let (tools, outputs) = (self.tools(), &prompt.outputs);
         let mut wire =
             wire::body(api, &Request { model: &model, messages: &messages, tools: &tools, outputs })?;

@@ -135,6 +135,11 @@ impl Clock for SystemClock {
 pub struct FixedClock(Zoned);
 
 impl FixedClock {
+    /// The machine's clock, stopped at this moment.
+    pub fn stopped() -> FixedClock {
+        FixedClock(Zoned::now())
+    }
+
     /// A clock that always shows a time such as `2026-02-20T15:30:00+09:00[Asia/Tokyo]`.
     pub fn at(time: &str) -> Result<FixedClock> {
         time.parse().map(FixedClock).map_err(|error| {

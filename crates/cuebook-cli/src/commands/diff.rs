@@ -1,0 +1,294 @@
+//! `cuebook diff`
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
+use cuebook::error::{printable, report};
+use cuebook::ledger::Ledger;
+use cuebook::{Error, ErrorKind, Result};
+use serde_json::Value as Json;
+
+use super::test::print_diff;
+use super::with_choice;
+use crate::args::{DiffArgs, Options};
+use crate::inputs::Shared;
+use crate::output::{Failure, Outcome, failure, print_json};
+use crate::versions::{Meant, Stand};
+
+const BOLD: Style = Style::new().bold();
+const QUIET: Style = Style::new().dimmed();
+/// How much of a value is shown in a line.
+const MOST_SHOWN: usize = 100;
+
+pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
+    let done = compare(args, options).map_err(Failure::from).and_then(|diff| {
+        match options.json {
+            true => print_json(&diff.to_json())?,
+            false => show(&diff, &mut anstream::stdout().lock())?,
+        }
+        Ok(if diff.is_same() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    });
+    match done {
+        // A script must be able to tell a difference from a failure.
+        Err(failed @ Failure::Engine(_)) => {
+            failure(&failed, options);
+            Ok(ExitCode::from(2))
+        }
+        done => done,
+    }
+}
+
+fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
+    let book = options.book()?;
+    let mut values = Shared::read(&args.inputs)?;
+    let context = values.context_mut();
+    context.model = args.model.clone().or(context.model.take());
+    let clock = diff::moment();
+    let find = |stand: &Stand<'_>| {
+        match stand.is_here() {
+            // A choice is recorded in the project, and nobody can choose for what is elsewhere.
+            true => with_choice(&book, options, || stand.version(values.context(), &clock).map(drop)),
+            false => stand.version(values.context(), &clock).map(drop),
+        }
+        .map_err(|error| compare_candidates(error, stand))
+    };
+    let one = Meant::read(&args.before)?;
+    // With one version, the other is what is here, or what was committed last.
+    let (before, after) = match (&args.after, &one) {
+        (Some(after), one) => (Stand::open(one, &book)?, Stand::open(&Meant::read(after)?, &book)?),
+        (None, one @ Meant::Here(_)) => {
+            let here = Stand::open(one, &book)?;
+            find(&here)?;
+            let committed = Stand::in_place_of(&here.version(values.context(), &clock)?, "HEAD", &book)?;
+            (committed, here)
+        }
+        (None, one @ Meant::Revision { prompt, .. }) => {
+            (Stand::open(one, &book)?, Stand::open(&Meant::Here(prompt.clone()), &book)?)
+        }
+        // What is here comes first: a pack is what may replace it.
+        (None, one @ Meant::Packed { prompt, .. }) => {
+            (Stand::open(&Meant::Here(prompt.clone()), &book)?, Stand::open(one, &book)?)
+        }
+    };
+    find(&before)?;
+    find(&after)?;
+    let before = before.version(values.context(), &clock)?;
+    let after = after.version(values.context(), &clock)?;
+    values.refuse_slips(&[before.prepared(), after.prepared()])?;
+    let (variables, context) = values.of(before.prepared())?;
+    let before = before.with(variables, context);
+    let (variables, context) = values.of(after.prepared())?;
+    let after = after.with(variables, context);
+    Ok(diff::compare(&before, &after))
+}
+
+/// Whoever wants to compare candidates need not choose between them first.
+fn compare_candidates(error: Error, stand: &Stand<'_>) -> Error {
+    if error.kind() != ErrorKind::PromptConflict {
+        return error;
+    }
+    let candidates = error.field("candidates").cloned().unwrap_or_default();
+    let sources = candidates.as_array().into_iter().flatten();
+    let sources: Vec<String> = sources
+        .filter_map(|candidate| candidate["source"].as_str())
+        .map(|source| stand.name(source))
+        .collect();
+    let [one, other, ..] = sources.as_slice() else { return error };
+    let compare = format!("cuebook diff {one} {other}");
+    let hint = match error.diagnostic().hint.as_ref().filter(|_| stand.is_here()) {
+        Some(hint) => format!("{hint}\nor compare them: {compare}"),
+        None => format!("say which is meant, as in: {compare}"),
+    };
+    Error::new(error.kind(), error.diagnostic().clone().hint(hint)).with("candidates", candidates)
+}
+
+fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
+    let (before, after) = (printable(&diff.before.label), printable(&diff.after.label));
+    writeln!(out, "{BOLD}{before} → {after}: {}{BOLD:#}", printable(&diff.summary()))?;
+    if diff.before.dialect != diff.after.dialect {
+        let (before, after) = (diff.before.dialect.as_str(), diff.after.dialect.as_str());
+        writeln!(out, "{QUIET}written as {before}, and as {after}{QUIET:#}")?;
+    }
+    caveats(diff, out)?;
+    for aspect in Aspect::ALL {
+        let mut entries = diff.entries.iter().filter(|entry| entry.aspect == aspect).peekable();
+        if entries.peek().is_some() {
+            writeln!(out, "\n{BOLD}{}{BOLD:#}", aspect.as_str())?;
+        }
+        entries.try_for_each(|entry| show_entry(entry, out))?;
+    }
+    if !diff.text.is_empty() {
+        let title = match diff.basis {
+            Basis::Rendered => "text",
+            Basis::Placeholders => "text, with placeholders",
+            Basis::Files => "files",
+        };
+        writeln!(out, "\n{BOLD}{title}{BOLD:#}")?;
+        print_diff(&diff.text, out)?;
+    }
+    if let (Some(before), Some(after)) = (&diff.before.ledger, &diff.after.ledger) {
+        tokens(before, after, out)?;
+    }
+    Ok(())
+}
+
+/// What has to be known to read the rest: what was stood in for, not run, or not rendered.
+fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
+    let sides = [&diff.before, &diff.after];
+    let mut told: Vec<String> = Vec::new();
+    let mut tell = |line: String| {
+        if !told.contains(&line) {
+            told.push(line);
+        }
+    };
+    for side in sides {
+        for assumed in &side.assumed {
+            tell(format!(
+                "nobody gave {}, so it is {}: --var {}=…",
+                assumed.name, assumed.value, assumed.name
+            ));
+        }
+    }
+    for side in sides {
+        let only = if sides.iter().all(|other| other.absent == side.absent) { "" } else { &side.label };
+        if !side.absent.is_empty() {
+            let of = if only.is_empty() { String::new() } else { format!(" (in {only})") };
+            tell(format!("nobody gave {}: absent{of}", side.absent.join(", ")));
+        }
+    }
+    let not_run: Vec<&NotRun> = sides.iter().flat_map(|side| &side.not_run).collect();
+    for first in &not_run {
+        let alike = not_run.iter().filter(|other| (&other.name, &other.why) == (&first.name, &first.why));
+        let places: Vec<&str> = alike.filter_map(|other| other.place.as_deref()).collect();
+        tell(format!("{} was not run ({}): {}", first.name, places.join(", "), first.why));
+    }
+    for line in told {
+        writeln!(out, "{QUIET}{}{QUIET:#}", printable(&line))?;
+    }
+    for side in sides {
+        failed(side, out)?;
+    }
+    Ok(())
+}
+
+fn failed(side: &Told, out: &mut impl Write) -> io::Result<()> {
+    let Some(error) = &side.failure else { return Ok(()) };
+    writeln!(out, "{} could not be rendered:", printable(&side.label))?;
+    write!(out, "{}", report(error.diagnostics(), true))
+}
+
+fn show_entry(entry: &Entry, out: &mut impl Write) -> io::Result<()> {
+    let style = match entry.kind {
+        Kind::Added => AnsiColor::Green.on_default(),
+        Kind::Removed => AnsiColor::Red.on_default(),
+        Kind::Changed => Style::new(),
+    };
+    let sign = entry.kind.sign();
+    let name = printable(&entry.name);
+    // What is new or gone is told in one line, what changed field by field.
+    if entry.kind != Kind::Changed {
+        let details: Vec<String> = entry.details.iter().filter_map(whole).collect();
+        let details = printable(&cut(&details.join(", "))).into_owned();
+        let space = if details.is_empty() { "" } else { "  " };
+        return writeln!(out, "  {style}{sign} {name}{style:#}{space}{QUIET}{details}{QUIET:#}");
+    }
+    if let [detail] = entry.details.as_slice()
+        && detail.lines.is_empty()
+    {
+        return writeln!(out, "  {sign} {name}  {}", printable(&field(detail)));
+    }
+    writeln!(out, "  {sign} {name}")?;
+    for detail in &entry.details {
+        if detail.lines.is_empty() {
+            writeln!(out, "      {}", printable(&field(detail)))?;
+        } else {
+            if !detail.path.is_empty() {
+                writeln!(out, "      {}", printable(&detail.path))?;
+            }
+            print_diff(&detail.lines, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// A field of something that is new or gone.
+fn whole(detail: &Detail) -> Option<String> {
+    let value = detail.after.as_ref().or(detail.before.as_ref())?;
+    match detail.path.as_str() {
+        "" if *value == Json::Object(serde_json::Map::new()) => None,
+        // These speak for themselves.
+        "" | "need" | "type" | "kind" => Some(text(value)),
+        path => Some(format!("{path}: {}", text(value))),
+    }
+}
+
+fn field(detail: &Detail) -> String {
+    let name = if detail.path.is_empty() { String::new() } else { format!("{}: ", detail.path) };
+    let value = |value: &Option<Json>| value.as_ref().map_or("nothing".to_owned(), |value| cut(&text(value)));
+    if detail.is_secret && detail.before == detail.after {
+        return format!("{name}changed, and is not shown");
+    }
+    format!("{name}{} → {}", value(&detail.before), value(&detail.after))
+}
+
+fn text(value: &Json) -> String {
+    match value {
+        // Words are read more easily without their quotes.
+        Json::String(text) if !text.is_empty() && !text.contains(['\n', ',']) && text.trim() == text => {
+            text.clone()
+        }
+        Json::Array(items) if !items.is_empty() && items.iter().all(Json::is_string) => {
+            items.iter().map(text).collect::<Vec<_>>().join(", ")
+        }
+        other => other.to_string(),
+    }
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(MOST_SHOWN) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<()> {
+    let rows = |ledger: &Ledger| {
+        let messages = ledger.messages.iter();
+        let mut rows: Vec<(String, usize)> = messages
+            .map(|message| (format!("{} {}", message.number, message.role), message.tokens))
+            .collect();
+        rows.extend(ledger.tools.iter().map(|tool| (format!("tool {}", tool.name), tool.tokens)));
+        if ledger.output > 0 {
+            rows.push(("schema of the answer".to_owned(), ledger.output));
+        }
+        rows
+    };
+    let (old, new) = (rows(before), rows(after));
+    let mut names: Vec<&String> = old.iter().map(|(name, _)| name).collect();
+    names
+        .extend(new.iter().map(|(name, _)| name).filter(|name| !old.iter().any(|(known, _)| known == *name)));
+    let of = |rows: &[(String, usize)], name: &String| {
+        rows.iter().find(|(known, _)| known == name).map_or(0, |(_, tokens)| *tokens)
+    };
+    let mut changed: Vec<(&str, usize, usize)> = names
+        .into_iter()
+        .map(|name| (name.as_str(), of(&old, name), of(&new, name)))
+        .filter(|(_, before, after)| before != after)
+        .collect();
+    if changed.is_empty() {
+        return Ok(());
+    }
+    if changed.len() > 1 || old.len() > 1 || new.len() > 1 {
+        changed.push(("in all", before.total(), after.total()));
+    }
+    let about = if before.is_exact() && after.is_exact() { "" } else { ", estimated" };
+    writeln!(out, "\n{BOLD}tokens{BOLD:#}{QUIET}{about}{QUIET:#}")?;
+    for (name, before, after) in changed {
+        let sign = if after >= before { "+" } else { "-" };
+        let by = after.abs_diff(before);
+        writeln!(out, "  {before:>6} → {after:<6} {:>6}  {}", format!("{sign}{by}"), printable(name))?;
+    }
+    Ok(())
+}

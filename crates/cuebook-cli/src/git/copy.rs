@@ -1,0 +1,356 @@
+//! The files of a revision, and a copy of those that a library needs.
+//!
+//! A tree comes from whoever made the commit. Every path must be one that stays inside the copy; links are not made but followed
+//! within the tree, and become the files and folders that they lead to; nothing becomes executable. What is larger than a
+//! library can read is left out.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::Stdio;
+
+use cuebook::error::{did_you_mean, nearest};
+use cuebook::library::{CONFIG_FILE, PROMPT_FILE, TEMPLATE_FILE};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use tempfile::TempDir;
+
+use super::{FSCK, Repository, failed, git, not_started, path_of};
+
+/// No file of a library is larger.
+const MOST_OF_ONE: u64 = 16 << 20;
+/// Bytes of all files together, and how many of them.
+const MOST_OF_ALL: u64 = 256 << 20;
+const MOST_FILES: usize = 50_000;
+/// Links that lead to links.
+const MOST_LINKS: usize = 8;
+/// The folders of a project that hold what a library reads.
+const PLACES: [&str; 5] = ["prompts", "user_data", "ecosystem", ".ai", CONFIG_FILE];
+
+/// Files that are a prompt together with the folder that they lie in.
+const IN_FOLDERS: [&str; 2] = [TEMPLATE_FILE, PROMPT_FILE];
+
+/// The files of a revision, by their paths from the top of the repository.
+#[derive(Debug)]
+pub struct Tree {
+    revision: String,
+    entries: BTreeMap<PathBuf, Blob>,
+}
+
+#[derive(Debug, Clone)]
+struct Blob {
+    hash: String,
+    size: u64,
+    is_link: bool,
+}
+
+/// A copy of the files of a revision. It is removed when it goes.
+#[derive(Debug)]
+pub struct Copy {
+    /// The folder of the copy, without links.
+    top: PathBuf,
+    /// The project's folder in it.
+    root: PathBuf,
+    _folder: TempDir,
+}
+
+impl Copy {
+    /// The project's folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where something lies that the repository has at this path.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        self.top.join(path)
+    }
+}
+
+impl Tree {
+    /// Reads what `git ls-tree -r -z -l` says: mode, type, hash and size, a tab and the path.
+    pub(super) fn read(revision: &str, listing: &[u8]) -> Result<Tree> {
+        let mut entries = BTreeMap::new();
+        for entry in listing.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
+            let damaged = || {
+                failed(format!("git lists the files of `{revision}` in a way that is not understood"), FSCK)
+            };
+            let tab = entry.iter().position(|byte| *byte == b'\t').ok_or_else(damaged)?;
+            let about = String::from_utf8_lossy(&entry[..tab]).into_owned();
+            let path = path_of(&entry[tab + 1..]);
+            let words: Vec<&str> = about.split_whitespace().collect();
+            let [mode, kind, hash, size] = words.as_slice() else { return Err(damaged()) };
+            // Other repositories inside this one have files of their own, which are not here.
+            let (true, Ok(size)) = (*kind == "blob" && is_inside(&path), size.parse()) else { continue };
+            let blob = Blob { hash: (*hash).to_owned(), size, is_link: *mode == "120000" };
+            entries.insert(path, blob);
+        }
+        Ok(Tree { revision: revision.to_owned(), entries })
+    }
+
+    /// Whether it has a file or a folder at a path.
+    pub fn has(&self, path: &Path) -> bool {
+        let from = self.entries.range(path.to_owned()..).next();
+        path.as_os_str().is_empty() || from.is_some_and(|(found, _)| found.starts_with(path))
+    }
+
+    /// The error for something that it has and that is no file or folder here.
+    pub fn leads_nowhere(&self, wanted: &str) -> Error {
+        let message =
+            format!("`{wanted}` of the revision `{}` leads to no file of it that can be read", self.revision);
+        let hint = "links are followed inside of a revision only, and files of more than 16 MiB are left out";
+        let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
+        Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", &self.revision)
+    }
+
+    /// The error for a path that it does not have.
+    pub fn not_there(&self, wanted: &str, prefix: &Path) -> Error {
+        let shown = |path: &PathBuf| path.strip_prefix(prefix).unwrap_or(path).to_string_lossy().into_owned();
+        let names: Vec<String> = self.entries.keys().map(shown).collect();
+        let near = nearest(wanted, names.iter().map(String::as_str));
+        let message = format!("the revision `{}` has no `{wanted}`", self.revision);
+        let hint = did_you_mean(&near)
+            .unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {}", self.revision));
+        let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
+        Error::new(ErrorKind::PromptNotFound, diagnostic)
+            .with("revision", &self.revision)
+            .with("nearest", near)
+    }
+
+    /// Copies the project, and what lies around a path outside of it. Of a project that is too large for that, only what a
+    /// library looks at.
+    pub fn copy(&self, repository: &Repository, around: Option<&Path>) -> Result<Copy> {
+        let prefix = repository.prefix();
+        // A prompt in a folder of its own is seen together with its neighbours, and a file with what lies beside it.
+        let above = |path: &Path| path.parent().unwrap_or(Path::new("")).to_owned();
+        let near = around.map(|path| {
+            match path.file_name().is_some_and(|name| IN_FOLDERS.iter().any(|own| name == *own)) {
+                true => above(&above(path)),
+                false => above(path),
+            }
+        });
+        let is_near = |path: &Path| near.as_ref().is_some_and(|near| path.starts_with(near));
+        let all = |path: &Path| path.starts_with(prefix) || is_near(path);
+        let needed = |path: &Path| {
+            let inside = path.strip_prefix(prefix).ok().and_then(|inside| inside.components().next());
+            is_near(path)
+                || inside.is_some_and(|first| PLACES.iter().any(|place| first.as_os_str() == *place))
+        };
+        let chosen = self.choose(&all).or_else(|| self.choose(&needed)).ok_or_else(|| self.too_large())?;
+        let folder = tempfile::Builder::new()
+            .prefix("cuebook-diff-")
+            .tempdir()
+            .map_err(|error| files::write_error("the copy of a revision", &error))?;
+        let top = folder
+            .path()
+            .canonicalize()
+            .map_err(|error| files::io_error("the copy of a revision", &error))?
+            .join("tree");
+        let copy = Copy { root: top.join(prefix), top, _folder: folder };
+        make_folder(copy.root())?;
+        self.fetch(repository, &chosen, |path, bytes| {
+            let path = copy.path(path);
+            make_folder(path.parent().unwrap_or(&copy.top))?;
+            std::fs::write(&path, bytes).map_err(|error| files::write_error("the copy of a revision", &error))
+        })?;
+        Ok(copy)
+    }
+
+    fn too_large(&self) -> Error {
+        let message = format!("the project is too large in `{}` to be copied", self.revision);
+        failed(message, "name the project's own folder with --root, or compare two files")
+    }
+
+    /// The files that a link leads to: one, or all of a folder. A link that leads out of the tree, around itself, or nowhere
+    /// leads to nothing here.
+    fn behind<'t>(&'t self, link: &Wanted<'_>, target: &Path) -> Vec<Wanted<'t>> {
+        let Some(leads) = follow(link.path, target).filter(|leads| !link.path.starts_with(leads)) else {
+            return Vec::new();
+        };
+        let files = self.entries.range(leads.clone()..).take_while(|(path, _)| path.starts_with(&leads));
+        let place = |path: &Path| match path.strip_prefix(&leads) {
+            Ok(rest) if !rest.as_os_str().is_empty() => link.place.join(rest),
+            _ => link.place.clone(),
+        };
+        files
+            .filter(|(_, blob)| blob.size <= MOST_OF_ONE)
+            .map(|(path, blob)| Wanted { place: place(path), path, blob })
+            .collect()
+    }
+
+    /// The files that are wanted, with what is in them; `None` if that is too much.
+    fn choose(&self, wanted: &dyn Fn(&Path) -> bool) -> Option<Vec<(&Path, &Blob)>> {
+        let entries = self.entries.iter().filter(|(path, _)| wanted(path));
+        let chosen: Vec<(&Path, &Blob)> = entries
+            .filter(|(_, blob)| blob.size <= MOST_OF_ONE)
+            .map(|(path, blob)| (path.as_path(), blob))
+            .collect();
+        let bytes: u64 = chosen.iter().map(|(_, blob)| blob.size).sum();
+        (chosen.len() <= MOST_FILES && bytes <= MOST_OF_ALL).then_some(chosen)
+    }
+
+    /// Asks for the content of files, and hands it on, one after the other. Links come last, when it is known what they say.
+    fn fetch(
+        &self,
+        repository: &Repository,
+        chosen: &[(&Path, &Blob)],
+        mut write: impl FnMut(&Path, &[u8]) -> Result<()>,
+    ) -> Result<()> {
+        let mut wanted: Vec<Wanted<'_>> =
+            chosen.iter().map(|(path, blob)| Wanted { place: path.to_path_buf(), path, blob }).collect();
+        let (mut files, mut bytes) = (0, 0);
+        // Each round follows links by one step.
+        for _ in 0..=MOST_LINKS {
+            files += wanted.len();
+            bytes += wanted.iter().map(|wanted| wanted.blob.size).sum::<u64>();
+            if files > MOST_FILES || bytes > MOST_OF_ALL {
+                return Err(self.too_large());
+            }
+            let mut links = Vec::new();
+            contents(&repository.root, &wanted, |wanted, bytes| {
+                if !wanted.blob.is_link {
+                    return write(&wanted.place, bytes);
+                }
+                links.extend(self.behind(wanted, &path_of(bytes)));
+                Ok(())
+            })?;
+            if links.is_empty() {
+                return Ok(());
+            }
+            wanted = links;
+        }
+        Ok(())
+    }
+}
+
+/// A file that is to be copied.
+struct Wanted<'t> {
+    /// Where to.
+    place: PathBuf,
+    /// Where the tree has it, which is another place if a link led to it.
+    path: &'t Path,
+    blob: &'t Blob,
+}
+
+fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| files::write_error("the copy of a revision", &error))
+}
+
+/// Whether a path is made of plain names only, none of which is git's own.
+fn is_inside(path: &Path) -> bool {
+    let mut parts = path.components().peekable();
+    parts.peek().is_some()
+        && parts.all(|part| match part {
+            Component::Normal(name) => {
+                let name = name.to_string_lossy();
+                !name.eq_ignore_ascii_case(".git") && !name.contains('\\')
+            }
+            _ => false,
+        })
+}
+
+/// Where a link leads, by name; `None` if that is outside.
+fn follow(link: &Path, target: &Path) -> Option<PathBuf> {
+    let mut path = link.parent()?.to_owned();
+    for part in target.components() {
+        match part {
+            Component::Normal(name) => path.push(name),
+            Component::CurDir => {}
+            Component::ParentDir => {
+                if !path.pop() {
+                    return None;
+                }
+            }
+            Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(path)
+}
+
+/// Asks `git cat-file` for the content of blobs, in order.
+fn contents(
+    folder: &Path,
+    wanted: &[Wanted<'_>],
+    mut take: impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut child = git(folder)
+        .args(["cat-file", "--batch"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| not_started(&error))?;
+    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let hashes: String = wanted.iter().map(|wanted| format!("{}\n", wanted.blob.hash)).collect();
+    // Whoever writes all questions before reading an answer may wait for somebody who waits.
+    let asking = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(hashes.as_bytes())));
+    let done = match stdout {
+        Some(stdout) => answers(BufReader::new(stdout), wanted, &mut take),
+        None => Ok(()),
+    };
+    if done.is_err() {
+        let _ = child.kill();
+    }
+    let _ = asking.join();
+    let _ = child.wait();
+    done
+}
+
+fn answers(
+    mut from: impl BufRead,
+    wanted: &[Wanted<'_>],
+    take: &mut impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
+) -> Result<()> {
+    for wanted in wanted {
+        let blob = wanted.blob;
+        let unreadable = || failed(format!("git does not have the file {} of the revision", blob.hash), FSCK);
+        let mut header = String::new();
+        from.by_ref().take(256).read_line(&mut header).map_err(|_| unreadable())?;
+        let words: Vec<&str> = header.split_whitespace().collect();
+        let ["blob", size] = words.get(1..).unwrap_or_default() else { return Err(unreadable()) };
+        if size.parse() != Ok(blob.size) || !words[0].eq_ignore_ascii_case(&blob.hash) {
+            return Err(unreadable());
+        }
+        let mut bytes = Vec::new();
+        from.by_ref().take(blob.size + 1).read_to_end(&mut bytes).map_err(|_| unreadable())?;
+        if bytes.pop() != Some(b'\n') || bytes.len() as u64 != blob.size {
+            return Err(unreadable());
+        }
+        take(wanted, &bytes)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_is_followed_inside_the_tree_and_nowhere_else() {
+        let leads = |link: &str, target: &str| {
+            follow(Path::new(link), Path::new(target)).map(|path| path.to_string_lossy().into_owned())
+        };
+        assert_eq!(
+            leads("prompts/a/template.md", "../b/template.md").as_deref(),
+            Some("prompts/b/template.md")
+        );
+        assert_eq!(leads("a", "./b").as_deref(), Some("b"));
+        assert_eq!(leads("a", "../b"), None);
+        assert_eq!(leads("prompts/a", "../../../etc/passwd"), None);
+        assert_eq!(leads("a", "/etc/passwd"), None);
+    }
+
+    #[test]
+    fn paths_that_would_leave_the_copy_are_not_taken() {
+        let lines = [
+            "100644 blob aa 3\tprompts/a.md",
+            "100644 blob bb 3\t../out",
+            "100644 blob bb 3\t/etc/x",
+            "100644 blob cc 3\t.git/config",
+            "160000 commit dd -\tmodule",
+            "120000 blob ee 4\tlink",
+        ];
+        let tree = Tree::read("HEAD", lines.join("\0").as_bytes()).unwrap();
+        let paths: Vec<&str> = tree.entries.keys().filter_map(|path| path.to_str()).collect();
+        assert_eq!(paths, ["link", "prompts/a.md"]);
+        assert!(tree.has(Path::new("prompts")) && tree.has(Path::new("")) && !tree.has(Path::new("prompt")));
+        assert!(Tree::read("HEAD", b"something else").is_err());
+    }
+}

@@ -1,0 +1,342 @@
+//! What somebody means by a version of a prompt: something that is here, something that a revision has, or something in a pack
+//! that is not installed.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use cuebook::diff::{Names, Version};
+use cuebook::library::Library;
+use cuebook::prompt::Dialect;
+use cuebook::variables::Clock;
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
+use tempfile::TempDir;
+
+use crate::git::{Copy, Repository};
+
+/// How packs end that are one file.
+const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".zip"];
+
+/// What is meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Meant {
+    /// A prompt of the project, or one at a path.
+    Here(String),
+    /// A prompt as a revision has it.
+    Revision {
+        /// The revision, in git's words.
+        revision: String,
+        /// An id or a path.
+        prompt: String,
+    },
+    /// A prompt of a pack that is not installed.
+    Packed {
+        /// The archive or the folder.
+        pack: String,
+        /// An id.
+        prompt: String,
+    },
+}
+
+/// A place that a version is in, kept for as long as it is looked at.
+pub enum Stand<'b> {
+    /// The project.
+    Here {
+        /// Its book.
+        book: &'b Book,
+        /// The id, or the path from where somebody stands.
+        prompt: String,
+        /// What was given.
+        label: String,
+    },
+    /// A copy of what a revision has.
+    Revision {
+        /// The copy's book.
+        book: Box<Book>,
+        /// The id or path in the copy.
+        prompt: String,
+        /// What people call it.
+        label: String,
+        /// What they call its files.
+        names: Names,
+        /// Kept for as long as the book is used.
+        copy: Copy,
+    },
+    /// A project that has nothing but the pack.
+    Packed {
+        /// The project's book.
+        book: Box<Book>,
+        /// The prompt in it.
+        prompt: String,
+        /// What people call it.
+        label: String,
+        /// What they call its files.
+        names: Names,
+        /// Kept for as long as the book is used.
+        _folder: TempDir,
+    },
+}
+
+impl Meant {
+    /// Reads what was given. A file may have a colon in its name, so what is there is taken first.
+    pub fn read(given: &str) -> Result<Meant> {
+        let here = || Ok(Meant::Here(given.to_owned()));
+        if Path::new(given).symlink_metadata().is_ok() {
+            return here();
+        }
+        let Some((place, prompt)) = split(given) else { return here() };
+        if place.is_empty() || prompt.is_empty() {
+            let missing = if place.is_empty() { "revision before" } else { "prompt behind" };
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("`{given}` has no {missing} its colon"))
+                .hint("write REVISION:PROMPT, as in HEAD~1:greeting");
+            return Err(Error::new(ErrorKind::Usage, diagnostic));
+        }
+        let (place, prompt) = (place.to_owned(), prompt.to_owned());
+        let is_pack = ARCHIVES.iter().any(|end| place.to_lowercase().ends_with(end))
+            || Path::new(&place).join("pack.json").is_file();
+        Ok(match is_pack {
+            true => Meant::Packed { pack: place, prompt },
+            false => Meant::Revision { revision: place, prompt },
+        })
+    }
+}
+
+/// Splits at the first colon that is not inside of braces, as in `HEAD@{10:00}:greeting`.
+fn split(given: &str) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    for (at, letter) in given.char_indices() {
+        match letter {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            ':' if depth == 0 => return Some((&given[..at], &given[at + 1..])),
+            _ => {}
+        }
+    }
+    None
+}
+
+impl<'b> Stand<'b> {
+    /// Opens what is meant.
+    pub fn open(meant: &Meant, book: &'b Book) -> Result<Stand<'b>> {
+        match meant {
+            Meant::Here(given) => Ok(Stand::Here { book, prompt: here(book, given), label: given.clone() }),
+            Meant::Revision { revision, prompt } => Self::at_revision(book, revision, prompt, None),
+            Meant::Packed { pack, prompt } => Self::packed(pack, prompt),
+        }
+    }
+
+    /// Opens what a revision has in the place of a version that is here, or else what it has under the same id.
+    pub fn in_place_of(version: &Version<'_>, revision: &str, book: &'b Book) -> Result<Stand<'b>> {
+        let found = version.prepared().found();
+        if version.is_built_in() {
+            let message = format!("`{}` is part of the program, and no revision has it", found.id);
+            let diagnostic = Diagnostic::new(Code::NotInRevision, message)
+                .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
+            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));
+        }
+        let source = book.library().root().join(&found.candidate.source);
+        Self::at_revision(book, revision, version.label(), Some((&source, &found.id)))
+    }
+
+    /// Whether it is the project as it is now.
+    pub fn is_here(&self) -> bool {
+        matches!(self, Stand::Here { .. })
+    }
+
+    /// What a file of it is called.
+    pub fn name(&self, file: &str) -> String {
+        match self {
+            Stand::Here { .. } => file.to_owned(),
+            Stand::Revision { names, .. } | Stand::Packed { names, .. } => names.file(file),
+        }
+    }
+
+    /// Finds the version.
+    pub fn version(&self, context: &Context, clock: &Arc<dyn Clock>) -> Result<Version<'_>> {
+        match self {
+            Stand::Here { book, prompt, label } => {
+                Ok(Version::find(book, prompt, context, clock)?.labelled(label))
+            }
+            Stand::Revision { book, prompt, label, names, .. }
+            | Stand::Packed { book, prompt, label, names, .. } => {
+                let version = Version::find(book, prompt, context, clock);
+                let version = version.map_err(|error| names.retell(error))?;
+                if !version.lies_in(&self.folder()) {
+                    return Err(from_elsewhere(label, &version.prepared().found().candidate.source));
+                }
+                Ok(version.called(label, names).without_code())
+            }
+        }
+    }
+
+    /// The folder that everything of it lies in.
+    fn folder(&self) -> PathBuf {
+        match self {
+            Stand::Here { book, .. } => book.library().root().to_owned(),
+            Stand::Revision { copy, .. } => copy.path(Path::new("")),
+            Stand::Packed { book, .. } => book.library().root().to_owned(),
+        }
+    }
+
+    fn at_revision(
+        book: &'b Book,
+        revision: &str,
+        prompt: &str,
+        in_place_of: Option<(&Path, &str)>,
+    ) -> Result<Stand<'b>> {
+        let repository = Repository::around(book.library().root())?;
+        let tree = repository.tree(revision)?;
+        let top = repository.top();
+        let in_tree = |path: PathBuf| {
+            let path = normal(&path).strip_prefix(&top).ok()?.to_owned();
+            tree.has(&path).then_some(path)
+        };
+        let path = match in_place_of {
+            Some((source, _)) => in_tree(real(source)),
+            None if is_path(prompt) => {
+                // As it is seen from here, from the project, and from the top; then a prompt of a pack.
+                let here = std::env::current_dir().map(|here| real(&here)).unwrap_or_default();
+                let project = top.join(repository.prefix());
+                let of_pack = prompt
+                    .split_once('/')
+                    .map(|(pack, id)| project.join("user_data/packs").join(pack).join("prompts").join(id));
+                let tried = [here, project, top.clone()].map(|folder| folder.join(prompt));
+                tried.into_iter().chain(of_pack).find_map(in_tree)
+            }
+            None => None,
+        };
+        let copy = tree.copy(&repository, path.as_deref())?;
+        if path.as_ref().is_some_and(|path| !copy.path(path).exists()) {
+            return Err(tree.leads_nowhere(prompt));
+        }
+        let old = Box::new(Book::open(copy.root()));
+        let names = Names::new(format!("{revision}:"), copy.root());
+        let asked = prompt;
+        let prompt = match (&path, in_place_of) {
+            (Some(path), _) => copy.path(path).to_string_lossy().into_owned(),
+            (None, Some((_, id))) => id.to_owned(),
+            (None, None) => prompt.to_owned(),
+        };
+        if path.is_none() {
+            // Only ids are left, and those of directives look like paths.
+            let found = old.library().choose(&prompt);
+            let is_there = match &found {
+                Ok(found) => !is_path(&prompt) || found.candidate.dialect == Dialect::Directive,
+                Err(error) => {
+                    !matches!(error.code(), Code::PromptNotFound | Code::ItemNotFound | Code::InvalidId)
+                }
+            };
+            if !is_there {
+                return Err(match is_path(&prompt) {
+                    true => tree.not_there(&prompt, repository.prefix()),
+                    false => no_prompt(&prompt, revision, found.err()),
+                });
+            }
+        }
+        let label = match in_place_of {
+            Some(_) => format!("{revision}:{asked}"),
+            None => format!("{revision}:{}", shown(&names, &prompt, revision)),
+        };
+        Ok(Stand::Revision { book: old, prompt, label, names, copy })
+    }
+
+    /// A pack is installed into a project that has nothing else.
+    fn packed(pack: &str, prompt: &str) -> Result<Stand<'b>> {
+        let path = Path::new(pack);
+        if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(files::not_there(path, pack));
+        }
+        let folder = tempfile::Builder::new()
+            .prefix("cuebook-diff-")
+            .tempdir()
+            .map_err(|error| files::write_error("the copy of a pack", &error))?;
+        let root = real(folder.path());
+        let library = Library::open(root.clone());
+        let installation = library.stage_pack(path)?;
+        let id = installation.manifest().pack_id.clone();
+        installation.commit(false, &[])?;
+        let names = Names::new(format!("{pack}:"), &root).without(format!("user_data/packs/{id}/"));
+        let label = format!("{pack}:{prompt}");
+        let prompt = match is_path(prompt) {
+            true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),
+            false => format!("{id}/{prompt}"),
+        };
+        let book = Box::new(Book::open(root));
+        Ok(Stand::Packed { book, prompt, label, names, _folder: folder })
+    }
+}
+
+/// Every library has what is part of the program, and what is the user's; no revision and no archive has.
+fn from_elsewhere(label: &str, source: &str) -> Error {
+    let message = format!("there is no `{label}`: what is found under that name is {source}");
+    let diagnostic =
+        Diagnostic::new(Code::NotInRevision, message).hint("name that without the part before the colon");
+    Error::new(ErrorKind::PromptNotFound, diagnostic)
+}
+
+fn no_prompt(prompt: &str, revision: &str, error: Option<Error>) -> Error {
+    let hint = error.as_ref().and_then(|error| error.diagnostic().hint.clone());
+    let hint = hint.filter(|hint| hint.starts_with("did you mean"));
+    let message = format!("the revision `{revision}` has no prompt `{prompt}`");
+    let diagnostic = Diagnostic::new(Code::NotInRevision, message)
+        .hint(hint.unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {revision}")));
+    Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", revision).with("prompt_id", prompt)
+}
+
+/// The name of a prompt in a revision, without the revision: the copy's folder is nothing to people.
+fn shown(names: &Names, prompt: &str, revision: &str) -> String {
+    let name = if Path::new(prompt).is_absolute() { names.file(prompt) } else { prompt.to_owned() };
+    name.strip_prefix(&format!("{revision}:")).unwrap_or(&name).to_owned()
+}
+
+/// The source of a candidate is a path from the project's folder, wherever somebody stands.
+fn here(book: &Book, prompt: &str) -> String {
+    let from_root = book.library().root().join(prompt);
+    let is_source = is_path(prompt) && !Path::new(prompt).exists() && from_root.exists();
+    if is_source { from_root.to_string_lossy().into_owned() } else { prompt.to_owned() }
+}
+
+fn is_path(prompt: &str) -> bool {
+    prompt.contains(['/', '\\']) || prompt.ends_with(".md") || prompt.ends_with(".prompty")
+}
+
+/// A path without links, as far as it exists.
+fn real(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    for above in path.ancestors() {
+        if let (Ok(real), Ok(rest)) = (above.canonicalize(), path.strip_prefix(above)) {
+            return real.join(rest);
+        }
+    }
+    path
+}
+
+/// A path without `.` and `..`.
+fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            other => normal.push(other),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colon_parts_revisions_and_archives_from_prompts() {
+        let revision = |revision: &str, prompt: &str| Meant::Revision {
+            revision: revision.into(),
+            prompt: prompt.into(),
+        };
+        assert_eq!(Meant::read("HEAD~2:support/reply").unwrap(), revision("HEAD~2", "support/reply"));
+        assert_eq!(Meant::read("HEAD@{10:00}:hi").unwrap(), revision("HEAD@{10:00}", "hi"));
+        assert_eq!(Meant::read("polite/greet").unwrap(), Meant::Here("polite/greet".into()));
+        assert!(matches!(Meant::read("p-1.0.tar.gz:greet").unwrap(), Meant::Packed { .. }));
+        assert!(Meant::read(":hi").is_err() && Meant::read("HEAD:").is_err());
+    }
+}
