@@ -35,7 +35,7 @@ impl Project {
     }
 
     /// Writes a file, and makes its folder if need be.
-    pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+    pub fn write(&self, path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();

@@ -1,0 +1,43 @@
+//! The book in `docs/`: its chapters are sessions that are true, and its reference leaves nothing out.
+//!
+//! This binary is also the Rust programs that the book shows (`programs.rs`): where a chapter says `cargo run`, its session starts
+//! this file again. That is why it has a `main` of its own and does by itself what a harness does. A word on the command line
+//! picks the checks whose names contain it.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod book;
+mod chapters;
+mod programs;
+
+use std::process::ExitCode;
+
+/// Every check, by name.
+const CHECKS: &[(&str, fn())] = &[
+    ("the_guide_is_true_from_its_first_chapter_to_its_last", chapters::the_guide_is_true),
+    ("every_page_of_the_reference_is_true", chapters::every_page_of_the_reference_is_true),
+    ("the_summary_lists_every_page", book::the_summary_lists_every_page),
+    ("every_link_leads_somewhere", book::every_link_leads_somewhere),
+    ("a_file_is_named_before_it_is_shown", book::a_file_is_named_before_it_is_shown),
+    ("every_program_that_is_shown_is_compiled", programs::every_program_that_is_shown_is_compiled),
+];
+
+fn main() -> ExitCode {
+    // Workers of hooks are started by a copy of the program that needs them.
+    cuebook_hooks::sandbox::launch_if_asked();
+    if let Some(program) = std::env::var_os(programs::ASKED) {
+        return programs::run(&program.to_string_lossy());
+    }
+    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
+    let mut failed = 0;
+    for (name, check) in CHECKS.iter().filter(|(name, _)| wanted(name)) {
+        let fine = std::panic::catch_unwind(check).is_ok();
+        println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
+        failed += usize::from(!fine);
+    }
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
