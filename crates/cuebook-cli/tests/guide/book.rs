@@ -67,6 +67,32 @@ fn links(text: &str) -> Vec<(String, usize)> {
     found
 }
 
+/// The blocks of code of a page: the words behind the fence, and the lines.
+pub fn blocks(text: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open: Option<(String, String, String)> = None;
+    for line in text.lines() {
+        let ticks: String = line.chars().take_while(|letter| *letter == '`').collect();
+        match &mut open {
+            Some((fence, info, body)) => {
+                if line.trim_end() == fence {
+                    found.push((std::mem::take(info), std::mem::take(body)));
+                    open = None;
+                } else {
+                    body.push_str(line);
+                    body.push('\n');
+                }
+            }
+            None if ticks.len() >= 3 => {
+                let info = line[ticks.len()..].trim().to_owned();
+                open = Some((ticks, info, String::new()));
+            }
+            None => {}
+        }
+    }
+    found
+}
+
 /// What a page's headings can be linked to as, in the manner of mdbook.
 fn anchors(text: &str) -> BTreeSet<String> {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
