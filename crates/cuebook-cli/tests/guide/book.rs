@@ -23,6 +23,39 @@ pub fn source() -> PathBuf {
     root().join("docs/src")
 }
 
+/// A file of our code without its tests, by crate and path, as in `cuebook/json.rs`.
+pub fn code(path: &str) -> String {
+    let (name, below) = path.split_once('/').expect("a crate and a path");
+    let file = root().join("crates").join(name).join("src").join(below);
+    let text = std::fs::read_to_string(&file).unwrap_or_else(|error| panic!("{path}: {error}"));
+    text.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned()
+}
+
+/// Every file of the code that is built into the program, without its tests.
+pub fn all_code() -> Vec<(String, String)> {
+    let crates = ["cuebook", "cuebook-cli", "cuebook-hooks", "cuebook-run", "cuebook-serve", "cuebook-trace"];
+    let mut found = Vec::new();
+    for name in crates {
+        let top = root().join("crates").join(name).join("src");
+        let mut folders = vec![top.clone()];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                let file = path.file_name().unwrap().to_string_lossy().into_owned();
+                if path.is_dir() && file != "tests" {
+                    folders.push(path);
+                } else if file.ends_with(".rs") && !["tests.rs", "differential.rs"].contains(&file.as_str()) {
+                    let below = path.strip_prefix(&top).unwrap().to_string_lossy().replace('\\', "/");
+                    let path = format!("{name}/{below}");
+                    let text = code(&path);
+                    found.push((path, text));
+                }
+            }
+        }
+    }
+    found
+}
+
 fn summary() -> String {
     std::fs::read_to_string(source().join("SUMMARY.md")).expect("a summary")
 }
@@ -135,14 +168,23 @@ fn headings(text: &str) -> Vec<String> {
 }
 
 /// A page with the files that it includes.
-fn whole(page: &Page) -> String {
+pub fn whole(page: &Page) -> String {
     let mut text = String::new();
     for line in page.text.lines() {
         match included(line) {
             Some(target) => {
-                let file = page.file.parent().unwrap().join(target);
-                text += &std::fs::read_to_string(&file)
+                // A number behind the path is the line that it begins with.
+                let (target, first) = match target.split_once(".md:") {
+                    Some((stem, lines)) => (format!("{stem}.md"), lines.trim_end_matches(':').parse().expect("a line")),
+                    None => (target.to_owned(), 1),
+                };
+                let file = page.file.parent().unwrap().join(&target);
+                let read = std::fs::read_to_string(&file)
                     .unwrap_or_else(|error| panic!("{} includes {target}: {error}", page.path));
+                for line in read.lines().skip(first - 1) {
+                    text += line;
+                    text.push('\n');
+                }
             }
             None => text += line,
         }

@@ -11,6 +11,8 @@ mod support;
 
 mod book;
 mod chapters;
+mod complete;
+mod generated;
 mod programs;
 
 use std::process::ExitCode;
@@ -19,6 +21,14 @@ use std::process::ExitCode;
 const CHECKS: &[(&str, fn())] = &[
     ("the_guide_is_true_from_its_first_chapter_to_its_last", chapters::the_guide_is_true),
     ("every_page_of_the_reference_is_true", chapters::every_page_of_the_reference_is_true),
+    ("every_error_is_in_the_book", generated::every_error_is_in_the_book),
+    ("every_event_is_in_the_book", generated::every_event_is_in_the_book),
+    ("every_key_of_every_file_is_named", complete::every_key_of_every_file_is_named),
+    ("every_setting_is_named_with_its_default", complete::every_setting_is_named_with_its_default),
+    ("every_environment_variable_is_named", complete::every_environment_variable_is_named),
+    ("every_command_is_shown", complete::every_command_is_shown),
+    ("every_exit_code_is_named", complete::every_exit_code_is_named),
+    ("every_limit_is_told_and_true", complete::every_limit_is_told_and_true),
     ("the_summary_lists_every_page", book::the_summary_lists_every_page),
     ("every_link_leads_somewhere", book::every_link_leads_somewhere),
     ("a_file_is_named_before_it_is_shown", book::a_file_is_named_before_it_is_shown),

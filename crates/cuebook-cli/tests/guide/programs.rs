@@ -44,7 +44,7 @@ impl Ended for () {
     }
 }
 
-impl Ended for cuebook::Result<()> {
+impl<E: std::fmt::Display> Ended for Result<(), E> {
     fn ended(self) -> Result<(), String> {
         self.map_err(|error| error.to_string())
     }
