@@ -58,7 +58,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The project's folder; without it, the nearest one above that has a cuebook.toml or a user_data folder
+    /// The project's folder; without it, the nearest one above that has a cuebook.toml, a user_data or an .ai folder
     #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
     pub root: Option<PathBuf>,
     /// Answer, and fail, in JSON

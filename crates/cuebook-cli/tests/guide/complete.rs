@@ -7,7 +7,6 @@ use cuebook::library::Config;
 use cuebook::source::Source;
 
 use crate::book;
-use crate::support::Project;
 
 /// The lists of names that readers of files know: the page that must name all of them, the file, and the list.
 const LISTS: &[(&str, &str, &[&str])] = &[
@@ -117,26 +116,6 @@ pub fn every_environment_variable_is_named() {
     }
     assert!(seen > 10, "{seen} were found");
     assert!(missing.is_empty(), "environment.md does not name {missing:?}");
-}
-
-/// Every command, with what it says of itself; that this is true, the session of the page shows.
-pub fn every_command_is_shown() {
-    let text = page_text("commands.md");
-    let project = Project::new();
-    let mut waiting: Vec<Vec<String>> = vec![Vec::new()];
-    let mut count = 0;
-    while let Some(command) = waiting.pop() {
-        let line = [vec!["$ cuebook".to_owned()], command.clone(), vec!["--help".to_owned()]].concat().join(" ");
-        assert!(text.lines().any(|shown| shown == line), "commands.md lacks `{line}`");
-        count += 1;
-        let help = project.command("cuebook", project.path()).args(&command).arg("--help").output().unwrap();
-        let help = String::from_utf8(help.stdout).unwrap();
-        let Some((_, list)) = help.split_once("\nCommands:\n") else { continue };
-        let rows = list.lines().take_while(|row| row.starts_with("  "));
-        let names = rows.filter(|row| !row.starts_with("   ")).filter_map(|row| row.split_whitespace().next());
-        waiting.extend(names.map(|name| [command.clone(), vec![name.to_owned()]].concat()));
-    }
-    assert!(count > 40, "{count} commands");
 }
 
 pub fn every_exit_code_is_named() {

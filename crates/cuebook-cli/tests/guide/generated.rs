@@ -5,6 +5,7 @@ use cuebook_run::Kind;
 
 use crate::book;
 use crate::chapters::keep;
+use crate::support::Project;
 
 /// The stages, by the hundreds of their codes.
 const STAGES: [(char, &str); 8] = [
@@ -64,6 +65,37 @@ pub fn every_event_is_in_the_book() {
     let (_, after) = rest.split_once("<!-- end -->").expect("its end");
     let wrong = kept(path, &format!("{before}<!-- generated: events -->\n{table}<!-- end -->{after}"));
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Every command, with what it says of itself.
+pub fn every_command_is_in_the_book() {
+    let mut text = String::from(
+        "# Commands\n\nWhat each command says of itself. `cuebook COMMAND --help` prints the same, and `-h` a summary of it.\n",
+    );
+    let mut count = 0;
+    describe(&Project::new(), &[], &mut text, &mut count);
+    assert!(count > 40, "{count} commands");
+    let wrong = kept("reference/commands.md", &text);
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Writes down what a command says, and the commands below it.
+fn describe(project: &Project, command: &[String], text: &mut String, count: &mut usize) {
+    *count += 1;
+    let said = project.command("cuebook", project.path()).args(command).arg("--help").output().unwrap();
+    let help = String::from_utf8(said.stdout).unwrap();
+    if !command.is_empty() {
+        *text += &format!("\n{} {}\n", "#".repeat(command.len() + 1), command.join(" "));
+    }
+    let line = ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
+    let Some((_, list)) = help.split_once("\nCommands:\n") else { return };
+    for row in list.lines().take_while(|row| !row.is_empty()) {
+        // Further lines of a description stand further to the right.
+        let Some(name) = row.strip_prefix("  ").filter(|row| !row.starts_with(' ')) else { continue };
+        let name = name.split_whitespace().next().unwrap().to_owned();
+        describe(project, &[command, &[name]].concat(), text, count);
+    }
 }
 
 fn kept(path: &str, wanted: &str) -> String {

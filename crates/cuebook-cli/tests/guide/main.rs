@@ -26,7 +26,7 @@ const CHECKS: &[(&str, fn())] = &[
     ("every_key_of_every_file_is_named", complete::every_key_of_every_file_is_named),
     ("every_setting_is_named_with_its_default", complete::every_setting_is_named_with_its_default),
     ("every_environment_variable_is_named", complete::every_environment_variable_is_named),
-    ("every_command_is_shown", complete::every_command_is_shown),
+    ("every_command_is_in_the_book", generated::every_command_is_in_the_book),
     ("every_exit_code_is_named", complete::every_exit_code_is_named),
     ("every_limit_is_told_and_true", complete::every_limit_is_told_and_true),
     ("the_summary_lists_every_page", book::the_summary_lists_every_page),
