@@ -150,10 +150,7 @@ impl Watch for Onlooker {
 
 /// What somebody should know who looks at the line alone.
 fn is_worth_a_line(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Denied | Kind::ToolUnknown | Kind::Handoff | Kind::Continued | Kind::ContextInjected
-    )
+    matches!(kind, Kind::Denied | Kind::ToolUnknown | Kind::Handoff | Kind::Continued | Kind::ContextInjected)
 }
 
 /// How many characters fit on a line of the terminal.
@@ -242,8 +239,7 @@ pub fn told(event: &Event) -> Option<String> {
         Kind::Started => format!("started: {} with {}", text("directive"), payload["model"]["id"].as_str()?),
         // What was put around the prompt needs no line; what the author wanted there and was left out does.
         Kind::ContextInjected => {
-            let missing: Vec<&str> =
-                payload["missing"].as_array()?.iter().filter_map(Json::as_str).collect();
+            let missing: Vec<&str> = payload["missing"].as_array()?.iter().filter_map(Json::as_str).collect();
             if missing.is_empty() {
                 return None;
             }
@@ -328,7 +324,10 @@ mod tests {
             told(&Event::chain(&thread, &cuebook_run::first_hash(), 1, jiff::Timestamp::UNIX_EPOCH, &entry))
         };
         let missing = serde_json::json!(["Unsigned item: .ai/knowledge/a.md"]);
-        assert_eq!(told(missing).as_deref(), Some("left out of the context: Unsigned item: .ai/knowledge/a.md"));
+        assert_eq!(
+            told(missing).as_deref(),
+            Some("left out of the context: Unsigned item: .ai/knowledge/a.md")
+        );
         assert_eq!(told(serde_json::json!([])), None);
     }
 

@@ -175,7 +175,9 @@ pub fn whole(page: &Page) -> String {
             Some(target) => {
                 // A number behind the path is the line that it begins with.
                 let (target, first) = match target.split_once(".md:") {
-                    Some((stem, lines)) => (format!("{stem}.md"), lines.trim_end_matches(':').parse().expect("a line")),
+                    Some((stem, lines)) => {
+                        (format!("{stem}.md"), lines.trim_end_matches(':').parse().expect("a line"))
+                    }
                     None => (target.to_owned(), 1),
                 };
                 let file = page.file.parent().unwrap().join(&target);

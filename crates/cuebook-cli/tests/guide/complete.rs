@@ -10,7 +10,11 @@ use crate::book;
 
 /// The lists of names that readers of files know: the page that must name all of them, the file, and the list.
 const LISTS: &[(&str, &str, &[&str])] = &[
-    ("template.md", "cuebook/dialect/template/definition.rs", &["METADATA_KEYS", "VARIABLE_KEYS", "LIMIT_KEYS"]),
+    (
+        "template.md",
+        "cuebook/dialect/template/definition.rs",
+        &["METADATA_KEYS", "VARIABLE_KEYS", "LIMIT_KEYS"],
+    ),
     ("template.md", "cuebook/prompt.rs", &["NAMES"]),
     ("template.md", "cuebook/variables/system.rs", &["SYSTEM_NAMES"]),
     ("template.md", "cuebook/library/defaults.rs", &["KEYS", "LIMIT_KEYS"]),
@@ -67,7 +71,8 @@ pub fn every_key_of_every_file_is_named() {
     for piece in book::code("cuebook-run/store/schema.rs").split("CREATE TABLE ").skip(1) {
         let (table, columns) = piece.split_once(" (\n").expect("columns");
         let columns = columns.split("\n    )").next().unwrap().lines();
-        let columns = columns.filter_map(|line| line.split_whitespace().next()).filter(|word| *word != "PRIMARY");
+        let columns =
+            columns.filter_map(|line| line.split_whitespace().next()).filter(|word| *word != "PRIMARY");
         let missing = columns.chain([table]).filter(|name| !says(&text, name));
         wrong.extend(missing.map(|name| format!("threads.md: `{name}` of {table}")));
     }
@@ -105,7 +110,8 @@ pub fn every_environment_variable_is_named() {
         for (before, word) in words_in_quotes(&code) {
             let asked = ["var(\"", "var_os(\"", "env = \""].iter().any(|call| before.ends_with(call));
             let ours = ["CUEBOOK_", "OTEL_", "RYE_"].iter().any(|start| word.starts_with(start));
-            let is_name = word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+            let is_name =
+                word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
             if is_name && (asked || ours) {
                 seen += 1;
                 if !says(&text, &word) {
@@ -129,7 +135,10 @@ pub fn every_exit_code_is_named() {
                 codes.insert(number.to_owned());
             }
         }
-        assert!(!code.contains("process::exit("), "{file} ends the program in a way that exit-codes.md does not say");
+        assert!(
+            !code.contains("process::exit("),
+            "{file} ends the program in a way that exit-codes.md does not say"
+        );
     }
     for code in codes {
         assert!(text.contains(&format!("\n| {code} |")), "exit-codes.md does not say what {code} means");
@@ -224,13 +233,16 @@ pub fn every_limit_is_told_and_true() {
         for line in code.lines() {
             let Some((_, rest)) = line.split_once("const ") else { continue };
             let Some((name, kind)) = rest.split_once(": ") else { continue };
-            let is_number = ["u64 =", "usize =", "u32 =", "f64 =", "Duration ="].iter().any(|start| kind.starts_with(start));
+            let is_number = ["u64 =", "usize =", "u32 =", "f64 =", "Duration ="]
+                .iter()
+                .any(|start| kind.starts_with(start));
             let sounds = ["MOST", "LONGEST", "LARGEST", "DEEPEST", "SHORTEST", "MAX_"];
             let sounds = sounds.iter().any(|start| name.starts_with(start));
             let place = (file.clone(), name.to_owned());
             let known = told.contains(&place) || NOT_TOLD.contains(&(file.as_str(), name));
             if is_number && sounds && !known {
-                wrong.push(format!("{name} of {file} is not told: name it in limits.md, or in NOT_TOLD here"));
+                wrong
+                    .push(format!("{name} of {file} is not told: name it in limits.md, or in NOT_TOLD here"));
             }
         }
     }
@@ -241,15 +253,17 @@ pub fn every_limit_is_told_and_true() {
 fn value_in_code(code: &str, name: &str) -> Option<u64> {
     let written = code.lines().find_map(|line| {
         let line = line.trim();
-        let constant = line.split_once(&format!("const {name}: ")).and_then(|(_, rest)| rest.split_once(" = "));
+        let constant =
+            line.split_once(&format!("const {name}: ")).and_then(|(_, rest)| rest.split_once(" = "));
         let constant = constant.and_then(|(_, value)| value.strip_suffix(';'));
         let field = line.strip_prefix(&format!("{name}: ")).and_then(|value| value.strip_suffix(','));
         constant.or(field.filter(|value| value.starts_with(|letter: char| letter.is_ascii_digit())))
     })?;
-    let (written, scale) = match written.strip_prefix("Duration::from_secs(").and_then(|rest| rest.strip_suffix(')')) {
-        Some(seconds) => (seconds, 1000),
-        None => (written, 1),
-    };
+    let (written, scale) =
+        match written.strip_prefix("Duration::from_secs(").and_then(|rest| rest.strip_suffix(')')) {
+            Some(seconds) => (seconds, 1000),
+            None => (written, 1),
+        };
     if let Some(seconds) = written.strip_suffix(".0") {
         return Some(plain(seconds)? * 1000);
     }

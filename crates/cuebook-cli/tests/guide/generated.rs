@@ -5,7 +5,7 @@ use cuebook_run::Kind;
 
 use crate::book;
 use crate::chapters::keep;
-use crate::support::Project;
+use crate::support::{Project, transcript};
 
 /// The stages, by the hundreds of their codes.
 const STAGES: [(char, &str); 8] = [
@@ -34,7 +34,9 @@ pub fn every_error_is_in_the_book() {
          not,\na *note* is worth knowing.\n"
     );
     for (digit, title) in STAGES {
-        list += &format!("\n## {title}\n\n| code | name | severity | what it means |\n| --- | --- | --- | --- |\n");
+        list += &format!(
+            "\n## {title}\n\n| code | name | severity | what it means |\n| --- | --- | --- | --- |\n"
+        );
         let mut pages = format!("# {title}: CB{digit}xx\n\n{NOTE}");
         for code in of_stage(digit) {
             let (name, severity, summary) = (code.name(), code.severity().as_str(), code.summary());
@@ -83,11 +85,13 @@ pub fn every_command_is_in_the_book() {
 fn describe(project: &Project, command: &[String], text: &mut String, count: &mut usize) {
     *count += 1;
     let said = project.command("cuebook", project.path()).args(command).arg("--help").output().unwrap();
-    let help = String::from_utf8(said.stdout).unwrap();
+    // As a session shows it, in which the numbers of threads are none.
+    let help = transcript::normalise(&String::from_utf8(said.stdout).unwrap(), project.path());
     if !command.is_empty() {
         *text += &format!("\n{} {}\n", "#".repeat(command.len() + 1), command.join(" "));
     }
-    let line = ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    let line =
+        ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
     let Some((_, list)) = help.split_once("\nCommands:\n") else { return };
     for row in list.lines().take_while(|row| !row.is_empty()) {

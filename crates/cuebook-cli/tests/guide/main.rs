@@ -42,13 +42,31 @@ fn main() -> ExitCode {
     if let Some(program) = std::env::var_os(programs::ASKED) {
         return programs::run(&program.to_string_lossy());
     }
-    let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let words = filters(std::env::args().skip(1));
     let wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word.as_str()));
     let mut failed = 0;
     for (name, check) in CHECKS.iter().filter(|(name, _)| wanted(name)) {
+        if std::env::args().any(|word| word == "--list") {
+            println!("{name}: test");
+            continue;
+        }
         let fine = std::panic::catch_unwind(check).is_ok();
         println!("test {name} ... {}", if fine { "ok" } else { "FAILED" });
         failed += usize::from(!fine);
     }
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The words that pick checks, among the options that `cargo test` hands to every harness.
+fn filters(mut words: impl Iterator<Item = String>) -> Vec<String> {
+    const WITH_VALUE: [&str; 6] = ["--test-threads", "--skip", "--color", "--format", "--logfile", "-Z"];
+    let mut found = Vec::new();
+    while let Some(word) = words.next() {
+        if WITH_VALUE.contains(&word.as_str()) {
+            words.next();
+        } else if !word.starts_with('-') {
+            found.push(word);
+        }
+    }
+    found
 }

@@ -74,7 +74,8 @@ pub fn stand_in() -> String {
 
 /// What the book and the README show is a piece of a program here, so the compiler has read it.
 pub fn every_program_that_is_shown_is_compiled() {
-    let mut shown = vec![("README.md".to_owned(), std::fs::read_to_string(book::root().join("README.md")).unwrap())];
+    let mut shown =
+        vec![("README.md".to_owned(), std::fs::read_to_string(book::root().join("README.md")).unwrap())];
     shown.extend(book::pages().into_iter().map(|page| (page.path, page.text)));
     let mut count = 0;
     for (page, text) in shown {
@@ -122,7 +123,9 @@ pub fn the_rust_of_the_readme_runs() {
         .unwrap();
     let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{stdout}{stderr}");
-    for wanted in ["You are a friendly assistant. You are talking to Ada", "user: [\"Where is order 7?\"]", "Dear Ada!"] {
+    for wanted in
+        ["You are a friendly assistant. You are talking to Ada", "user: [\"Where is order 7?\"]", "Dear Ada!"]
+    {
         assert!(stdout.contains(wanted), "{wanted}\n{stdout}{stderr}");
     }
     assert!(stdout.contains("\nIt left on Monday.\n"), "{stdout}");

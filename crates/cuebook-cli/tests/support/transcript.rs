@@ -103,7 +103,7 @@ impl Stage {
     pub fn program(&mut self, name: &str, script: &str) {
         use std::os::unix::fs::PermissionsExt;
         let folder = self.project.path().join("bin");
-        self.project.write(folder.join(name), script);
+        self.project.write_at(&folder.join(name), script);
         std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
         let command = self.project.command("sh", &folder);
         let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
@@ -157,7 +157,7 @@ fn run_on(stage: &mut Stage, page: &str) -> Run {
                     }
                     None => text,
                 };
-                stage.project.write(stage.place(path), text);
+                stage.project.write_at(&stage.place(path), text);
             }
             (Some("model"), []) => {
                 let text = body.concat();
@@ -168,10 +168,12 @@ fn run_on(stage: &mut Stage, page: &str) -> Run {
                 stage.project.model.as_ref().expect("a model").play(script);
                 let folder = stage.project.path().join(PROVIDERS);
                 if !folder.is_dir() {
-                    stage.project.write(format!("{PROVIDERS}/local.yaml"), PROVIDER.replace(SERVER, &model));
+                    stage.project.write(&format!("{PROVIDERS}/local.yaml"), PROVIDER.replace(SERVER, &model));
                 }
             }
-            (Some("file"), [path, "base64"]) => stage.project.write(stage.place(path), base64(&body.concat())),
+            (Some("file"), [path, "base64"]) => {
+                stage.project.write_at(&stage.place(path), base64(&body.concat()))
+            }
             #[cfg(unix)]
             (Some("link"), [from, "->", to]) => stage.project.link(from, to),
             (Some("console"), []) => {
