@@ -36,6 +36,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
+  cuebook help directives   directives, their inputs and signatures
   cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
   cuebook help mcp          the project as a server for other programs
@@ -514,15 +515,20 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help directives     directives, their inputs and signatures
   cuebook help explain        where everything in a prompt came from
   cuebook help hooks          Python that takes part in renders
+  cuebook help mcp            the project as a server for other programs
   cuebook help prompty        .prompty files
   cuebook help sections       trees of sections
+  cuebook help testing        test cases beside prompts, and attacks on them
+  cuebook help threads        directives and prompts that a model carries out
   cuebook help tokens         what a prompt costs, and what a cache can keep
   cuebook help tools          tools, and how they are run
-  cuebook help trust          keys, signatures and whom to trust")]
+  cuebook help trust          keys, signatures and whom to trust
+
+A command that is also a topic says of its options: cuebook explain --help")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `explain`, `hooks`, `prompty`,
-    /// `sections`, `tokens`, `tools` and `trust`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below
     pub topic: Vec<String>,
 }

@@ -124,6 +124,29 @@ pub fn every_environment_variable_is_named() {
     assert!(missing.is_empty(), "environment.md does not name {missing:?}");
 }
 
+/// A topic that no help names is found by nobody; and each has its page in the book.
+pub fn every_topic_is_named() {
+    let commands = page_text("commands.md");
+    let code = book::code("cuebook-cli/commands/help.rs");
+    let topics: Vec<&str> = code
+        .lines()
+        .filter(|line| line.contains("include_str!(\"../../topics/"))
+        .filter_map(|line| line.split('"').nth(1))
+        .collect();
+    assert!(topics.len() >= 11, "{topics:?}");
+    for topic in topics {
+        // Once for the program, and once for `help` itself.
+        let named = commands.matches(&format!("\n  cuebook help {topic} ")).count();
+        assert!(named >= 2, "`cuebook --help` and `cuebook help --help` do not both name {topic}");
+        let include = format!("{{{{#include ../../../crates/cuebook-cli/topics/{topic}.md}}}}");
+        let pages = book::pages();
+        assert!(
+            pages.iter().any(|page| page.text.contains(&include)),
+            "no page of the book includes {topic}.md"
+        );
+    }
+}
+
 pub fn every_exit_code_is_named() {
     let text = page_text("exit-codes.md");
     let mut codes = BTreeSet::from(["0".to_owned(), "1".to_owned()]);

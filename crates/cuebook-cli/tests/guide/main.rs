@@ -27,6 +27,7 @@ const CHECKS: &[(&str, fn())] = &[
     ("every_setting_is_named_with_its_default", complete::every_setting_is_named_with_its_default),
     ("every_environment_variable_is_named", complete::every_environment_variable_is_named),
     ("every_command_is_in_the_book", generated::every_command_is_in_the_book),
+    ("every_topic_is_named", complete::every_topic_is_named),
     ("every_exit_code_is_named", complete::every_exit_code_is_named),
     ("every_limit_is_told_and_true", complete::every_limit_is_told_and_true),
     ("the_summary_lists_every_page", book::the_summary_lists_every_page),
