@@ -108,7 +108,13 @@ pub fn every_environment_variable_is_named() {
     let mut seen = 0;
     for (file, code) in book::all_code() {
         for (before, word) in words_in_quotes(&code) {
-            let asked = ["var(\"", "var_os(\"", "env = \""].iter().any(|call| before.ends_with(call));
+            let called = ["var(\"", "var_os(\"", "env = \""].iter().any(|call| before.ends_with(call));
+            // Or by a name that stands for it.
+            let constant = before.split_once("const ").and_then(|(_, rest)| rest.split_once(": &str = "));
+            let asked = called
+                || constant.is_some_and(|(name, _)| {
+                    ["var", "var_os"].iter().any(|call| code.contains(&format!("{call}({name})")))
+                });
             let ours = ["CUEBOOK_", "OTEL_", "RYE_"].iter().any(|start| word.starts_with(start));
             let is_name =
                 word.len() > 2 && word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
