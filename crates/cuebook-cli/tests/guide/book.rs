@@ -245,6 +245,13 @@ pub fn every_link_leads_somewhere() {
             }
         }
     }
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for (target, line) in links(&readme) {
+        let file = target.split('#').next().unwrap();
+        if !target.starts_with("https://") && !root().join(file).exists() {
+            wrong.push(format!("README.md:{line}: {target}"));
+        }
+    }
     assert!(wrong.is_empty(), "links that lead nowhere:\n{}", wrong.join("\n"));
 }
 

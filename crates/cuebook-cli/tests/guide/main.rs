@@ -34,7 +34,7 @@ const CHECKS: &[(&str, fn())] = &[
     ("every_link_leads_somewhere", book::every_link_leads_somewhere),
     ("a_file_is_named_before_it_is_shown", book::a_file_is_named_before_it_is_shown),
     ("every_program_that_is_shown_is_compiled", programs::every_program_that_is_shown_is_compiled),
-    ("the_rust_of_the_readme_runs", programs::the_rust_of_the_readme_runs),
+    ("the_pieces_of_programs_run", programs::the_pieces_of_programs_run),
 ];
 
 fn main() -> ExitCode {

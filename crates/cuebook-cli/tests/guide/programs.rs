@@ -12,7 +12,7 @@ pub const ASKED: &str = "CUEBOOK_GUIDE_PROGRAM";
 macro_rules! programs {
     ($($name:ident)*) => {
         $(mod $name {
-            #![allow(clippy::items_after_statements, reason = "the README shows pieces of programs")]
+            #![allow(clippy::items_after_statements, reason = "pieces of programs are shown")]
             include!(concat!("../../../../docs/programs/", stringify!($name), ".rs"));
 
             pub fn start() -> Result<(), String> {
@@ -31,7 +31,7 @@ macro_rules! programs {
     };
 }
 
-programs! { letters lookup readme }
+programs! { letters lookup pieces }
 
 /// What a `main` may return.
 trait Ended {
@@ -103,8 +103,8 @@ fn holds(text: &str, piece: &str) -> bool {
     })
 }
 
-/// The README's pieces of programs do what it says of them.
-pub fn the_rust_of_the_readme_runs() {
+/// The pieces of programs that are shown do what is said of them.
+pub fn the_pieces_of_programs_run() {
     let Some(()) = python_or_skip() else { return };
     let project = Project::new();
     let begun = project.command("cuebook", project.path()).args(["init", "my-prompts"]).output().unwrap();
@@ -116,7 +116,7 @@ pub fn the_rust_of_the_readme_runs() {
     let this = std::env::current_exe().expect("a path");
     let output = project
         .command(this, project.path())
-        .env(ASKED, "readme")
+        .env(ASKED, "pieces")
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .output()

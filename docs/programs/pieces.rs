@@ -1,4 +1,4 @@
-// The Rust of the README, whole. Each function holds one block of it, word for word.
+// Pieces of programs that the README and the guide show. Each function holds one of them, word for word.
 
 use std::future::Future;
 use std::pin::pin;
