@@ -11,6 +11,7 @@ use crate::support::transcript::{self, Stage};
 pub fn the_guide_is_true() {
     let Some(()) = python_or_skip() else { return };
     let mut stage = Stage::new();
+    #[cfg(unix)]
     stage.program("cargo", &programs::stand_in());
     let mut wrong = String::new();
     for page in book::pages().iter().filter(|page| page.path.starts_with("guide/")) {

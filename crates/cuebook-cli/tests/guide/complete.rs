@@ -48,6 +48,27 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("directive-format.md", "cuebook/dialect/directive/metadata.rs", &["KNOWN", "LIMITS"]),
 ];
 
+/// Lists whose names sound as if they were of a file, and are not.
+const NO_FILES: &[(&str, &str)] = &[("cuebook-run/provider/failure.rs", "FIELDS")];
+
+/// Who adds a list of keys says here which page names them.
+pub fn every_list_of_keys_has_its_page() {
+    let mut wrong = Vec::new();
+    for (file, code) in book::all_code() {
+        for line in code.lines() {
+            let Some((_, rest)) = line.split_once("const ") else { continue };
+            let Some((name, kind)) = rest.split_once(": ") else { continue };
+            let sounds = name.ends_with("KEYS") || name.ends_with("FIELDS") || name == "KNOWN";
+            let is_list = kind.starts_with("[&str;") || kind.starts_with("&[&str]");
+            let has_page = LISTS.iter().any(|(_, known, lists)| *known == file && lists.contains(&name));
+            if sounds && is_list && !has_page && !NO_FILES.contains(&(file.as_str(), name)) {
+                wrong.push(format!("{name} of {file}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "lists of keys that no page of the reference belongs to: {wrong:?}");
+}
+
 /// The names that a page must say, from the list in the code.
 pub fn every_key_of_every_file_is_named() {
     let mut wrong = Vec::new();
@@ -99,6 +120,23 @@ pub fn every_setting_is_named_with_its_default() {
             assert!(written.contains(&format!("\n{key} = ")), "{table}.{key} is not in the block");
             assert!(text.contains(&format!("| `{table}.{key}` |")), "{table}.{key} is not in the table");
         }
+    }
+}
+
+pub fn every_setting_of_trust_is_named() {
+    let text = page_text("settings.md");
+    let code = book::code("cuebook/trust/settings.rs");
+    let (_, body) = code.split_once("pub struct TrustSettings {").expect("settings of trust");
+    let fields = body.split("\n}").next().unwrap().lines();
+    let fields: Vec<&str> =
+        fields.filter_map(|line| line.trim().strip_prefix("pub ")?.split(':').next()).collect();
+    assert_eq!(
+        fields.len(),
+        text.split("## Settings of trust").nth(1).unwrap().matches("\n| `").count(),
+        "{fields:?}"
+    );
+    for field in fields {
+        assert!(text.contains(&format!("| `{field}` |")), "{field} is not in the table");
     }
 }
 

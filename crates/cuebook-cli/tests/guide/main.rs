@@ -24,6 +24,8 @@ const CHECKS: &[(&str, fn())] = &[
     ("every_error_is_in_the_book", generated::every_error_is_in_the_book),
     ("every_event_is_in_the_book", generated::every_event_is_in_the_book),
     ("every_key_of_every_file_is_named", complete::every_key_of_every_file_is_named),
+    ("every_list_of_keys_has_its_page", complete::every_list_of_keys_has_its_page),
+    ("every_setting_of_trust_is_named", complete::every_setting_of_trust_is_named),
     ("every_setting_is_named_with_its_default", complete::every_setting_is_named_with_its_default),
     ("every_environment_variable_is_named", complete::every_environment_variable_is_named),
     ("every_command_is_in_the_book", generated::every_command_is_in_the_book),
