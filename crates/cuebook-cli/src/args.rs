@@ -39,6 +39,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook check
   cuebook help CB101        what an error code means, and what to do
   cuebook help diff         two versions of a prompt, by what they do
+  cuebook help directives   directives, their inputs and signatures
   cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
   cuebook help mcp          the project as a server for other programs
@@ -61,7 +62,7 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The project's folder; without it, the nearest one above that has a cuebook.toml or a user_data folder
+    /// The project's folder; without it, the nearest one above that has a cuebook.toml, a user_data or an .ai folder
     #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
     pub root: Option<PathBuf>,
     /// Answer, and fail, in JSON
@@ -519,15 +520,20 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help directives     directives, their inputs and signatures
   cuebook help explain        where everything in a prompt came from
   cuebook help hooks          Python that takes part in renders
+  cuebook help mcp            the project as a server for other programs
   cuebook help prompty        .prompty files
   cuebook help sections       trees of sections
+  cuebook help testing        test cases beside prompts, and attacks on them
+  cuebook help threads        directives and prompts that a model carries out
   cuebook help tokens         what a prompt costs, and what a cache can keep
   cuebook help tools          tools, and how they are run
-  cuebook help trust          keys, signatures and whom to trust")]
+  cuebook help trust          keys, signatures and whom to trust
+
+A command that is also a topic says of its options: cuebook explain --help")]
 pub struct HelpArgs {
-    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics `explain`, `hooks`, `prompty`,
-    /// `sections`, `tokens`, `tools` and `trust`
+    /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below
     pub topic: Vec<String>,
 }

@@ -150,7 +150,15 @@ impl Watch for Onlooker {
 
 /// What somebody should know who looks at the line alone.
 fn is_worth_a_line(kind: Kind) -> bool {
-    matches!(kind, Kind::Denied | Kind::ToolUnknown | Kind::HookUnknown | Kind::Handoff | Kind::Continued)
+    matches!(
+        kind,
+        Kind::Denied
+            | Kind::ToolUnknown
+            | Kind::HookUnknown
+            | Kind::Handoff
+            | Kind::Continued
+            | Kind::ContextInjected
+    )
 }
 
 /// How many characters fit on a line of the terminal.
@@ -237,6 +245,14 @@ pub fn told(event: &Event) -> Option<String> {
     };
     Some(match event.kind {
         Kind::Started => format!("started: {} with {}", text("directive"), payload["model"]["id"].as_str()?),
+        // What was put around the prompt needs no line; what the author wanted there and was left out does.
+        Kind::ContextInjected => {
+            let missing: Vec<&str> = payload["missing"].as_array()?.iter().filter_map(Json::as_str).collect();
+            if missing.is_empty() {
+                return None;
+            }
+            format!("left out of the context: {}", short(&missing.join("; ")))
+        }
         Kind::CognitionIn => format!("turn {}: asking", payload["turn"]),
         Kind::CognitionOut => {
             let calls = payload["message"]["metadata"]["tool_calls"].as_array().map_or(0, Vec::len);
@@ -306,6 +322,22 @@ mod tests {
     fn progress_says_turns_tokens_spend_seconds_and_what_is_done() {
         let cost = Cost { turns: 1, input_tokens: 1200, elapsed: Duration::from_secs(3), ..Cost::default() };
         assert_eq!(progress(&cost, "rye_execute"), "1 turn · 1,200 tokens · 0.00 · 3 s · rye_execute");
+    }
+
+    #[test]
+    fn knowledge_that_is_left_out_of_the_context_is_told() {
+        let thread = ThreadId::known("a/b/b-1");
+        let told = |missing: Json| {
+            let payload = serde_json::json!({"knowledge": [], "hooks": [], "missing": missing});
+            let entry = cuebook_run::Entry::new(Kind::ContextInjected, payload);
+            told(&Event::chain(&thread, &cuebook_run::first_hash(), 1, jiff::Timestamp::UNIX_EPOCH, &entry))
+        };
+        let missing = serde_json::json!(["Unsigned item: .ai/knowledge/a.md"]);
+        assert_eq!(
+            told(missing).as_deref(),
+            Some("left out of the context: Unsigned item: .ai/knowledge/a.md")
+        );
+        assert_eq!(told(serde_json::json!([])), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod support;
 
+use support::transcript::Stage;
 use support::{Test, transcript};
 
 const PAGE: &str = "\
@@ -49,6 +50,22 @@ fn a_page_that_tells_the_truth_stays_as_it_is() {
 fn a_page_that_does_not_is_rewritten_where_it_is_wrong_and_only_there() {
     let wrong = PAGE.replace("Hi Ada!", "Hi Eve!").replace("Hi Bo!\n", "");
     assert_eq!(transcript::run(&wrong).rewritten, PAGE);
+}
+
+#[test]
+fn the_pages_of_a_guide_go_on_where_the_one_before_them_ended() {
+    let mut stage = Stage::new();
+    stage.variable("WHO", "Ada");
+    let first = "```console\n$ mkdir desk\n$ cd desk\n```\n```text file note.txt\nHi\n```\n```file ~/note.txt\nHome\n```\n";
+    assert_eq!(stage.run(first).rewritten, first);
+    let second = "```console\n$ cat note.txt ~/note.txt\nHi\nHome\n$ echo $WHO\nAda\n```\n";
+    assert_eq!(stage.run(second).rewritten, second);
+}
+
+#[test]
+#[should_panic(expected = "there is no folder nowhere")]
+fn a_page_cannot_go_where_nothing_is() {
+    Stage::new().run("```console\n$ cd nowhere\n```\n");
 }
 
 #[test]

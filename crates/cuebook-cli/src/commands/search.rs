@@ -60,7 +60,9 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
         for one in answer["results"].as_array().into_iter().flatten() {
             shown += 1;
             let text = |name: &str| one[name].as_str().unwrap_or_default();
-            write!(out, "{bold}{} {}{bold:#}  {}", text("type"), text("id"), text("description"))?;
+            // Knowledge may have a title and nothing that describes it.
+            let about = [text("description"), text("title")].into_iter().find(|said| !said.is_empty());
+            write!(out, "{bold}{} {}{bold:#}  {}", text("type"), text("id"), about.unwrap_or_default())?;
             write!(out, "  {quiet}{}{quiet:#}", text("source"))?;
             if one["signed"] == false {
                 write!(out, "  {alarm}not verified{alarm:#}")?;

@@ -36,6 +36,11 @@ impl Project {
 
     /// Writes a file, and makes its folder if need be.
     pub fn write(&self, path: &str, bytes: impl AsRef<[u8]>) {
+        self.write_at(Path::new(path), bytes);
+    }
+
+    /// The same for a path that may lie anywhere.
+    pub fn write_at(&self, path: &Path, bytes: impl AsRef<[u8]>) {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();

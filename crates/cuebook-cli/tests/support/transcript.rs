@@ -2,6 +2,7 @@
 //!
 //! ````text
 //! ```file prompts/hi/template.md          writes the file
+//! ```jinja2 file prompts/hi/template.md   the same, with a language for those who colour it
 //! ```file prompts/hi/template.md base64   the same, for bytes that are no text
 //! ```link prompts/a/template.md -> ../b   makes a symbolic link
 //! ```model                                what the model says from here on: JSON, one reply after the other
@@ -19,8 +20,13 @@
 //!
 //! A model answers at `localhost:8080`: that is what a page writes into its files. A server of the test stands behind it, at
 //! another port, and if a page has no file of a provider, one is written: `home/.ai/config/providers/local.yaml`.
+//!
+//! The chapters of a guide are pages that go on where the one before them ended: [`Stage`] is where they play. There `$ cd` holds
+//! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook-mock --script FILE …` has
+//! the model say what the file says.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use cuebook_mock::{Mock, Script};
@@ -64,7 +70,63 @@ pub struct Run {
 
 /// Runs the blocks of a page in a fresh project.
 pub fn run(page: &str) -> Run {
-    let mut project = Project::new();
+    let mut stage = Stage::new();
+    stage.walks = false;
+    stage.run(page)
+}
+
+/// Where pages play: a project, and the folder that the reader stands in.
+pub struct Stage {
+    pub project: Project,
+    /// Where the reader is, and the next page begins.
+    folder: PathBuf,
+    /// Whether `$ cd` holds beyond its block.
+    walks: bool,
+    /// Further variables of the environment.
+    variables: Vec<(String, OsString)>,
+}
+
+impl Stage {
+    /// An empty folder, for pages that follow each other.
+    pub fn new() -> Stage {
+        let project = Project::new();
+        Stage { folder: project.path().to_owned(), project, walks: true, variables: Vec::new() }
+    }
+
+    /// Every command finds this in its environment.
+    pub fn variable(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.push((name.to_owned(), value.into()));
+    }
+
+    /// A script of the shell that commands find under this name, before any other program.
+    #[cfg(unix)]
+    pub fn program(&mut self, name: &str, script: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = self.project.path().join("bin");
+        self.project.write_at(&folder.join(name), script);
+        std::fs::set_permissions(folder.join(name), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let command = self.project.command("sh", &folder);
+        let path = command.get_envs().find_map(|(name, value)| value.filter(|_| name == "PATH"));
+        let others = std::env::split_paths(path.expect("a PATH")).collect::<Vec<_>>();
+        let path = std::env::join_paths(std::iter::once(folder).chain(others)).unwrap();
+        self.variable("PATH", path);
+    }
+
+    /// Runs the blocks of a page, where the one before it ended.
+    pub fn run(&mut self, page: &str) -> Run {
+        run_on(self, page)
+    }
+
+    /// Where a file of a page is written.
+    fn place(&self, path: &str) -> PathBuf {
+        match path.strip_prefix("~/") {
+            Some(below) => self.project.path().join("home").join(below),
+            None => self.folder.join(path),
+        }
+    }
+}
+
+fn run_on(stage: &mut Stage, page: &str) -> Run {
     let mut run = Run { rewritten: String::new(), printed: String::new() };
     let mut lines = page.split_inclusive('\n').peekable();
     while let Some(line) = lines.next() {
@@ -85,35 +147,37 @@ pub fn run(page: &str) -> Run {
         assert!(!closing.is_empty(), "the block `{}` is never closed", line.trim_end());
         let mut info = line.trim_end()[fence.len()..].split_whitespace();
         match (info.next(), info.collect::<Vec<_>>().as_slice()) {
-            (Some("file"), [path]) => {
+            (Some("file"), [path]) | (Some(_), ["file", path]) => {
                 let text = body.concat();
-                let text = match &project.model {
+                let text = match &stage.project.model {
                     Some(model) => text.replace(SERVER, model.url().trim_start_matches("http://")),
                     None if text.contains(SERVER) => {
-                        let model = listen(&mut project);
+                        let model = listen(&mut stage.project);
                         text.replace(SERVER, &model)
                     }
                     None => text,
                 };
-                project.write(path, text);
+                stage.project.write_at(&stage.place(path), text);
             }
             (Some("model"), []) => {
                 let text = body.concat();
                 let replies = serde_json::Deserializer::from_str(&text).into_iter::<Json>();
                 let replies: Json = replies.collect::<Result<_, _>>().expect("replies are JSON");
                 let script = Script::from_json(&replies).expect("replies that can be made");
-                let model = listen(&mut project);
-                project.model.as_ref().expect("a model").play(script);
-                let folder = project.path().join(PROVIDERS);
+                let model = listen(&mut stage.project);
+                stage.project.model.as_ref().expect("a model").play(script);
+                let folder = stage.project.path().join(PROVIDERS);
                 if !folder.is_dir() {
-                    project.write(&format!("{PROVIDERS}/local.yaml"), PROVIDER.replace(SERVER, &model));
+                    stage.project.write(&format!("{PROVIDERS}/local.yaml"), PROVIDER.replace(SERVER, &model));
                 }
             }
-            (Some("file"), [path, "base64"]) => project.write(path, base64(&body.concat())),
+            (Some("file"), [path, "base64"]) => {
+                stage.project.write_at(&stage.place(path), base64(&body.concat()))
+            }
             #[cfg(unix)]
-            (Some("link"), [from, "->", to]) => project.link(from, to),
+            (Some("link"), [from, "->", to]) => stage.project.link(from, to),
             (Some("console"), []) => {
-                run.rewritten.push_str(&session(&project, &body, &mut run.printed));
+                run.rewritten.push_str(&session(stage, &body, &mut run.printed));
                 run.rewritten.push_str(closing);
                 continue;
             }
@@ -136,9 +200,9 @@ fn listen(project: &mut Project) -> String {
 }
 
 /// Runs one session. What matches stays as it is written, with its `...`.
-fn session(project: &Project, body: &[&str], printed: &mut String) -> String {
+fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
     let mut rewritten = String::new();
-    let mut folder = project.path().to_owned();
+    let mut folder = stage.folder.clone();
     let mut lines = body.iter().peekable();
     while let Some(line) = lines.next() {
         let Some(command) = line.strip_prefix("$ ") else {
@@ -164,16 +228,32 @@ fn session(project: &Project, body: &[&str], printed: &mut String) -> String {
             rewritten.push_str(&wanted);
             continue;
         }
-        let found = outcome(project, &command, &folder);
+        if let Some(words) = command.strip_prefix("cuebook-mock --script ") {
+            let file = words.split_whitespace().next().expect("a file with replies");
+            let replies = std::fs::read(folder.join(file)).expect("a file with replies");
+            let replies = serde_json::from_slice(&replies).expect("replies are JSON");
+            listen(&mut stage.project);
+            let model = stage.project.model.as_ref().expect("a model");
+            model.play(Script::from_json(&replies).expect("replies that can be made"));
+            assert!(wanted.trim().is_empty(), "the model of a page runs in the background");
+            rewritten.push_str(&wanted);
+            continue;
+        }
+        let found = outcome(stage, &command, &folder);
         printed.push_str(&found);
         rewritten.push_str(if matches(&wanted, &found) { &wanted } else { &found });
+    }
+    if stage.walks {
+        stage.folder = folder;
     }
     rewritten
 }
 
-fn outcome(project: &Project, command: &str, folder: &Path) -> String {
+fn outcome(stage: &Stage, command: &str, folder: &Path) -> String {
+    let project = &stage.project;
     let output = project
         .command("sh", folder)
+        .envs(stage.variables.iter().map(|(name, value)| (name, value)))
         .args(["-c", command])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

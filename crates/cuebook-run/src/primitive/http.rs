@@ -40,7 +40,7 @@ impl Request {
             return Err(wrong("nothing says which URL to ask".into(), "give `config` a `url`"));
         };
         if text("mode").is_some_and(|mode| mode != "sync") {
-            return Err(wrong("`mode` can only be sync".into(), "streams are for threads, which come later"));
+            return Err(wrong("`mode` can only be sync".into(), "streams are for threads"));
         }
         let method = values.text(text("method").unwrap_or("GET"), Manner::Plain).to_uppercase();
         let mut headers: Vec<(String, String)> = Vec::new();

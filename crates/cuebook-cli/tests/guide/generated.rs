@@ -1,0 +1,108 @@
+//! The parts of the reference that are made from the code, so that they cannot go stale.
+
+use cuebook::Code;
+use cuebook_run::Kind;
+
+use crate::book;
+use crate::chapters::keep;
+use crate::support::{Project, transcript};
+
+/// The stages, by the hundreds of their codes.
+const STAGES: [(char, &str); 8] = [
+    ('1', "Finding"),
+    ('2', "Packs, overrides and signatures"),
+    ('3', "Reading"),
+    ('4', "Filling"),
+    ('5', "Rendering"),
+    ('6', "Speaking"),
+    ('7', "Running"),
+    ('8', "Serving"),
+];
+
+const NOTE: &str = "<!-- Made from the codes: CUEBOOK_BLESS=1 cargo test -p cuebook-cli --test guide -->\n\n";
+
+fn of_stage(digit: char) -> impl Iterator<Item = &'static Code> {
+    Code::ALL.iter().filter(move |code| code.as_str()[2..].starts_with(digit))
+}
+
+/// The list of errors, and a page per stage that holds the pages of its codes.
+pub fn every_error_is_in_the_book() {
+    let mut wrong = String::new();
+    let mut list = format!(
+        "# Errors\n\n{NOTE}Every code is stable: it is never reused. `cuebook help CODE` prints its page, and `cuebook help codes \
+         --json` all\nof them. Of each the severity is the usual one: an *error* ends what was asked for, a *warning* is told and does \
+         not,\na *note* is worth knowing.\n"
+    );
+    for (digit, title) in STAGES {
+        list += &format!(
+            "\n## {title}\n\n| code | name | severity | what it means |\n| --- | --- | --- | --- |\n"
+        );
+        let mut pages = format!("# {title}: CB{digit}xx\n\n{NOTE}");
+        for code in of_stage(digit) {
+            let (name, severity, summary) = (code.name(), code.severity().as_str(), code.summary());
+            let anchor = format!("{}-{name}", code.as_str().to_lowercase());
+            list += &format!("| [{code}](errors-{digit}.md#{anchor}) | {name} | {severity} | {summary} |\n");
+            pages += &format!("{{{{#include ../../../crates/cuebook/src/error/pages/{code}.md}}}}\n\n");
+        }
+        wrong += &kept(&format!("reference/errors-{digit}.md"), &format!("{}\n", pages.trim_end()));
+    }
+    wrong += &kept("reference/errors.md", &list);
+    assert!(wrong.is_empty(), "{wrong}");
+    let listed: usize = STAGES.iter().map(|(digit, _)| of_stage(*digit).count()).sum();
+    assert_eq!(listed, Code::ALL.len(), "a stage is missing");
+}
+
+/// The events of threads, with what the code says of each.
+pub fn every_event_is_in_the_book() {
+    let source = book::code("cuebook-run/thread/event.rs");
+    let mut table = String::from("| event | what it says |\n| --- | --- |\n");
+    for kind in Kind::ALL {
+        let word = format!("\"{kind}\" \"");
+        let (_, about) = source.split_once(&word).expect("an event says what it is");
+        table += &format!("| `{kind}` | {} |\n", about.split('"').next().unwrap());
+    }
+    let path = "reference/threads.md";
+    let text = std::fs::read_to_string(book::source().join(path)).unwrap();
+    let (before, rest) = text.split_once("<!-- generated: events -->\n").expect("a place for it");
+    let (_, after) = rest.split_once("<!-- end -->").expect("its end");
+    let wrong = kept(path, &format!("{before}<!-- generated: events -->\n{table}<!-- end -->{after}"));
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Every command, with what it says of itself.
+pub fn every_command_is_in_the_book() {
+    let mut text = String::from(
+        "# Commands\n\nWhat each command says of itself. `cuebook COMMAND --help` prints the same, and `-h` a summary of it.\n",
+    );
+    let mut count = 0;
+    describe(&Project::new(), &[], &mut text, &mut count);
+    assert!(count > 40, "{count} commands");
+    let wrong = kept("reference/commands.md", &text);
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Writes down what a command says, and the commands below it.
+fn describe(project: &Project, command: &[String], text: &mut String, count: &mut usize) {
+    *count += 1;
+    let said = project.command("cuebook", project.path()).args(command).arg("--help").output().unwrap();
+    // As a session shows it, in which the numbers of threads are none.
+    let help = transcript::normalise(&String::from_utf8(said.stdout).unwrap(), project.path());
+    if !command.is_empty() {
+        *text += &format!("\n{} {}\n", "#".repeat(command.len() + 1), command.join(" "));
+    }
+    let line =
+        ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
+    let Some((_, list)) = help.split_once("\nCommands:\n") else { return };
+    for row in list.lines().take_while(|row| !row.is_empty()) {
+        // Further lines of a description stand further to the right.
+        let Some(name) = row.strip_prefix("  ").filter(|row| !row.starts_with(' ')) else { continue };
+        let name = name.split_whitespace().next().unwrap().to_owned();
+        describe(project, &[command, &[name]].concat(), text, count);
+    }
+}
+
+fn kept(path: &str, wanted: &str) -> String {
+    let file = book::source().join(path);
+    keep(&file, &std::fs::read_to_string(&file).unwrap_or_default(), wanted)
+}

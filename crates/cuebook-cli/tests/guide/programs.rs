@@ -1,0 +1,132 @@
+//! The Rust programs of the book and of the README, compiled and run.
+
+use std::process::{ExitCode, Stdio};
+
+use crate::book;
+use crate::support::{Project, python_or_skip};
+
+/// The variable that says which program this binary is.
+pub const ASKED: &str = "CUEBOOK_GUIDE_PROGRAM";
+
+/// A program as its readers have it, in a module of its own.
+macro_rules! programs {
+    ($($name:ident)*) => {
+        $(mod $name {
+            #![allow(clippy::items_after_statements, reason = "pieces of programs are shown")]
+            include!(concat!("../../../../docs/programs/", stringify!($name), ".rs"));
+
+            pub fn start() -> Result<(), String> {
+                Ended::ended(main())
+            }
+
+            use super::Ended;
+        })*
+
+        /// The programs: a name, what starts it, and its text.
+        const PROGRAMS: &[(&str, fn() -> Result<(), String>, &str)] = &[$((
+            stringify!($name),
+            $name::start,
+            include_str!(concat!("../../../../docs/programs/", stringify!($name), ".rs")),
+        ),)*];
+    };
+}
+
+programs! { letters lookup pieces }
+
+/// What a `main` may return.
+trait Ended {
+    fn ended(self) -> Result<(), String>;
+}
+
+impl Ended for () {
+    fn ended(self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+impl<E: std::fmt::Display> Ended for Result<(), E> {
+    fn ended(self) -> Result<(), String> {
+        self.map_err(|error| error.to_string())
+    }
+}
+
+/// Runs a program.
+pub fn run(name: &str) -> ExitCode {
+    let ended = match PROGRAMS.iter().find(|program| program.0 == name) {
+        Some((_, start, _)) => start(),
+        None => Err(format!("there is no program {name}")),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What stands in for `cargo` in sessions: `cargo run` is the program that the folder is named after.
+pub fn stand_in() -> String {
+    let this = std::env::current_exe().expect("a path");
+    let this = this.display();
+    format!("#!/bin/sh\ntest \"$1\" = run || exit 101\nexport {ASKED}=$(basename \"$PWD\")\nexec '{this}'\n")
+}
+
+/// What the book and the README show is a piece of a program here, so the compiler has read it.
+pub fn every_program_that_is_shown_is_compiled() {
+    let mut shown =
+        vec![("README.md".to_owned(), std::fs::read_to_string(book::root().join("README.md")).unwrap())];
+    shown.extend(book::pages().into_iter().map(|page| (page.path, page.text)));
+    let mut count = 0;
+    for (page, text) in shown {
+        for (info, block) in book::blocks(&text) {
+            if info.split_whitespace().next() != Some("rust") {
+                continue;
+            }
+            count += 1;
+            let is_compiled = PROGRAMS.iter().any(|(.., program)| holds(program, &block));
+            assert!(is_compiled, "{page} shows Rust that is in none of docs/programs:\n{block}");
+        }
+    }
+    assert!(count >= 6, "{count} pieces of Rust");
+}
+
+/// Whether a text has these lines one after the other, further to the right perhaps.
+fn holds(text: &str, piece: &str) -> bool {
+    let lines: Vec<&str> = text.lines().collect();
+    let piece: Vec<&str> = piece.lines().collect();
+    ["", "    "].iter().any(|indent| {
+        let fits = |(line, wanted): (&&str, &&str)| {
+            if wanted.is_empty() { line.is_empty() } else { line.strip_prefix(indent) == Some(wanted) }
+        };
+        lines.windows(piece.len()).any(|window| window.iter().zip(&piece).all(fits))
+    })
+}
+
+/// The pieces of programs that are shown do what is said of them.
+pub fn the_pieces_of_programs_run() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    let begun = project.command("cuebook", project.path()).args(["init", "my-prompts"]).output().unwrap();
+    assert!(begun.status.success());
+    let support = "---\nmodel: {id: gpt-4o, provider: openai}\n---\nsystem:\nBe brief.\nuser[name=\"{{ customer }}\"]:\n\
+                   {{ question }}\n";
+    project.write("my-prompts/prompts/support.prompty", support);
+    project.write("my-prompts/prompts/angles.prompty", "---\ntemplate: {format: angles}\n---\nDear <who>!\n");
+    let this = std::env::current_exe().expect("a path");
+    let output = project
+        .command(this, project.path())
+        .env(ASKED, "pieces")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .output()
+        .unwrap();
+    let (stdout, stderr) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{stdout}{stderr}");
+    for wanted in
+        ["You are a friendly assistant. You are talking to Ada", "user: [\"Where is order 7?\"]", "Dear Ada!"]
+    {
+        assert!(stdout.contains(wanted), "{wanted}\n{stdout}{stderr}");
+    }
+    assert!(stdout.contains("\nIt left on Monday.\n"), "{stdout}");
+}

@@ -1,0 +1,141 @@
+// Pieces of programs that the README and the guide show. Each function holds one of them, word for word.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context as Waking, Poll, Waker};
+
+/// Waits for an answer without a runtime.
+fn wait<T>(work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    loop {
+        if let Poll::Ready(done) = work.as_mut().poll(&mut Waking::from_waker(Waker::noop())) {
+            return done;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
+/// What a provider would say.
+async fn post(_url: &str, _body: &serde_json::Value) -> cuebook::Result<serde_json::Value> {
+    Ok(serde_json::json!({"choices": [{"message": {"role": "assistant", "content": "It left on Monday."}}]}))
+}
+
+fn render() -> cuebook::Result<()> {
+    use cuebook::{Book, Context, Variables};
+
+    let book = Book::open("my-prompts");
+    let variables = Variables::new().set("user_name", "Ada");
+    let rendered = book.render("greeting", &variables, &Context::default())?;
+    println!("{}", rendered.text());
+    for span in rendered.spans() {
+        println!("{:?} {}", span.range, span.origin.to_json());
+    }
+    Ok(())
+}
+
+async fn speak() -> cuebook::Result<()> {
+    use std::sync::Arc;
+
+    use cuebook::chat::{Api, reply};
+    use cuebook::{Book, Context, Variables};
+
+    let book = Arc::new(Book::open("my-prompts"));
+    let variables = Variables::new().set("question", "Where is order 7?").set("customer", "Ada");
+    let rendered = book.render_async("support", &variables, &Context::default()).await?;
+    for message in rendered.messages()? {
+        println!("{}: {:?}", message.role, message.texts().collect::<Vec<_>>());
+    }
+    let wire = rendered.wire(Some("openai"))?;
+    for note in &wire.notes {
+        eprintln!("{note}");
+    }
+    let response = post("https://api.openai.com/v1/chat/completions", &wire.body).await?; // yours
+    match reply::read(Api::OpenAiChat, &response, false)?.reply {
+        reply::Reply::Text(text) => println!("{text}"),
+        reply::Reply::ToolCalls { calls, .. } => println!("it wants {calls:?}"),
+        other => println!("{other:?}"),
+    }
+    Ok(())
+}
+
+fn engine() -> cuebook::Result<()> {
+    use std::ops::Range;
+    use std::sync::Arc;
+
+    use cuebook::source::Source;
+    use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
+    use cuebook::template::page::{Alone, Page};
+    use cuebook::variables::Scope;
+
+    /// Writes `<name>` as the value of `name`.
+    #[derive(Debug)]
+    struct Angles;
+
+    struct Template(Arc<Source>, Vec<(String, Range<usize>)>);
+
+    impl Engine for Angles {
+        fn compile(&self, job: Job<'_>) -> cuebook::Result<Box<dyn Compiled>> {
+            let text = job.source.text();
+            let tags = text.match_indices('<').filter_map(|(start, _)| {
+                let end = start + text[start..].find('>')? + 1;
+                Some((text[start + 1..end - 1].to_owned(), start..end))
+            });
+            let tags = tags.collect();
+            Ok(Box::new(Template(job.source, tags)))
+        }
+    }
+
+    impl Compiled for Template {
+        fn render(&self, scope: &Arc<Scope>, limit: usize) -> cuebook::Result<Output> {
+            let mut page = Page::new(&self.0, limit);
+            let mut at = 0;
+            for (name, tag) in &self.1 {
+                page.literal(at..tag.start)?;
+                // Of a conversation or a picture this is the nonce that stands for it.
+                let text = match scope.shown(name) {
+                    Some(serde_json::Value::String(text)) => text,
+                    Some(other) => other.to_string(),
+                    None => String::new(),
+                };
+                page.value(tag.clone(), &[name], &text)?;
+                at = tag.end;
+            }
+            page.literal(at..self.0.text().len())?;
+            Ok(page.finish())
+        }
+
+        fn outline(&self) -> Arc<dyn Outline> {
+            Arc::new(Alone::new(&self.0, self.1.iter().cloned()))
+        }
+    }
+
+    let book = cuebook::Book::open("my-prompts").with_engine("angles", Angles);
+    let variables = cuebook::Variables::new().set("who", "Ada");
+    println!("{}", book.render("angles", &variables, &cuebook::Context::default())?.text());
+    Ok(())
+}
+
+fn hooks() -> cuebook::Result<()> {
+    use cuebook::Book;
+    use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
+    use serde_json::json;
+
+    // The first line of `main`: workers are started by a copy of the program, and for that copy this does not return.
+    launch_if_asked();
+
+    let book = Book::open("my-prompts");
+    let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program())
+        .provider("build", |_context| Ok(json!({"number": 42}).as_object().cloned().unwrap_or_default()))
+        .post_render("greeting", |text, _variables, _context| Ok(text.trim_end().to_owned()));
+    let book = book.with_hooks(hooks);
+    let variables = cuebook::Variables::new().set("user_name", "Ada");
+    assert!(!book.render("greeting", &variables, &cuebook::Context::default())?.text().ends_with('\n'));
+    Ok(())
+}
+
+fn main() -> cuebook::Result<()> {
+    render()?;
+    wait(speak())?;
+    engine()?;
+    hooks()
+}
