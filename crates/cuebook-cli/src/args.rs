@@ -520,6 +520,7 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help diff           two versions of a prompt, by what they do
   cuebook help directives     directives, their inputs and signatures
   cuebook help explain        where everything in a prompt came from
   cuebook help hooks          Python that takes part in renders

@@ -2,7 +2,7 @@
 //!
 //! A table says which patterns are how risky; the most specific one that covers a capability counts, and of two that are equally specific
 //! the stricter. Some risks are taken silently, some with a warning, and some only if the directive acknowledges them
-//! (`<acknowledge risk="…">`). A project can add to the table, or change what it says, in `.ai/config/capability_risk.yaml`.
+//! (`<acknowledge risk="…">`). A user can add to the table, or change what it says, in `~/.ai/config/capability_risk.yaml`; a project cannot.
 //!
 //! The table judges what was asked for. What a thread may do is decided by its capabilities alone.
 
