@@ -1,0 +1,74 @@
+//! Drafts as `.prompty` files.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::draft::{Draft, Print};
+use super::notation::yaml;
+use super::report::Report;
+use super::words::{Guard, Jinja, cannot, mustache};
+use super::{OutFile, aside};
+use crate::chat::Role;
+use crate::error::Result;
+use crate::library::PROMPTY_END;
+use crate::prompt::Dialect;
+
+pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFile>> {
+    aside::rename(draft, crate::template::jinja::bits::is_name, report);
+    let mut front = aside::front(draft);
+    if let Some((model, _)) = &draft.model {
+        front.insert("model".into(), Json::Object(model.clone()));
+    }
+    inputs(draft, &mut front);
+    if !draft.outputs.is_empty() {
+        let outputs = draft.outputs.iter().map(|(output, _)| Json::Object(output.clone()));
+        front.insert("outputs".into(), outputs.collect());
+        aside::returned_otherwise(draft, report);
+    }
+    if !draft.tools.is_empty() {
+        let tools = draft.tools.iter().map(|(tool, _)| Json::Object(tool.clone()));
+        front.insert("tools".into(), tools.collect());
+    }
+    let text = match mustache(draft) {
+        Some((text, escape)) if draft.pieces().is_err() => {
+            let mut format = json!({"kind": "mustache"});
+            if !escape {
+                format["options"] = json!({"escape": false});
+            }
+            front.insert("template".into(), json!({"format": format}));
+            text
+        }
+        _ => {
+            let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
+            let text = jinja.write(draft).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
+            if is_python(draft) {
+                let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
+                front.insert("template".into(), json!({"format": format}));
+            } else {
+                aside::prints(draft, Print::Portable, Dialect::Prompty, report);
+            }
+            text
+        }
+    };
+    let role = match draft.role {
+        Role::System => String::new(),
+        ref role => format!("{}:\n", role.as_str()),
+    };
+    let text = format!("---\n{}---\n{role}{text}", yaml(&front));
+    Ok(vec![OutFile { path: format!("{}{PROMPTY_END}", draft.id), text }])
+}
+
+/// Whether values have to be printed as Python does.
+fn is_python(draft: &Draft) -> bool {
+    let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
+    draft.words.iter().any(|chunk| {
+        chunk.print == Print::Python && (chunk.pieces.is_err() || !chunk.names.iter().all(alike))
+    }) && draft.words.iter().all(|chunk| chunk.names.is_empty() || chunk.print == Print::Python)
+}
+
+/// The inputs, in the words of front matter.
+pub(super) fn inputs(draft: &Draft, front: &mut Map<String, Json>) {
+    let input = |input: &super::draft::Input| (input.name.clone(), Json::Object(input.to_front()));
+    if !draft.inputs.is_empty() {
+        front.insert("inputs".into(), Json::Object(draft.inputs.iter().map(input).collect()));
+    }
+}
