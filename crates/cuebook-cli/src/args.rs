@@ -1,5 +1,6 @@
 //! The command line.
 
+mod convert;
 mod execute;
 mod explain;
 mod prove;
@@ -19,6 +20,7 @@ use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
 use crate::output;
+pub use convert::{ConvertArgs, To};
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
@@ -36,6 +38,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
+  cuebook help convert      a prompt in another notation
   cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
   cuebook help mcp          the project as a server for other programs
@@ -195,6 +198,8 @@ pub enum Command {
     Attack(AttackArgs),
     /// Compare prompts with the cases beside them
     Test(TestArgs),
+    /// Write a prompt in another notation, and say everything that is lost on the way
+    Convert(ConvertArgs),
     /// Render a prompt again whenever something changes that it depends on
     Watch(WatchArgs),
     /// Show every place that offers a prompt

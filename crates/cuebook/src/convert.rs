@@ -29,6 +29,24 @@ use crate::prompt::Dialect;
 use crate::variables::Context;
 use verify::Bench;
 
+/// What a prompt is to become.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The notation.
+    pub dialect: Dialect,
+    /// The name of its file or folder, without the ending; that of the prompt if there is none.
+    pub name: Option<String>,
+    /// The folder below `.ai/directives` that a directive is to lie in; empty if it is that folder itself.
+    pub category: String,
+}
+
+impl Target {
+    /// A notation, and the name that the prompt has.
+    pub fn new(dialect: Dialect) -> Target {
+        Target { dialect, name: None, category: String::new() }
+    }
+}
+
 /// A prompt in another notation.
 #[derive(Debug)]
 pub struct Conversion {
@@ -86,12 +104,12 @@ impl Conversion {
 }
 
 impl Book {
-    /// A prompt in another notation, with a report of everything that is lost or different there. A directive gets the category,
-    /// which is the folder below `.ai/directives` that it is to lie in.
+    /// A prompt in another notation, with a report of everything that is lost or different there.
     ///
     /// ```
-    /// # use cuebook::{Book, prompt::Dialect};
-    /// let conversion = Book::open(".").convert("history_compression", Dialect::Directive, "")?;
+    /// # use cuebook::{Book, convert::Target, prompt::Dialect};
+    /// let target = Target::new(Dialect::Directive);
+    /// let conversion = Book::open(".").convert("history_compression", &target)?;
     /// assert_eq!(conversion.files[0].path, "history_compression.md");
     /// # Ok::<(), cuebook::Error>(())
     /// ```
@@ -99,7 +117,8 @@ impl Book {
     /// # Errors
     ///
     /// `CB517` if the text says something that the other notation has no way to say, as a directive has none for a loop.
-    pub fn convert(&self, prompt_id: &str, to: Dialect, category: &str) -> Result<Conversion> {
+    pub fn convert(&self, prompt_id: &str, target: &Target) -> Result<Conversion> {
+        let (to, category) = (target.dialect, target.category.as_str());
         let context = Context { without_hooks: true, ..Context::default() };
         let context = self.complete(&context)?;
         let prepared = self.prepare(prompt_id, &context)?;
@@ -124,6 +143,9 @@ impl Book {
             report: &mut report,
         };
         let mut draft = drafting.draft()?;
+        if let Some(name) = &target.name {
+            draft.id.clone_from(name);
+        }
         let bench = Bench { book: self, source: &prepared, target: to, category, context };
         let mut prefix = String::new();
         let files = match to {
