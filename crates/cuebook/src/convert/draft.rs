@@ -119,6 +119,18 @@ impl Chunk {
     }
 }
 
+impl Chunk {
+    /// Of words and names, the names are those that show.
+    pub(super) fn keep_names(&mut self) {
+        if let Ok(pieces) = &self.pieces {
+            let shown = |name: &String| {
+                pieces.iter().any(|piece| matches!(piece, Piece::Value { name: shown, .. } if shown == name))
+            };
+            self.names.retain(shown);
+        }
+    }
+}
+
 /// Languages that several notations have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {

@@ -74,6 +74,9 @@ impl Drafting<'_> {
             Dialect::Sections => self.own_of_sections(front.as_ref(), prompt),
             Dialect::Directive => self.own_of_directive(),
         }
+        for chunk in &mut draft.words {
+            chunk.keep_names();
+        }
         self.certain(&mut draft);
         Ok(draft)
     }
