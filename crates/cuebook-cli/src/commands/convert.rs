@@ -89,7 +89,8 @@ impl Place {
         if out.is_dir() || text.ends_with('/') {
             return Ok(Place { folder: out.to_owned(), name: None });
         }
-        let stem = name.as_deref().and_then(|name| name.strip_suffix(to.ending())).filter(|stem| !stem.is_empty());
+        let stem =
+            name.as_deref().and_then(|name| name.strip_suffix(to.ending())).filter(|stem| !stem.is_empty());
         let misnamed = to == To::Directive && text.ends_with(To::Sections.ending());
         match stem.filter(|_| !misnamed) {
             Some(stem) => {

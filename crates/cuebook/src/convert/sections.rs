@@ -65,6 +65,9 @@ pub(super) fn write(
     }
     let tools = tools(draft, report);
     let texts = Texts::of(draft);
+    let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
+    let is_forgiven =
+        report.touches_text() || draft.words.iter().flat_map(|chunk| &chunk.names).any(|name| !alike(name));
     let mut failure = None;
     for plan in [Plan::Split, Plan::First, Plan::Added] {
         for engine in ["dollar", "jinja2", "mustache"] {
@@ -81,7 +84,7 @@ pub(super) fn write(
                 path: format!("{}{SECTIONS_END}", draft.id),
                 text: format!("---\n{}---\n{body}\n", yaml(&front)),
             }];
-            match bench.says(draft, &files, &prefix) {
+            match bench.says(draft, &files, &prefix, is_forgiven) {
                 Ok(true) => {
                     told(draft, &texts, plan, engine, &title, report);
                     return Ok((files, prefix));

@@ -336,7 +336,10 @@ pub(super) fn cannot(stop: &Stop, target: Dialect) -> crate::Error {
         Dialect::Directive => {
             "a directive shows text and inputs; write it without, or convert to prompty, sections or template"
         }
-        _ => "write it without, or convert to prompty or sections, which have Mustache",
+        Dialect::Template => {
+            "templates are Jinja2; write it without, or convert to prompty or sections, which have Mustache"
+        }
+        Dialect::Prompty | Dialect::Sections => "write it without, or convert to another notation",
     };
     let diagnostic = Diagnostic::new(Code::CannotConvert, message).at(stop.place.clone()).hint(hint);
     Error::new(ErrorKind::PromptRead, diagnostic).with("target", target.as_str())

@@ -49,7 +49,11 @@ impl Model {
         lines
     }
 
-    fn joined(&self, mut heading: impl FnMut(&str) -> String, mut line: impl FnMut(&[Part]) -> String) -> String {
+    fn joined(
+        &self,
+        mut heading: impl FnMut(&str) -> String,
+        mut line: impl FnMut(&[Part]) -> String,
+    ) -> String {
         let shown = |found: Result<String, Vec<Part>>| match found {
             Ok(text) => heading(&text),
             Err(parts) => line(&parts),

@@ -10,10 +10,50 @@ use crate::model::{ALL, Model, NAMES, Part, Section, convert, said};
 
 /// Words that mean something to somebody.
 const HOSTILE: [&str; 44] = [
-    "{{ who }}", "{% if who %}", "{# who #}", "{% raw %}", "{% endraw %}", "{{", "}}", "{", "}", "{%", "#}", "$who", "${who}",
-    "$", "$$", "{input:who}", "{input:who:x}", "{input:who?}", "{env:PATH}", "${inputs.who}", "{input:_:{}", "user:", "system:",
-    "# user:", "assistant[a=\"b\"]:", "# Heading", "## Two", "#", "#tag", "```", "~~~~", "```yaml section", "```xml", "<!--",
-    "-->", "<b>&amp;</b>", "]]>", "---", "+++", "\\n\\", "\"'", "{{{x}}}", "{{! x }}", "é\u{2028}\u{a0}x",
+    "{{ who }}",
+    "{% if who %}",
+    "{# who #}",
+    "{% raw %}",
+    "{% endraw %}",
+    "{{",
+    "}}",
+    "{",
+    "}",
+    "{%",
+    "#}",
+    "$who",
+    "${who}",
+    "$",
+    "$$",
+    "{input:who}",
+    "{input:who:x}",
+    "{input:who?}",
+    "{env:PATH}",
+    "${inputs.who}",
+    "{input:_:{}",
+    "user:",
+    "system:",
+    "# user:",
+    "assistant[a=\"b\"]:",
+    "# Heading",
+    "## Two",
+    "#",
+    "#tag",
+    "```",
+    "~~~~",
+    "```yaml section",
+    "```xml",
+    "<!--",
+    "-->",
+    "<b>&amp;</b>",
+    "]]>",
+    "---",
+    "+++",
+    "\\n\\",
+    "\"'",
+    "{{{x}}}",
+    "{{! x }}",
+    "é\u{2028}\u{a0}x",
 ];
 
 fn part() -> impl Strategy<Value = Part> {
@@ -26,25 +66,29 @@ fn part() -> impl Strategy<Value = Part> {
 
 fn section(level: std::ops::RangeInclusive<usize>) -> impl Strategy<Value = Section> {
     let line = prop::collection::vec(part(), 0..4);
-    (level, "[A-Z][a-z]{1,5}( [a-z$]{1,4})?", prop::collection::vec(line, 0..5)).prop_map(|(level, title, mut lines)| {
-        // What a section says begins and ends with an author's word; between them stands anything.
-        lines.insert(0, vec![Part::Text("First".into())]);
-        lines.push(vec![Part::Text("Last.".into())]);
-        Section { level, title, lines }
-    })
+    (level, "[A-Z][a-z]{1,5}( [a-z$]{1,4})?", prop::collection::vec(line, 0..5)).prop_map(
+        |(level, title, mut lines)| {
+            // What a section says begins and ends with an author's word; between them stands anything.
+            lines.insert(0, vec![Part::Text("First".into())]);
+            lines.push(vec![Part::Text("Last.".into())]);
+            Section { level, title, lines }
+        },
+    )
 }
 
 /// A tree: the first heading is of the first level, and none skips one.
 fn tree() -> impl Strategy<Value = Model> {
-    (prop::collection::vec(section(1..=3), 1..4), "[a-z <>&\"{}$#:]{0,12}").prop_map(|(mut sections, description)| {
-        let mut level = 0;
-        for (index, section) in sections.iter_mut().enumerate() {
-            section.level = section.level.min(level + 1);
-            level = section.level;
-            section.title = format!("{} {index}", section.title);
-        }
-        Model { sections, description: format!("About {description}x") }
-    })
+    (prop::collection::vec(section(1..=3), 1..4), "[a-z <>&\"{}$#:]{0,12}").prop_map(
+        |(mut sections, description)| {
+            let mut level = 0;
+            for (index, section) in sections.iter_mut().enumerate() {
+                section.level = section.level.min(level + 1);
+                level = section.level;
+                section.title = format!("{} {index}", section.title);
+            }
+            Model { sections, description: format!("About {description}x") }
+        },
+    )
 }
 
 /// A text without headings.
@@ -55,19 +99,22 @@ fn flat() -> impl Strategy<Value = Model> {
 fn values() -> impl Strategy<Value = Map<String, Json>> {
     let value = prop_oneof![
         "[a-z ]{0,6}",
-        prop::collection::vec(proptest::sample::select(&HOSTILE[..]), 0..4).prop_map(|words| words.join("\n")),
+        prop::collection::vec(proptest::sample::select(&HOSTILE[..]), 0..4)
+            .prop_map(|words| words.join("\n")),
         Just(" \n spaced \n".to_owned()),
     ];
-    (value.clone(), value.clone(), prop::option::of(value), any::<i32>()).prop_map(|(who, what, tone, count)| {
-        let mut values = Map::new();
-        values.insert("who".into(), json!(who));
-        values.insert("_what_2".into(), json!(what));
-        values.insert("count".into(), json!(count));
-        if let Some(tone) = tone {
-            values.insert("tone".into(), json!(tone));
-        }
-        values
-    })
+    (value.clone(), value.clone(), prop::option::of(value), any::<i32>()).prop_map(
+        |(who, what, tone, count)| {
+            let mut values = Map::new();
+            values.insert("who".into(), json!(who));
+            values.insert("_what_2".into(), json!(what));
+            values.insert("count".into(), json!(count));
+            if let Some(tone) = tone {
+                values.insert("tone".into(), json!(tone));
+            }
+            values
+        },
+    )
 }
 
 fn role(dialect: Dialect) -> Role {
@@ -75,7 +122,12 @@ fn role(dialect: Dialect) -> Role {
 }
 
 /// Converts there and back, and compares at each step.
-fn there_and_back(model: &Model, from: Dialect, to: Dialect, values: &Map<String, Json>) -> Result<(), TestCaseError> {
+fn there_and_back(
+    model: &Model,
+    from: Dialect,
+    to: Dialect,
+    values: &Map<String, Json>,
+) -> Result<(), TestCaseError> {
     let expected = model.expected(values);
     let source = model.project(from);
     prop_assert_eq!(said(&source, from, values), (role(from), expected.clone()), "as it was written");
@@ -87,7 +139,14 @@ fn there_and_back(model: &Model, from: Dialect, to: Dialect, values: &Map<String
     prop_assert_eq!(there.compared, 3, "the result is compared before it is given out");
     // Only a .prompty file can keep that the user says what a directive says.
     let who = if to == Dialect::Prompty { role(from) } else { role(to) };
-    prop_assert_eq!(said(&result, to, values), (who, expected.clone()), "{:?} to {:?}:\n{}", from, to, files());
+    prop_assert_eq!(
+        said(&result, to, values),
+        (who, expected.clone()),
+        "{:?} to {:?}:\n{}",
+        from,
+        to,
+        files()
+    );
     let (back, again) = convert(&result, from).map_err(fail)?;
     let losses: Vec<&str> = back.report.losses().map(|entry| entry.finding.message.as_str()).collect();
     prop_assert!(losses.is_empty(), "{to:?} back to {from:?}: {losses:?}\n{}", files());

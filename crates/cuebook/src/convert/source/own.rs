@@ -1,0 +1,279 @@
+//! What only one notation can say: it is lost in all others, and told.
+
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::Drafting;
+use crate::node::{Data, Node};
+use crate::prepared::Prepared;
+use crate::prompt::{Dialect, Limits, Permissions, Prompt};
+use crate::sections::Selector;
+use crate::source::{Place, Source};
+
+impl Drafting<'_> {
+    pub(super) fn own_of_template(&mut self, prompt: &Prompt) {
+        for hook in &prompt.hooks {
+            let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
+            let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
+            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).in_text();
+        }
+        let place = prompt.code.as_ref().map(|code| code.place(0..0));
+        if let Some(parent) = &prompt.metadata.extends {
+            let message = format!("the variables of `{parent}` are copied: they no longer follow it");
+            self.report
+                .changed("extends", message)
+                .at(place.clone())
+                .hint("change them here as well when it changes");
+        }
+        if prompt.permissions != Permissions::default() {
+            let granted = prompt.permissions.granted().join(", ");
+            self.report
+                .lost("permissions", format!("what hooks may do is left out with them: {granted}"))
+                .at(place.clone());
+        }
+        let standard = Limits::default();
+        if prompt.limits.max_execution_time != standard.max_execution_time {
+            self.report.lost("limits", "how long hooks may take is left out with them").at(place.clone());
+        }
+        let known = [standard.max_output_size, 1_000_000, self.defaults.max_output_size.unwrap_or(0)];
+        if !known.contains(&prompt.limits.max_output_size) {
+            let message = format!("the limit of {} characters is left out", prompt.limits.max_output_size);
+            self.report
+                .lost("limits", message)
+                .at(place)
+                .hint("`max_output_size` in defaults.json holds for all prompts");
+        }
+        if let Some(code) = &prompt.code {
+            self.line_comments(code, 0..code.text().len(), "prompt.py");
+        }
+        if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
+            let message = "variable providers do not fill directives";
+            self.report.lost("providers", message).hint("pass what they provide as inputs").in_text();
+        }
+    }
+
+    /// Comments that begin with `#` and stand on lines of their own.
+    pub(super) fn line_comments(&mut self, source: &Arc<Source>, range: std::ops::Range<usize>, of: &str) {
+        let text = &source.text()[range.clone()];
+        let mut found: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut at = range.start;
+        for line in text.split_inclusive('\n') {
+            let bare = line.trim();
+            if bare.starts_with('#') && !bare.starts_with("#!") {
+                let start = at + line.find('#').unwrap_or_default();
+                found.push(start..start + bare.len());
+            }
+            at += line.len();
+        }
+        if let Some(first) = found.first() {
+            let message = match found.len() {
+                1 => format!("a comment in the {of} is left out"),
+                count => format!("{count} comments in the {of} are left out"),
+            };
+            self.report
+                .lost("comments", message)
+                .at(Some(source.place(first.clone())))
+                .hint("copy what still matters by hand");
+        }
+    }
+
+    pub(super) fn own_of_prompty(&mut self, front: Option<&Node>, prompt: &Prompt) {
+        const KNOWN: [&str; 12] = [
+            "name",
+            "displayName",
+            "description",
+            "metadata",
+            "model",
+            "inputs",
+            "outputs",
+            "tools",
+            "template",
+            "kind",
+            "version",
+            "authors",
+        ];
+        let Some(root) = front else { return };
+        self.unknown_keys(root, &KNOWN);
+        if let (Some(name), Some(_)) = (root.entry("name"), root.get("displayName")) {
+            let message = "the file has a `name` and a `displayName`, and only the latter is kept";
+            self.report.lost("metadata", message).at(Some(name.0.place.clone()));
+        }
+        if prompt.format.parser.as_deref() != Some("prompty") || !prompt.format.parser_options.is_empty() {
+            let message = "what makes messages of the text is left out";
+            self.report.lost("roles", message).at(prompt.format.parser_place.clone());
+        }
+        let known = ["scalars", "escape", "missing"];
+        for option in prompt.format.options.keys().filter(|option| !known.contains(&option.as_str())) {
+            let message = format!("the option `{option}` of the engine is left out");
+            self.report.lost("engine", message).at(prompt.format.engine_place.clone());
+        }
+        self.front_comments(root);
+    }
+
+    pub(super) fn front_comments(&mut self, root: &Node) {
+        let source = root.place.source().clone();
+        let end = front_end(&source);
+        self.line_comments(&source, 0..end, "front matter");
+    }
+
+    pub(super) fn unknown_keys(&mut self, root: &Node, known: &[&str]) {
+        let Data::Map(entries) = &root.data else { return };
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+            let message = format!("`{}` means nothing to Cuebook, and is left out", key.name);
+            let hint = "move it into `metadata`, if it is a note";
+            self.report.lost("metadata", message).at(Some(key.place.clone())).hint(hint);
+        }
+    }
+
+    pub(super) fn own_of_sections(&mut self, front: Option<&Node>, prompt: &Prompt) {
+        const KNOWN: [&str; 12] = [
+            "ns",
+            "key",
+            "name",
+            "description",
+            "metadata",
+            "inputs",
+            "output",
+            "headings",
+            "missing",
+            "model",
+            "engine",
+            "kind",
+        ];
+        if let Some(root) = front {
+            self.unknown_keys(root, &KNOWN);
+            for key in ["ns", "key"] {
+                if let Some((key, _)) = root.entry(key) {
+                    let message =
+                        format!("`{}` is left out: overrides find only trees of sections by it", key.name);
+                    self.report.lost("sections", message).at(Some(key.place.clone()));
+                }
+            }
+            self.front_comments(root);
+        }
+        let Some(tree) = self.prepared.tree() else { return };
+        let _ = prompt;
+        for node in tree.sections() {
+            let section = &node.section;
+            let named = node.dotted();
+            let place = section.place.clone();
+            if let Some(summary) = &section.summary {
+                let message = format!("the summary of `{named}` is left out: only sections have one");
+                self.report.lost("sections", message).at(Some(summary.place(0..summary.text().len())));
+            }
+            if !matches!(section.visibility, Selector::Always(crate::prompt::Visibility::Full)) {
+                let message = format!("`{named}` is always shown in full: only sections can be folded");
+                let hint = "a shorter prompt of its own may do for whoever needs less";
+                self.report
+                    .lost("sections", message)
+                    .at(section.visibility_place.clone().or_else(|| place.clone()))
+                    .hint(hint)
+                    .in_text();
+            }
+            if let Selector::Asked(_) = section.enabled {
+                let message = format!("`{named}` is always there: its condition is left out");
+                let hint = "write the condition around the text by hand: {% if … %}…{% endif %}";
+                self.report
+                    .lost("sections", message)
+                    .at(section.enabled_place.clone().or_else(|| place.clone()))
+                    .hint(hint)
+                    .in_text();
+            }
+            for skill in &section.skills {
+                let message = format!("the skill `{}` of `{named}` is left out", skill.name);
+                self.report.lost("skills", message).at(place.clone());
+            }
+            if section.priority != 0 || !section.accepts_overrides {
+                let message = format!("what `{named}` says about priorities and overrides is left out");
+                self.report.lost("sections", message).at(place.clone());
+            }
+        }
+    }
+
+    pub(super) fn own_of_directive(&mut self) {
+        let prepared = self.prepared;
+        let Some(directive) = prepared.directive() else { return };
+        let own: [(&'static str, bool, &str); 4] = [
+            (
+                "limits",
+                directive.limits.is_some(),
+                "how far a thread may go is left out: only directives say it",
+            ),
+            (
+                "permissions",
+                directive.permissions.is_some(),
+                "what a thread may do is left out: only directives say it",
+            ),
+            (
+                "hooks",
+                directive.hooks.is_some(),
+                "what happens at certain moments of a thread is left out: only directives say it",
+            ),
+            (
+                "context",
+                directive.context.is_some(),
+                "the knowledge that a thread is given is left out: only directives name it",
+            ),
+        ];
+        for (about, is_there, message) in own {
+            if is_there {
+                let hint = "what runs the prompt has to see to it; --max-turns, --max-spend and the like of cuebook run do for limits";
+                let adding = self.report.lost(about, message).at(element(self.prepared, about));
+                match about {
+                    "limits" => drop(adding.hint(hint)),
+                    _ => drop(adding),
+                }
+            }
+        }
+        if let Some(parent) = &directive.extends {
+            let message = format!(
+                "what `{}` gives to those that extend it is left out: context and permissions",
+                parent.as_str()
+            );
+            self.report.lost("extends", message).at(Some(parent.place()));
+        }
+        for action in &directive.actions {
+            let primary = action.get("primary").and_then(Json::as_str).unwrap_or_default();
+            let message = format!("the action <{primary}> is left out: only directives have actions");
+            self.report
+                .lost("actions", message)
+                .at(element(self.prepared, primary))
+                .hint("say it in the text, and give the model a tool");
+        }
+        if !directive.templates.is_empty() {
+            let message = "what stands in <template>, <example> and <raw> is left out: no model is shown it";
+            self.report.lost("metadata", message).at(element(self.prepared, "template")
+                .or_else(|| element(self.prepared, "example"))
+                .or_else(|| element(self.prepared, "raw")));
+        }
+        if directive.content().contains("<!--") {
+            self.report
+                .lost("comments", "comments in the XML are left out")
+                .at(element(self.prepared, "!--"));
+        }
+        if let Some(category) = directive.category.as_ref().filter(|category| !category.is_empty()) {
+            let message = format!(
+                "the category `{}` is left out: other prompts are found by their folders",
+                category.as_str()
+            );
+            self.report.note("metadata", message).at(Some(category.place()));
+        }
+        let message = "a directive is said by the user, with an instruction, its name, its description and how to return results around the text: the text alone is kept";
+        self.report.note("frame", message);
+    }
+}
+
+/// Where the front matter of a file ends.
+fn front_end(source: &Arc<Source>) -> usize {
+    crate::dialect::front_range(source).map_or(0, |range| range.end)
+}
+
+/// Where an element begins, if it is a directive that has one.
+pub(super) fn element(prepared: &Prepared, name: &str) -> Option<Place> {
+    let directive = prepared.directive()?;
+    let source = &directive.source;
+    let found = directive.content().find(&format!("<{name}"))?;
+    let start = source.text().find(directive.content())? + found;
+    Some(source.place(start..start + name.len() + 1))
+}
