@@ -39,6 +39,7 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
     let body = input(draft, &pieces, report);
     edges(draft, &pieces, report);
     aside::prints(draft, Print::Json, Dialect::Directive, report);
+    draft.words.iter().for_each(|chunk| super::words::no_comments(chunk, report));
     aside::no_tools(draft, Dialect::Directive, report);
     let mut out = String::new();
     if let Some(name) = &draft.name {

@@ -105,6 +105,8 @@ pub(super) struct Chunk {
     pub(super) print: Print,
     /// The names that it mentions.
     pub(super) names: Vec<String>,
+    /// Comments, which only what was written has.
+    pub(super) comments: Vec<Place>,
 }
 
 impl Chunk {
@@ -115,6 +117,7 @@ impl Chunk {
             written: None,
             print: Print::Python,
             names: Vec::new(),
+            comments: Vec::new(),
         }
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
         }
         _ => {
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
-            let text = jinja.write(draft).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
+            let text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
             if is_python(draft) {
                 let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
                 front.insert("template".into(), json!({"format": format}));

@@ -127,7 +127,10 @@ impl Texts {
                 .collect(),
             None => {
                 let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
-                let text = jinja.write(draft).unwrap_or_default();
+                let text = match mustache(draft) {
+                    Some((text, _)) => text,
+                    None => jinja.write(draft, None).unwrap_or_default(),
+                };
                 text.split('\n').map(|line| Some(line.to_owned())).collect()
             }
         };
@@ -141,6 +144,15 @@ impl Texts {
         Texts { pieces, headings }
     }
 
+    /// The lines that are headings of sections by a plan.
+    fn kept(&self, plan: Plan) -> &[usize] {
+        match plan {
+            Plan::Split => &self.headings,
+            Plan::First => &self.headings[..self.headings.len().min(1)],
+            Plan::Added => &[],
+        }
+    }
+
     fn begins_with_heading(&self) -> bool {
         self.headings.first() == Some(&0)
     }
@@ -152,11 +164,7 @@ impl Texts {
         plan: Plan,
         engine: &str,
     ) -> Option<std::result::Result<String, super::draft::Stop>> {
-        let kept: &[usize] = match plan {
-            Plan::Split => &self.headings,
-            Plan::First => &self.headings[..self.headings.len().min(1)],
-            Plan::Added => &[],
-        };
+        let kept = self.kept(plan);
         if plan != Plan::Added && !self.begins_with_heading()
             || plan == Plan::First && self.headings.len() == 1
         {
@@ -169,6 +177,8 @@ impl Texts {
             }
             // Values that Mustache escapes are escaped by Mustache alone.
             _ if mustache(draft).is_some_and(|(_, escape)| escape) => None,
+            // `$name` has no comments.
+            "dollar" if draft.words.iter().any(|chunk| !chunk.comments.is_empty()) => None,
             "dollar" => Some(Ok(dollar(draft, self.pieces.as_ref()?)?)),
             _ if self.pieces.is_none() && mustache(draft).is_some() => None,
             _ => Some(jinja(draft, kept)),
@@ -182,7 +192,7 @@ fn jinja(draft: &Draft, kept: &[usize]) -> std::result::Result<String, super::dr
     let mut text = String::new();
     for _ in 0..MOST_ROUNDS {
         let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &forced };
-        text = jinja.write(draft)?;
+        text = jinja.write(draft, None)?;
         let found = scan(&text, 0..text.len());
         let opened = found.unclosed.iter().chain(&found.misplaced).map(|range| range.start).min();
         let Some(at) = opened else { break };
@@ -280,6 +290,12 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         _ => Print::Portable,
     };
     aside::prints(draft, print, Dialect::Sections, report);
+    if engine == "jinja2" {
+        let kept = texts.kept(plan);
+        // Whatever the stretches come to, only what is told counts here.
+        let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &[] };
+        let _ = jinja.write(draft, Some(report));
+    }
     if engine == "mustache" && mustache(draft).is_some_and(|(_, escape)| !escape) {
         let message = "values are escaped for HTML: Mustache in sections always does that";
         report
@@ -308,11 +324,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
     if let Some(Piece::Text(text)) = pieces.last() {
         aside::space_gone(draft, &text[text.trim_end_matches(is_space).len()..], "end", report);
     }
-    let kept: &[usize] = match plan {
-        Plan::Split => &texts.headings,
-        Plan::First => &texts.headings[..1],
-        Plan::Added => &[],
-    };
+    let kept = texts.kept(plan);
     let by_line = lines(pieces);
     let mut bounds: Vec<usize> = kept.to_vec();
     bounds.push(by_line.len());

@@ -89,26 +89,17 @@ impl Drafting<'_> {
         let text = source.text();
         let keeps = settings.keep_trailing_newline;
         let written = if keeps { text } else { text.strip_suffix('\n').unwrap_or(text) };
+        let mut comments = Vec::new();
         let pieces = match jinja::bits::bits(text, &settings) {
             Ok(found) => {
-                if self.target == Dialect::Directive {
-                    self.comments(source, &found.comments);
-                }
+                comments.extend(found.comments.into_iter().map(|range| source.place(range)));
                 Ok(self.pieces(source, found.bits))
             }
             Err(beyond) => Err(stop(source, beyond)),
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
-        Chunk { names: self.names(), pieces, written: Some((Language::Jinja, written.to_owned())), print }
-    }
-
-    fn comments(&mut self, source: &Arc<Source>, comments: &[std::ops::Range<usize>]) {
-        for range in comments {
-            self.report
-                .lost("comments", "a comment of the template is left out: the text of the target has none")
-                .at(Some(source.place(range.clone())))
-                .hint("keep it in the description, if it matters to whoever uses the prompt");
-        }
+        let written = Some((Language::Jinja, written.to_owned()));
+        Chunk { names: self.names(), pieces, written, print, comments }
     }
 
     fn prompty_text(&mut self, prompt: &Prompt) -> Result<Chunk> {
@@ -135,7 +126,13 @@ impl Drafting<'_> {
     fn unknown_engine(&self, source: &Arc<Source>, engine: &str, place: Option<Place>) -> Chunk {
         let place = place.unwrap_or_else(|| source.place(0..0));
         let what = format!("the language of the engine `{engine}`");
-        Chunk { pieces: Err(Stop { what, place }), written: None, print: Print::Python, names: Vec::new() }
+        Chunk {
+            pieces: Err(Stop { what, place }),
+            written: None,
+            print: Print::Python,
+            names: Vec::new(),
+            comments: Vec::new(),
+        }
     }
 
     fn mustache(&mut self, source: &Arc<Source>, escape: bool) -> Result<Chunk> {
@@ -145,6 +142,7 @@ impl Drafting<'_> {
         };
         Ok(Chunk {
             names: self.names(),
+            comments: Vec::new(),
             pieces,
             written: Some((Language::Mustache { escape }, source.text().to_owned())),
             print: Print::Mustache,
@@ -158,7 +156,7 @@ impl Drafting<'_> {
             Err(beyond) => Err(stop(source, beyond)),
         };
         let names = template.placeholders().to_vec();
-        Chunk { pieces, written: None, print: Print::Python, names }
+        Chunk { pieces, written: None, print: Print::Python, names, comments: Vec::new() }
     }
 
     /// Bits as pieces. What the environment says is nobody's but a directive's, and HTML nobody's but Mustache's.
@@ -232,7 +230,13 @@ impl Drafting<'_> {
         }
         let pieces = self.pieces(&directive.source, bits);
         self.edges(&pieces, directive.source.place(directive.template().range()), "the body of a directive");
-        chunks.push(Chunk { pieces: Ok(pieces), written: None, print: Print::Json, names: self.names() });
+        chunks.push(Chunk {
+            pieces: Ok(pieces),
+            written: None,
+            print: Print::Json,
+            names: self.names(),
+            comments: Vec::new(),
+        });
         chunks
     }
 

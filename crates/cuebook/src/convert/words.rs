@@ -32,8 +32,8 @@ pub(super) struct Jinja<'l> {
 }
 
 impl Jinja<'_> {
-    /// The text of a draft as a template.
-    pub(super) fn write(self, draft: &Draft) -> Result<String, Stop> {
+    /// The text of a draft as a template. Comments that are not in it are told to the report, if there is one.
+    pub(super) fn write(self, draft: &Draft, mut report: Option<&mut Report>) -> Result<String, Stop> {
         let mut out = String::new();
         for chunk in &draft.words {
             match (&chunk.written, &chunk.pieces) {
@@ -41,6 +41,9 @@ impl Jinja<'_> {
                     // What needs no change is the author's own, with comments and all.
                     Ok(pieces) if !self.fits(pieces, out.matches('\n').count()) => {
                         self.pieces(pieces, &mut out);
+                        if let Some(report) = report.as_deref_mut() {
+                            no_comments(chunk, report);
+                        }
                     }
                     Ok(_) => out.push_str(text),
                     Err(_) => self.guarded(text, &mut out),
@@ -306,6 +309,15 @@ fn escaped_input(text: &str, out: &mut String) {
         }
     }
     out.push_str(&text[from..]);
+}
+
+/// Tells of the comments of a stretch that is written anew.
+pub(super) fn no_comments(chunk: &Chunk, report: &mut Report) {
+    for place in &chunk.comments {
+        let message = "a comment of the template is left out: the text is written anew";
+        let hint = "copy it by hand, if it still matters";
+        report.lost("comments", message).at(Some(place.clone())).hint(hint);
+    }
 }
 
 /// The text of a Mustache template, if the draft is one.
