@@ -140,7 +140,12 @@ impl Texts {
                 && (*number == 0 || line(*number - 1) == Some(""))
                 && (*number + 1 == by_line.len() || line(*number + 1) == Some(""))
         };
-        let headings = (0..by_line.len()).filter(is_heading).collect();
+        let mut headings: Vec<usize> = (0..by_line.len()).filter(is_heading).collect();
+        let shares = |line: &Option<String>| line.as_deref().is_some_and(is_shared_beyond_its_section);
+        if pieces.is_none() && by_line.iter().any(shares) {
+            // Each section is a template of its own: what one of them defines the next does not know.
+            headings.truncate(1);
+        }
         Texts { pieces, headings }
     }
 
@@ -166,7 +171,7 @@ impl Texts {
     ) -> Option<std::result::Result<String, super::draft::Stop>> {
         let kept = self.kept(plan);
         if plan != Plan::Added && !self.begins_with_heading()
-            || plan == Plan::First && self.headings.len() == 1
+            || plan == Plan::First && self.headings.len() == 1 && self.pieces.is_some()
         {
             return None;
         }
@@ -273,6 +278,15 @@ fn tools(draft: &Draft, report: &mut Report) -> Vec<Json> {
         tools.push(Json::Object(object));
     }
     tools
+}
+
+/// Whether a line of a template defines something that what follows may use.
+fn is_shared_beyond_its_section(line: &str) -> bool {
+    const WORDS: [&str; 6] = ["set", "macro", "import", "from", "block", "extends"];
+    line.split("{%").skip(1).any(|tag| {
+        let word = tag.trim_start_matches(['-', '+']).trim_start();
+        WORDS.iter().any(|known| word.strip_prefix(known).is_some_and(|rest| rest.starts_with([' ', '\t'])))
+    })
 }
 
 /// The heading of a text that has none.

@@ -51,6 +51,18 @@ fn headings_become_sections_and_others_stay_text() {
 }
 
 #[test]
+fn what_one_part_of_a_template_defines_is_there_for_the_next() {
+    let written = "# A\n\n{% set greeting = \"Hi\" %}One.\n\n## B\n\n{{ greeting }} {{ flag }}.\n";
+    let project = Project::with_template(written);
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.contains("\n{% raw %}#{% endraw %}# B\n"), "{sections}");
+    // Where nothing is shared, conditions are no reason not to split.
+    let project = Project::with_template("# A\n\n{% if x %}One.{% endif %} Two.\n\n## B\n\nThree {{ x }}.\n");
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.ends_with("Two.\n\n## B\n\nThree {{ x }}.\n"), "{sections}");
+}
+
+#[test]
 fn an_optional_input_of_a_directive_shows_what_it_showed_without_a_value() {
     let xml = "<directive name=\"p\"><metadata><category/></metadata><inputs><input name=\"a\"/><input name=\"b\"/><input name=\"c\"/></inputs></directive>";
     let directive = format!("```xml\n{xml}\n```\nA {{input:a}} {{input:b?}} {{input:c:d}}.\n");

@@ -1,10 +1,12 @@
 //! What only one notation can say: it is lost in all others, and told.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::Drafting;
+use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Limits, Permissions, Prompt};
@@ -18,34 +20,44 @@ impl Drafting<'_> {
             let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
             self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).in_text();
         }
-        let place = prompt.code.as_ref().map(|code| code.place(0..0));
+        let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
+        let place = |name: &str| {
+            let module = module.as_ref()?;
+            Some(module.source().place(module.defines(name)?))
+        };
         if let Some(parent) = &prompt.metadata.extends {
             let message = format!("the variables of `{parent}` are copied: they no longer follow it");
             self.report
                 .changed("extends", message)
-                .at(place.clone())
+                .at(place("METADATA"))
                 .hint("change them here as well when it changes");
         }
         if prompt.permissions != Permissions::default() {
             let granted = prompt.permissions.granted().join(", ");
             self.report
                 .lost("permissions", format!("what hooks may do is left out with them: {granted}"))
-                .at(place.clone());
+                .at(place("PERMISSIONS"))
+                .hint("without hooks there is nobody to grant it to");
         }
         let standard = Limits::default();
         if prompt.limits.max_execution_time != standard.max_execution_time {
-            self.report.lost("limits", "how long hooks may take is left out with them").at(place.clone());
+            self.report.lost("limits", "how long hooks may take is left out with them").at(place("LIMITS"));
         }
         let known = [standard.max_output_size, 1_000_000, self.defaults.max_output_size.unwrap_or(0)];
         if !known.contains(&prompt.limits.max_output_size) {
             let message = format!("the limit of {} characters is left out", prompt.limits.max_output_size);
             self.report
                 .lost("limits", message)
-                .at(place)
+                .at(place("LIMITS"))
                 .hint("`max_output_size` in defaults.json holds for all prompts");
         }
         if let Some(code) = &prompt.code {
-            self.line_comments(code, 0..code.text().len(), "prompt.py");
+            self.comments(code, python::comments(code.text()), "prompt.py");
+            if module.as_ref().and_then(Module::docstring).is_some() {
+                let message = "the text that prompt.py begins with is left out";
+                let hint = "the description says to everybody what the prompt is for";
+                self.report.lost("comments", message).at(Some(code.place(0..3))).hint(hint);
+            }
         }
         if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
             let message = "variable providers do not fill directives";
@@ -53,19 +65,8 @@ impl Drafting<'_> {
         }
     }
 
-    /// Comments that begin with `#` and stand on lines of their own.
-    pub(super) fn line_comments(&mut self, source: &Arc<Source>, range: std::ops::Range<usize>, of: &str) {
-        let text = &source.text()[range.clone()];
-        let mut found: Vec<std::ops::Range<usize>> = Vec::new();
-        let mut at = range.start;
-        for line in text.split_inclusive('\n') {
-            let bare = line.trim();
-            if bare.starts_with('#') && !bare.starts_with("#!") {
-                let start = at + line.find('#').unwrap_or_default();
-                found.push(start..start + bare.len());
-            }
-            at += line.len();
-        }
+    /// Tells of comments beside the text.
+    fn comments(&mut self, source: &Arc<Source>, found: Vec<Range<usize>>, of: &str) {
         if let Some(first) = found.first() {
             let message = match found.len() {
                 1 => format!("a comment in the {of} is left out"),
@@ -113,8 +114,8 @@ impl Drafting<'_> {
 
     pub(super) fn front_comments(&mut self, root: &Node) {
         let source = root.place.source().clone();
-        let end = front_end(&source);
-        self.line_comments(&source, 0..end, "front matter");
+        let found = yaml_comments(&source.text()[..front_end(&source)]);
+        self.comments(&source, found, "front matter");
     }
 
     pub(super) fn unknown_keys(&mut self, root: &Node, known: &[&str]) {
@@ -276,4 +277,40 @@ pub(super) fn element(prepared: &Prepared, name: &str) -> Option<Place> {
     let found = directive.content().find(&format!("<{name}"))?;
     let start = source.text().find(directive.content())? + found;
     Some(source.place(start..start + name.len() + 1))
+}
+
+/// Comments in YAML: from a `#` behind white space that stands in no quotes to the end of the line.
+fn yaml_comments(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (mut quote, mut before) = (None, ' ');
+        for (index, letter) in line.char_indices() {
+            match (quote, letter) {
+                (Some(open), _) if letter == open => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some(letter),
+                (None, '#') if before.is_whitespace() => {
+                    found.push(at + index..at + line.trim_end().len());
+                    break;
+                }
+                (None, _) => {}
+            }
+            before = letter;
+        }
+        at += line.len();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_of_front_matter_are_told_from_texts() {
+        let text = "---\na: 1 # one\n# two\nb: 'x # no'\nc: it's # three\nd: a#b\n";
+        let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(shown, ["# one", "# two", "# three"]);
+    }
 }
