@@ -65,7 +65,10 @@ fn summary(conversion: &Conversion) -> String {
     let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
     match conversion.compared {
         0 => format!("{apart}{losses}"),
-        renders => format!("{apart}{losses}; {renders} renders of both were compared, and say the same"),
+        renders if lost + changed == 0 => {
+            format!("{apart}{losses}: {renders} renders of both were compared, and say the same")
+        }
+        renders => format!("{apart}{losses}; besides that, {renders} renders of both say the same"),
     }
 }
 

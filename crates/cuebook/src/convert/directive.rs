@@ -232,7 +232,10 @@ fn outputs(draft: &Draft, report: &mut Report, out: &mut String) {
             _ => "any",
         };
         let known = ["name", "kind", "description", "required"];
-        let more: Vec<&str> = output.keys().map(String::as_str).filter(|key| !known.contains(key)).collect();
+        let says = |(key, value): &(&String, &Json)| {
+            !known.contains(&key.as_str()) && !(*key == "items" && **value == super::draft::anything())
+        };
+        let more: Vec<&String> = output.iter().filter(says).map(|(key, _)| key).collect();
         if !more.is_empty() || kind == "any" && text("kind") != Some("any") {
             let message = format!("what the output `{name}` looks like inside is left out");
             report.lost("outputs", message).at(place.clone()).hint("say it in the description");

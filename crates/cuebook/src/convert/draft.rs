@@ -91,8 +91,21 @@ impl Input {
             object.insert("enumValues".into(), Json::Array(self.choices.clone()));
         }
         object.extend(self.more.clone());
+        with_items(&mut object);
         object
     }
+}
+
+/// A list says in front matter what its items are, also if they are anything.
+pub(super) fn with_items(property: &mut Map<String, Json>) {
+    if property.get("kind").and_then(Json::as_str) == Some("array") && !property.contains_key("items") {
+        property.insert("items".into(), anything());
+    }
+}
+
+/// What says nothing about a value.
+pub(super) fn anything() -> Json {
+    serde_json::json!({"kind": "any"})
 }
 
 /// A stretch of the text.

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json, json};
 
+use super::draft::with_items;
 use crate::prompt::{Record, Shape};
 
 /// The fields of a record, by name.
@@ -62,6 +63,7 @@ fn shape(of: &Shape) -> Map<String, Json> {
         }
         simple => say("kind", json!(kind(simple))),
     }
+    with_items(&mut object);
     object
 }
 

@@ -24,6 +24,7 @@ use crate::template::dollar::{self, Missing};
 use crate::template::input::NOBODY;
 use crate::template::jinja::{self, Settings, Style};
 use crate::template::mustache;
+use crate::variables::{SESSION, SYSTEM};
 
 /// How deep Mustache sections may lie in each other here, where nothing is rendered.
 const DEEPEST: usize = 500;
@@ -78,6 +79,7 @@ impl Drafting<'_> {
             Dialect::Sections => self.own_of_sections(front.as_ref(), prompt),
             Dialect::Directive => self.own_of_directive(),
         }
+        self.variants(prompt);
         for chunk in &mut draft.words {
             chunk.keep_names();
         }
@@ -209,7 +211,8 @@ impl Drafting<'_> {
             self.prepared.prompt().variable(name).is_some_and(|variable| variable.rich.is_some())
         };
         let reads = self.prepared.reads().into_iter().map(|(read, _)| read.root);
-        let mut names: Vec<String> = reads.filter(|name| !is_rich(name)).collect();
+        let mut names: Vec<String> =
+            reads.filter(|name| !is_rich(name) && name != SYSTEM && name != SESSION).collect();
         names.sort();
         names.dedup();
         names

@@ -96,6 +96,53 @@ fn projects_that_trim_blocks_get_text_that_survives_it() {
 }
 
 #[test]
+fn the_prompts_that_ship_with_the_program_can_be_files_of_others() {
+    let project = Project::new();
+    for prompt in ["general_system", "coding_system", "history_compression", "planning_task_decomposition"] {
+        for to in [Dialect::Prompty, Dialect::Sections] {
+            let conversion = project.book().convert(prompt, &Target::new(to));
+            let conversion = conversion.unwrap_or_else(|error| panic!("{prompt} to {to:?}: {error}"));
+            // What they include ends with a newline, which only templates drop. That is noticed and told.
+            let told =
+                |entry: &cuebook::convert::Entry| entry.finding.message.contains("text is not the same");
+            let includes = prompt != "history_compression";
+            let text: Vec<_> = conversion.report.losses().filter(|entry| entry.about == "text").collect();
+            assert!(
+                text.iter().any(|entry| told(entry)) || !includes || to == Dialect::Sections,
+                "{prompt}: {text:#?}"
+            );
+            assert!(conversion.compared > 0 || !text.is_empty(), "{prompt}: {text:#?}");
+        }
+    }
+}
+
+#[test]
+fn other_languages_are_told() {
+    let project = Project::with_template("# A\n\nOne.\n").file("prompts/p/template.ja.md", "# B\n\nTwo.\n");
+    let conversion = project.book().convert("p", &Target::new(Dialect::Prompty)).unwrap();
+    let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(told, ["`template.ja.md`, which is the prompt in another language, is left out"]);
+}
+
+#[test]
+fn what_is_included_from_its_own_place_is_kept_and_told() {
+    let project = Project::new()
+        .file("elsewhere/p/template.md", "# A\n\nOne. {% include \"partials/x.md\" %}\n")
+        .file("elsewhere/partials/x.md", "Two.");
+    let path = project.path("elsewhere/p");
+    for to in [Dialect::Prompty, Dialect::Sections] {
+        let conversion = project.book().convert(path.to_str().unwrap(), &Target::new(to)).unwrap();
+        assert!(conversion.files[0].text.contains("{% include \"partials/x.md\" %}"));
+        assert_eq!(conversion.compared, 0);
+        assert!(
+            conversion.report.entries.iter().any(|entry| entry.about == "check"),
+            "{:#?}",
+            conversion.report
+        );
+    }
+}
+
+#[test]
 fn a_preamble_is_a_part_of_what_is_said() {
     let directive = "# Deploy\n\nRead {input:x} first.\n\n```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nGo.\n";
     let project = Project::new().file(".ai/directives/p.md", directive);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::Drafting;
+use crate::convert::draft::with_items;
 use crate::convert::shape;
 use crate::node::Node;
 use crate::prompt::{Dialect, Prompt, Type};
@@ -132,6 +133,7 @@ impl Drafting<'_> {
             if !output.optional {
                 object.insert("required".into(), json!(true));
             }
+            with_items(&mut object);
             outputs.push((object, Some(output.name.place())));
         }
         outputs

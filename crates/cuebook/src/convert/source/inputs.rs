@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json};
 
 use super::Drafting;
-use crate::convert::draft::{Draft, Input, Piece};
+use crate::convert::draft::{Draft, Input, Piece, anything};
 use crate::node::{Data, Node};
 use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::template::bits::Absent;
@@ -39,6 +39,7 @@ impl Drafting<'_> {
                 match key.name.as_str() {
                     "name" | "description" | "required" | "default" | "enumValues" | "strict" => {}
                     "kind" | "type" => kind_name = node.text().map(str::to_owned),
+                    "items" if node.to_json() == anything() => {}
                     _ => drop(more.insert(key.name.clone(), node.to_json())),
                 }
             }

@@ -65,6 +65,38 @@ impl Drafting<'_> {
         }
     }
 
+    /// Tells of the same prompt in other languages, in files beside it.
+    pub(super) fn variants(&mut self, prompt: &Prompt) {
+        let used = prompt.template.name();
+        let candidate = &self.prepared.found().candidate;
+        let (Some(folder), Some((_, file))) = (candidate.root.path(&candidate.entry), used.rsplit_once('/'))
+        else {
+            return;
+        };
+        let base = match prompt.dialect {
+            Dialect::Template => "template",
+            Dialect::Sections => file.split('.').next().unwrap_or_default(),
+            Dialect::Prompty | Dialect::Directive => return,
+        };
+        let end = if prompt.dialect == Dialect::Sections { ".sections" } else { "" };
+        let is_tag = |tag: &str| tag.len() < 12 && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let is_variant = |name: &str| {
+            let tag = name.strip_prefix(base).and_then(|rest| rest.strip_prefix(end)?.strip_suffix(".md"));
+            tag.is_some_and(|tag| tag.is_empty() || tag.strip_prefix('.').is_some_and(is_tag))
+        };
+        // A folder that cannot be listed has been read from all the same, so that this is about a file that is not seen.
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| is_variant(name) && name != file);
+        names.sort();
+        for name in names {
+            let message = format!("`{name}`, which is the prompt in another language, is left out");
+            let hint = "render and convert with that language: `language` in cuebook.toml, and give the result a name of its own";
+            self.report.lost("variants", message).hint(hint);
+        }
+    }
+
     /// Tells of comments beside the text.
     fn comments(&mut self, source: &Arc<Source>, found: Vec<Range<usize>>, of: &str) {
         if let Some(first) = found.first() {
