@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::draft::{Draft, Print};
+use super::draft::{Draft, Language, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
-use super::words::{Guard, Jinja, cannot, mustache};
+use super::words::{Guard, Jinja, cannot, is_marker, mustache};
 use super::{OutFile, aside};
 use crate::chat::Role;
 use crate::error::Result;
@@ -28,8 +28,12 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
         let tools = draft.tools.iter().map(|(tool, _)| Json::Object(tool.clone()));
         front.insert("tools".into(), tools.collect());
     }
-    let text = match mustache(draft) {
-        Some((text, escape)) if draft.pieces().is_err() => {
+    let is_plain = draft.pieces().is_ok();
+    // A line that would begin a message can be written as text in Jinja2 alone.
+    let template = mustache(draft)
+        .filter(|(text, _)| !text.lines().any(|line| is_marker(&[Piece::Text(line.to_owned())])));
+    let text = match template {
+        Some((text, escape)) if escape || !is_plain => {
             let mut format = json!({"kind": "mustache"});
             if !escape {
                 format["options"] = json!({"escape": false});
@@ -38,6 +42,15 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
             text
         }
         _ => {
+            if draft
+                .words
+                .iter()
+                .any(|chunk| matches!(chunk.written, Some((Language::Mustache { escape: true }, _))))
+            {
+                let message = "values are shown as they are, and no longer escaped for HTML";
+                let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
+                report.changed("text", message).hint(hint).in_text();
+            }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
             let text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
             if is_python(draft) {

@@ -178,7 +178,7 @@ impl Texts {
         match engine {
             "mustache" => {
                 let (text, escape) = mustache(draft)?;
-                (escape || self.pieces.is_none()).then(|| Ok(text))
+                (escape || self.pieces.is_none()).then_some(Ok(text))
             }
             // Values that Mustache escapes are escaped by Mustache alone.
             _ if mustache(draft).is_some_and(|(_, escape)| escape) => None,

@@ -177,9 +177,7 @@ impl Drafting<'_> {
                     continue;
                 }
                 Bit::Value { name, absent, escaped, range } => {
-                    if escaped && self.target == Dialect::Template
-                        || escaped && self.target == Dialect::Directive
-                    {
+                    if escaped && matches!(self.target, Dialect::Template | Dialect::Directive) {
                         let message = format!(
                             "the value of `{name}` is shown as it is, and no longer escaped for HTML"
                         );

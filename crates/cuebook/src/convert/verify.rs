@@ -51,7 +51,7 @@ impl Bench<'_> {
         for sample in samples(draft) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
-            let said = said(&prepared, &texts, &self.context)?;
+            let said = said(&prepared, &texts, &self.context, true)?;
             if said.trim_matches(is_space) != format!("{prefix}{}", expected.trim_matches(is_space)) {
                 return Ok(false);
             }
@@ -117,8 +117,8 @@ impl Bench<'_> {
                     (old.clone(), value.clone())
                 })
                 .collect();
-            let Ok(expected) = said(self.source, &before, &self.context) else { continue };
-            let found = said(result, &sample, &self.context)?;
+            let Ok(expected) = said(self.source, &before, &self.context, false) else { continue };
+            let found = said(result, &sample, &self.context, true)?;
             let expected = format!("{prefix}{}", expected.trim_matches(is_space));
             let found = found.trim_matches(is_space);
             if found != expected {
@@ -164,7 +164,7 @@ impl Bench<'_> {
 }
 
 /// What a prompt says with some values: the text of its one message; of several, all of the text.
-fn said(prepared: &Prepared, sample: &Sample, context: &Arc<Context>) -> Result<String> {
+fn said(prepared: &Prepared, sample: &Sample, context: &Arc<Context>, is_result: bool) -> Result<String> {
     if let Some(directive) = prepared.directive() {
         let body = directive.fill(sample)?.body()?.text;
         let (preamble, body) = (directive.shown_preamble(), body.trim_matches(is_space));
@@ -175,10 +175,13 @@ fn said(prepared: &Prepared, sample: &Sample, context: &Arc<Context>) -> Result<
         });
     }
     let rendered = prepared.render(&Variables::from_json(sample), context)?;
-    if prepared.prompt().dialect == Dialect::Prompty
-        && let [message] = rendered.messages()?.as_slice()
-    {
-        return Ok(message.texts().collect());
+    if prepared.prompt().dialect == Dialect::Prompty {
+        return match rendered.messages()?.as_slice() {
+            [message] => Ok(message.texts().collect()),
+            // A draft is one message, so that a result of several is never the same.
+            several if is_result => Ok(format!("{} messages", several.len())),
+            _ => Ok(rendered.into_text()),
+        };
     }
     Ok(rendered.into_text())
 }

@@ -423,6 +423,18 @@ fn mustache_goes_where_mustache_is_and_is_refused_elsewhere() {
     let sections = project.book().convert("p", &Target::new(Sections)).unwrap();
     assert!(sections.report.is_lossless(), "{:#?}", sections.report);
     assert!(sections.files[0].text.contains("engine: mustache"), "{}", sections.files[0].text);
+    // Back it goes with its escapes, and a line that only looks like a role begins no message.
+    let back = Project::new();
+    let text =
+        "---\nengine: mustache\ninputs: {who: {kind: string, required: true}}\n---\n# Task\n\nHi {{who}}.\n";
+    back.write("prompts/p.sections.md", text);
+    let prompty = back.book().convert("p", &Target::new(Prompty)).unwrap();
+    assert!(prompty.report.is_lossless() && prompty.compared == 3, "{:#?}", prompty.report);
+    assert!(prompty.files[0].text.contains("kind: mustache"), "{}", prompty.files[0].text);
+    back.write("prompts/p.sections.md", &text.replace("Hi", "user:\nHi"));
+    let prompty = back.book().convert("p", &Target::new(Prompty)).unwrap();
+    assert!(prompty.files[0].text.contains("{{ \"u\" }}ser:"), "{}", prompty.files[0].text);
+    assert!(prompty.report.losses().any(|entry| entry.finding.message.contains("HTML")));
     for to in [Template, Directive] {
         let error = project.book().convert("p", &Target::new(to)).unwrap_err();
         assert_eq!(error.code(), Code::CannotConvert);

@@ -107,7 +107,7 @@ impl Drafting<'_> {
             // In XML everything is text.
             match (input.kind, serde_json::from_str::<Json>(text)) {
                 (Type::String | Type::Any, _) => {}
-                (kind, Ok(value)) if kind.admits(&value) && value.to_string() == *text => {
+                (kind, Ok(value)) if kind.admits(&value) && reads_as(&value, text) => {
                     input.default = Some(value)
                 }
                 (kind, _) => {
@@ -183,4 +183,10 @@ fn declared<'n>(front: &'n Node, name: &str) -> Option<&'n Node> {
         Data::List(items) => items.iter().find(|item| item.get("name").and_then(Node::text) == Some(name)),
         _ => inputs.get(name),
     }
+}
+
+/// Whether a value reads as a text does.
+fn reads_as(value: &Json, text: &str) -> bool {
+    let written = value.to_string();
+    written == text
 }
