@@ -141,6 +141,16 @@ impl Texts {
                 && (*number + 1 == by_line.len() || line(*number + 1) == Some(""))
         };
         let mut headings: Vec<usize> = (0..by_line.len()).filter(is_heading).collect();
+        if let Some(pieces) = &pieces {
+            // Beside a value a section would take white space away that the value brings.
+            let parts = lines(pieces);
+            let is_word = |piece: Option<&Piece>| !matches!(piece, Some(Piece::Value { .. }));
+            headings.retain(|number| {
+                let before = parts[..*number].iter().flatten().rfind(|piece| !is_blank(piece));
+                let behind = parts[*number + 1..].iter().flatten().find(|piece| !is_blank(piece));
+                *number == 0 || is_word(before) && is_word(behind)
+            });
+        }
         let shares = |line: &Option<String>| line.as_deref().is_some_and(is_shared_beyond_its_section);
         if pieces.is_none() && by_line.iter().any(shares) {
             // Each section is a template of its own: what one of them defines the next does not know.

@@ -143,6 +143,19 @@ fn what_is_included_from_its_own_place_is_kept_and_told() {
 }
 
 #[test]
+fn a_prompt_that_says_nothing_is_no_more_than_its_heading() {
+    let project = Project::with_template("\n");
+    assert!(text(&project, Dialect::Sections).ends_with("---\n# p\n\n\n"));
+}
+
+#[test]
+fn a_heading_beside_a_value_stays_text_because_a_section_would_trim_the_value() {
+    let project = Project::with_template("# A\n\nOne {{ x }}\n\n# B\n\nTwo.\n");
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.ends_with("{{ x }}\n\n{% raw %}#{% endraw %} B\n\nTwo.\n"), "{sections}");
+}
+
+#[test]
 fn a_preamble_is_a_part_of_what_is_said() {
     let directive = "# Deploy\n\nRead {input:x} first.\n\n```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nGo.\n";
     let project = Project::new().file(".ai/directives/p.md", directive);
