@@ -1,5 +1,6 @@
 //! The command line.
 
+mod convert;
 mod diff;
 mod execute;
 mod explain;
@@ -20,6 +21,7 @@ use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
 use crate::output;
+pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
@@ -38,6 +40,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook init my-prompts
   cuebook check
   cuebook help CB101        what an error code means, and what to do
+  cuebook help convert      a prompt in another notation
   cuebook help diff         two versions of a prompt, by what they do
   cuebook help directives   directives, their inputs and signatures
   cuebook help explain      where everything in a prompt came from
@@ -201,6 +204,8 @@ pub enum Command {
     Attack(AttackArgs),
     /// Compare prompts with the cases beside them
     Test(TestArgs),
+    /// Write a prompt in another notation, and say everything that is lost on the way
+    Convert(ConvertArgs),
     /// Render a prompt again whenever something changes that it depends on
     Watch(WatchArgs),
     /// Show every place that offers a prompt
@@ -520,6 +525,7 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
+  cuebook help convert        a prompt in another notation
   cuebook help diff           two versions of a prompt, by what they do
   cuebook help directives     directives, their inputs and signatures
   cuebook help explain        where everything in a prompt came from

@@ -4,6 +4,7 @@ mod attack;
 mod candidates;
 mod check;
 mod completions;
+mod convert;
 mod diff;
 mod doctor;
 mod execute;
@@ -48,6 +49,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Diff(args) => diff::run(&args, options),
         Command::Attack(args) => attack::run(&args, options),
         Command::Test(args) => test::run(&args, options),
+        Command::Convert(args) => convert::run(&args, options),
         Command::Watch(args) => watch::run(&args, options),
         Command::Candidates(args) => candidates::run(&args, options),
         Command::Resolve(args) => resolve::run(&args, options),

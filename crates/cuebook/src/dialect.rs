@@ -62,3 +62,8 @@ pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &De
         Dialect::Directive => directive::summary(id, candidate, limit, defaults),
     }
 }
+
+/// Where the front matter of a file stands, if it has any.
+pub(crate) fn front_range(source: &std::sync::Arc<crate::source::Source>) -> Option<std::ops::Range<usize>> {
+    prompty::split(source).ok()?.front_matter
+}

@@ -12,6 +12,7 @@ pub mod cases;
 pub mod changes;
 pub mod chat;
 pub mod check;
+pub mod convert;
 pub mod dialect;
 pub mod diff;
 pub mod error;

@@ -12,7 +12,8 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 12] = [
+const TOPICS: [(&str, &str, &str); 13] = [
+    ("convert", "a prompt in another notation", include_str!("../../topics/convert.md")),
     ("diff", "two versions of a prompt, by what they do", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
     ("explain", "where a prompt came from", include_str!("../../topics/explain.md")),

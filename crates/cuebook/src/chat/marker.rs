@@ -41,6 +41,12 @@ impl Marker {
         (scanner.eat(':') && scanner.rest_is_space()).then_some(Marker { role, attributes })
     }
 
+    /// The role that a line begins, if it begins a message. Each piece says whether an author wrote it.
+    pub(crate) fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
+        let atom = |(literal, text)| if literal { Atom::Literal(text) } else { Atom::Value(text) };
+        Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>()).map(|marker| marker.role)
+    }
+
     /// The role that a line was nearly a marker of: `user: Hello`, `sytem:`, `user[]:`.
     pub(crate) fn almost(line: &str) -> Option<Role> {
         if Marker::read(&[Atom::Literal(line)]).is_some() {

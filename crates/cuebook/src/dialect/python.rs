@@ -332,3 +332,11 @@ fn docstring(body: &[Stmt], text: &str) -> Option<String> {
         _ => None,
     }
 }
+
+/// Where the comments of a module stand that could be read.
+pub(crate) fn comments(text: &str) -> Vec<Range<usize>> {
+    let options = ParseOptions::from(Mode::Module).with_target_version(NEWEST);
+    let parsed = parse_unchecked(text, options);
+    let comments = parsed.tokens().iter().filter(|token| token.kind() == TokenKind::Comment);
+    comments.map(|token| token.range().to_std_range()).collect()
+}

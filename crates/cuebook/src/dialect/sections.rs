@@ -27,6 +27,8 @@ mod scan;
 mod tool;
 mod tree;
 
+pub(crate) use scan::scan;
+
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
@@ -182,7 +184,7 @@ fn metadata(id: &str, candidate: &Candidate, front: &Front, defaults: &Defaults)
 }
 
 /// The key that stands for a text: its letters and digits in lower case, and `-` between its words. Empty if it has none.
-fn key_of(text: &str) -> String {
+pub(crate) fn key_of(text: &str) -> String {
     let mut key = String::new();
     for character in text.chars().flat_map(char::to_lowercase) {
         match character {

@@ -71,6 +71,29 @@ impl Node {
     pub fn dotted(&self) -> &str {
         &self.dotted
     }
+
+    /// Its heading, with a blank line before and behind it.
+    pub(crate) fn heading(&self) -> &str {
+        &self.heading
+    }
+
+    /// What the engine writes for it below the heading, if it is an example of a task.
+    pub(crate) fn written_example(&self) -> Option<&str> {
+        match &self.body {
+            Text::Example(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The examples of its tools, with a blank line before them.
+    pub(crate) fn tool_examples(&self) -> Option<&str> {
+        self.examples.as_deref()
+    }
+
+    /// The number of the first section behind everything below it.
+    pub(crate) fn end(&self) -> usize {
+        self.end
+    }
 }
 
 /// A text, compiled.

@@ -12,6 +12,7 @@
 //! sections, and where values come from is the caller's business.
 
 mod alone;
+mod bits;
 mod body;
 mod errors;
 mod scan;

@@ -14,6 +14,7 @@
 //! A template is a part of a source, and its offsets are those of the source, so that several of them can share one unit. Where
 //! values come from is the caller's business.
 
+mod bits;
 mod scan;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
+pub(crate) use self::bits::NOBODY;
 use self::scan::{Fallback, Kind, Step};
 use super::engine::Output;
 use super::jinja::compat::is_space;

@@ -5,6 +5,7 @@
 //! literals from values, [`names`] knows what a template mentions, [`compat`] makes it behave like Jinja2. A template can
 //! reach nothing but its scope and what its [`Loader`] gives it.
 
+pub(crate) mod bits;
 pub(crate) mod compat;
 mod computed;
 #[cfg(test)]

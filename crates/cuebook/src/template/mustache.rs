@@ -19,6 +19,7 @@
 //! - **Standalone tags**: one tag alone on its line takes the line with it. A parent from its beginning to its end is one tag.
 //! - **Indentation** goes before every line of a standalone partial that has something in it; never into values.
 
+pub(crate) mod bits;
 mod dedent;
 mod errors;
 mod flow;

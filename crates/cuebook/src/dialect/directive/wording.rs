@@ -126,6 +126,12 @@ impl Directive {
         Ok(Output { text, pieces, units: Units::new(self.units(), Vec::new(), frames()) })
     }
 
+    /// What a model is shown of the preamble.
+    pub(crate) fn shown_preamble(&self) -> String {
+        let shown = self.cleaned_preamble().into_iter().map(|range| &self.source.text()[range]);
+        shown.collect()
+    }
+
     /// The lines of the preamble that a model is shown: no headings of the first level, and no signature.
     fn cleaned_preamble(&self) -> Vec<Range<usize>> {
         let text = self.source.text();

@@ -9,29 +9,29 @@ use std::ops::Range;
 
 /// A heading and what stands below it, up to the next one. Ranges are bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
+pub(crate) struct Part {
     /// How many `#` it has.
-    pub(super) level: usize,
+    pub(crate) level: usize,
     /// The marks.
-    pub(super) marks: Range<usize>,
+    pub(crate) marks: Range<usize>,
     /// The title, without white space and closing marks around it.
-    pub(super) title: Range<usize>,
+    pub(crate) title: Range<usize>,
     /// The YAML of its settings, if there is any.
-    pub(super) settings: Option<Range<usize>>,
+    pub(crate) settings: Option<Range<usize>>,
     /// The text, without blank lines around it.
-    pub(super) body: Range<usize>,
+    pub(crate) body: Range<usize>,
 }
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Scan {
+pub(crate) struct Scan {
     /// The text before the first heading, without blank lines around it.
-    pub(super) before: Range<usize>,
-    pub(super) parts: Vec<Part>,
+    pub(crate) before: Range<usize>,
+    pub(crate) parts: Vec<Part>,
     /// Lines that open a block of settings which does not stand directly below a heading.
-    pub(super) misplaced: Vec<Range<usize>>,
+    pub(crate) misplaced: Vec<Range<usize>>,
     /// A line that opens a block of code, or a comment, which is never closed.
-    pub(super) unclosed: Option<Range<usize>>,
+    pub(crate) unclosed: Option<Range<usize>>,
 }
 
 /// What a line is inside of.
@@ -41,7 +41,7 @@ enum Inside {
 }
 
 /// Looks at a part of a text.
-pub(super) fn scan(text: &str, range: Range<usize>) -> Scan {
+pub(crate) fn scan(text: &str, range: Range<usize>) -> Scan {
     let mut scan = Scan { before: range.start..range.start, ..Scan::default() };
     let mut inside: Option<Inside> = None;
     let mut at = range.start;

@@ -1,0 +1,69 @@
+//! `cuebook convert`
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use cuebook::prompt::Dialect;
+
+/// `convert`
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  cuebook convert greeting --to prompty                               on stdout
+  cuebook convert greeting --to prompty --out prompts/greeting.prompty
+  cuebook convert support.prompty --to template --out prompts/support
+  cuebook convert handbook --to directive --out .ai/directives/team/handbook.md
+  cuebook convert greeting --to sections --strict                     fails if anything would be lost
+
+The report is on stderr, or in the answer with --json. What is carried over, and what is not: cuebook help convert")]
+pub struct ConvertArgs {
+    /// An id, or a path to a file or folder
+    pub prompt: String,
+    /// The notation
+    #[arg(long, value_name = "NOTATION")]
+    pub to: To,
+    /// Where to write it: the folder of a template, the file of the others; or a folder that is there, for a file of the
+    /// prompt's name. Without it, everything goes to stdout
+    #[arg(long, value_name = "PATH")]
+    pub out: Option<PathBuf>,
+    /// Fail, and write nothing, if anything would be lost or changed
+    #[arg(long)]
+    pub strict: bool,
+    /// Write over files that are there
+    #[arg(long, requires = "out")]
+    pub force: bool,
+}
+
+/// What a prompt can become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum To {
+    /// A folder with template.md and prompt.py.
+    Template,
+    /// A .prompty file.
+    Prompty,
+    /// A tree of sections, in a .sections.md file.
+    Sections,
+    /// A directive.
+    Directive,
+}
+
+impl To {
+    /// The notation.
+    pub fn dialect(self) -> Dialect {
+        match self {
+            To::Template => Dialect::Template,
+            To::Prompty => Dialect::Prompty,
+            To::Sections => Dialect::Sections,
+            To::Directive => Dialect::Directive,
+        }
+    }
+
+    /// What the name of its file ends in; nothing, if it is a folder.
+    pub fn ending(self) -> &'static str {
+        match self {
+            To::Template => "",
+            To::Prompty => ".prompty",
+            To::Sections => ".sections.md",
+            To::Directive => ".md",
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! `cuebook convert`
+
+use std::io::{self, Write};
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use cuebook::convert::{Conversion, Fate, Target};
+use cuebook::error::printable;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::json;
+
+use super::with_choice;
+use crate::args::{ConvertArgs, Options, To};
+use crate::output::{Outcome, print_findings, print_json, print_text, say};
+
+pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
+    let book = options.book()?;
+    let place = args.out.as_deref().map(|out| Place::of(out, args.to)).transpose()?;
+    let mut target = Target::new(args.to.dialect());
+    if let Some(place) = &place {
+        (target.name, target.category) = (place.name.clone(), category(&place.folder));
+    }
+    let conversion = with_choice(&book, options, || book.convert(&args.prompt, &target))?;
+    if args.strict {
+        conversion.strictly()?;
+    }
+    let written = match &place {
+        Some(place) => write(&conversion, place, args.force)?,
+        None => Vec::new(),
+    };
+    if options.json {
+        let mut object = conversion.to_json();
+        object["written"] = json!(written);
+        print_json(&object)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match (&place, conversion.files.as_slice()) {
+        (Some(_), _) => written.iter().for_each(|path| say(format_args!("wrote {}", printable(path)))),
+        (None, [file]) => print_text(&file.text)?,
+        (None, files) => {
+            let mut out = io::stdout().lock();
+            for (index, file) in files.iter().enumerate() {
+                let apart = if index > 0 { "\n" } else { "" };
+                writeln!(out, "{apart}==> {} <==", file.path)?;
+                out.write_all(file.text.as_bytes())?;
+            }
+            out.flush()?;
+        }
+    }
+    print_findings(conversion.report.entries.iter().map(|entry| &entry.finding));
+    say(summary(&conversion));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What became of it, in a line.
+fn summary(conversion: &Conversion) -> String {
+    let count = |fate: Fate| conversion.report.entries.iter().filter(|entry| entry.fate == fate).count();
+    let (lost, changed) = (count(Fate::Lost), count(Fate::Changed));
+    let losses = match (lost, changed) {
+        (0, 0) => "nothing is lost".to_owned(),
+        (lost, 0) => format!("{lost} lost"),
+        (0, changed) => format!("{changed} changed"),
+        (lost, changed) => format!("{lost} lost, {changed} changed"),
+    };
+    let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
+    match conversion.compared {
+        0 => format!("{apart}{losses}"),
+        renders if lost + changed == 0 => {
+            format!("{apart}{losses}: {renders} renders of both were compared, and say the same")
+        }
+        renders => format!("{apart}{losses}; besides that, {renders} renders of both say the same"),
+    }
+}
+
+/// Where a result goes.
+struct Place {
+    folder: PathBuf,
+    /// The name without the ending; that of the prompt if there is none.
+    name: Option<String>,
+}
+
+impl Place {
+    fn of(out: &Path, to: To) -> Result<Place> {
+        let text = out.to_string_lossy();
+        let name = out.file_name().map(|name| name.to_string_lossy().into_owned());
+        if to == To::Template {
+            // The folder is the prompt, and its name is the prompt's.
+            let absolute = std::path::absolute(out).map_err(|error| files::io_error(&text, &error))?;
+            let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
+            return Ok(Place { folder: out.to_owned(), name });
+        }
+        if out.is_dir() || text.ends_with('/') {
+            return Ok(Place { folder: out.to_owned(), name: None });
+        }
+        let stem =
+            name.as_deref().and_then(|name| name.strip_suffix(to.ending())).filter(|stem| !stem.is_empty());
+        let misnamed = to == To::Directive && text.ends_with(To::Sections.ending());
+        match stem.filter(|_| !misnamed) {
+            Some(stem) => {
+                let folder = out.parent().unwrap_or(Path::new("")).to_owned();
+                Ok(Place { folder, name: Some(stem.to_owned()) })
+            }
+            None => {
+                let message = format!("--out names a file that does not end in `{}`", to.ending());
+                let stem = name.as_deref().and_then(|name| name.split('.').next()).unwrap_or("NAME");
+                let better = out.with_file_name(format!("{stem}{}", to.ending()));
+                let diagnostic = Diagnostic::new(Code::BadInput, message)
+                    .hint(format!("write --out {}, or name a folder that is there", better.display()));
+                Err(Error::new(ErrorKind::Usage, diagnostic))
+            }
+        }
+    }
+}
+
+/// The category of a directive that lies in a folder: the way to it from `.ai/directives`.
+fn category(folder: &Path) -> String {
+    let Ok(absolute) = std::path::absolute(folder) else { return String::new() };
+    let parts: Vec<String> = absolute
+        .components()
+        .filter_map(|part| match part {
+            Component::Normal(part) => Some(part.to_string_lossy().into_owned()),
+            _ => None,
+        })
+        .collect();
+    let found = parts.windows(2).rposition(|pair| pair[0] == ".ai" && pair[1] == "directives");
+    found.map_or_else(String::new, |at| parts[at + 2..].join("/"))
+}
+
+/// Writes the files, or none of them.
+fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<String>> {
+    let paths: Vec<PathBuf> = conversion.files.iter().map(|file| place.folder.join(&file.path)).collect();
+    let there: Vec<bool> = paths.iter().map(|path| path.symlink_metadata().is_ok()).collect();
+    if let Some((path, _)) = paths.iter().zip(&there).find(|(_, there)| **there && !force) {
+        let message = "a file is there already, and nothing was written";
+        let diagnostic = Diagnostic::new(Code::WouldOverwrite, message)
+            .file(path.to_string_lossy())
+            .hint("name another place with --out, or write over it with --force");
+        return Err(Error::new(ErrorKind::Io, diagnostic));
+    }
+    let mut done: Vec<String> = Vec::new();
+    for (index, (file, path)) in conversion.files.iter().zip(&paths).enumerate() {
+        let name = path.to_string_lossy().into_owned();
+        if let Err(error) = files::write_atomic(path, &name, file.text.as_bytes()) {
+            // Half of a prompt is none: what was not there before goes.
+            for (path, _) in paths[..index].iter().zip(&there).filter(|(_, there)| !**there) {
+                let _ = std::fs::remove_file(path);
+            }
+            return Err(error);
+        }
+        done.push(name);
+    }
+    Ok(done)
+}

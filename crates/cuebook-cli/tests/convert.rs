@@ -1,0 +1,141 @@
+//! `cuebook convert`, as people run it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "these are tests, though the lint sees only functions"
+)]
+
+mod support;
+
+use serde_json::Value as Json;
+use support::Project;
+
+fn project() -> Project {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "# Task\n\nGreet {{ name }} now.\n");
+    project
+}
+
+fn read(project: &Project, path: &str) -> String {
+    std::fs::read_to_string(project.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn run(project: &Project, args: &[&str]) -> (i32, String, String) {
+    let output = project.command("cuebook", project.path()).arg("convert").args(args).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code().unwrap(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn one_file_is_all_of_stdout_and_two_have_their_names() {
+    let project = project();
+    let (code, out, err) = run(&project, &["p", "--to", "directive"]);
+    assert_eq!(code, 0, "{err}");
+    assert!(
+        out.starts_with("```xml\n<directive name=\"p\"") && out.ends_with("Greet {input:name?} now.\n"),
+        "{out}"
+    );
+    assert!(err.contains("the directive is not signed") && err.contains("cuebook sign directive p"), "{err}");
+    project.write("q.prompty", "Hi {{ name }}.");
+    let (_, out, err) = run(&project, &["q.prompty", "--to", "template"]);
+    assert!(
+        out.starts_with("==> template.md <==\nHi {{ name }}.\n\n==> prompt.py <==\nMETADATA"),
+        "{out}{err}"
+    );
+}
+
+#[test]
+fn files_are_written_where_they_are_wanted_and_never_over_others() {
+    let project = project();
+    let (code, out, err) = run(&project, &["p", "--to", "prompty", "--out", "made/hello.prompty"]);
+    assert_eq!((code, out.as_str()), (0, ""), "{err}");
+    let written = read(&project, "made/hello.prompty");
+    assert!(written.ends_with("---\n# Task\n\nGreet {{ name }} now."), "{written}");
+    project.write("made/hello.prompty", "mine");
+    let (code, _, err) = run(&project, &["p", "--to", "prompty", "--out", "made/hello.prompty"]);
+    assert!(code == 1 && err.contains("error[CB518]") && err.contains("--force"), "{err}");
+    assert_eq!(read(&project, "made/hello.prompty"), "mine");
+    let (code, _, err) = run(&project, &["p", "--to", "prompty", "--out", "made/hello.prompty", "--force"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(read(&project, "made/hello.prompty"), written);
+    // A folder gets a file of the prompt's name, a template is a folder, and a directive knows where it lies.
+    assert_eq!(run(&project, &["p", "--to", "sections", "--out", "made"]).0, 0);
+    assert!(read(&project, "made/p.sections.md").contains("Greet"));
+    assert_eq!(run(&project, &["made/hello.prompty", "--to", "template", "--out", "made/again"]).0, 0);
+    assert_eq!(read(&project, "made/again/template.md"), "# Task\n\nGreet {{ name }} now.\n");
+    let (code, _, err) = run(&project, &["p", "--to", "directive", "--out", ".ai/directives/a/b/hi.md"]);
+    assert_eq!(code, 0, "{err}");
+    let directive = read(&project, ".ai/directives/a/b/hi.md");
+    assert!(
+        directive.contains("name=\"hi\"") && directive.contains("<category>a/b</category>"),
+        "{directive}"
+    );
+    assert!(err.contains("cuebook sign directive a/b/hi"), "{err}");
+}
+
+#[test]
+fn half_of_a_template_is_never_left_behind() {
+    let project = project();
+    project.write("q.prompty", "Hi.");
+    // What is there is found before anything is written.
+    project.write("made/prompt.py", "mine = 1\n");
+    let (code, _, err) = run(&project, &["q.prompty", "--to", "template", "--out", "made"]);
+    assert!(code == 1 && err.contains("CB518"), "{err}");
+    assert!(!project.path().join("made/template.md").exists());
+    // What cannot be written takes the rest along.
+    std::fs::create_dir_all(project.path().join("other/prompt.py")).unwrap();
+    let (code, _, err) = run(&project, &["q.prompty", "--to", "template", "--out", "other", "--force"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(!project.path().join("other/template.md").exists(), "{err}");
+}
+
+#[test]
+fn strict_fails_with_everything_that_would_be_lost_and_writes_nothing() {
+    let project = project();
+    project.write("q.prompty", "---\nmodel: {id: m}\ntools: [{name: t, kind: function}]\n---\nHi.");
+    let args = ["q.prompty", "--to", "template", "--out", "made", "--strict"];
+    let (code, _, err) = run(&project, &args);
+    assert_eq!(code, 1);
+    assert!(
+        err.contains("error[CB516]: the model `m`") && err.contains("error[CB516]: the tool `t`"),
+        "{err}"
+    );
+    assert!(!project.path().join("made").exists());
+    let (code, out, _) = run(&project, &["q.prompty", "--to", "template", "--strict", "--json"]);
+    let error: Json = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &error["error"]["code"]), (1, &Json::from("CB516")), "{out}");
+}
+
+#[test]
+fn scripts_get_the_files_and_the_report() {
+    let project = project();
+    let (code, out, err) = run(&project, &["p", "--to", "prompty", "--json", "--out", "made/p.prompty"]);
+    let answer: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
+    assert_eq!((code, err.as_str()), (0, ""));
+    assert_eq!((&answer["from"], &answer["to"]), (&Json::from("template"), &Json::from("prompty")));
+    assert_eq!((&answer["lossless"], &answer["compared"]), (&Json::from(true), &Json::from(3)));
+    assert_eq!(answer["files"][0]["path"], "p.prompty");
+    assert_eq!(answer["written"][0], "made/p.prompty");
+    assert_eq!(answer["report"], Json::Array(Vec::new()));
+}
+
+#[test]
+fn slips_are_told_with_the_next_step() {
+    let project = project();
+    let (code, _, err) = run(&project, &["p", "--to", "prompty", "--out", "made/p.txt"]);
+    assert!(code == 2 && err.contains("made/p.prompty"), "{err}");
+    let (code, _, err) = run(&project, &["p", "--to", "template"]);
+    assert!(code == 2 && err.contains("CB517") && err.contains("--to prompty"), "{err}");
+    let (code, _, err) = run(&project, &["p", "--to", "promty"]);
+    assert!(code == 2 && err.contains("prompty"), "{err}");
+    let (code, _, err) = run(&project, &["q", "--to", "prompty"]);
+    assert!(code == 1 && err.contains("CB101"), "{err}");
+    let (code, _, err) = run(&project, &["p", "--to", "prompty", "--force"]);
+    assert!(code == 2 && err.contains("--out"), "{err}");
+    // Nothing stays behind where results are looked at.
+    project.write("q.prompty", "---\ninputs: [\n---\nHi.");
+    let (code, _, err) = run(&project, &["q.prompty", "--to", "template"]);
+    assert!(code == 1 && err.contains("CB318"), "{err}");
+}

@@ -1,0 +1,173 @@
+//! Convert: a prompt of one notation in another.
+//!
+//! A prompt becomes a draft (`source.rs`, `draft.rs`): its text as words and names, and everything else that notations share. Each
+//! target writes drafts as files (`template.rs`, `prompty.rs`, `sections.rs`, `directive.rs`), and the files are read and rendered
+//! before they are given out (`verify.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
+//!
+//! Nothing here decides where files go: whoever converts writes them.
+
+mod aside;
+mod directive;
+mod draft;
+mod notation;
+mod prompty;
+mod report;
+mod sections;
+mod shape;
+mod source;
+mod template;
+mod verify;
+mod words;
+
+use serde_json::{Value as Json, json};
+
+pub use report::{Entry, Fate, Report};
+
+use crate::book::Book;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::prompt::Dialect;
+use crate::variables::Context;
+use verify::Bench;
+
+/// What a prompt is to become.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The notation.
+    pub dialect: Dialect,
+    /// The name of its file or folder, without the ending; that of the prompt if there is none.
+    pub name: Option<String>,
+    /// The folder below `.ai/directives` that a directive is to lie in; empty if it is that folder itself.
+    pub category: String,
+}
+
+impl Target {
+    /// A notation, and the name that the prompt has.
+    pub fn new(dialect: Dialect) -> Target {
+        Target { dialect, name: None, category: String::new() }
+    }
+}
+
+/// A prompt in another notation.
+#[derive(Debug)]
+pub struct Conversion {
+    /// The id of the prompt.
+    pub prompt: String,
+    /// The name that the result goes by.
+    pub name: String,
+    /// The notation that it is written in.
+    pub from: Dialect,
+    /// The notation that it was converted to.
+    pub to: Dialect,
+    /// The files of the result.
+    pub files: Vec<OutFile>,
+    /// What was lost or is different.
+    pub report: Report,
+    /// How many renders of both were compared, and were the same. None, if the report says why they can differ.
+    pub compared: usize,
+}
+
+/// A file of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutFile {
+    /// Its name. Those of a template lie in a folder of the prompt's name.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+}
+
+impl Conversion {
+    /// The result as scripts see it.
+    pub fn to_json(&self) -> Json {
+        let files = self.files.iter().map(|file| json!({"path": file.path, "text": file.text}));
+        json!({
+            "prompt": self.prompt,
+            "from": self.from.as_str(),
+            "to": self.to.as_str(),
+            "files": files.collect::<Vec<_>>(),
+            "lossless": self.report.is_lossless(),
+            "compared": self.compared,
+            "report": self.report.to_json(),
+        })
+    }
+
+    /// An error if anything was lost or changed: everything that was.
+    pub fn strictly(&self) -> Result<()> {
+        let findings: Vec<Diagnostic> =
+            self.report.losses().map(|entry| entry.finding.clone().severity(Severity::Error)).collect();
+        match findings.is_empty() {
+            true => Ok(()),
+            false => Err(Error::all(ErrorKind::PromptRead, findings)
+                .with("prompt_id", &self.prompt)
+                .with("report", self.report.to_json())),
+        }
+    }
+}
+
+impl Book {
+    /// A prompt in another notation, with a report of everything that is lost or different there.
+    ///
+    /// ```
+    /// # use cuebook::{Book, convert::Target, prompt::Dialect};
+    /// let target = Target::new(Dialect::Directive);
+    /// let conversion = Book::open(".").convert("history_compression", &target)?;
+    /// assert_eq!(conversion.files[0].path, "history_compression.md");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// `CB517` if the text says something that the other notation has no way to say, as a directive has none for a loop.
+    pub fn convert(&self, prompt_id: &str, target: &Target) -> Result<Conversion> {
+        let (to, category) = (target.dialect, target.category.as_str());
+        let context = Context { without_hooks: true, ..Context::default() };
+        let context = self.complete(&context)?;
+        let prepared = self.prepare(prompt_id, &context)?;
+        let prompt = prepared.prompt();
+        if prompt.dialect == to {
+            let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
+            let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
+            let others: Vec<&str> =
+                others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
+            let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
+            let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic));
+        }
+        let mut report = Report::default();
+        let config = self.library().config()?;
+        let defaults = self.library().defaults()?;
+        let drafting = source::Drafting {
+            prepared: &prepared,
+            target: to,
+            config: &config,
+            defaults: &defaults,
+            report: &mut report,
+        };
+        let mut draft = drafting.draft()?;
+        if let Some(name) = &target.name {
+            draft.id.clone_from(name);
+        }
+        let bench = Bench { book: self, source: &prepared, target: to, category, context };
+        let mut prefix = String::new();
+        let files = match to {
+            Dialect::Template => template::write(&mut draft, &config, &mut report)?,
+            Dialect::Prompty => prompty::write(&mut draft, &mut report)?,
+            Dialect::Sections => {
+                let (files, heading) = sections::write(&mut draft, &bench, &mut report)?;
+                prefix = heading;
+                files
+            }
+            Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
+        };
+        let compared = bench.check(&draft, &files, &prefix, &mut report)?;
+        report.entries.sort_by_key(|entry| entry.fate);
+        Ok(Conversion {
+            prompt: prompt.id.clone(),
+            name: draft.id,
+            from: prompt.dialect,
+            to,
+            files,
+            report,
+            compared,
+        })
+    }
+}

@@ -1,0 +1,254 @@
+//! Drafts as directives. Nobody has signed what comes out.
+
+use serde_json::{Map, Value as Json};
+
+use super::draft::{Draft, Input, Piece, Print};
+use super::notation::xml;
+use super::report::Report;
+use super::words::{cannot, input};
+use super::{OutFile, aside};
+use crate::error::Result;
+use crate::prompt::{Dialect, Need, Type};
+use crate::source::Place;
+use crate::template::jinja::compat::is_space;
+
+/// Elements of metadata that mean something, so that a note cannot be called so.
+const OWN: [&str; 15] = [
+    "description",
+    "category",
+    "model",
+    "model_class",
+    "limits",
+    "permissions",
+    "hooks",
+    "context",
+    "inputs",
+    "outputs",
+    "name",
+    "version",
+    "extends",
+    "template",
+    "example",
+];
+
+pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
+    let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
+    let pieces = draft.pieces().map_err(|stop| cannot(&stop, Dialect::Directive))?;
+    declare_all(draft, &pieces);
+    let body = input(draft, &pieces, report);
+    edges(draft, &pieces, report);
+    aside::prints(draft, Print::Json, Dialect::Directive, report);
+    draft.words.iter().for_each(|chunk| super::words::no_comments(chunk, report));
+    aside::no_tools(draft, Dialect::Directive, report);
+    let mut out = String::new();
+    if let Some(name) = &draft.name {
+        out.push_str(&format!("# {}\n\n", name.replace('\n', " ").trim()));
+        let message = "the name for people is the heading of the file, which no model is shown";
+        report.note("metadata", message);
+    }
+    let version = draft.version.as_deref().unwrap_or("1.0.0");
+    out.push_str(&format!(
+        "```xml\n<directive name=\"{}\" version=\"{}\">\n",
+        sure(&draft.id),
+        sure(version)
+    ));
+    metadata(draft, category, report, &mut out);
+    inputs(draft, report, &mut out);
+    outputs(draft, report, &mut out);
+    out.push_str(&format!("</directive>\n```\n{}\n", body.trim_matches(is_space)));
+    let message = "a directive is said by the user, with an instruction, its name, its description and how to return results around the text";
+    report.note("frame", message).hint("[directives] in cuebook.toml says how the instruction reads");
+    let path = match category {
+        "" => draft.id.clone(),
+        category => format!("{category}/{}", draft.id),
+    };
+    let message = "the directive is not signed, and is executed only when it is";
+    let hint =
+        format!("put it at .ai/directives/{path}.md, read it, and sign it: cuebook sign directive {path}");
+    report.note("signature", message).hint(hint);
+    Ok(vec![OutFile { path: format!("{}.md", draft.id), text: out }])
+}
+
+/// A text that XML can say, without what it cannot.
+fn sure(text: &str) -> String {
+    xml(text).unwrap_or_else(|| {
+        text.chars()
+            .filter(|letter| *letter >= ' ')
+            .map(|c| xml(&c.to_string()).unwrap_or_default())
+            .collect()
+    })
+}
+
+/// A directive that declares inputs refuses all others, so that all that show are declared.
+fn declare_all(draft: &mut Draft, pieces: &[Piece]) {
+    for piece in pieces {
+        if let Piece::Value { name, .. } = piece
+            && draft.input(name).is_none()
+            && !draft.inputs.is_empty()
+        {
+            draft.inputs.push(Input {
+                name: name.clone(),
+                need: Need::Optional,
+                kind: Type::Any,
+                kind_name: None,
+                description: None,
+                default: None,
+                choices: Vec::new(),
+                strict: false,
+                more: Map::new(),
+                place: None,
+            });
+        }
+    }
+}
+
+/// White space around a body goes, also where a value brings it.
+fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
+    for (edge, piece) in [("beginning", pieces.first()), ("end", pieces.last())] {
+        let at_start = edge == "beginning";
+        match piece {
+            Some(Piece::Value { name, .. }) => {
+                let message =
+                    format!("white space that `{name}` brings at the {edge} of the text is taken away");
+                let place = draft.input(name).and_then(|input| input.place.clone());
+                report.changed("text", message).at(place).hint("write a word before or behind it").in_text();
+            }
+            Some(Piece::Text(text)) => {
+                let bare = if at_start {
+                    text.trim_start_matches(is_space)
+                } else {
+                    text.trim_end_matches(is_space)
+                };
+                let gone = if at_start { &text[..text.len() - bare.len()] } else { &text[bare.len()..] };
+                aside::space_gone(draft, gone, edge, report);
+            }
+            None => {}
+        }
+    }
+}
+
+fn metadata(draft: &Draft, category: &str, report: &mut Report, out: &mut String) {
+    out.push_str("  <metadata>\n");
+    if let Some(description) = &draft.description {
+        element("description", description, None, report, out);
+    }
+    out.push_str(&format!("    <category>{}</category>\n", sure(category)));
+    if let Some((model, place)) = &draft.model {
+        let mut attributes = String::new();
+        for (key, value) in model {
+            match (key.as_str(), value.as_str().and_then(xml)) {
+                ("id" | "provider" | "tier" | "fallback" | "fallback_id" | "parallel", Some(value)) => {
+                    attributes.push_str(&format!(" {key}=\"{value}\""));
+                }
+                _ => {
+                    let message =
+                        format!("`{key}` of the model is left out: a directive names the model, and no more");
+                    let hint = "what runs the directive says how the model is asked";
+                    report.lost("model", message).at(place.clone()).hint(hint);
+                }
+            }
+        }
+        out.push_str(&format!("    <model{attributes} />\n"));
+    }
+    let kind = draft.kind.as_ref().map(|kind| ("type".to_owned(), Json::from(kind.as_str())));
+    for (key, value) in draft.extra.clone().into_iter().chain(kind) {
+        let is_word = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))
+            && !OWN.contains(&key.as_str())
+            && key != "raw";
+        match value.as_str().filter(|text| is_word && !text.trim().is_empty() && text.trim() == *text) {
+            Some(text) => element(&key, text, None, report, out),
+            None => {
+                let message = format!(
+                    "`{key}` of the metadata is left out: a directive has texts there, each in an element of its name"
+                );
+                report.lost("metadata", message).hint("write it as a text, if it is to be kept");
+            }
+        }
+    }
+    out.push_str("  </metadata>\n");
+}
+
+fn element(name: &str, text: &str, place: Option<Place>, report: &mut Report, out: &mut String) {
+    match xml(text) {
+        Some(written) => out.push_str(&format!("    <{name}>{written}</{name}>\n")),
+        None => {
+            let message = format!("`{name}` is left out: it has letters that XML cannot hold");
+            report.lost("metadata", message).at(place).hint("remove what cannot be seen in it");
+        }
+    }
+}
+
+fn inputs(draft: &Draft, report: &mut Report, out: &mut String) {
+    if draft.inputs.is_empty() {
+        return;
+    }
+    out.push_str("  <inputs>\n");
+    for input in &draft.inputs {
+        let kind = if input.kind == Type::List { "array" } else { input.kind.as_str() };
+        out.push_str(&format!("    <input name=\"{}\" type=\"{kind}\"", sure(&input.name)));
+        if input.need == Need::Required {
+            out.push_str(" required=\"true\"");
+        }
+        let mut lose = |what: &str| {
+            let message =
+                format!("the {what} of `{}` is left out: it has letters that XML cannot hold", input.name);
+            report.lost("inputs", message).at(input.place.clone()).hint("remove what cannot be seen in it");
+        };
+        if let Some(default) = &input.default {
+            let text = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+            match xml(&text) {
+                Some(text) => out.push_str(&format!(" default=\"{text}\"")),
+                None => lose("default"),
+            }
+        }
+        match input.description.as_deref().map(xml) {
+            Some(Some(text)) if !text.trim().is_empty() => out.push_str(&format!(">{text}</input>\n")),
+            Some(None) => {
+                lose("description");
+                out.push_str(" />\n");
+            }
+            _ => out.push_str(" />\n"),
+        }
+    }
+    out.push_str("  </inputs>\n");
+}
+
+fn outputs(draft: &Draft, report: &mut Report, out: &mut String) {
+    let Some((_, first)) = draft.outputs.first() else { return };
+    let message = "the outputs are returned by a call now, where they were the answer itself";
+    report
+        .changed("outputs", message)
+        .at(first.clone())
+        .hint("whoever runs the directive gets them as its results");
+    out.push_str("  <outputs>\n");
+    for (output, place) in &draft.outputs {
+        let text = |key: &str| output.get(key).and_then(Json::as_str);
+        let name = text("name").unwrap_or_default();
+        let kind = match text("kind").unwrap_or_default() {
+            "float" | "number" => "number",
+            simple @ ("string" | "integer" | "boolean" | "array" | "object") => simple,
+            _ => "any",
+        };
+        let known = ["name", "kind", "description", "required"];
+        let says = |(key, value): &(&String, &Json)| {
+            let says_nothing = *key == "items" && **value == super::draft::anything();
+            !known.contains(&key.as_str()) && !says_nothing
+        };
+        let more: Vec<&String> = output.iter().filter(says).map(|(key, _)| key).collect();
+        if !more.is_empty() || kind == "any" && text("kind") != Some("any") {
+            let message = format!("what the output `{name}` looks like inside is left out");
+            report.lost("outputs", message).at(place.clone()).hint("say it in the description");
+        }
+        out.push_str(&format!("    <output name=\"{}\" type=\"{kind}\"", sure(name)));
+        if output.get("required") != Some(&Json::Bool(true)) {
+            out.push_str(" required=\"false\"");
+        }
+        match text("description").and_then(xml).filter(|text| !text.trim().is_empty()) {
+            Some(text) => out.push_str(&format!(">{text}</output>\n")),
+            None => out.push_str(" />\n"),
+        }
+    }
+    out.push_str("  </outputs>\n");
+}

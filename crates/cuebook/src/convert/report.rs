@@ -1,0 +1,135 @@
+//! What became of a prompt on its way into another notation: everything that was lost or is different now, with its place.
+
+use serde_json::{Value as Json, json};
+
+use crate::error::{Code, Diagnostic, Severity};
+use crate::source::Place;
+
+/// What became of something that a prompt says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// The target cannot say it.
+    Lost,
+    /// The target says it in another way, which makes a difference.
+    Changed,
+    /// It makes no difference to what is said, and is good to know.
+    Note,
+}
+
+impl Fate {
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Fate::Lost => "lost",
+            Fate::Changed => "changed",
+            Fate::Note => "note",
+        }
+    }
+}
+
+/// One thing that became of a prompt.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What became of it.
+    pub fate: Fate,
+    /// What it is about, in a word: `hooks`, `model`, `text` and so on.
+    pub about: &'static str,
+    /// What happened, where, and what to do.
+    pub finding: Diagnostic,
+    /// Whether the rendered text can differ because of it.
+    pub(super) touches_text: bool,
+}
+
+/// Everything that became of a prompt on its way.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// One by one, in the order in which they were found.
+    pub entries: Vec<Entry>,
+}
+
+impl Report {
+    /// Whether nothing was lost and nothing changed.
+    pub fn is_lossless(&self) -> bool {
+        self.losses().next().is_none()
+    }
+
+    /// What was lost or changed.
+    pub fn losses(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().filter(|entry| entry.fate != Fate::Note)
+    }
+
+    /// The report as scripts see it.
+    pub fn to_json(&self) -> Json {
+        self.entries.iter().map(Entry::to_json).collect()
+    }
+
+    pub(super) fn touches_text(&self) -> bool {
+        self.entries.iter().any(|entry| entry.touches_text)
+    }
+
+    pub(super) fn lost(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
+        self.add(Fate::Lost, about, message)
+    }
+
+    pub(super) fn changed(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
+        self.add(Fate::Changed, about, message)
+    }
+
+    pub(super) fn note(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
+        self.add(Fate::Note, about, message)
+    }
+
+    fn add(&mut self, fate: Fate, about: &'static str, message: impl Into<String>) -> Adding<'_> {
+        let severity = if fate == Fate::Note { Severity::Note } else { Severity::Warning };
+        let finding = Diagnostic::new(Code::NotCarriedOver, message).severity(severity);
+        Adding { report: self, entry: Entry { fate, about, finding, touches_text: false } }
+    }
+}
+
+/// An entry that is being written. It is in the report when this goes.
+pub(super) struct Adding<'r> {
+    report: &'r mut Report,
+    entry: Entry,
+}
+
+impl Adding<'_> {
+    pub(super) fn at(mut self, place: Option<Place>) -> Self {
+        if let Some(place) = place {
+            self.entry.finding.place = Some(place);
+        }
+        self
+    }
+
+    pub(super) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.entry.finding.hint = Some(hint.into());
+        self
+    }
+
+    /// The rendered text can differ because of it.
+    pub(super) fn in_text(mut self) -> Self {
+        self.entry.touches_text = true;
+        self
+    }
+}
+
+impl Drop for Adding<'_> {
+    fn drop(&mut self) {
+        let known = |entry: &&Entry| {
+            entry.finding.message == self.entry.finding.message
+                && entry.finding.place.as_ref().map(Place::range)
+                    == self.entry.finding.place.as_ref().map(Place::range)
+        };
+        if self.report.entries.iter().find(known).is_none() {
+            self.report.entries.push(self.entry.clone());
+        }
+    }
+}
+
+impl Entry {
+    fn to_json(&self) -> Json {
+        let mut object = self.finding.to_json();
+        object.insert("fate".into(), json!(self.fate.as_str()));
+        object.insert("about".into(), json!(self.about));
+        Json::Object(object)
+    }
+}

@@ -1,0 +1,373 @@
+//! Drafts as trees of sections.
+//!
+//! A section shows its heading, so that a text becomes sections only where it has headings, with an empty line around each, as
+//! sections are written. Several ways are tried, from the one that makes most of the text to the one that always works, and
+//! each is read and rendered before it counts.
+
+use std::collections::HashSet;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::draft::{Draft, Piece, Print};
+use super::notation::yaml;
+use super::report::Report;
+use super::verify::Bench;
+use super::words::{Guard, Jinja, cannot, dollar, lines, looks_like_structure, mustache};
+use super::{OutFile, aside, prompty};
+use crate::dialect::sections::{key_of, scan};
+use crate::error::Result;
+use crate::library::SECTIONS_END;
+use crate::prompt::Dialect;
+use crate::template::jinja::compat::is_space;
+
+/// How much of the text's own headings becomes sections.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Plan {
+    /// All that can.
+    Split,
+    /// The first one.
+    First,
+    /// None: one is added.
+    Added,
+}
+
+/// How often lines are looked at again that would mean something.
+const MOST_ROUNDS: usize = 100;
+
+/// The files, and what stands before the text of the draft now.
+pub(super) fn write(
+    draft: &mut Draft,
+    bench: &Bench<'_>,
+    report: &mut Report,
+) -> Result<(Vec<OutFile>, String)> {
+    let names = crate::template::jinja::bits::is_name;
+    aside::rename(draft, names, report);
+    aside::said_by_the_system(draft, Dialect::Sections, report);
+    let mut front = aside::front(draft);
+    if let Some((model, place)) = &draft.model {
+        if model.get("connection").is_some_and(|connection| connection.to_string().contains("${")) {
+            let message = "references in the model's connection are not followed in a tree of sections";
+            let hint = "say how the provider is reached where the prompt is used";
+            report.lost("model", message).at(place.clone()).hint(hint);
+        }
+        front.insert("model".into(), Json::Object(model.clone()));
+    }
+    prompty::inputs(draft, &mut front);
+    if !draft.outputs.is_empty() {
+        let named = |(output, _): &(Map<String, Json>, _)| {
+            let mut output = output.clone();
+            let name = output.shift_remove("name").and_then(|name| name.as_str().map(str::to_owned));
+            (name.unwrap_or_default(), Json::Object(output))
+        };
+        let properties: Map<String, Json> = draft.outputs.iter().map(named).collect();
+        front.insert("output".into(), json!({"container": "object", "properties": properties}));
+        aside::returned_otherwise(draft, report);
+    }
+    let tools = tools(draft, report);
+    let texts = Texts::of(draft);
+    let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
+    let is_forgiven =
+        report.touches_text() || draft.words.iter().flat_map(|chunk| &chunk.names).any(|name| !alike(name));
+    let mut failure = None;
+    for plan in [Plan::Split, Plan::First, Plan::Added] {
+        for engine in ["dollar", "jinja2", "mustache"] {
+            let Some(text) = texts.write(draft, plan, engine) else { continue };
+            let text = text.map_err(|stop| cannot(&stop, Dialect::Sections))?;
+            let mut front = front.clone();
+            if engine != "dollar" {
+                front.insert("engine".into(), json!(engine));
+            }
+            let title = title(draft);
+            let prefix = if plan == Plan::Added { format!("# {title}\n\n") } else { String::new() };
+            let body = with_settings(&format!("{prefix}{}", text.trim_matches(is_space)), &tools);
+            let files = vec![OutFile {
+                path: format!("{}{SECTIONS_END}", draft.id),
+                text: format!("---\n{}---\n{body}\n", yaml(&front)),
+            }];
+            match bench.says(draft, &files, &prefix, is_forgiven) {
+                Ok(true) => {
+                    told(draft, &texts, plan, engine, &title, report);
+                    return Ok((files, prefix));
+                }
+                Ok(false) => {}
+                Err(error) => failure = Some(error),
+            }
+        }
+    }
+    // Nothing was found that says the same: whatever keeps the last way from being read is the reason.
+    if let (Some(error), Err(_)) = (failure, draft.pieces()) {
+        return Err(error);
+    }
+    let place = bench.source.prompt().template.place(0..0);
+    let stop = super::draft::Stop { what: "something".to_owned(), place };
+    Err(match draft.pieces() {
+        Err(stop) => cannot(&stop, Dialect::Sections),
+        Ok(_) => cannot(&stop, Dialect::Sections),
+    })
+}
+
+/// The text in the languages that it can be written in.
+struct Texts {
+    pieces: Option<Vec<Piece>>,
+    /// Lines that are headings as sections write them, with their levels.
+    headings: Vec<usize>,
+}
+
+impl Texts {
+    fn of(draft: &Draft) -> Texts {
+        let pieces = draft.pieces().ok();
+        let by_line: Vec<Option<String>> = match &pieces {
+            Some(pieces) => lines(pieces)
+                .into_iter()
+                .map(|line| match line.as_slice() {
+                    [] => Some(String::new()),
+                    [Piece::Text(text)] => Some(text.clone()),
+                    _ => None,
+                })
+                .collect(),
+            None => {
+                let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+                let text = match mustache(draft) {
+                    Some((text, _)) => text,
+                    None => jinja.write(draft, None).unwrap_or_default(),
+                };
+                text.split('\n').map(|line| Some(line.to_owned())).collect()
+            }
+        };
+        let line = |number: usize| by_line.get(number).and_then(|line| line.as_deref());
+        let is_heading = |number: &usize| {
+            line(*number).is_some_and(looks_like_structure)
+                && (*number == 0 || line(*number - 1) == Some(""))
+                && (*number + 1 == by_line.len() || line(*number + 1) == Some(""))
+        };
+        let mut headings: Vec<usize> = (0..by_line.len()).filter(is_heading).collect();
+        if let Some(pieces) = &pieces {
+            // Beside a value a section would take white space away that the value brings.
+            let parts = lines(pieces);
+            let is_word = |piece: Option<&Piece>| !matches!(piece, Some(Piece::Value { .. }));
+            headings.retain(|number| {
+                let before = parts[..*number].iter().flatten().rfind(|piece| !is_blank(piece));
+                let behind = parts[*number + 1..].iter().flatten().find(|piece| !is_blank(piece));
+                *number == 0 || is_word(before) && is_word(behind)
+            });
+        }
+        let shares = |line: &Option<String>| line.as_deref().is_some_and(is_shared_beyond_its_section);
+        if pieces.is_none() && by_line.iter().any(shares) {
+            // Each section is a template of its own: what one of them defines the next does not know.
+            headings.truncate(1);
+        }
+        Texts { pieces, headings }
+    }
+
+    /// The lines that are headings of sections by a plan.
+    fn kept(&self, plan: Plan) -> &[usize] {
+        match plan {
+            Plan::Split => &self.headings,
+            Plan::First => &self.headings[..self.headings.len().min(1)],
+            Plan::Added => &[],
+        }
+    }
+
+    fn begins_with_heading(&self) -> bool {
+        self.headings.first() == Some(&0)
+    }
+
+    /// The text for a plan; `None` if it cannot be written so.
+    fn write(
+        &self,
+        draft: &Draft,
+        plan: Plan,
+        engine: &str,
+    ) -> Option<std::result::Result<String, super::draft::Stop>> {
+        let kept = self.kept(plan);
+        if plan != Plan::Added && !self.begins_with_heading()
+            || plan == Plan::First && self.headings.len() == 1 && self.pieces.is_some()
+        {
+            return None;
+        }
+        match engine {
+            "mustache" => {
+                let (text, escape) = mustache(draft)?;
+                (escape || self.pieces.is_none()).then_some(Ok(text))
+            }
+            // Values that Mustache escapes are escaped by Mustache alone.
+            _ if mustache(draft).is_some_and(|(_, escape)| escape) => None,
+            // `$name` has no comments.
+            "dollar" if draft.words.iter().any(|chunk| !chunk.comments.is_empty()) => None,
+            "dollar" => Some(Ok(dollar(draft, self.pieces.as_ref()?)?)),
+            _ if self.pieces.is_none() && mustache(draft).is_some() => None,
+            _ => Some(jinja(draft, kept)),
+        }
+    }
+}
+
+/// The text as Jinja2, in which no other line than those that are kept begins anything.
+fn jinja(draft: &Draft, kept: &[usize]) -> std::result::Result<String, super::draft::Stop> {
+    let mut forced: Vec<usize> = Vec::new();
+    let mut text = String::new();
+    for _ in 0..MOST_ROUNDS {
+        let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &forced };
+        text = jinja.write(draft, None)?;
+        let found = scan(&text, 0..text.len());
+        let opened = found.unclosed.iter().chain(&found.misplaced).map(|range| range.start).min();
+        let Some(at) = opened else { break };
+        let line = text[..at].matches('\n').count();
+        if forced.contains(&line) {
+            break;
+        }
+        forced.push(line);
+    }
+    Ok(text)
+}
+
+/// The text with settings below the headings that need some: the tools below the first, and keys where a title gives none.
+fn with_settings(text: &str, tools: &[Json]) -> String {
+    let found = scan(text, 0..text.len());
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    let mut seen: Vec<HashSet<String>> = Vec::new();
+    for (index, part) in found.parts.iter().enumerate() {
+        seen.truncate(part.level);
+        seen.resize_with(part.level, HashSet::new);
+        let mut settings = Map::new();
+        let key = key_of(&text[part.title.clone()]);
+        let known = seen.last_mut();
+        let fits = !key.is_empty() && known.is_some_and(|known| known.insert(key));
+        if !fits {
+            settings.insert("key".into(), json!(format!("section-{}", index + 1)));
+        }
+        if index == 0 && !tools.is_empty() {
+            settings.insert("tools".into(), Json::Array(tools.to_vec()));
+        }
+        if !settings.is_empty() {
+            let end =
+                text[part.marks.start..].find('\n').map_or(text.len(), |length| part.marks.start + length);
+            out.push_str(&text[at..end]);
+            out.push_str(&format!("\n```yaml section\n{}```", yaml(&settings)));
+            at = end;
+        }
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// The tools that a section can have.
+fn tools(draft: &Draft, report: &mut Report) -> Vec<Json> {
+    let mut tools = Vec::new();
+    for (tool, place) in &draft.tools {
+        let name = tool.get("name").and_then(Json::as_str).unwrap_or_default();
+        let is_function = tool.get("kind") == Some(&json!("function"));
+        let described =
+            tool.get("description").and_then(Json::as_str).is_some_and(|text| !text.trim().is_empty());
+        if !is_function || !described {
+            let why = match is_function {
+                true => "sections have only tools with a description",
+                false => "sections have only functions",
+            };
+            let message = format!("the tool `{name}` is left out: {why}");
+            report
+                .lost("tools", message)
+                .at(place.clone())
+                .hint("give it to the model where the prompt is used");
+            continue;
+        }
+        let mut object = Map::new();
+        for (key, value) in tool {
+            match key.as_str() {
+                "kind" => {}
+                "name" | "description" => drop(object.insert(key.clone(), value.clone())),
+                "parameters" if value.as_array().is_some_and(Vec::is_empty) => {}
+                "parameters" => drop(object.insert(key.clone(), value.clone())),
+                other => {
+                    let message =
+                        format!("`{other}` of the tool `{name}` is left out: tools of sections have none");
+                    report.lost("tools", message).at(place.clone());
+                }
+            }
+        }
+        tools.push(Json::Object(object));
+    }
+    tools
+}
+
+/// Whether a line of a template defines something that what follows may use.
+fn is_shared_beyond_its_section(line: &str) -> bool {
+    const WORDS: [&str; 6] = ["set", "macro", "import", "from", "block", "extends"];
+    line.split("{%").skip(1).any(|tag| {
+        let word = tag.trim_start_matches(['-', '+']).trim_start();
+        WORDS.iter().any(|known| word.strip_prefix(known).is_some_and(|rest| rest.starts_with([' ', '\t'])))
+    })
+}
+
+/// The heading of a text that has none.
+fn title(draft: &Draft) -> String {
+    let name = draft.title().replace(['\n', '\r'], " ");
+    let name = name.trim().trim_end_matches('#').trim();
+    if name.is_empty() { "Prompt".to_owned() } else { name.to_owned() }
+}
+
+/// Says what the way that was taken means.
+fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, report: &mut Report) {
+    let print = match engine {
+        "dollar" => Print::Python,
+        "mustache" => Print::Mustache,
+        _ => Print::Portable,
+    };
+    aside::prints(draft, print, Dialect::Sections, report);
+    if engine == "jinja2" {
+        let kept = texts.kept(plan);
+        // Whatever the stretches come to, only what is told counts here.
+        let jinja = Jinja { guard: Guard::Headings, blocks_are_safe: true, kept, forced: &[] };
+        let _ = jinja.write(draft, Some(report));
+    }
+    if engine == "mustache" && mustache(draft).is_some_and(|(_, escape)| !escape) {
+        let message = "values are escaped for HTML: Mustache in sections always does that";
+        report
+            .changed("text", message)
+            .hint("write {{{name}}} for values that are to show as they are")
+            .in_text();
+    }
+    match plan {
+        Plan::Split => {}
+        Plan::First => {
+            let message =
+                "the text is one section: its other headings cannot be split off without changing it";
+            report.note("sections", message);
+        }
+        Plan::Added => {
+            let message = format!("the heading `# {title}` is added: every section shows one");
+            let hint = "begin the text with a heading and an empty line, and it is kept";
+            report.changed("text", message).hint(hint);
+        }
+    }
+    let Some(pieces) = &texts.pieces else { return };
+    if let Some(Piece::Text(text)) = pieces.first() {
+        let gone = &text[..text.len() - text.trim_start_matches(is_space).len()];
+        aside::space_gone(draft, gone, "beginning", report);
+    }
+    if let Some(Piece::Text(text)) = pieces.last() {
+        aside::space_gone(draft, &text[text.trim_end_matches(is_space).len()..], "end", report);
+    }
+    let kept = texts.kept(plan);
+    let by_line = lines(pieces);
+    let mut bounds: Vec<usize> = kept.to_vec();
+    bounds.push(by_line.len());
+    let mut from = 0;
+    for bound in bounds {
+        let body = by_line.get(from..bound).unwrap_or_default();
+        let written: Vec<&Piece> = body.iter().flatten().filter(|piece| !is_blank(piece)).collect();
+        for (edge, piece) in [("beginning", written.first()), ("end", written.last())] {
+            if let Some(Piece::Value { name, .. }) = piece {
+                let message =
+                    format!("white space that `{name}` brings at the {edge} of its section is taken away");
+                let place = draft.input(name).and_then(|input| input.place.clone());
+                report.changed("text", message).at(place).hint("write a word before or behind it").in_text();
+            }
+        }
+        from = bound + 1;
+    }
+}
+
+fn is_blank(piece: &Piece) -> bool {
+    matches!(piece, Piece::Text(text) if text.trim_matches(is_space).is_empty())
+}

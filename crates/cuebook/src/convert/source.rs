@@ -1,0 +1,338 @@
+//! From a prompt to a draft. What no other notation than its own can say is told here.
+
+mod data;
+mod inputs;
+mod own;
+mod roles;
+
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+
+use super::draft::{Chunk, Draft, Language, Piece, Print, Stop};
+use super::report::Report;
+use crate::chat::Role;
+use crate::error::Result;
+use crate::library::{Config, Defaults};
+use crate::node::Node;
+use crate::prepared::Prepared;
+use crate::prompt::{Dialect, Prompt};
+use crate::sections::{Body, Selector};
+use crate::source::{Place, Source};
+use crate::template::bits::{Beyond, Bit};
+use crate::template::dollar::{self, Missing};
+use crate::template::input::NOBODY;
+use crate::template::jinja::{self, Settings, Style};
+use crate::template::mustache;
+use crate::variables::{SESSION, SYSTEM};
+
+/// How deep Mustache sections may lie in each other here, where nothing is rendered.
+const DEEPEST: usize = 500;
+
+/// Makes drafts of one prompt.
+pub(super) struct Drafting<'p> {
+    pub(super) prepared: &'p Prepared,
+    pub(super) target: Dialect,
+    pub(super) config: &'p Config,
+    pub(super) defaults: &'p Defaults,
+    pub(super) report: &'p mut Report,
+}
+
+impl Drafting<'_> {
+    pub(super) fn draft(mut self) -> Result<Draft> {
+        let prompt = self.prepared.prompt();
+        let front = front_matter(prompt);
+        let inputs = self.inputs(prompt, front.as_ref());
+        let words = match prompt.dialect {
+            Dialect::Template => vec![self.jinja(&prompt.template, self.config.template_settings(false))],
+            Dialect::Prompty => vec![self.prompty_text(prompt)?],
+            Dialect::Sections => self.sections()?,
+            Dialect::Directive => self.directive(),
+        };
+        let mut draft = Draft {
+            id: prompt.id.rsplit('/').next().unwrap_or(&prompt.id).to_owned(),
+            from: prompt.dialect,
+            name: Some(prompt.metadata.name.clone()).filter(|name| *name != prompt.id),
+            version: Some(prompt.metadata.version.clone()),
+            kind: Some(prompt.metadata.kind.clone())
+                .filter(|kind| kind != "custom" && prompt.dialect != Dialect::Directive),
+            description: prompt.metadata.description.clone(),
+            extra: self.extra(prompt),
+            inputs,
+            words,
+            role: if prompt.dialect == Dialect::Directive { Role::User } else { Role::System },
+            model: self.model(prompt, front.as_ref()),
+            tools: self.tools(prompt),
+            outputs: self.outputs(prompt, front.as_ref()),
+            max_output_size: prompt.limits.max_output_size,
+            renamed: Default::default(),
+        };
+        if draft.name.as_deref() == Some(&draft.id) {
+            draft.name = None;
+        }
+        match prompt.dialect {
+            Dialect::Template => self.own_of_template(prompt),
+            Dialect::Prompty => {
+                self.own_of_prompty(front.as_ref(), prompt);
+                self.roles(prompt, &mut draft);
+            }
+            Dialect::Sections => self.own_of_sections(front.as_ref(), prompt),
+            Dialect::Directive => self.own_of_directive(),
+        }
+        self.variants(prompt);
+        for chunk in &mut draft.words {
+            chunk.keep_names();
+        }
+        self.certain(&mut draft);
+        Ok(draft)
+    }
+
+    fn jinja(&mut self, source: &Arc<Source>, settings: Settings) -> Chunk {
+        let text = source.text();
+        let keeps = settings.keep_trailing_newline;
+        let written = if keeps { text } else { text.strip_suffix('\n').unwrap_or(text) };
+        let mut comments = Vec::new();
+        let pieces = match jinja::bits::bits(text, &settings) {
+            Ok(found) => {
+                comments.extend(found.comments.into_iter().map(|range| source.place(range)));
+                Ok(self.pieces(source, found.bits))
+            }
+            Err(beyond) => Err(stop(source, beyond)),
+        };
+        let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
+        let written = Some((Language::Jinja, written.to_owned()));
+        Chunk { names: self.names(), pieces, written, print, comments }
+    }
+
+    fn prompty_text(&mut self, prompt: &Prompt) -> Result<Chunk> {
+        let source = &prompt.template;
+        let settings = self.config.template_settings(false).portable();
+        Ok(match prompt.format.engine.as_str() {
+            "mustache" => {
+                let escape = prompt.format.options.get("escape") != Some(&Json::Bool(false));
+                self.mustache(source, escape)?
+            }
+            "jinja2" | "jinja" | "nunjucks" => {
+                let python = prompt.format.options.get("scalars") == Some(&json!("python"));
+                let style = if python { Style::Python } else { Style::Portable };
+                self.jinja(source, Settings { style, ..settings })
+            }
+            "dollar" => {
+                let keep = prompt.format.options.get("missing") == Some(&json!("keep"));
+                self.dollar(source, if keep { Missing::Keep } else { Missing::Error })
+            }
+            other => self.unknown_engine(source, other, prompt.format.engine_place.clone()),
+        })
+    }
+
+    fn unknown_engine(&self, source: &Arc<Source>, engine: &str, place: Option<Place>) -> Chunk {
+        let place = place.unwrap_or_else(|| source.place(0..0));
+        let what = format!("the language of the engine `{engine}`");
+        Chunk {
+            pieces: Err(Stop { what, place }),
+            written: None,
+            print: Print::Python,
+            names: Vec::new(),
+            comments: Vec::new(),
+        }
+    }
+
+    fn mustache(&mut self, source: &Arc<Source>, escape: bool) -> Result<Chunk> {
+        let pieces = match mustache::bits::bits(source, DEEPEST, escape)? {
+            Ok(bits) => Ok(self.pieces(source, bits)),
+            Err(beyond) => Err(stop(source, beyond)),
+        };
+        Ok(Chunk {
+            names: self.names(),
+            comments: Vec::new(),
+            pieces,
+            written: Some((Language::Mustache { escape }, source.text().to_owned())),
+            print: Print::Mustache,
+        })
+    }
+
+    fn dollar(&mut self, source: &Arc<Source>, missing: Missing) -> Chunk {
+        let template = dollar::Template::compile(source.clone());
+        let pieces = match template.bits(missing) {
+            Ok(bits) => Ok(self.pieces(source, bits)),
+            Err(beyond) => Err(stop(source, beyond)),
+        };
+        let names = template.placeholders().to_vec();
+        Chunk { pieces, written: None, print: Print::Python, names, comments: Vec::new() }
+    }
+
+    /// Bits as pieces. What the environment says is nobody's but a directive's, and HTML nobody's but Mustache's.
+    fn pieces(&mut self, source: &Arc<Source>, bits: Vec<Bit>) -> Vec<Piece> {
+        let variables = &self.prepared.prompt().variables;
+        let rich: Vec<&str> =
+            variables.iter().filter(|it| it.rich.is_some()).map(|it| it.name.as_str()).collect();
+        let mut pieces = Vec::new();
+        for bit in bits {
+            pieces.push(match bit {
+                Bit::Text { text, .. } => Piece::Text(text),
+                Bit::Value { name, range, .. } if rich.contains(&name.as_str()) => {
+                    let message = format!("`{name}` is no text, and nothing stands where it stood");
+                    let hint = "put conversations, pictures, files and sounds into messages of their own";
+                    self.report.lost("inputs", message).at(Some(source.place(range))).hint(hint).in_text();
+                    continue;
+                }
+                Bit::Value { name, absent, escaped, range } => {
+                    if escaped && matches!(self.target, Dialect::Template | Dialect::Directive) {
+                        let message = format!(
+                            "the value of `{name}` is shown as it is, and no longer escaped for HTML"
+                        );
+                        let hint =
+                            "if that is what was meant all along, write {{{…}}} in the Mustache template";
+                        self.report
+                            .changed("text", message)
+                            .at(Some(source.place(range)))
+                            .hint(hint)
+                            .in_text();
+                    }
+                    Piece::Value { name, absent }
+                }
+                Bit::Environment { name, otherwise, range } => {
+                    let message =
+                        format!("the environment's `{name}` does not show: only directives ask for it");
+                    let hint = format!("make it an input, and pass it: --var {name}=\"${name}\"");
+                    self.report.lost("text", message).at(Some(source.place(range))).hint(hint).in_text();
+                    Piece::Text(otherwise)
+                }
+            });
+        }
+        pieces
+    }
+
+    /// Every name that the prompt's texts mention.
+    fn names(&self) -> Vec<String> {
+        let is_rich = |name: &str| {
+            self.prepared.prompt().variable(name).is_some_and(|variable| variable.rich.is_some())
+        };
+        let reads = self.prepared.reads().into_iter().map(|(read, _)| read.root);
+        let mut names: Vec<String> =
+            reads.filter(|name| !is_rich(name) && name != SYSTEM && name != SESSION).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn directive(&mut self) -> Vec<Chunk> {
+        let Some(directive) = self.prepared.directive() else { return Vec::new() };
+        let mut chunks = Vec::new();
+        let preamble = directive.shown_preamble();
+        let takes_all = directive.inputs.is_empty();
+        let is_given = |name: &str| {
+            name != NOBODY && (takes_all || directive.inputs.iter().any(|input| input.name == name))
+        };
+        let bits = directive.template().bits(is_given);
+        if !preamble.is_empty() {
+            let between = if bits.is_empty() { "" } else { "\n\n" };
+            chunks.push(Chunk::text(format!("{preamble}{between}")));
+        }
+        let pieces = self.pieces(&directive.source, bits);
+        self.edges(&pieces, directive.source.place(directive.template().range()), "the body of a directive");
+        chunks.push(Chunk {
+            pieces: Ok(pieces),
+            written: None,
+            print: Print::Json,
+            names: self.names(),
+            comments: Vec::new(),
+        });
+        chunks
+    }
+
+    /// A value at an edge of a text that is stripped.
+    fn edges(&mut self, pieces: &[Piece], place: Place, of: &str) {
+        for (edge, piece) in [("beginning", pieces.first()), ("end", pieces.last())] {
+            if let Some(Piece::Value { name, .. }) = piece {
+                let message = format!(
+                    "white space that `{name}` brings at the {edge} shows: around {of} it is taken away"
+                );
+                self.report
+                    .changed("text", message)
+                    .at(Some(place.clone()))
+                    .hint("write a word before it, or pass values without white space around them")
+                    .in_text();
+            }
+        }
+    }
+
+    fn sections(&mut self) -> Result<Vec<Chunk>> {
+        let Some(tree) = self.prepared.tree() else { return Ok(Vec::new()) };
+        let missing = self.prepared.missing();
+        let mut chunks: Vec<Chunk> = Vec::new();
+        let nodes = tree.sections();
+        let mut at = 0;
+        while let Some(node) = nodes.get(at) {
+            at += 1;
+            let section = &node.section;
+            if let Selector::Always(false) = section.enabled {
+                let message = format!("the section `{}` is turned off, and left out", node.dotted());
+                self.report
+                    .lost("sections", message)
+                    .at(section.enabled_place.clone())
+                    .hint("turn it on before, if it is to be kept");
+                at = node.end();
+                continue;
+            }
+            let heading = if chunks.is_empty() { &node.heading()[2..] } else { node.heading() };
+            let under = match &section.body {
+                Body::Template { text, engine } => {
+                    let trimmed = text.text().trim();
+                    let settings = self.config.template_settings(false).portable();
+                    match engine.as_str() {
+                        _ if trimmed.is_empty() => None,
+                        "dollar" => Some(self.dollar(text, missing)),
+                        "jinja2" | "jinja" | "nunjucks" => Some(self.jinja(text, settings)),
+                        "mustache" => Some(self.mustache(text, true)?),
+                        other => Some(self.unknown_engine(text, other, section.place.clone())),
+                    }
+                }
+                Body::TaskExample(_) => node.written_example().map(Chunk::text),
+                Body::TaskExamples => None,
+            };
+            match under {
+                Some(under) => {
+                    let place = section.place.clone();
+                    if let (Ok(pieces), Some(place)) = (&under.pieces, place) {
+                        self.edges(pieces, place, "the text of a section");
+                    } else if let Err(stop) = &under.pieces {
+                        let message = "white space that the template makes at an edge of its section shows: around a section it is taken away";
+                        if let Some((_, text)) = &under.written
+                            && (text.trim_start().starts_with('{') || text.trim_end().ends_with('}'))
+                        {
+                            self.report.changed("text", message).at(Some(stop.place.clone())).in_text();
+                        }
+                    }
+                    chunks.push(Chunk::text(heading));
+                    chunks.push(under);
+                }
+                None => chunks.push(Chunk::text(heading.trim_end_matches('\n'))),
+            }
+            if let Some(examples) = node.tool_examples() {
+                chunks.push(Chunk::text(examples));
+            }
+        }
+        Ok(chunks)
+    }
+}
+
+fn stop(source: &Arc<Source>, beyond: Beyond) -> Stop {
+    Stop { what: beyond.what, place: source.place(beyond.range) }
+}
+
+/// The front matter of the file that a prompt was read from, as it is written.
+fn front_matter(prompt: &Prompt) -> Option<Node> {
+    if !matches!(prompt.dialect, Dialect::Prompty | Dialect::Sections) {
+        return None;
+    }
+    let source = prompt.template.place(0..0).source().clone();
+    let range = crate::dialect::front_range(&source)?;
+    let document = crate::yaml::Document::parse(
+        &source,
+        range,
+        crate::Code::BadFrontMatter,
+        crate::ErrorKind::PromptRead,
+    );
+    document.ok().map(crate::yaml::Document::into_root)
+}

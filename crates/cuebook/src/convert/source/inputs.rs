@@ -1,0 +1,192 @@
+//! What a prompt takes.
+
+use serde_json::{Map, Value as Json};
+
+use super::Drafting;
+use crate::convert::draft::{Draft, Input, Piece, anything};
+use crate::node::{Data, Node};
+use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
+use crate::template::bits::Absent;
+
+impl Drafting<'_> {
+    pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> Vec<Input> {
+        let variables = prompt.variables.iter();
+        variables.filter_map(|variable| self.input(variable, front, prompt.dialect)).collect()
+    }
+
+    pub(super) fn input(
+        &mut self,
+        variable: &Variable,
+        front: Option<&Node>,
+        from: Dialect,
+    ) -> Option<Input> {
+        let target = self.target;
+        let place = variable.place.clone();
+        let name = &variable.name;
+        let has_front = matches!(target, Dialect::Prompty | Dialect::Sections);
+        if let Some(rich) = variable.rich {
+            let message = format!(
+                "the input `{name}` is of the kind `{}`, which only .prompty files have",
+                rich.as_str()
+            );
+            self.report.lost("inputs", message).at(place).hint("put it into a message of its own").in_text();
+            return None;
+        }
+        let (mut kind_name, mut more) = (None, Map::new());
+        if let Some(Data::Map(entries)) = front.and_then(|front| declared(front, name)).map(|node| &node.data)
+        {
+            for (key, node) in entries {
+                match key.name.as_str() {
+                    "name" | "description" | "required" | "default" | "enumValues" | "strict" => {}
+                    "kind" | "type" => kind_name = node.text().map(str::to_owned),
+                    "items" if node.to_json() == anything() => {}
+                    _ => drop(more.insert(key.name.clone(), node.to_json())),
+                }
+            }
+        }
+        let mut input = Input {
+            name: name.clone(),
+            need: variable.need,
+            kind: variable.kind,
+            kind_name: kind_name.filter(|_| has_front),
+            description: variable.description.clone(),
+            default: variable.default.clone(),
+            choices: variable.choices.clone(),
+            strict: variable.strict,
+            more,
+            place: place.clone(),
+        };
+        if !has_front && !input.more.is_empty() {
+            let keys: Vec<&str> = input.more.keys().map(String::as_str).collect();
+            let message = format!("what `{name}` looks like inside is left out: {}", keys.join(", "));
+            self.report.lost("inputs", message).at(place.clone()).hint("say it in the description");
+        }
+        if !has_front && !input.choices.is_empty() {
+            let message = format!("the values that `{name}` may have are left out");
+            self.report.lost("inputs", message).at(place.clone()).hint("say them in the description");
+        }
+        if variable.is_secret {
+            let message =
+                format!("the default of `{name}` comes from the environment, and is not written down");
+            let hint = "pass it with --var, or make it required";
+            self.report.lost("inputs", message).at(place.clone()).hint(hint).in_text();
+            input.default = None;
+        }
+        if input.strict && target != Dialect::Prompty {
+            let message =
+                format!("`{name}` refuses values that look like a role marker, which only .prompty files do");
+            self.report
+                .lost("inputs", message)
+                .at(place.clone())
+                .hint("without roles there is nothing to forge");
+            input.strict = false;
+        }
+        if variable.need == Need::Custom {
+            let message =
+                format!("`{name}` is a point at which users adapt the prompt, and becomes optional");
+            self.report
+                .changed("inputs", message)
+                .at(place.clone())
+                .hint("say in the description who is to set it");
+            input.need = Need::Optional;
+        }
+        if variable.from_system {
+            let message = format!("the system no longer gives `{name}`: whoever renders the prompt must");
+            let hint = match has_front {
+                true => format!("write {{{{ system.{name} }}}} in its stead"),
+                false => format!("pass it: --var {name}=…"),
+            };
+            self.report.changed("inputs", message).at(place.clone()).hint(hint).in_text();
+            if input.default.is_none() {
+                input.need = Need::Required;
+            }
+        }
+        if from == Dialect::Directive
+            && let Some(Json::String(text)) = &input.default
+        {
+            // In XML everything is text.
+            match (input.kind, serde_json::from_str::<Json>(text)) {
+                (Type::String | Type::Any, _) => {}
+                (kind, Ok(value)) if kind.admits(&value) && reads_as(&value, text) => {
+                    input.default = Some(value)
+                }
+                (kind, _) => {
+                    let message = format!(
+                        "the default {text:?} of `{name}` is no {}, so that its type is left out",
+                        kind.as_str()
+                    );
+                    self.report
+                        .changed("inputs", message)
+                        .at(place.clone())
+                        .hint("change the default or the type");
+                    input.kind = Type::Any;
+                }
+            }
+        }
+        if target == Dialect::Template
+            && input.default.as_ref().is_some_and(|value| !input.kind.admits(value))
+        {
+            let message = format!(
+                "the default of `{name}` is no {}, so that its type is left out",
+                input.kind.as_str()
+            );
+            self.report.changed("inputs", message).at(place).hint("change the default or the type");
+            input.kind = Type::Any;
+        }
+        Some(input)
+    }
+
+    /// A value that a text cannot do without is required; one that is always there needs no words for its absence.
+    pub(super) fn certain(&mut self, draft: &mut Draft) {
+        let mut needed: Vec<String> = Vec::new();
+        for piece in draft.words.iter().filter_map(|chunk| chunk.pieces.as_ref().ok()).flatten() {
+            if let Piece::Value { name, absent: Absent::Fails } = piece {
+                needed.push(name.clone());
+            }
+        }
+        for name in needed {
+            match draft.inputs.iter_mut().find(|input| input.name == name) {
+                Some(input) if input.default.is_none() => input.need = Need::Required,
+                Some(_) => {}
+                None => draft.inputs.push(Input {
+                    name,
+                    need: Need::Required,
+                    kind: Type::Any,
+                    kind_name: None,
+                    description: None,
+                    default: None,
+                    choices: Vec::new(),
+                    strict: false,
+                    more: Map::new(),
+                    place: None,
+                }),
+            }
+        }
+        let certain: Vec<String> =
+            draft.inputs.iter().filter(|input| input.is_certain()).map(|input| input.name.clone()).collect();
+        for chunk in &mut draft.words {
+            for piece in chunk.pieces.iter_mut().flatten() {
+                if let Piece::Value { name, absent } = piece
+                    && certain.contains(name)
+                {
+                    *absent = Absent::Nothing;
+                }
+            }
+        }
+    }
+}
+
+/// What front matter says of an input.
+fn declared<'n>(front: &'n Node, name: &str) -> Option<&'n Node> {
+    let inputs = front.get("inputs")?;
+    match &inputs.data {
+        Data::List(items) => items.iter().find(|item| item.get("name").and_then(Node::text) == Some(name)),
+        _ => inputs.get(name),
+    }
+}
+
+/// Whether a value reads as a text does.
+fn reads_as(value: &Json, text: &str) -> bool {
+    let written = value.to_string();
+    written == text
+}

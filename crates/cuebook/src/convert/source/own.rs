@@ -1,0 +1,348 @@
+//! What only one notation can say: it is lost in all others, and told.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::Drafting;
+use crate::dialect::python::{self, Module};
+use crate::node::{Data, Node};
+use crate::prepared::Prepared;
+use crate::prompt::{Dialect, Limits, Permissions, Prompt};
+use crate::sections::Selector;
+use crate::source::{Place, Source};
+
+impl Drafting<'_> {
+    pub(super) fn own_of_template(&mut self, prompt: &Prompt) {
+        for hook in &prompt.hooks {
+            let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
+            let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
+            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).in_text();
+        }
+        let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
+        let place = |name: &str| {
+            let module = module.as_ref()?;
+            Some(module.source().place(module.defines(name)?))
+        };
+        if let Some(parent) = &prompt.metadata.extends {
+            let message = format!("the variables of `{parent}` are copied: they no longer follow it");
+            self.report
+                .changed("extends", message)
+                .at(place("METADATA"))
+                .hint("change them here as well when it changes");
+        }
+        if prompt.permissions != Permissions::default() {
+            let granted = prompt.permissions.granted().join(", ");
+            self.report
+                .lost("permissions", format!("what hooks may do is left out with them: {granted}"))
+                .at(place("PERMISSIONS"))
+                .hint("without hooks there is nobody to grant it to");
+        }
+        let standard = Limits::default();
+        if prompt.limits.max_execution_time != standard.max_execution_time {
+            self.report.lost("limits", "how long hooks may take is left out with them").at(place("LIMITS"));
+        }
+        let known = [standard.max_output_size, 1_000_000, self.defaults.max_output_size.unwrap_or(0)];
+        if !known.contains(&prompt.limits.max_output_size) {
+            let message = format!("the limit of {} characters is left out", prompt.limits.max_output_size);
+            self.report
+                .lost("limits", message)
+                .at(place("LIMITS"))
+                .hint("`max_output_size` in defaults.json holds for all prompts");
+        }
+        if let Some(code) = &prompt.code {
+            self.comments(code, python::comments(code.text()), "prompt.py");
+            if module.as_ref().and_then(Module::docstring).is_some() {
+                let message = "the text that prompt.py begins with is left out";
+                let hint = "the description says to everybody what the prompt is for";
+                self.report.lost("comments", message).at(Some(code.place(0..3))).hint(hint);
+            }
+        }
+        if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
+            let message = "variable providers do not fill directives";
+            self.report.lost("providers", message).hint("pass what they provide as inputs").in_text();
+        }
+    }
+
+    /// Tells of the same prompt in other languages, in files beside it.
+    pub(super) fn variants(&mut self, prompt: &Prompt) {
+        let used = prompt.template.name();
+        let candidate = &self.prepared.found().candidate;
+        let (Some(folder), Some((_, file))) = (candidate.root.path(&candidate.entry), used.rsplit_once('/'))
+        else {
+            return;
+        };
+        let base = match prompt.dialect {
+            Dialect::Template => "template",
+            Dialect::Sections => file.split('.').next().unwrap_or_default(),
+            Dialect::Prompty | Dialect::Directive => return,
+        };
+        let end = if prompt.dialect == Dialect::Sections { ".sections" } else { "" };
+        let is_tag = |tag: &str| tag.len() < 12 && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let is_variant = |name: &str| {
+            let tag = name.strip_prefix(base).and_then(|rest| rest.strip_prefix(end)?.strip_suffix(".md"));
+            tag.is_some_and(|tag| tag.is_empty() || tag.strip_prefix('.').is_some_and(is_tag))
+        };
+        // A folder that cannot be listed has been read from all the same, so that this is about a file that is not seen.
+        let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| is_variant(name) && name != file);
+        names.sort();
+        for name in names {
+            let message = format!("`{name}`, which is the prompt in another language, is left out");
+            let hint = "render and convert with that language: `language` in cuebook.toml, and give the result a name of its own";
+            self.report.lost("variants", message).hint(hint);
+        }
+    }
+
+    /// Tells of comments beside the text.
+    fn comments(&mut self, source: &Arc<Source>, found: Vec<Range<usize>>, of: &str) {
+        if let Some(first) = found.first() {
+            let message = match found.len() {
+                1 => format!("a comment in the {of} is left out"),
+                count => format!("{count} comments in the {of} are left out"),
+            };
+            self.report
+                .lost("comments", message)
+                .at(Some(source.place(first.clone())))
+                .hint("copy what still matters by hand");
+        }
+    }
+
+    pub(super) fn own_of_prompty(&mut self, front: Option<&Node>, prompt: &Prompt) {
+        const KNOWN: [&str; 12] = [
+            "name",
+            "displayName",
+            "description",
+            "metadata",
+            "model",
+            "inputs",
+            "outputs",
+            "tools",
+            "template",
+            "kind",
+            "version",
+            "authors",
+        ];
+        let Some(root) = front else { return };
+        self.unknown_keys(root, &KNOWN);
+        if let (Some(name), Some(_)) = (root.entry("name"), root.get("displayName")) {
+            let message = "the file has a `name` and a `displayName`, and only the latter is kept";
+            self.report.lost("metadata", message).at(Some(name.0.place.clone()));
+        }
+        if prompt.format.parser.as_deref() != Some("prompty") || !prompt.format.parser_options.is_empty() {
+            let message = "what makes messages of the text is left out";
+            self.report.lost("roles", message).at(prompt.format.parser_place.clone());
+        }
+        let known = ["scalars", "escape", "missing"];
+        for option in prompt.format.options.keys().filter(|option| !known.contains(&option.as_str())) {
+            let message = format!("the option `{option}` of the engine is left out");
+            self.report.lost("engine", message).at(prompt.format.engine_place.clone());
+        }
+        self.front_comments(root);
+    }
+
+    pub(super) fn front_comments(&mut self, root: &Node) {
+        let source = root.place.source().clone();
+        let found = yaml_comments(&source.text()[..front_end(&source)]);
+        self.comments(&source, found, "front matter");
+    }
+
+    pub(super) fn unknown_keys(&mut self, root: &Node, known: &[&str]) {
+        let Data::Map(entries) = &root.data else { return };
+        for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
+            let message = format!("`{}` means nothing to Cuebook, and is left out", key.name);
+            let hint = "move it into `metadata`, if it is a note";
+            self.report.lost("metadata", message).at(Some(key.place.clone())).hint(hint);
+        }
+    }
+
+    pub(super) fn own_of_sections(&mut self, front: Option<&Node>, prompt: &Prompt) {
+        const KNOWN: [&str; 12] = [
+            "ns",
+            "key",
+            "name",
+            "description",
+            "metadata",
+            "inputs",
+            "output",
+            "headings",
+            "missing",
+            "model",
+            "engine",
+            "kind",
+        ];
+        if let Some(root) = front {
+            self.unknown_keys(root, &KNOWN);
+            for key in ["ns", "key"] {
+                if let Some((key, _)) = root.entry(key) {
+                    let message =
+                        format!("`{}` is left out: overrides find only trees of sections by it", key.name);
+                    self.report.lost("sections", message).at(Some(key.place.clone()));
+                }
+            }
+            self.front_comments(root);
+        }
+        let Some(tree) = self.prepared.tree() else { return };
+        let _ = prompt;
+        for node in tree.sections() {
+            let section = &node.section;
+            let named = node.dotted();
+            let place = section.place.clone();
+            if let Some(summary) = &section.summary {
+                let message = format!("the summary of `{named}` is left out: only sections have one");
+                self.report.lost("sections", message).at(Some(summary.place(0..summary.text().len())));
+            }
+            if !matches!(section.visibility, Selector::Always(crate::prompt::Visibility::Full)) {
+                let message = format!("`{named}` is always shown in full: only sections can be folded");
+                let hint = "a shorter prompt of its own may do for whoever needs less";
+                self.report
+                    .lost("sections", message)
+                    .at(section.visibility_place.clone().or_else(|| place.clone()))
+                    .hint(hint)
+                    .in_text();
+            }
+            if let Selector::Asked(_) = section.enabled {
+                let message = format!("`{named}` is always there: its condition is left out");
+                let hint = "write the condition around the text by hand: {% if … %}…{% endif %}";
+                self.report
+                    .lost("sections", message)
+                    .at(section.enabled_place.clone().or_else(|| place.clone()))
+                    .hint(hint)
+                    .in_text();
+            }
+            for skill in &section.skills {
+                let message = format!("the skill `{}` of `{named}` is left out", skill.name);
+                self.report.lost("skills", message).at(place.clone());
+            }
+            if section.priority != 0 || !section.accepts_overrides {
+                let message = format!("what `{named}` says about priorities and overrides is left out");
+                self.report.lost("sections", message).at(place.clone());
+            }
+        }
+    }
+
+    pub(super) fn own_of_directive(&mut self) {
+        let prepared = self.prepared;
+        let Some(directive) = prepared.directive() else { return };
+        let own: [(&'static str, bool, &str); 4] = [
+            (
+                "limits",
+                directive.limits.is_some(),
+                "how far a thread may go is left out: only directives say it",
+            ),
+            (
+                "permissions",
+                directive.permissions.is_some(),
+                "what a thread may do is left out: only directives say it",
+            ),
+            (
+                "hooks",
+                directive.hooks.is_some(),
+                "what happens at certain moments of a thread is left out: only directives say it",
+            ),
+            (
+                "context",
+                directive.context.is_some(),
+                "the knowledge that a thread is given is left out: only directives name it",
+            ),
+        ];
+        for (about, is_there, message) in own {
+            if is_there {
+                let hint = "what runs the prompt has to see to it; --max-turns, --max-spend and the like of cuebook run do for limits";
+                let adding = self.report.lost(about, message).at(element(self.prepared, about));
+                match about {
+                    "limits" => drop(adding.hint(hint)),
+                    _ => drop(adding),
+                }
+            }
+        }
+        if let Some(parent) = &directive.extends {
+            let message = format!(
+                "what `{}` gives to those that extend it is left out: context and permissions",
+                parent.as_str()
+            );
+            self.report.lost("extends", message).at(Some(parent.place()));
+        }
+        for action in &directive.actions {
+            let primary = action.get("primary").and_then(Json::as_str).unwrap_or_default();
+            let message = format!("the action <{primary}> is left out: only directives have actions");
+            self.report
+                .lost("actions", message)
+                .at(element(self.prepared, primary))
+                .hint("say it in the text, and give the model a tool");
+        }
+        if !directive.templates.is_empty() {
+            let message = "what stands in <template>, <example> and <raw> is left out: no model is shown it";
+            self.report.lost("metadata", message).at(element(self.prepared, "template")
+                .or_else(|| element(self.prepared, "example"))
+                .or_else(|| element(self.prepared, "raw")));
+        }
+        if directive.content().contains("<!--") {
+            self.report
+                .lost("comments", "comments in the XML are left out")
+                .at(element(self.prepared, "!--"));
+        }
+        if let Some(category) = directive.category.as_ref().filter(|category| !category.is_empty()) {
+            let message = format!(
+                "the category `{}` is left out: other prompts are found by their folders",
+                category.as_str()
+            );
+            self.report.note("metadata", message).at(Some(category.place()));
+        }
+        let message = "a directive is said by the user, with an instruction, its name, its description and how to return results around the text: the text alone is kept";
+        self.report.note("frame", message);
+    }
+}
+
+/// Where the front matter of a file ends.
+fn front_end(source: &Arc<Source>) -> usize {
+    crate::dialect::front_range(source).map_or(0, |range| range.end)
+}
+
+/// Where an element begins, if it is a directive that has one.
+pub(super) fn element(prepared: &Prepared, name: &str) -> Option<Place> {
+    let directive = prepared.directive()?;
+    let source = &directive.source;
+    let found = directive.content().find(&format!("<{name}"))?;
+    let start = source.text().find(directive.content())? + found;
+    Some(source.place(start..start + name.len() + 1))
+}
+
+/// Comments in YAML: from a `#` behind white space that stands in no quotes to the end of the line.
+fn yaml_comments(text: &str) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let (mut quote, mut before) = (None, ' ');
+        for (index, letter) in line.char_indices() {
+            match (quote, letter) {
+                (Some(open), _) if letter == open => quote = None,
+                (Some(_), _) => {}
+                (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some(letter),
+                (None, '#') if before.is_whitespace() => {
+                    found.push(at + index..at + line.trim_end().len());
+                    break;
+                }
+                (None, _) => {}
+            }
+            before = letter;
+        }
+        at += line.len();
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_of_front_matter_are_told_from_texts() {
+        let text = "---\na: 1 # one\n# two\nb: 'x # no'\nc: it's # three\nd: a#b\n";
+        let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(shown, ["# one", "# two", "# three"]);
+    }
+}

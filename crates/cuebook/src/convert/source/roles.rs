@@ -1,0 +1,102 @@
+//! The messages of a `.prompty` file, which no other notation has.
+
+use super::Drafting;
+use crate::chat::{Marker, Role};
+use crate::convert::draft::{Draft, Piece};
+use crate::convert::words::{is_marker, lines, noun};
+use crate::prompt::Prompt;
+
+impl Drafting<'_> {
+    /// Takes the one role marker away that a text may begin with; several make messages that no other notation has.
+    pub(super) fn roles(&mut self, prompt: &Prompt, draft: &mut Draft) {
+        let [chunk] = draft.words.as_mut_slice() else { return };
+        let source = &prompt.template;
+        let text = source.text();
+        let mut at = 0;
+        let mut markers: Vec<(Role, std::ops::Range<usize>)> = Vec::new();
+        for line in text.split_inclusive('\n') {
+            let range = at..at + line.len();
+            at = range.end;
+            if let Some(role) = role_of(line.trim_end_matches('\n')) {
+                markers.push((role, range));
+            }
+        }
+        if let Ok(pieces) = &chunk.pieces {
+            // What is quoted in a template is text, and no marker.
+            let real = lines(pieces).iter().filter(|line| is_marker(line)).count();
+            if real == 0 {
+                markers.clear();
+            }
+        }
+        let is_first = |range: &std::ops::Range<usize>| text[..range.start].trim().is_empty();
+        match markers.as_slice() {
+            [] => {}
+            [(role, range)] if is_first(range) => {
+                let line = &text[range.clone()];
+                if line.contains('[') {
+                    let message = "the attributes of the message are left out";
+                    self.report.lost("roles", message).at(Some(source.place(range.start..range.end)));
+                }
+                draft.role = role.clone();
+                let end = range.end;
+                if let Some((_, written)) = &mut chunk.written {
+                    *written = written.get(end..).unwrap_or_default().trim_matches('\n').to_owned();
+                }
+                if let Ok(pieces) = &mut chunk.pieces {
+                    without_first_line(pieces);
+                }
+            }
+            [(_, first), ..] => {
+                let message = format!(
+                    "the text has {} messages, and a {} is one: the lines that begin them are text in it",
+                    markers.len(),
+                    noun(self.target)
+                );
+                let hint =
+                    "only .prompty files have several; split the prompt, or let the program add the others";
+                self.report.lost("roles", message).at(Some(source.place(first.clone()))).hint(hint);
+            }
+        }
+    }
+}
+
+/// The role that a line of a template begins. What stands in a tag is a value.
+fn role_of(line: &str) -> Option<Role> {
+    let mut atoms: Vec<(bool, &str)> = Vec::new();
+    let mut rest = line;
+    while let Some(at) = rest.find("{{") {
+        let Some(length) = rest[at..].find("}}") else { break };
+        atoms.push((true, &rest[..at]));
+        atoms.push((false, "x"));
+        rest = rest[at + length + 2..].trim_start_matches('}');
+    }
+    atoms.push((true, rest));
+    Marker::role_of(atoms)
+}
+
+/// Takes the marker away that the first line with words is, and the newlines around what is left.
+fn without_first_line(pieces: &mut Vec<Piece>) {
+    // Everything up to the newline behind the marker goes, also a value in one of its attributes.
+    let mut marked = false;
+    let mut kept: Vec<Piece> = Vec::new();
+    for piece in pieces.drain(..) {
+        match piece {
+            piece if marked => kept.push(piece),
+            Piece::Text(text) => {
+                let start = if kept.is_empty() { text.len() - text.trim_start().len() } else { 0 };
+                if let Some(newline) = text[start..].find('\n') {
+                    marked = true;
+                    kept.push(Piece::Text(text[start + newline + 1..].to_owned()));
+                }
+            }
+            Piece::Value { .. } => {}
+        }
+    }
+    if let Some(Piece::Text(text)) = kept.first_mut() {
+        *text = text.trim_start_matches('\n').to_owned();
+    }
+    if let Some(Piece::Text(text)) = kept.last_mut() {
+        *text = text.trim_end_matches('\n').to_owned();
+    }
+    *pieces = kept;
+}

@@ -1,0 +1,42 @@
+//! A template as words and names, if it is no more than that.
+//!
+//! Every engine can show text and the value of a name; that much can be said in any other notation. Each engine takes its own
+//! templates apart here, in `bits.rs` beside its reader, so that there is one idea of what its signs mean. Nothing here renders.
+
+use std::ops::Range;
+
+/// What a template writes next. Ranges are bytes of what was taken apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bit {
+    /// Text of the author, as it shows.
+    Text { text: String, range: Range<usize> },
+    /// The value of a name.
+    Value {
+        name: String,
+        absent: Absent,
+        /// Whether it is escaped for HTML.
+        escaped: bool,
+        range: Range<usize>,
+    },
+    /// What the environment says, and what shows if it says nothing.
+    Environment { name: String, otherwise: String, range: Range<usize> },
+}
+
+/// What shows where there is no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// Nothing.
+    Nothing,
+    /// It is an error.
+    Fails,
+    /// This text.
+    Shows(String),
+}
+
+/// What makes a template more than words and names, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Beyond {
+    pub(crate) range: Range<usize>,
+    /// In a few words, as in ``a loop``.
+    pub(crate) what: String,
+}

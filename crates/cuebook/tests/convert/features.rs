@@ -1,0 +1,488 @@
+//! What a target cannot say is told: each thing by itself, and any of them together.
+
+use cuebook::Code;
+use cuebook::convert::{Fate, Target};
+use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+use proptest::prelude::*;
+
+use crate::model::ALL;
+use crate::support::Project;
+
+/// Something that a notation has, where it is written, and what becomes of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Feature {
+    /// Python, keys of front matter, or elements of metadata.
+    head: &'static str,
+    /// Entries of inputs: in VARIABLES, in front matter, or elements.
+    inputs: &'static str,
+    /// What stands behind the text.
+    text: &'static str,
+    /// The settings of the section.
+    settings: &'static str,
+    /// Elements of a directive beside its metadata.
+    beside: &'static str,
+    about: &'static str,
+    /// A part of what is said about it.
+    told: &'static str,
+    lacking: &'static [Dialect],
+}
+
+const F: Feature =
+    Feature { head: "", inputs: "", text: "", settings: "", beside: "", about: "", told: "", lacking: &[] };
+const REST_OF_TEMPLATE: &[Dialect] = &[Prompty, Sections, Directive];
+const REST_OF_PROMPTY: &[Dialect] = &[Template, Sections, Directive];
+const REST_OF_SECTIONS: &[Dialect] = &[Template, Prompty, Directive];
+const REST_OF_DIRECTIVE: &[Dialect] = &[Template, Prompty, Sections];
+
+fn features(from: Dialect) -> Vec<Feature> {
+    match from {
+        Template => vec![
+            Feature {
+                head: "def post_render(text, variables, context):\n    return text\n",
+                about: "hooks",
+                told: "`post_render`",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
+            Feature {
+                head: "PERMISSIONS = {\"read_file\": True}\n",
+                about: "permissions",
+                told: "read_file",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
+            Feature {
+                head: "LIMITS = {\"max_output_size\": 77777}\n",
+                about: "limits",
+                told: "77777",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
+            Feature { head: "# why\n", about: "comments", told: "prompt.py", lacking: REST_OF_TEMPLATE, ..F },
+            Feature {
+                inputs: "\"custom\": [{\"name\": \"mood\", \"type\": \"string\", \"default\": \"calm\"}],",
+                about: "inputs",
+                told: "`mood` is a point",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
+            Feature {
+                inputs: "\"optional\": [{\"name\": \"date\", \"source\": \"system\"}],",
+                about: "inputs",
+                told: "gives `date`",
+                lacking: REST_OF_TEMPLATE,
+                ..F
+            },
+            Feature {
+                text: "{# a note #}",
+                about: "comments",
+                told: "comment of the template",
+                lacking: &[Directive],
+                ..F
+            },
+            Feature {
+                text: " {{ flag }}.",
+                inputs: "\"optional\": [{\"name\": \"flag\", \"type\": \"boolean\", \"default\": True}],",
+                about: "text",
+                told: "value of `flag`",
+                lacking: &[Directive],
+                ..F
+            },
+            Feature {
+                text: " {{ who }}",
+                about: "text",
+                told: "white space that `who` brings at the end",
+                lacking: &[Sections, Directive],
+                ..F
+            },
+        ],
+        Prompty => vec![
+            Feature {
+                head: "model: {id: gpt-4o, options: {temperature: 0.5}}\n",
+                about: "model",
+                told: "model",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                head: "tools:\n  - {name: find, kind: function, description: Finds}\n",
+                about: "tools",
+                told: "`find`",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                head: "tools:\n  - {name: web, kind: mcp, serverName: x}\n",
+                about: "tools",
+                told: "`web`",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                head: "outputs: {answer: {kind: string, required: true}}\n",
+                about: "outputs",
+                told: "output",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                head: "speciality: yes\n",
+                about: "metadata",
+                told: "`speciality`",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                head: "# why\n",
+                about: "comments",
+                told: "front matter",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                inputs: "  careful: {kind: string, strict: true}\n",
+                about: "inputs",
+                told: "`careful` refuses",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                inputs: "  photo: {kind: image}\n",
+                about: "inputs",
+                told: "`photo` is of the kind",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                inputs: "  size: {kind: string, enumValues: [s, m]}\n",
+                about: "inputs",
+                told: "`size` may have",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                inputs: "  list: {kind: array, items: {kind: string}}\n",
+                about: "inputs",
+                told: "`list` looks like",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                text: "\n\nuser:\nHi.",
+                about: "roles",
+                told: "2 messages",
+                lacking: REST_OF_PROMPTY,
+                ..F
+            },
+            Feature {
+                text: " {{ odd }}.",
+                inputs: "  odd: {kind: boolean, default: true}\n",
+                about: "text",
+                told: "value of `odd`",
+                lacking: &[Template, Sections, Directive],
+                ..F
+            },
+        ],
+        Sections => vec![
+            Feature {
+                settings: "summary: In short.\n",
+                about: "sections",
+                told: "summary",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                settings: "summary: In short.\nvisibility: summary\n",
+                about: "sections",
+                told: "in full",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                settings: "enabled: who == \"Ann\"\n",
+                about: "sections",
+                told: "condition",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                settings: "skills: [cooking]\n",
+                about: "skills",
+                told: "`cooking`",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                settings: "priority: 5\n",
+                about: "sections",
+                told: "priorities",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                settings: "tools: [{name: find, description: Finds}]\n",
+                about: "tools",
+                told: "`find`",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature { head: "ns: team\n", about: "sections", told: "`ns`", lacking: REST_OF_SECTIONS, ..F },
+            Feature {
+                head: "model: {id: gpt-4o}\n",
+                about: "model",
+                told: "model",
+                lacking: &[Template],
+                ..F
+            },
+            Feature {
+                head: "output: {answer: {kind: string, required: true}}\n",
+                about: "outputs",
+                told: "output",
+                lacking: &[Template, Directive],
+                ..F
+            },
+            Feature {
+                text: " $who",
+                about: "text",
+                told: "white space that `who` brings",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+            Feature {
+                text: "\n\n# Off\n```yaml section\nenabled: false\n```\nGone.",
+                about: "sections",
+                told: "`off` is turned off",
+                lacking: REST_OF_SECTIONS,
+                ..F
+            },
+        ],
+        Directive => vec![
+            Feature {
+                head: "<limits turns=\"5\"/>",
+                about: "limits",
+                told: "how far",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                head: "<permissions><execute><tool>x.*</tool></execute></permissions>",
+                about: "permissions",
+                told: "may do",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                head: "<context><system>team/rules</system></context>",
+                about: "context",
+                told: "knowledge",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                head: "<model tier=\"fast\"/>",
+                about: "model",
+                told: "`tier`",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature { head: "<!-- why -->", about: "comments", told: "XML", lacking: REST_OF_DIRECTIVE, ..F },
+            Feature {
+                beside: "<process><execute item_type=\"tool\" item_id=\"x\"/></process>",
+                about: "actions",
+                told: "<execute>",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                beside: "<outputs><output name=\"url\"/></outputs>",
+                about: "outputs",
+                told: "output",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                text: " {env:CUEBOOK_NOWHERE:x}.",
+                about: "text",
+                told: "`CUEBOOK_NOWHERE`",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+            Feature {
+                text: " {input:who}",
+                about: "text",
+                told: "white space that `who` brings",
+                lacking: REST_OF_DIRECTIVE,
+                ..F
+            },
+        ],
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A prompt with some features, and nothing else that anybody lacks.
+fn project(from: Dialect, features: &[Feature]) -> Project {
+    let all = |part: fn(&Feature) -> &'static str| features.iter().map(part).collect::<String>();
+    let (head, inputs, text) = (all(|it| it.head), all(|it| it.inputs), all(|it| it.text));
+    let project = Project::new();
+    match from {
+        Template => {
+            project.write("prompts/p/template.md", &format!("# Task\n\nGreet {{{{ who }}}} now.{text}\n"));
+            let who = "\"required\": [{\"name\": \"who\", \"type\": \"string\"}]";
+            project.write("prompts/p/prompt.py", &format!("VARIABLES = {{{inputs}{who}}}\n{head}"));
+        }
+        Prompty => {
+            let inputs = format!("inputs:\n  who: {{kind: string, required: true}}\n{inputs}");
+            let body = format!("system:\n# Task\n\nGreet {{{{ who }}}} now.{text}");
+            project.write("prompts/p.prompty", &format!("---\n{head}{inputs}---\n{body}\n"));
+        }
+        Sections => {
+            let settings = all(|it| it.settings);
+            let front = format!("{head}inputs:\n  who: {{kind: string, required: true}}\n");
+            let body = format!("# Task\n```yaml section\n{settings}```\nGreet $who now.{text}");
+            project.write("prompts/p.sections.md", &format!("---\n{front}---\n{body}\n"));
+        }
+        Directive => {
+            let beside = all(|it| it.beside);
+            let xml = format!(
+                "<directive name=\"p\" version=\"1.0.0\"><metadata><category></category>{head}</metadata><inputs><input name=\"who\" type=\"string\" required=\"true\"/>{inputs}</inputs>{beside}</directive>"
+            );
+            let body = format!("# Task\n\nGreet {{input:who}} now.{text}");
+            project.write(".ai/directives/p.md", &format!("```xml\n{xml}\n```\n{body}\n"));
+        }
+        other => panic!("{other:?}"),
+    }
+    project
+}
+
+fn losses(from: Dialect, features: &[Feature], to: Dialect) -> Vec<(&'static str, String)> {
+    let conversion = project(from, features).book().convert("p", &Target::new(to));
+    let conversion =
+        conversion.unwrap_or_else(|error| panic!("{from:?} to {to:?} with {features:?}: {error}"));
+    let strict = conversion.strictly();
+    let losses = conversion.report.losses().map(|entry| (entry.about, entry.finding.message.clone()));
+    let losses: Vec<(&'static str, String)> = losses.collect();
+    assert_eq!(strict.is_err(), !losses.is_empty());
+    losses
+}
+
+#[test]
+fn each_thing_that_a_target_lacks_is_told_and_nothing_else_is() {
+    for from in ALL {
+        for to in ALL.into_iter().filter(|to| *to != from) {
+            assert_eq!(losses(from, &[], to), [], "{from:?} to {to:?}, which both can say");
+            for feature in features(from) {
+                let losses = losses(from, &[feature], to);
+                let told = |(about, message): &(&str, String)| {
+                    *about == feature.about && message.contains(feature.told)
+                };
+                let is_lacking = feature.lacking.contains(&to);
+                assert_eq!(
+                    losses.iter().any(told),
+                    is_lacking,
+                    "{from:?} to {to:?}: {feature:?}\n{losses:#?}"
+                );
+                assert!(is_lacking || losses.is_empty(), "{from:?} to {to:?}: {feature:?}\n{losses:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_said_at_all_is_refused_where_it_stands() {
+    for (text, line, what) in [
+        (" {% if who %}x{% endif %}", 3, "a condition"),
+        ("\n{% for x in who %}{{ x }}{% endfor %}", 4, "a loop"),
+        ("\n\n{{ who | upper }}.", 5, "a filter"),
+        (" {{ system.date }}.", 3, "a part of a value"),
+    ] {
+        let project = project(Template, &[Feature { text, ..F }]);
+        let error = project.book().convert("p", &Target::new(Directive)).unwrap_err();
+        assert_eq!(error.code(), Code::CannotConvert, "{error}");
+        let found = error.diagnostic();
+        assert!(found.message.contains(what), "{}", found.message);
+        assert_eq!(found.place.as_ref().unwrap().line(), line);
+        assert!(found.hint.is_some());
+        // Others have Jinja2, and say the same.
+        for to in [Prompty, Sections] {
+            let conversion = project.book().convert("p", &Target::new(to)).unwrap();
+            let lost = conversion.report.losses().filter(|entry| entry.fate == Fate::Lost).count();
+            assert_eq!(lost, 0, "{to:?}: {:#?}", conversion.report);
+            assert!(conversion.compared > 0 || to == Sections, "{:#?}", conversion.report);
+        }
+    }
+}
+
+#[test]
+fn mustache_goes_where_mustache_is_and_is_refused_elsewhere() {
+    let project = Project::new();
+    let front = "template: {format: {kind: mustache}}\ninputs: {who: {kind: string, required: true}}\n";
+    project.write(
+        "prompts/p.prompty",
+        &format!("---\n{front}---\n# Task\n\nHi {{{{#who}}}}{{{{who}}}}{{{{/who}}}}.\n"),
+    );
+    let sections = project.book().convert("p", &Target::new(Sections)).unwrap();
+    assert!(sections.report.is_lossless(), "{:#?}", sections.report);
+    assert!(sections.files[0].text.contains("engine: mustache"), "{}", sections.files[0].text);
+    // Back it goes with its escapes, and a line that only looks like a role begins no message.
+    let back = Project::new();
+    let text =
+        "---\nengine: mustache\ninputs: {who: {kind: string, required: true}}\n---\n# Task\n\nHi {{who}}.\n";
+    back.write("prompts/p.sections.md", text);
+    let prompty = back.book().convert("p", &Target::new(Prompty)).unwrap();
+    assert!(prompty.report.is_lossless() && prompty.compared == 3, "{:#?}", prompty.report);
+    assert!(prompty.files[0].text.contains("kind: mustache"), "{}", prompty.files[0].text);
+    back.write("prompts/p.sections.md", &text.replace("Hi", "user:\nHi"));
+    let prompty = back.book().convert("p", &Target::new(Prompty)).unwrap();
+    assert!(prompty.files[0].text.contains("{{ \"u\" }}ser:"), "{}", prompty.files[0].text);
+    assert!(prompty.report.losses().any(|entry| entry.finding.message.contains("HTML")));
+    for to in [Template, Directive] {
+        let error = project.book().convert("p", &Target::new(to)).unwrap_err();
+        assert_eq!(error.code(), Code::CannotConvert);
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 7);
+    }
+}
+
+#[test]
+fn a_key_in_a_file_is_neither_copied_nor_shown() {
+    let project = Project::new();
+    let model = "model: {id: m, connection: {kind: key, apiKey: sk-very-secret-0123456789, endpoint: \"${env:NOWHERE}\"}}\n";
+    project.write("prompts/p.prompty", &format!("---\n{model}---\n# Task\n\nHi.\n"));
+    for to in [Template, Sections, Directive] {
+        let conversion = project.book().convert("p", &Target::new(to)).unwrap();
+        let all = format!("{} {:?}", conversion.to_json(), conversion);
+        assert!(!conversion.to_json().to_string().contains("sk-very-secret"), "{all}");
+        assert!(!conversion.report.is_lossless());
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn whatever_a_prompt_has_at_once_all_that_a_target_lacks_is_told(
+        from in proptest::sample::select(&ALL[..]),
+        to in proptest::sample::select(&ALL[..]),
+        wanted in prop::collection::vec(any::<bool>(), 12),
+    ) {
+        prop_assume!(from != to);
+        let mut chosen: Vec<Feature> = Vec::new();
+        for (feature, _) in features(from).into_iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+            // A key, a group or an end of the text can be there once.
+            let keys = |it: &Feature| {
+                let words = [it.head, it.inputs, it.settings, it.beside].map(|part| part.split([':', ' ']).next().unwrap_or_default().trim().to_owned());
+                words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>()
+            };
+            let clashes = chosen.iter().any(|other| {
+                keys(other).iter().any(|key| keys(&feature).contains(key)) || !other.text.is_empty() && !feature.text.is_empty()
+            });
+            if !clashes {
+                chosen.push(feature);
+            }
+        }
+        let losses = losses(from, &chosen, to);
+        for feature in chosen.iter().filter(|feature| feature.lacking.contains(&to)) {
+            let told = |(about, message): &(&str, String)| *about == feature.about && message.contains(feature.told);
+            prop_assert!(losses.iter().any(told), "{from:?} to {to:?}: {feature:?} of {chosen:?}\n{losses:#?}");
+        }
+    }
+}

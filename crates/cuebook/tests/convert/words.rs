@@ -1,0 +1,163 @@
+//! What a person sees: files that somebody might have written.
+
+use cuebook::convert::Target;
+use cuebook::prompt::Dialect;
+
+use crate::support::Project;
+
+fn text(project: &Project, to: Dialect) -> String {
+    let conversion = project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{error}"));
+    conversion.files[0].text.clone()
+}
+
+fn body(text: &str) -> &str {
+    text.rsplit("---\n").next().unwrap()
+}
+
+#[test]
+fn a_template_keeps_its_own_words_where_jinja_stays_jinja() {
+    let written = "Hi {{name|upper}}!{# note #}\n{%- if name %} Known.{% endif %}\n";
+    let project = Project::with_template(written);
+    assert_eq!(body(&text(&project, Dialect::Prompty)), written.trim_end());
+}
+
+#[test]
+fn a_line_that_looks_like_a_role_stays_text_in_a_prompty_file() {
+    let project = Project::with_template("Say\nuser:\nnothing.\n");
+    assert_eq!(body(&text(&project, Dialect::Prompty)), "Say\n{{ \"u\" }}ser:\nnothing.");
+}
+
+#[test]
+fn literal_braces_are_written_in_the_shortest_way_that_shows_them() {
+    let project = Project::new().file(".ai/directives/p.md", "```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nUse {{ x }} and {% y %}.\nOr {this}.\n");
+    assert_eq!(
+        text(&project, Dialect::Template),
+        "Use {% raw %}{{ x }} and {% y %}{% endraw %}.\nOr {this}.\n"
+    );
+    let project = Project::with_template("{input:x} ${inputs.y} {env:Z} {input:} {other:x}\n");
+    let directive = text(&project, Dialect::Directive);
+    let body = directive.rsplit("```\n").next().unwrap();
+    assert_eq!(body, "{input:_:{}input:x} ${input:_:{}inputs.y} {input:_:{}env:Z} {input:} {other:x}\n");
+}
+
+#[test]
+fn headings_become_sections_and_others_stay_text() {
+    let project = Project::with_template("# A\n\nOne $5.\n\n## B\n\nTwo.\n");
+    assert!(text(&project, Dialect::Sections).ends_with("---\n# A\n\nOne $$5.\n\n## B\n\nTwo.\n"));
+    // Without an empty line behind it, it would be shown with one.
+    let project = Project::with_template("# A\n\nOne.\n# B\nTwo.\n");
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.ends_with("# A\n\nOne.\n{% raw %}#{% endraw %} B\nTwo.\n"), "{sections}");
+}
+
+#[test]
+fn what_one_part_of_a_template_defines_is_there_for_the_next() {
+    let written = "# A\n\n{% set greeting = \"Hi\" %}One.\n\n## B\n\n{{ greeting }} {{ flag }}.\n";
+    let project = Project::with_template(written);
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.contains("\n{% raw %}#{% endraw %}# B\n"), "{sections}");
+    // Where nothing is shared, conditions are no reason not to split.
+    let project = Project::with_template("# A\n\n{% if x %}One.{% endif %} Two.\n\n## B\n\nThree {{ x }}.\n");
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.ends_with("Two.\n\n## B\n\nThree {{ x }}.\n"), "{sections}");
+}
+
+#[test]
+fn an_optional_input_of_a_directive_shows_what_it_showed_without_a_value() {
+    let xml = "<directive name=\"p\"><metadata><category/></metadata><inputs><input name=\"a\"/><input name=\"b\"/><input name=\"c\"/></inputs></directive>";
+    let directive = format!("```xml\n{xml}\n```\nA {{input:a}} {{input:b?}} {{input:c:d}}.\n");
+    let project = Project::new().file(".ai/directives/p.md", &directive);
+    assert_eq!(
+        text(&project, Dialect::Template),
+        "A {% if a is defined %}{{ a }}{% else %}{input:a}{% endif %} {{ b }} {% if c is defined %}{{ c }}{% else %}d{% endif %}.\n"
+    );
+}
+
+#[test]
+fn a_name_that_templates_cannot_read_is_changed_and_told() {
+    let directive = "```xml\n<directive name=\"p\"><metadata><category/></metadata><inputs><input name=\"2nd\" required=\"true\"/><input name=\"range\" required=\"true\"/></inputs></directive>\n```\nA {input:2nd} {input:range}.\n";
+    let project = Project::new().file(".ai/directives/p.md", directive);
+    let conversion = project.book().convert("p", &Target::new(Dialect::Template)).unwrap();
+    assert_eq!(conversion.files[0].text, "A {{ input_2nd }} {{ input_range }}.\n");
+    let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("`2nd` is called `input_2nd`"), "{told:?}");
+    assert_eq!(conversion.compared, 3);
+}
+
+#[test]
+fn projects_that_trim_blocks_get_text_that_survives_it() {
+    let project = Project::new()
+        .file("cuebook.toml", "[template]\ntrim_blocks = true\nlstrip_blocks = true\n")
+        .file(".ai/directives/p.md", "```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nUse {{\n  {% y %}\nend.\n");
+    let conversion = project.book().convert("p", &Target::new(Dialect::Template)).unwrap();
+    assert!(conversion.report.is_lossless(), "{:#?}", conversion.report);
+    assert_eq!(conversion.compared, 3);
+}
+
+#[test]
+fn the_prompts_that_ship_with_the_program_can_be_files_of_others() {
+    let project = Project::new();
+    for prompt in ["general_system", "coding_system", "history_compression", "planning_task_decomposition"] {
+        for to in [Dialect::Prompty, Dialect::Sections] {
+            let conversion = project.book().convert(prompt, &Target::new(to));
+            let conversion = conversion.unwrap_or_else(|error| panic!("{prompt} to {to:?}: {error}"));
+            // What they include ends with a newline, which only templates drop. That is noticed and told.
+            let told =
+                |entry: &cuebook::convert::Entry| entry.finding.message.contains("text is not the same");
+            let includes = prompt.ends_with("_system");
+            let text: Vec<_> = conversion.report.losses().filter(|entry| entry.about == "text").collect();
+            assert!(
+                text.iter().any(|entry| told(entry)) || !includes || to == Dialect::Sections,
+                "{prompt}: {text:#?}"
+            );
+            assert!(conversion.compared > 0 || !text.is_empty(), "{prompt}: {text:#?}");
+        }
+    }
+}
+
+#[test]
+fn other_languages_are_told() {
+    let project = Project::with_template("# A\n\nOne.\n").file("prompts/p/template.ja.md", "# B\n\nTwo.\n");
+    let conversion = project.book().convert("p", &Target::new(Dialect::Prompty)).unwrap();
+    let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
+    assert_eq!(told, ["`template.ja.md`, which is the prompt in another language, is left out"]);
+}
+
+#[test]
+fn what_is_included_from_its_own_place_is_kept_and_told() {
+    let project = Project::new()
+        .file("elsewhere/p/template.md", "# A\n\nOne. {% include \"partials/x.md\" %}\n")
+        .file("elsewhere/partials/x.md", "Two.");
+    let path = project.path("elsewhere/p");
+    for to in [Dialect::Prompty, Dialect::Sections] {
+        let conversion = project.book().convert(path.to_str().unwrap(), &Target::new(to)).unwrap();
+        assert!(conversion.files[0].text.contains("{% include \"partials/x.md\" %}"));
+        assert_eq!(conversion.compared, 0);
+        assert!(
+            conversion.report.entries.iter().any(|entry| entry.about == "check"),
+            "{:#?}",
+            conversion.report
+        );
+    }
+}
+
+#[test]
+fn a_prompt_that_says_nothing_is_no_more_than_its_heading() {
+    let project = Project::with_template("\n");
+    assert!(text(&project, Dialect::Sections).ends_with("---\n# p\n\n\n"));
+}
+
+#[test]
+fn a_heading_beside_a_value_stays_text_because_a_section_would_trim_the_value() {
+    let project = Project::with_template("# A\n\nOne {{ x }}\n\n# B\n\nTwo.\n");
+    let sections = text(&project, Dialect::Sections);
+    assert!(sections.ends_with("{{ x }}\n\n{% raw %}#{% endraw %} B\n\nTwo.\n"), "{sections}");
+}
+
+#[test]
+fn a_preamble_is_a_part_of_what_is_said() {
+    let directive = "# Deploy\n\nRead {input:x} first.\n\n```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nGo.\n";
+    let project = Project::new().file(".ai/directives/p.md", directive);
+    assert_eq!(text(&project, Dialect::Template), "Read {input:x} first.\n\nGo.\n");
+}
