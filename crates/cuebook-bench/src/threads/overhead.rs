@@ -34,13 +34,15 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     println!("{:52} {:>9} {:>9} {:>9} {:>7}", "", "p50", "p99", "most", "turns");
     let denied = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "true"}});
     let nothing = json!({"item_type": "directive", "item_id": "bench/greet", "parameters": {"who": "Bob"}});
-    row("a call that is denied: one durable write", denied.clone(), 1)?;
-    row("a call that fills a directive: two durable writes", nothing, 1)?;
-    row("a call that is denied, eight threads at once", denied, 8)?;
+    row("a call that is denied: one durable write", denied.clone(), 1, None)?;
+    let call = Request::new("directive", "bench/greet").parameter("who", "Bob");
+    row("a call that fills a directive: two durable writes", nothing, 1, Some(call))?;
+    row("a call that is denied, eight threads at once", denied, 8, None)?;
     Ok(())
 }
 
-fn row(name: &str, call: Json, at_once: usize) -> Result<(), Box<dyn Error>> {
+/// `alone` is what the call does, to be measured without a thread: it is the tool's part of a turn.
+fn row(name: &str, call: Json, at_once: usize, alone: Option<Request>) -> Result<(), Box<dyn Error>> {
     let watch = Arc::new(Mutex::new(Watch::default()));
     let for_script = watch.clone();
     let script = Script::answer(move |asked| reply(asked, &call, &for_script)).forget_requests();
@@ -57,7 +59,7 @@ fn row(name: &str, call: Json, at_once: usize) -> Result<(), Box<dyn Error>> {
     // The first one opens the store.
     thread(usize::MAX)?;
     watch.lock().unwrap_or_else(PoisonError::into_inner).took.clear();
-    let mut synced = Vec::new();
+    let (mut synced, mut called) = (Vec::new(), Vec::new());
     let mut disk = Disk::new(place.project.path())?;
     for round in 0..THREADS / at_once {
         let failed: Vec<String> = std::thread::scope(|scope| {
@@ -70,6 +72,11 @@ fn row(name: &str, call: Json, at_once: usize) -> Result<(), Box<dyn Error>> {
         }
         for _ in 0..TURNS * at_once {
             synced.push(disk.sync()?);
+            if let Some(request) = &alone {
+                let began = Instant::now();
+                drop(engine.execute(request, &Ignore));
+                called.push(began.elapsed());
+            }
         }
     }
     let mut took = std::mem::take(&mut watch.lock().unwrap_or_else(PoisonError::into_inner).took);
@@ -79,6 +86,9 @@ fn row(name: &str, call: Json, at_once: usize) -> Result<(), Box<dyn Error>> {
         println!("{name:52} {middle:>6.0} µs {late:>6.0} µs {most:>6.0} µs {:>7}", times.len());
     };
     print(name, &mut took);
+    if alone.is_some() {
+        print("  of which the call itself, without a thread", &mut called);
+    }
     print("  beside it: one bare fdatasync of 4 kB", &mut synced);
     Ok(())
 }
