@@ -156,6 +156,12 @@ impl Error {
         self
     }
 
+    /// The same error, all of whose findings are changed.
+    pub(crate) fn map(mut self, change: impl FnMut(Diagnostic) -> Diagnostic) -> Error {
+        self.0.diagnostics = std::mem::take(&mut self.0.diagnostics).into_iter().map(change).collect();
+        self
+    }
+
     /// Adds a further finding of the same error.
     pub fn and(mut self, diagnostic: Diagnostic) -> Error {
         self.0.diagnostics.push(diagnostic);

@@ -127,12 +127,13 @@ impl<'b> Watch<'b> {
     fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let library = self.book.library();
         let mut files = Vec::new();
-        match prepared.prompt().dialect {
-            Dialect::Sections => {
-                if let Ok(store) = Store::of_project(library.root()) {
-                    below(store.root(), 0, &mut files);
-                }
-            }
+        let dialect = prepared.prompt().dialect;
+        if (dialect == Dialect::Sections || prepared.guests().iter().any(|guest| guest.is_tree()))
+            && let Ok(store) = Store::of_project(library.root())
+        {
+            below(store.root(), 0, &mut files);
+        }
+        match dialect {
             Dialect::Directive => {
                 let spaces = library.spaces();
                 for space in spaces.all() {

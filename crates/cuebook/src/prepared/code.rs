@@ -212,7 +212,7 @@ impl Prepared {
             None => scope.clone(),
         };
         let limit = self.prompt.limits.max_output_size;
-        Ok(template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?.text)
+        Ok(template.render_in(&scope, limit)?.text)
     }
 
     /// A prompt that asks for hooks is not rendered without them, unless the caller says so.
