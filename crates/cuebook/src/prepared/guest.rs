@@ -417,7 +417,14 @@ impl Loader for Hosting {
             Mode::DespiteMissing => Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>),
             Mode::Lenient | Mode::Strict => None,
         };
-        let Some(wanted) = self.find(address)? else { return Ok(nobody()) };
+        let found = self.find(address).map_err(|error| match error.diagnostic().place {
+            Some(_) => error,
+            None => {
+                let told = error.diagnostic().clone().at(at.clone());
+                error.replaced(told)
+            }
+        });
+        let Some(wanted) = found? else { return Ok(nobody()) };
         let key = wanted.key.clone();
         let known = self.house.known().get(&key).and_then(|(guest, height)| Some((guest.upgrade()?, *height)));
         let height = known.as_ref().map_or(1, |(_, height)| *height);
