@@ -27,8 +27,8 @@ use crate::variables::{
 pub(crate) use code::{Provider, choose_provider, refuse_home};
 use directive::DirectiveBody;
 pub(crate) use directive::findings as directive_findings;
-use guest::{Guest, Hosting, House};
 pub(crate) use guest::findings as guest_findings;
+use guest::{Guest, Hosting, House};
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
 
@@ -302,6 +302,14 @@ impl Prepared {
         self.has_code && !context.without_hooks
     }
 
+    /// The names of everything that its texts include: files, and addresses of other prompts, sections, directives and knowledge.
+    pub fn includes(&self) -> BTreeSet<String> {
+        let outline = self.outline();
+        let references = outline.names().iter().flat_map(|names| &names.references);
+        let includes = references.filter(|reference| reference.kind != ReferenceKind::Extends);
+        includes.flat_map(|reference| reference.names.iter().flatten().cloned()).collect()
+    }
+
     /// What its texts include by an address.
     pub(crate) fn guests(&self) -> &[Arc<Guest>] {
         &self.guests
@@ -400,7 +408,12 @@ impl Prepared {
         let blocks: BTreeSet<&str> =
             program.names().iter().flat_map(|names| &names.blocks).map(|block| block.name.as_str()).collect();
         let namespaces: Vec<&String> = self.namespaces.keys().collect();
-        let files: Vec<&str> = program.units().iter().map(|unit| unit.source().name()).collect();
+        let mut files: Vec<&str> = Vec::new();
+        for unit in program.units() {
+            if !files.contains(&unit.source().name()) {
+                files.push(unit.source().name());
+            }
+        }
         if let Some(tree) = self.tree() {
             let (sections, tools) = sections::tree_json(tree);
             object["ns"] = json!(tree.ns);

@@ -12,10 +12,11 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 11] = [
+const TOPICS: [(&str, &str, &str); 12] = [
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
     ("explain", "where a prompt came from", include_str!("../../topics/explain.md")),
     ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
+    ("includes", "texts that show other prompts", include_str!("../../topics/includes.md")),
     ("mcp", "the project as a server for other programs", include_str!("../../topics/mcp.md")),
     ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
     ("sections", "trees of sections", include_str!("../../topics/sections.md")),

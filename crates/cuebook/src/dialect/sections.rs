@@ -72,7 +72,8 @@ impl File {
     pub(crate) fn paths(&self) -> Vec<String> {
         fn walk(sections: &[Section], above: &str, found: &mut Vec<String>) {
             for section in sections {
-                let path = if above.is_empty() { section.key.clone() } else { format!("{above}.{}", section.key) };
+                let path =
+                    if above.is_empty() { section.key.clone() } else { format!("{above}.{}", section.key) };
                 walk(&section.children, &path, found);
                 found.push(path);
             }

@@ -168,7 +168,8 @@ impl Hosting {
                 .hint("break the circle: move what both need into a third prompt or a partial");
             for step in &circle[1..] {
                 if let Some(place) = &step.place {
-                    diagnostic = diagnostic.related(place.clone(), format!("`{}` is included here", step.shown));
+                    diagnostic =
+                        diagnostic.related(place.clone(), format!("`{}` is included here", step.shown));
                 }
             }
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
@@ -243,7 +244,8 @@ impl Hosting {
             return Ok(());
         }
         let message = format!("`{}` has hooks, and they run only where it is rendered itself", prompt.id);
-        let hint = format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
+        let hint =
+            format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(at.clone()).hint(hint);
         Err(Error::new(ErrorKind::PromptRead, diagnostic))
     }
@@ -261,7 +263,8 @@ impl Hosting {
                 if let Some(section) = address.section
                     && let Ok(Some(found)) = self.house.files.choose_if_any(address.id)
                 {
-                    let read = dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
+                    let read =
+                        dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
                     let file = read.ok().and_then(|read| read.sections);
                     let paths = file.map_or_else(Vec::new, |file| file.paths());
                     let near = nearest(&section.replace('/', "."), paths.iter().map(String::as_str));
@@ -331,7 +334,8 @@ fn prompt_body(
         }
         // Of one section, only what it mentions is asked for.
         let outline = body.outline();
-        let reads = |name: &str| outline.names().iter().any(|names| names.reads.iter().any(|read| read.root == name));
+        let reads =
+            |name: &str| outline.names().iter().any(|names| names.reads.iter().any(|read| read.root == name));
         let mut variables = prompt.variables;
         variables.retain(|variable| index.is_none() || reads(&variable.name));
         return Ok(Some((variables, left, GuestBody::Sections(Box::new(body), index))));
@@ -414,7 +418,9 @@ impl Loader for Hosting {
     fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
         let Some(address) = Address::of(name) else { return Ok(None) };
         let nobody = || match self.house.mode {
-            Mode::DespiteMissing => Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>),
+            Mode::DespiteMissing => {
+                Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>)
+            }
             Mode::Lenient | Mode::Strict => None,
         };
         let found = self.find(address).map_err(|error| match error.diagnostic().place {
@@ -426,7 +432,8 @@ impl Loader for Hosting {
         });
         let Some(wanted) = found? else { return Ok(nobody()) };
         let key = wanted.key.clone();
-        let known = self.house.known().get(&key).and_then(|(guest, height)| Some((guest.upgrade()?, *height)));
+        let known =
+            self.house.known().get(&key).and_then(|(guest, height)| Some((guest.upgrade()?, *height)));
         let height = known.as_ref().map_or(1, |(_, height)| *height);
         self.refuse(&wanted, height, at)?;
         if let Some((guest, height)) = known {
@@ -525,10 +532,12 @@ impl Compiled for Guest {
                 let output = directive.body_output(&OfScope(scope), limit, true);
                 output.map_err(|_| directive.template().too_large(limit))
             }
-            GuestBody::Knowledge(knowledge, _, texts) => whole(knowledge, &texts.units, limit).map_err(|_| {
-                let end = knowledge.source.text().len();
-                InputTemplate::compile(knowledge.source.clone(), end..end).too_large(limit)
-            }),
+            GuestBody::Knowledge(knowledge, _, texts) => {
+                whole(knowledge, &texts.units, limit).map_err(|_| {
+                    let end = knowledge.source.text().len();
+                    InputTemplate::compile(knowledge.source.clone(), end..end).too_large(limit)
+                })
+            }
         }
     }
 
@@ -560,8 +569,14 @@ pub(crate) fn findings(guests: &[Arc<Guest>]) -> Vec<Diagnostic> {
         }
         if let [first, ..] = guest.summarized().as_slice() {
             told(
-                format!("the section `{first}` of `{}` is included as a summary, and nothing can open it", guest.id),
-                format!("include it by itself where it is shown in full, or give `{}` another visibility", guest.id),
+                format!(
+                    "the section `{first}` of `{}` is included as a summary, and nothing can open it",
+                    guest.id
+                ),
+                format!(
+                    "include it by itself where it is shown in full, or give `{}` another visibility",
+                    guest.id
+                ),
             );
         }
     }

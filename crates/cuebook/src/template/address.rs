@@ -61,7 +61,9 @@ pub(super) fn missing(names: &[String], includes: bool, loader: &dyn Loader) -> 
     let scheme = name.split(':').next().unwrap_or_default();
     let Some(address) = Address::of(name) else {
         let near = nearest(scheme, Kind::ALL.map(Kind::as_str));
-        let hint = did_you_mean(&near.iter().map(|near| format!("{near}:{}", &name[scheme.len() + 1..])).collect::<Vec<_>>());
+        let hint = did_you_mean(
+            &near.iter().map(|near| format!("{near}:{}", &name[scheme.len() + 1..])).collect::<Vec<_>>(),
+        );
         let hint = hint.unwrap_or_else(|| {
             "beside files, `prompt:ID`, `prompt:ID#section`, `directive:ID` and `knowledge:ID` can be included".to_owned()
         });

@@ -106,7 +106,10 @@ impl Annex {
         }
         self.next_unit += units.len() as u32;
         self.frames.extend(
-            units.frames().iter().map(|frame| Frame { name: frame.name, section: label(frame.section.as_ref()) }),
+            units
+                .frames()
+                .iter()
+                .map(|frame| Frame { name: frame.name, section: label(frame.section.as_ref()) }),
         );
         self.known.push((units.clone(), section.cloned(), numbers));
         numbers

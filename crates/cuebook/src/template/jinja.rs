@@ -37,9 +37,9 @@ use self::guests::Guests;
 use self::names::{CallableKind, Names, ReferenceKind};
 use self::plain::Plain;
 use self::writer::{Attributing, Extent};
-pub use super::engine::{Loader, Output};
 use super::address;
 use super::annex::Annex;
+pub use super::engine::{Loader, Output};
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
@@ -150,7 +150,8 @@ impl Template {
             if program.plain.is_some() {
                 sink = self.sink(limit);
             }
-            let mut annex = lender.filter(|_| !program.guests.is_empty()).map(|_| Annex::new(program.units.len(), 0));
+            let mut annex =
+                lender.filter(|_| !program.guests.is_empty()).map(|_| Annex::new(program.units.len(), 0));
             let (outcome, asked) = computed::during(|| match (lender, &mut annex) {
                 (Some(lender), Some(annex)) => {
                     guests::during(lender, limit, || program.run(scope(), &mut sink, Some(annex)))
@@ -329,12 +330,7 @@ impl Program {
         self.plain.as_ref()?.run(self.environment(), text, scope, sink)
     }
 
-    fn run(
-        &self,
-        scope: Value,
-        sink: &mut Sink,
-        annex: Option<&mut Annex>,
-    ) -> Result<(), minijinja::Error> {
+    fn run(&self, scope: Value, sink: &mut Sink, annex: Option<&mut Annex>) -> Result<(), minijinja::Error> {
         let mut writer = Attributing { sink, extents: &self.extents, last: 0, annex };
         self.compiled.borrow_dependent().render_captured_to(scope, &mut writer)?;
         Ok(())

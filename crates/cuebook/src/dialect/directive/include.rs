@@ -85,7 +85,8 @@ impl Directive {
         let mut following = Following { load, depth, way, known: HashMap::new() };
         let (directive, weight) = following.directive(self)?;
         if weight > MOST_INCLUDED {
-            let message = format!("the directive includes more than {MOST_INCLUDED} items, one inside the other");
+            let message =
+                format!("the directive includes more than {MOST_INCLUDED} items, one inside the other");
             let diagnostic = Diagnostic::new(Code::TooDeep, message).file(directive.source.name());
             let diagnostic = diagnostic.hint("include each of them once");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
@@ -235,7 +236,9 @@ impl Following<'_> {
         if let Some(known) = known {
             return Ok(known);
         }
-        let item = ItemId::new(id).and_then(|id| (self.load)(kind, &id)).map_err(|error| named(error, name, place))?;
+        let item = ItemId::new(id)
+            .and_then(|id| (self.load)(kind, &id))
+            .map_err(|error| named(error, name, place))?;
         let source = item.source()?;
         let (text, weight, height) = match kind {
             ItemType::Directive => {

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, State, Value};
 
+use super::computed;
 use super::names::Names;
 use super::paths::{self, Paths};
-use super::computed;
 use crate::error::{Code, Diagnostic, Error, ErrorKind};
 use crate::source::Place;
 use crate::template::annex::Annex;
@@ -117,7 +117,10 @@ impl Guests {
     }
 
     /// Puts the guests into an environment.
-    pub(super) fn enter(self: &Arc<Self>, environment: &mut Environment<'static>) -> Result<(), minijinja::Error> {
+    pub(super) fn enter(
+        self: &Arc<Self>,
+        environment: &mut Environment<'static>,
+    ) -> Result<(), minijinja::Error> {
         for number in 0..self.0.len() {
             let text = format!("{{{{ {FUNCTION}({number}) }}}}");
             environment.add_template_owned(Guests::template(number), text)?;
@@ -131,7 +134,8 @@ impl Guests {
     }
 
     fn call(&self, state: &mut State<'_, '_>, number: usize) -> Result<Value, minijinja::Error> {
-        let unknown = || minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "there is no such guest");
+        let unknown =
+            || minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "there is no such guest");
         let guest = self.0.get(number).ok_or_else(unknown)?;
         let (scope, limit) = RUNNING
             .with_borrow(|running| running.last().map(|render| (render.scope.clone(), render.limit)))
@@ -139,14 +143,15 @@ impl Guests {
         let lent: Vec<(String, Value)> =
             guest.local.keys().filter_map(|name| Some((name.clone(), state.lookup(name)?))).collect();
         let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
-        let rendered = counted(&guest.place).and_then(|()| guest.compiled.render(&scope, limit)).map_err(|error| {
-            let told = error.diagnostic().clone();
-            let told = match told.place.as_ref().is_some_and(|place| place.is_same(&guest.place)) {
-                true => told,
-                false => told.related(guest.place.clone(), "included here"),
-            };
-            error.replaced(told)
-        });
+        let rendered =
+            counted(&guest.place).and_then(|()| guest.compiled.render(&scope, limit)).map_err(|error| {
+                let told = error.diagnostic().clone();
+                let told = match told.place.as_ref().is_some_and(|place| place.is_same(&guest.place)) {
+                    true => told,
+                    false => told.related(guest.place.clone(), "included here"),
+                };
+                error.replaced(told)
+            });
         let output = rendered.map_err(|error| {
             computed::fail(&Guests::template(number), error);
             minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "a guest failed")

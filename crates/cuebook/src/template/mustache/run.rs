@@ -220,7 +220,9 @@ impl<'p> Run<'p> {
         let place = self.place(unit, partial.tag);
         let Some((scope, limit)) = self.lender else {
             let message = "another prompt cannot be included here: there is no whole scope";
-            return Err(self.failed(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message).at(place)));
+            return Err(
+                self.failed(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message).at(place))
+            );
         };
         guests::counted(&place)?;
         let outline = guest.outline();
@@ -246,7 +248,8 @@ impl<'p> Run<'p> {
         let entered = &self.program.entered;
         let output = guests::widened(output, |paths| {
             let mut wider = paths.to_vec();
-            let is_lent = |path: &String| names.iter().any(|name| path.split(['.', '[']).next() == Some(name));
+            let is_lent =
+                |path: &String| names.iter().any(|name| path.split(['.', '[']).next() == Some(name));
             if paths.iter().any(is_lent) {
                 wider.extend(entered.iter().filter(|known| !paths.contains(known)).cloned());
             }
