@@ -182,6 +182,38 @@ fn an_id_in_four_dialects_is_one_conflict_and_each_choice_works_everywhere() {
 }
 
 #[test]
+fn a_directive_is_executed_with_what_it_includes_and_refused_with_what_nobody_signed() {
+    let stage = Stage::new();
+    stage.write("directive", "inner");
+    let tea = "```yaml\nname: tea\ncategory: \"\"\ntitle: Tea\nauthor: ann\n```\n\nFour minutes.\n";
+    stage.project.write(".ai/knowledge/tea.md", tea);
+    let (_, _, _, text) = DIALECTS[3];
+    let outer = text
+        .replace("ID", "outer")
+        .replace("Help {input:who} now.", "{include:tea} {include:directive:inner}");
+    stage.project.write(".ai/directives/outer.md", outer);
+    stage.sign();
+    let execute = ["execute", "directive", "outer", "--param", "who=Ann"];
+    let (code, out, err) = stage.say(&execute);
+    assert!(code != 0 && format!("{out}{err}").contains("Unsigned"), "{out}{err}");
+    let (code, _, err) = stage.say(&["sign", "knowledge", "*"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, out, err) = stage.say(&execute);
+    assert_eq!(code, 0, "{out}{err}");
+    assert!(out.contains("Four minutes. Help Ann now."), "{out}");
+    let (code, _, err) = stage.say(&["run", "outer", "--var", "who=Ann", "--model", "fast"]);
+    assert_eq!(code, 0, "{err}");
+    let asked = stage.mock.requests().last().map(|request| request.body.to_string()).unwrap();
+    assert!(asked.contains("Four minutes. Help Ann now."), "{asked}");
+    // Changed since: neither executed nor run, also by a program that has read it before.
+    stage.project.write(".ai/knowledge/tea.md", tea);
+    for args in [&execute[..], &["run", "outer", "--var", "who=Ann", "--model", "fast"]] {
+        let (code, out, err) = stage.say(args);
+        assert!(code != 0 && format!("{out}{err}").contains("Unsigned"), "{args:?}: {out}{err}");
+    }
+}
+
+#[test]
 fn every_dialect_is_included_on_the_command_line_and_explained_by_its_own_file() {
     let stage = Stage::new();
     for (dialect, ..) in DIALECTS {

@@ -73,6 +73,8 @@ pub struct Prepared {
     nonces: Arc<dyn NonceSource>,
     overrides: Arc<Shelf>,
     notes: Vec<Diagnostic>,
+    /// Where its texts come from.
+    templates: Arc<dyn Loader>,
     /// What its texts include by an address.
     guests: Vec<Arc<Guest>>,
     /// Variables that only its guests declare, and where the guest is included.
@@ -134,11 +136,16 @@ impl Prepared {
         let templates: Arc<dyn Loader> =
             Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
         let body = match (read.sections, read.directive) {
-            (Some(file), _) => {
-                Body::Sections(Box::new(SectionsBody::new(*file, templates, &settings, &stage.engines)?))
-            }
+            (Some(file), _) => Body::Sections(Box::new(SectionsBody::new(
+                *file,
+                templates.clone(),
+                &settings,
+                &stage.engines,
+            )?)),
             (None, Some(file)) => Body::Directive(Box::new(DirectiveBody::new(*file))),
-            (None, None) => Body::Template(guest::compile(&prompt, templates, &settings, &stage.engines)?),
+            (None, None) => {
+                Body::Template(guest::compile(&prompt, templates.clone(), &settings, &stage.engines)?)
+            }
         };
         let guests = house.guests();
         let borrowed = borrow(&mut prompt, &guests);
@@ -166,6 +173,7 @@ impl Prepared {
             overrides: stage.overrides.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
+            templates,
             guests,
             borrowed,
         };

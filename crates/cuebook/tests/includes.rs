@@ -208,6 +208,34 @@ fn what_is_included_leads_to_its_own_file_and_to_the_layer_of_its_values() {
 }
 
 #[test]
+fn a_prompty_file_includes_partials_of_the_library_and_nothing_outside_of_it() {
+    for (include, other) in [
+        ("{% include 'partials/tone.md' %}", ""),
+        ("{{> partials/tone.md}}", "template: {format: mustache}\n"),
+    ] {
+        let file = format!("---\nname: host\n{other}---\nHi. {include}");
+        let project = Project::new()
+            .with("prompts/host.prompty", &file)
+            .with("prompts/partials/tone.md", "Be {{ tone }}.");
+        let rendered = project.render("host", json!({"tone": "kind"})).unwrap();
+        assert_eq!(rendered.text(), "Hi. Be kind.", "{file}");
+        let files: Vec<String> =
+            rendered.spans().filter_map(|span| Some(span.origin.place()?.file().to_owned())).collect();
+        assert_eq!(files[0], "prompts/host.prompty");
+        assert!(files[1..].iter().all(|file| file == "prompts/partials/tone.md"), "{files:?}");
+        project.write("secret.md", "secret");
+        for outside in ["../secret.md", "/etc/passwd", "partials/../../secret.md"] {
+            project.write("prompts/host.prompty", file.replace("partials/tone.md", outside));
+            let error = project.error("host", json!({}));
+            assert_eq!(
+                (error.code(), error.diagnostic().file_name()),
+                (Code::MissingInclude, Some("prompts/host.prompty"))
+            );
+        }
+    }
+}
+
+#[test]
 fn what_the_includer_sets_is_seen_where_it_is_included_and_traced_to_its_variable() {
     let project = Project::new().with(
         "prompts/host/template.md",
@@ -389,6 +417,35 @@ fn includes_go_as_deep_as_the_project_allows_and_each_prompt_is_read_once() {
         "{% for i in range(2000) %}{% include 'prompt:leaf' %}{% endfor %}",
     );
     assert_eq!(wide.error("host", json!({})).code(), Code::TooDeep);
+}
+
+#[test]
+fn what_nests_on_both_sides_of_a_border_ends_in_an_error_and_in_no_crash() {
+    let project = Project::new();
+    let nested = |index: usize| {
+        format!(
+            "{{% macro m(n) %}}{{% if n %}}{{{{ m(n - 1) }}}}{{% else %}}{{% include 'prompt:n{}' %}}{{% endif %}}{{% endmacro %}}{{{{ m(deep) }}}}",
+            index + 1
+        )
+    };
+    for index in 0..30 {
+        project.write(&format!("prompts/n{index}/template.md"), nested(index));
+    }
+    // A chain of plain ones goes as deep as the setting says.
+    for index in 0..30 {
+        let template = format!("{{{{ deep }}}}{{% include 'prompt:flat{}' %}}", index + 1);
+        project.write(&format!("prompts/flat{index}/template.md"), template);
+    }
+    project.write("prompts/flat30/template.md", "end");
+    assert_eq!(project.text("flat0", json!({"deep": "."})), ".".repeat(30) + "end");
+    project.write("prompts/n30/template.md", "end");
+    project.write("prompts/some/template.md", nested(22));
+    assert_eq!(project.text("some", json!({"deep": 40})), "end");
+    for deep in [7, 12, 30, 60, 120, 240, 490, 1000] {
+        if let Err(error) = project.render("n0", json!({"deep": deep})) {
+            assert_eq!(error.code(), Code::TooDeep, "{deep}: {error:?}");
+        }
+    }
 }
 
 #[test]

@@ -202,7 +202,7 @@ impl Prepared {
                         Diagnostic::new(Code::MissingInclude, message),
                     ));
                 };
-                let template = Arc::new(Template::compile(source, self.loader.clone(), &self.settings)?);
+                let template = Arc::new(Template::compile(source, self.templates.clone(), &self.settings)?);
                 self.partials().insert(name.to_owned(), template.clone());
                 template
             }

@@ -29,8 +29,8 @@ use crate::source::{OffsetMap, Place, Source};
 use crate::template::address::{Address, Kind};
 use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline, Output};
 use crate::template::input::Template as InputTemplate;
-use crate::template::jinja::Settings;
 use crate::template::jinja::names::Names;
+use crate::template::jinja::{GUEST_RECURSION, Settings};
 use crate::template::unit::Unit;
 use crate::variables::Scope;
 
@@ -188,6 +188,9 @@ impl Hosting {
         let house = &self.house;
         let mut way = self.way.clone();
         way.push(Step { key: wanted.key, shown: name.to_owned(), place: Some(at.clone()) });
+        // What nests on one side of a border adds up with what nests on the other.
+        let recursion = house.settings.recursion.min(GUEST_RECURSION);
+        let settings = Settings { recursion, ..house.settings.clone() };
         let below = Arc::new(Hosting { house: house.clone(), way, tallest: AtomicUsize::new(0) });
         let guest = |id: String, variables, left, body| Guest {
             id,
@@ -207,7 +210,7 @@ impl Hosting {
                 self.refuse_code(&read.prompt, at)?;
                 match read.directive.take() {
                     Some(file) => directive_guest(file.directive, file.item, found.id, guest),
-                    None => match prompt_body(read, address, &below, house)? {
+                    None => match prompt_body(read, address, &below, &settings, &house.engines)? {
                         Some((variables, left, body)) => guest(found.id.clone(), variables, left, body),
                         None => return Ok(None),
                     },
@@ -312,7 +315,8 @@ fn prompt_body(
     read: Read,
     address: Address<'_>,
     loader: &Arc<Hosting>,
-    house: &Arc<House>,
+    settings: &Settings,
+    engines: &Engines,
 ) -> Result<Option<Made>> {
     let Read { prompt, sections, .. } = read;
     let mut left = Vec::new();
@@ -327,7 +331,7 @@ fn prompt_body(
         if file.output.is_some() {
             left.push("outputs");
         }
-        let body = SectionsBody::new(*file, loader.clone(), &house.settings, &house.engines)?;
+        let body = SectionsBody::new(*file, loader.clone(), settings, engines)?;
         let index = path.and_then(|path| body.tree().sections().iter().position(|node| node.path == path));
         if body.tree().sections().iter().any(|node| !node.section.tools.is_empty()) {
             left.push("tools");
@@ -349,7 +353,7 @@ fn prompt_body(
     if !prompt.outputs.is_empty() {
         left.push("outputs");
     }
-    let compiled = compile(&prompt, loader.clone(), &house.settings, &house.engines)?;
+    let compiled = compile(&prompt, loader.clone(), settings, engines)?;
     Ok(Some((prompt.variables, left, GuestBody::Template(compiled))))
 }
 

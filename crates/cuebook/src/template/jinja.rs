@@ -22,6 +22,7 @@ mod settings;
 mod style;
 mod writer;
 
+pub(crate) use guests::GUEST_RECURSION;
 pub use settings::Settings;
 pub use style::Style;
 

@@ -16,10 +16,11 @@ use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, State, Value};
 
 use super::computed;
-use super::names::Names;
+use super::names::{Names, Reference};
 use super::paths::{self, Paths};
 use crate::error::{Code, Diagnostic, Error, ErrorKind};
 use crate::source::Place;
+use crate::template::address::Address;
 use crate::template::annex::Annex;
 use crate::template::engine::{Compiled, Output};
 use crate::template::sink::{Full, Sink};
@@ -31,6 +32,13 @@ const FUNCTION: &str = "__cue_guest";
 
 /// How many guests one render may have, those of its guests counted in: each may take as many steps as the render itself.
 const MOST_GUESTS: usize = 1_000;
+
+/// How deep macros, includes and blocks may nest inside of a guest. Guests run inside of each other, and what nests in all of them
+/// stands on one stack.
+pub(crate) const GUEST_RECURSION: usize = 64;
+
+/// How deep they may nest in all guests that run inside of each other.
+const MOST_NESTED: usize = 8 * GUEST_RECURSION;
 
 /// A guest of a template.
 pub(super) struct Guest {
@@ -143,8 +151,8 @@ impl Guests {
         let lent: Vec<(String, Value)> =
             guest.local.keys().filter_map(|name| Some((name.clone(), state.lookup(name)?))).collect();
         let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
-        let rendered =
-            counted(&guest.place).and_then(|()| guest.compiled.render(&scope, limit)).map_err(|error| {
+        let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
+            .map_err(|error| {
                 let told = error.diagnostic().clone();
                 let told = match told.place.as_ref().is_some_and(|place| place.is_same(&guest.place)) {
                     true => told,
@@ -196,8 +204,47 @@ pub(in crate::template) fn widened(mut output: Output, wider: impl Fn(&[String])
     output
 }
 
+/// Renders a guest of the render that is running, if there are not too many of them already.
+pub(in crate::template) fn inside<T>(
+    guest: &dyn Compiled,
+    place: &Place,
+    render: impl FnOnce() -> Result<T, Error>,
+) -> Result<T, Error> {
+    counted(place)?;
+    let outline = guest.outline();
+    // A text without macros, blocks and includes hardly nests at all.
+    let is_file = |name: &String| Address::of(name).is_none();
+    let includes_files = |reference: &Reference| match &reference.names {
+        Some(names) => names.iter().any(is_file),
+        None => true,
+    };
+    let nests = |names: &Names| {
+        names.captures || !names.blocks.is_empty() || names.references.iter().any(includes_files)
+    };
+    let weight = if outline.names().iter().any(nests) { GUEST_RECURSION } else { 2 };
+    let before = NESTED.get();
+    if before + weight > MOST_NESTED {
+        let message = "prompts that include each other nest too deeply while they run";
+        let diagnostic = Diagnostic::new(Code::TooDeep, message).at(place.clone());
+        let diagnostic = diagnostic.hint("include fewer of them in a row, or turn some into partials");
+        return Err(Error::new(ErrorKind::Limit, diagnostic));
+    }
+    NESTED.set(before + weight);
+    let _ended = Nested(before);
+    render()
+}
+
+/// Takes back what a guest that has ended nested, also if it panicked.
+struct Nested(usize);
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        NESTED.set(self.0);
+    }
+}
+
 /// Counts a guest of the render that is running.
-pub(in crate::template) fn counted(place: &Place) -> Result<(), Error> {
+fn counted(place: &Place) -> Result<(), Error> {
     let count = COUNT.get() + 1;
     COUNT.set(count);
     if count <= MOST_GUESTS {
@@ -243,6 +290,8 @@ thread_local! {
     static RUNNING: RefCell<Vec<Render>> = const { RefCell::new(Vec::new()) };
     /// How many guests the outermost of them had so far.
     static COUNT: Cell<usize> = const { Cell::new(0) };
+    /// How deep the guests nest that are running.
+    static NESTED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Ends the entry of a render, also if it panics.

@@ -224,7 +224,6 @@ impl<'p> Run<'p> {
                 self.failed(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message).at(place))
             );
         };
-        guests::counted(&place)?;
         let outline = guest.outline();
         let mut lent: Vec<(String, Value)> = Vec::new();
         for read in outline.names().iter().flat_map(|names| &names.reads) {
@@ -237,10 +236,9 @@ impl<'p> Run<'p> {
             }
         }
         let names: Vec<String> = lent.iter().map(|(name, _)| name.clone()).collect();
-        let rendered = match lent.is_empty() {
-            true => guest.render(scope, limit),
-            false => guest.render(&scope.lending(lent), limit),
-        };
+        let lending = (!lent.is_empty()).then(|| scope.lending(lent));
+        let rendered =
+            guests::inside(&**guest, &place, || guest.render(lending.as_ref().unwrap_or(scope), limit));
         let output = rendered.map_err(|error| {
             let told = error.diagnostic().clone().related(place, "included here");
             error.replaced(told)
