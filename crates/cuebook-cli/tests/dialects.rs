@@ -185,7 +185,7 @@ fn an_id_in_four_dialects_is_one_conflict_and_each_choice_works_everywhere() {
 fn a_directive_is_executed_with_what_it_includes_and_refused_with_what_nobody_signed() {
     let stage = Stage::new();
     stage.write("directive", "inner");
-    let tea = "```yaml\nname: tea\ncategory: \"\"\ntitle: Tea\nauthor: ann\n```\n\nFour minutes.\n";
+    let tea = "```yaml\nname: tea\ncategory: \"\"\ntitle: Tea\nauthor: ann\nversion: 1.0.0\nentry_type: fact\n```\n\nFour minutes.\n";
     stage.project.write(".ai/knowledge/tea.md", tea);
     let (_, _, _, text) = DIALECTS[3];
     let outer = text

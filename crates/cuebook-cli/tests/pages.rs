@@ -69,6 +69,11 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
 }
 
 #[test]
+fn the_page_on_includes_is_true() {
+    topic("includes.md", 150);
+}
+
+#[test]
 fn the_page_on_explain_is_true_and_short() {
     topic("explain.md", 200);
 }

@@ -30,7 +30,7 @@ use crate::template::address::{Address, Kind};
 use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline, Output};
 use crate::template::input::Template as InputTemplate;
 use crate::template::jinja::names::Names;
-use crate::template::jinja::{GUEST_RECURSION, Settings};
+use crate::template::jinja::{GUEST_SHARE, Settings};
 use crate::template::unit::Unit;
 use crate::variables::Scope;
 
@@ -189,7 +189,7 @@ impl Hosting {
         let mut way = self.way.clone();
         way.push(Step { key: wanted.key, shown: name.to_owned(), place: Some(at.clone()) });
         // What nests on one side of a border adds up with what nests on the other.
-        let recursion = house.settings.recursion.min(GUEST_RECURSION);
+        let recursion = house.settings.recursion / GUEST_SHARE;
         let settings = Settings { recursion, ..house.settings.clone() };
         let below = Arc::new(Hosting { house: house.clone(), way, tallest: AtomicUsize::new(0) });
         let guest = |id: String, variables, left, body| Guest {

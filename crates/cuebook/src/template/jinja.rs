@@ -22,7 +22,7 @@ mod settings;
 mod style;
 mod writer;
 
-pub(crate) use guests::GUEST_RECURSION;
+pub(crate) use guests::GUEST_SHARE;
 pub use settings::Settings;
 pub use style::Style;
 

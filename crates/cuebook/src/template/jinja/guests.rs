@@ -15,14 +15,14 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, State, Value};
 
-use super::computed;
 use super::names::{Names, Reference};
 use super::paths::{self, Paths};
+use super::{computed, errors};
 use crate::error::{Code, Diagnostic, Error, ErrorKind};
 use crate::source::Place;
 use crate::template::address::Address;
 use crate::template::annex::Annex;
-use crate::template::engine::{Compiled, Output};
+use crate::template::engine::{Compiled, Outline, Output};
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::{Unit, Units};
 use crate::variables::Scope;
@@ -33,12 +33,13 @@ const FUNCTION: &str = "__cue_guest";
 /// How many guests one render may have, those of its guests counted in: each may take as many steps as the render itself.
 const MOST_GUESTS: usize = 1_000;
 
-/// How deep macros, includes and blocks may nest inside of a guest. Guests run inside of each other, and what nests in all of them
-/// stands on one stack.
-pub(crate) const GUEST_RECURSION: usize = 64;
+/// A guest may nest this much less deeply than what includes it: guests run inside of each other, on one stack.
+pub(crate) const GUEST_SHARE: usize = 4;
 
-/// How deep they may nest in all guests that run inside of each other.
-const MOST_NESTED: usize = 8 * GUEST_RECURSION;
+/// How much all guests may weigh that run inside of each other. One that could nest as deeply as it may weighs [`HEAVY`].
+const MOST_NESTED: usize = GUEST_SHARE * HEAVY;
+const HEAVY: usize = 128;
+const LIGHT: usize = 4;
 
 /// A guest of a template.
 pub(super) struct Guest {
@@ -154,7 +155,8 @@ impl Guests {
         let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
             .map_err(|error| {
                 let told = error.diagnostic().clone();
-                let told = match told.place.as_ref().is_some_and(|place| place.is_same(&guest.place)) {
+                let is_told = told.place.as_ref().is_some_and(|place| place.is_same(&guest.place));
+                let told = match is_told || told.related.len() >= errors::MOST_CALLERS {
                     true => told,
                     false => told.related(guest.place.clone(), "included here"),
                 };
@@ -212,16 +214,7 @@ pub(in crate::template) fn inside<T>(
 ) -> Result<T, Error> {
     counted(place)?;
     let outline = guest.outline();
-    // A text without macros, blocks and includes hardly nests at all.
-    let is_file = |name: &String| Address::of(name).is_none();
-    let includes_files = |reference: &Reference| match &reference.names {
-        Some(names) => names.iter().any(is_file),
-        None => true,
-    };
-    let nests = |names: &Names| {
-        names.captures || !names.blocks.is_empty() || names.references.iter().any(includes_files)
-    };
-    let weight = if outline.names().iter().any(nests) { GUEST_RECURSION } else { 2 };
+    let weight = weight(&*outline);
     let before = NESTED.get();
     if before + weight > MOST_NESTED {
         let message = "prompts that include each other nest too deeply while they run";
@@ -232,6 +225,27 @@ pub(in crate::template) fn inside<T>(
     NESTED.set(before + weight);
     let _ended = Nested(before);
     render()
+}
+
+/// How deeply a text can nest by itself: one without macros and without circles of includes no deeper than it has parts.
+fn weight(outline: &dyn Outline) -> usize {
+    let Some(program) = outline.jinja() else {
+        let is_file = |name: &String| Address::of(name).is_none();
+        let names_files = |reference: &Reference| match &reference.names {
+            Some(names) => names.iter().any(is_file),
+            None => true,
+        };
+        let nests = |names: &Names| names.captures || names.references.iter().any(names_files);
+        return if outline.names().iter().any(nests) { HEAVY } else { LIGHT };
+    };
+    let own = &program.names()[..program.own_units().len()];
+    let is_computed = |names: &Names| names.references.iter().any(|reference| reference.names.is_none());
+    let nests = |names: &Names| names.captures || is_computed(names);
+    if own.iter().any(nests) || !program.include_circles().is_empty() {
+        return HEAVY;
+    }
+    let blocks: usize = own.iter().map(|names| names.blocks.len()).sum();
+    (LIGHT + own.len() + blocks).min(HEAVY)
 }
 
 /// Takes back what a guest that has ended nested, also if it panicked.
