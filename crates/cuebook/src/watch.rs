@@ -133,15 +133,12 @@ impl<'b> Watch<'b> {
         {
             below(store.root(), 0, &mut files);
         }
-        match dialect {
-            Dialect::Directive => {
-                let spaces = library.spaces();
-                for space in spaces.all() {
-                    let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();
-                    files.extend(items.iter().filter_map(|item| item.path().map(Path::to_owned)));
-                }
+        if dialect == Dialect::Directive {
+            let spaces = library.spaces();
+            for space in spaces.all() {
+                let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();
+                files.extend(items.iter().filter_map(|item| item.path().map(Path::to_owned)));
             }
-            _ => {}
         }
         files
     }

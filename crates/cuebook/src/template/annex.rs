@@ -18,8 +18,17 @@ pub(crate) struct Annex {
     frames: Vec<Frame>,
     /// How many frames the render itself has.
     own_frames: u32,
-    /// What was taken over already, by where it lies in memory, with the numbers that it got.
-    known: Vec<(Units, Option<Arc<str>>, (u32, u32))>,
+    /// What was taken over already.
+    known: Vec<Known>,
+}
+
+/// Units and frames that were taken over.
+#[derive(Debug)]
+struct Known {
+    units: Units,
+    section: Option<Arc<str>>,
+    /// The numbers that they got.
+    numbers: (u32, u32),
 }
 
 impl Annex {
@@ -88,15 +97,15 @@ impl Annex {
 
     /// The numbers that come before those of some units and frames.
     fn number(&mut self, units: &Units, section: Option<&Arc<str>>) -> (u32, u32) {
-        let is_same = |(known, of, _): &&(Units, Option<Arc<str>>, _)| {
-            Arc::ptr_eq(known.own(), units.own())
-                && Arc::ptr_eq(known.frames(), units.frames())
-                && known.more().is_empty()
+        let is_same = |known: &&Known| {
+            Arc::ptr_eq(known.units.own(), units.own())
+                && Arc::ptr_eq(known.units.frames(), units.frames())
+                && known.units.more().is_empty()
                 && units.more().is_empty()
-                && of.as_ref() == section
+                && known.section.as_ref() == section
         };
-        if let Some((_, _, numbers)) = self.known.iter().find(is_same) {
-            return *numbers;
+        if let Some(known) = self.known.iter().find(is_same) {
+            return known.numbers;
         }
         let numbers = (self.next_unit, self.own_frames + self.frames.len() as u32);
         let label = |own: Option<&Arc<str>>| section.or(own).cloned();
@@ -111,7 +120,7 @@ impl Annex {
                 .iter()
                 .map(|frame| Frame { name: frame.name, section: label(frame.section.as_ref()) }),
         );
-        self.known.push((units.clone(), section.cloned(), numbers));
+        self.known.push(Known { units: units.clone(), section: section.cloned(), numbers });
         numbers
     }
 

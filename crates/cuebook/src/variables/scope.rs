@@ -93,7 +93,7 @@ pub struct Scope {
     /// Boxed: most prompts have no rich inputs.
     rich: Option<Box<RichInputs>>,
     /// What a template has set where it includes another prompt; that one sees it before everything else.
-    lent: Option<Box<HashMap<String, Value>>>,
+    lent: Option<Arc<HashMap<String, Value>>>,
 }
 
 impl Scope {
@@ -170,7 +170,7 @@ impl Scope {
 
     /// The same values, and before them others that a template has set.
     pub(crate) fn lending(&self, values: impl IntoIterator<Item = (String, Value)>) -> Arc<Scope> {
-        let mut lent = self.lent.clone().unwrap_or_default();
+        let mut lent = self.lent.as_deref().cloned().unwrap_or_default();
         lent.extend(values);
         Arc::new(Scope {
             caller: self.caller.clone(),
@@ -180,7 +180,7 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: self.rich.clone(),
-            lent: Some(lent),
+            lent: Some(Arc::new(lent)),
         })
     }
 
