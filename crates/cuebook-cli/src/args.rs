@@ -45,6 +45,7 @@ pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand,
   cuebook help directives   directives, their inputs and signatures
   cuebook help explain      where everything in a prompt came from
   cuebook help hooks        Python that takes part in renders
+  cuebook help includes     prompts, sections and directives in each other
   cuebook help mcp          the project as a server for other programs
   cuebook help prompty      .prompty files
   cuebook help sections     trees of sections
@@ -530,6 +531,7 @@ pub struct CompletionsArgs {
   cuebook help directives     directives, their inputs and signatures
   cuebook help explain        where everything in a prompt came from
   cuebook help hooks          Python that takes part in renders
+  cuebook help includes       prompts, sections and directives in each other
   cuebook help mcp            the project as a server for other programs
   cuebook help prompty        .prompty files
   cuebook help sections       trees of sections

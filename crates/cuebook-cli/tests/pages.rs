@@ -79,6 +79,11 @@ fn the_page_on_diff_is_true_and_short() {
 }
 
 #[test]
+fn the_page_on_includes_is_true() {
+    topic("includes.md", 150);
+}
+
+#[test]
 fn the_page_on_explain_is_true_and_short() {
     topic("explain.md", 200);
 }

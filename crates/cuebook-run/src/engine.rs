@@ -304,7 +304,7 @@ impl Engine {
     /// A directive, verified and read.
     pub(crate) fn directive(&self, project: &Project, id: &ItemId) -> Result<Arc<Directive>> {
         let item = verified(project, ItemType::Directive, id).map_err(Failure::into_error)?;
-        project.directives.read(item)
+        project.directives.read(item, project)
     }
 
     /// The spaces of another project of the same user.

@@ -8,6 +8,7 @@ mod block;
 mod callable;
 mod cycle;
 mod directive;
+mod include;
 mod pack;
 mod partial;
 mod resolution;
@@ -39,6 +40,7 @@ const PROMPT_RULES: &[PromptRule] = &[
     speech::check,
     section::check,
     directive::check,
+    include::check,
 ];
 
 /// Rules that make sense only if every template is there: a missing one might use the variable or have the block.

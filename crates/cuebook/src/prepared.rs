@@ -2,6 +2,7 @@
 
 mod code;
 mod directive;
+mod guest;
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -15,8 +16,8 @@ use crate::hooks::{self, Hooks, Resolved};
 use crate::library::{Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
 use crate::prompt::{Dialect, Prompt, Type, Variable};
 use crate::render::Rendered;
-use crate::source::{Place, Source};
-use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline};
+use crate::source::Place;
+use crate::template::engine::{Compiled, Engines, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
 use crate::template::jinja::{Settings, Template};
 use crate::variables::{
@@ -26,6 +27,8 @@ use crate::variables::{
 pub(crate) use code::{Provider, choose_provider, refuse_home};
 use directive::DirectiveBody;
 pub(crate) use directive::findings as directive_findings;
+pub(crate) use guest::findings as guest_findings;
+use guest::{Guest, Hosting, House};
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
 
@@ -70,6 +73,12 @@ pub struct Prepared {
     nonces: Arc<dyn NonceSource>,
     overrides: Arc<Shelf>,
     notes: Vec<Diagnostic>,
+    /// Where its texts come from.
+    templates: Arc<dyn Loader>,
+    /// What its texts include by an address.
+    guests: Vec<Arc<Guest>>,
+    /// Variables that only its guests declare, and where the guest is included.
+    borrowed: BTreeMap<String, Place>,
 }
 
 /// What a book gives to everything that it prepares.
@@ -94,15 +103,6 @@ pub(crate) enum Mode {
     DespiteMissing,
 }
 
-/// A loader that has every template: those that are missing are empty.
-struct WithEmpty(Arc<LibraryLoader>);
-
-impl Loader for WithEmpty {
-    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
-        Ok(self.0.load(name, parent)?.or_else(|| Some(Source::new(name, ""))))
-    }
-}
-
 impl std::fmt::Debug for Prepared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Prepared").field("prompt", &self.prompt.id).finish_non_exhaustive()
@@ -121,34 +121,36 @@ impl Prepared {
         let read = dialect::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
-        let templates: Arc<dyn Loader> = match mode {
-            Mode::DespiteMissing => Arc::new(WithEmpty(loader.clone())),
-            Mode::Lenient | Mode::Strict => loader.clone(),
-        };
         let settings = config.template_settings(mode == Mode::Strict);
+        let house = Arc::new(House {
+            files: loader.clone(),
+            engines: stage.engines.clone(),
+            hooks: stage.hooks.clone(),
+            overrides: stage.overrides.clone(),
+            defaults: defaults.clone(),
+            settings: settings.clone(),
+            mode,
+            is_tree: prompt.dialect == Dialect::Sections,
+            known: Mutex::default(),
+        });
+        let templates: Arc<dyn Loader> =
+            Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
         let body = match (read.sections, read.directive) {
-            (Some(file), _) => {
-                Body::Sections(Box::new(SectionsBody::new(*file, templates, &settings, &stage.engines)?))
-            }
+            (Some(file), _) => Body::Sections(Box::new(SectionsBody::new(
+                *file,
+                templates.clone(),
+                &settings,
+                &stage.engines,
+            )?)),
             (None, Some(file)) => Body::Directive(Box::new(DirectiveBody::new(*file))),
             (None, None) => {
-                let engine: &dyn Engine = match prompt.dialect {
-                    Dialect::Template => &Jinja,
-                    _ => &**stage.engines.get(&prompt.format.engine, prompt.format.engine_place.as_ref())?,
-                };
-                let source = prompt.template.clone();
-                let options = &prompt.format.options;
-                let place = prompt.format.engine_place.as_ref();
-                Body::Template(engine.compile(Job {
-                    source,
-                    loader: templates,
-                    settings: &settings,
-                    options,
-                    place,
-                })?)
+                Body::Template(guest::compile(&prompt, templates.clone(), &settings, &stage.engines)?)
             }
         };
-        let declared = Arc::new(Declared::new(&prompt, &defaults.variables, stage.clock.clone()));
+        let guests = house.guests();
+        let borrowed = borrow(&mut prompt, &guests);
+        let declared = Declared::new(&prompt, &defaults.variables, stage.clock.clone());
+        let declared = Arc::new(declared.with_session(guests.iter().any(|guest| guest.is_tree())));
         let mut prepared = Prepared {
             found,
             body,
@@ -171,6 +173,9 @@ impl Prepared {
             overrides: stage.overrides.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
+            templates,
+            guests,
+            borrowed,
         };
         prepared.namespaces = prepared.find_namespaces()?;
         let (hooks, id) = (&prepared.hooks, &prepared.prompt.id);
@@ -305,8 +310,48 @@ impl Prepared {
         self.has_code && !context.without_hooks
     }
 
+    /// The names of everything that its texts include: files, and addresses of other prompts, sections, directives and knowledge.
+    pub fn includes(&self) -> BTreeSet<String> {
+        let outline = self.outline();
+        let references = outline.names().iter().flat_map(|names| &names.references);
+        let includes = references.filter(|reference| reference.kind != ReferenceKind::Extends);
+        includes.flat_map(|reference| reference.names.iter().flatten().cloned()).collect()
+    }
+
+    /// What its texts include by an address.
+    pub(crate) fn guests(&self) -> &[Arc<Guest>] {
+        &self.guests
+    }
+
+    /// Whether it declares no variable itself: then it takes what it is given.
+    pub(crate) fn declares_nothing(&self) -> bool {
+        self.prompt.variables.iter().all(|variable| self.borrowed.contains_key(&variable.name))
+    }
+
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
+        self.render_now(variables, context).map_err(|error| self.with_includes(error))
+    }
+
+    /// An error about variables that a guest declares, with where the guest is included.
+    fn with_includes(&self, error: Error) -> Error {
+        if self.borrowed.is_empty() || error.code() != Code::InvalidVariables {
+            return error;
+        }
+        let variables = &self.prompt.variables;
+        error.map(|finding| {
+            let declared = variables.iter().find(|variable| match (&variable.place, &finding.place) {
+                (Some(one), Some(other)) => one.is_same(other),
+                _ => false,
+            });
+            match declared.and_then(|variable| self.borrowed.get(&variable.name)) {
+                Some(place) => finding.related(place.clone(), "included here"),
+                None => finding,
+            }
+        })
+    }
+
+    fn render_now(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
         match &self.body {
             Body::Directive(body) => self.render_verified(body, variables, context),
             _ if self.runs_code(context) => hooks::render(self, variables, context),
@@ -371,7 +416,12 @@ impl Prepared {
         let blocks: BTreeSet<&str> =
             program.names().iter().flat_map(|names| &names.blocks).map(|block| block.name.as_str()).collect();
         let namespaces: Vec<&String> = self.namespaces.keys().collect();
-        let files: Vec<&str> = program.units().iter().map(|unit| unit.source().name()).collect();
+        let mut files: Vec<&str> = Vec::new();
+        for unit in program.units() {
+            if !files.contains(&unit.source().name()) {
+                files.push(unit.source().name());
+            }
+        }
         if let Some(tree) = self.tree() {
             let (sections, tools) = sections::tree_json(tree);
             object["ns"] = json!(tree.ns);
@@ -394,6 +444,21 @@ impl Prepared {
         });
         object
     }
+}
+
+/// Adds the variables of guests; the prompt's own win by name. Returns those that were added, and where their guests are included.
+fn borrow(prompt: &mut Prompt, guests: &[Arc<Guest>]) -> BTreeMap<String, Place> {
+    let mut borrowed = BTreeMap::new();
+    for guest in guests {
+        for variable in &guest.variables {
+            if prompt.variable(&variable.name).is_none() {
+                borrowed.insert(variable.name.clone(), guest.place.clone());
+                let inherited_from = Some(guest.id.clone());
+                prompt.variables.push(Variable { inherited_from, ..variable.clone() });
+            }
+        }
+    }
+    borrowed
 }
 
 /// Adds the variables of the parents by METADATA; the child's win by name. Returns the parents, nearest first.

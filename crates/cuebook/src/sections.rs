@@ -71,6 +71,7 @@ pub use disclosed::{Disclosed, SectionReport, Why};
 pub use fit::{FitStep, Fitting};
 pub use key::{MOST_KEY, check_key};
 pub use params::{Bound, Params, ParamsType};
+pub(crate) use render::render_part;
 pub use render::{Binding, DecidedBy, Fold, Missing, RenderedPrompt, SectionState, Setting};
 pub(crate) use section::title_of as title_of_task;
 pub use section::{Body, Section, Skill, Typed};

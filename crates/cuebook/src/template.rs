@@ -4,6 +4,8 @@
 //! That is the only place where the difference is known for certain; no later stage may look at the text to guess it. An
 //! engine that cannot tell says "value".
 
+pub(crate) mod address;
+pub(crate) mod annex;
 pub(crate) mod bits;
 pub mod dollar;
 pub mod engine;

@@ -128,20 +128,18 @@ impl<'b> Watch<'b> {
     fn beside(&self, prepared: &Prepared) -> Vec<PathBuf> {
         let library = self.book.library();
         let mut files = Vec::new();
-        match prepared.prompt().dialect {
-            Dialect::Sections => {
-                if let Ok(store) = Store::of_project(library.root()) {
-                    files.push(store.root().to_owned());
-                }
+        let dialect = prepared.prompt().dialect;
+        if (dialect == Dialect::Sections || prepared.guests().iter().any(|guest| guest.is_tree()))
+            && let Ok(store) = Store::of_project(library.root())
+        {
+            files.push(store.root().to_owned());
+        }
+        if dialect == Dialect::Directive {
+            let spaces = library.spaces();
+            for space in spaces.all() {
+                let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();
+                files.extend(items.iter().filter_map(|item| item.path().map(Path::to_owned)));
             }
-            Dialect::Directive => {
-                let spaces = library.spaces();
-                for space in spaces.all() {
-                    let items = spaces.walk(ItemType::Directive, space).unwrap_or_default();
-                    files.extend(items.iter().filter_map(|item| item.path().map(Path::to_owned)));
-                }
-            }
-            _ => {}
         }
         // Code may import what lies beside it.
         let code = prepared.code_folders();

@@ -12,12 +12,13 @@ use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 13] = [
+const TOPICS: [(&str, &str, &str); 14] = [
     ("convert", "a prompt in another notation", include_str!("../../topics/convert.md")),
     ("diff", "two versions of a prompt, by what they do", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
     ("explain", "where a prompt came from", include_str!("../../topics/explain.md")),
     ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
+    ("includes", "texts that show other prompts", include_str!("../../topics/includes.md")),
     ("mcp", "the project as a server for other programs", include_str!("../../topics/mcp.md")),
     ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
     ("sections", "trees of sections", include_str!("../../topics/sections.md")),

@@ -77,6 +77,10 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     if !prepared.parents().is_empty() {
         writeln!(out, "extends   {}", prepared.parents().join(" → "))?;
     }
+    let includes = Vec::from_iter(prepared.includes());
+    if !includes.is_empty() {
+        writeln!(out, "includes  {}", includes.join(", "))?;
+    }
     let tags: Vec<&str> = prompt.metadata.tags().collect();
     if !tags.is_empty() {
         writeln!(out, "tags      {}", tags.join(", "))?;

@@ -8,7 +8,7 @@ use cuebook::items::{Item, ItemId, ItemType};
 use cuebook::{Error, files};
 use serde_json::{Map, Value as Json};
 
-use super::{Engine, Failure, Project, verified};
+use super::{Engine, Failure, LARGEST_ITEM, Project, verified};
 use crate::request::Request;
 use crate::thread::{Began, PARENT, ThreadId, Wanted, Within};
 use crate::watch::Watch;
@@ -23,8 +23,12 @@ type Remembered = (Vec<u8>, Arc<Directive>);
 /// How many directives are remembered.
 const MOST_REMEMBERED: usize = 256;
 
+/// How many items may include each other in a row.
+const MOST_INCLUDES: usize = 32;
+
 impl Memo {
-    pub(super) fn read(&self, item: Item) -> cuebook::Result<Arc<Directive>> {
+    /// Reads a directive that is verified, with what it includes, which is verified here.
+    pub(crate) fn read(&self, item: Item, project: &Project) -> cuebook::Result<Arc<Directive>> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((bytes, directive)) = known.get(&item.located.name)
             && *bytes == item.bytes
@@ -32,7 +36,20 @@ impl Memo {
             return Ok(directive.clone());
         }
         let source = files::source_from_bytes(item.bytes.clone(), &item.located.name)?;
-        let directive = Arc::new(directive::read(&source)?);
+        let directive = directive::read(&source)?;
+        if directive.has_includes() {
+            // What it includes can change while its own bytes stay the same, so it is not remembered.
+            drop(known);
+            let mut load = |kind, id: &ItemId| {
+                let located = project.spaces.find(kind, id)?;
+                let item = located.ok_or_else(|| project.spaces.not_found(kind, id))?.read(LARGEST_ITEM)?;
+                project.verify.verify(&item)?;
+                Ok(item)
+            };
+            let id = item.located.id.as_str();
+            return directive.include(id, MOST_INCLUDES, &mut load).map(Arc::new);
+        }
+        let directive = Arc::new(directive);
         if known.len() >= MOST_REMEMBERED {
             known.clear();
         }
@@ -58,7 +75,7 @@ pub(super) fn execute(
         }
     };
     let item = verified(project, ItemType::Directive, id)?;
-    let directive = project.directives.read(item).map_err(fail)?;
+    let directive = project.directives.read(item, project).map_err(fail)?;
     let filled = directive.fill(&request.parameters).map_err(fail)?;
     let mut response = Map::new();
     let mut say = |name: &str, value: Json| {

@@ -12,7 +12,7 @@ use crate::sections::Missing;
 pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnostic> {
     let prompt = prepared.prompt();
     let is_lenient = prompt.dialect != Dialect::Sections || prepared.missing() == Missing::Keep;
-    if prompt.variables.is_empty() && is_lenient {
+    if prepared.declares_nothing() && is_lenient {
         return Vec::new();
     }
     let declared: Vec<&str> = prompt.variables.iter().map(|variable| variable.name.as_str()).collect();

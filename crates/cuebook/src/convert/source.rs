@@ -226,13 +226,20 @@ impl Drafting<'_> {
         };
         let bits = directive.template().bits(is_given);
         if !preamble.is_empty() {
-            let between = if bits.is_empty() { "" } else { "\n\n" };
+            let between = if bits.as_ref().is_ok_and(Vec::is_empty) { "" } else { "\n\n" };
             chunks.push(Chunk::text(format!("{preamble}{between}")));
         }
-        let pieces = self.pieces(&directive.source, bits);
-        self.edges(&pieces, directive.source.place(directive.template().range()), "the body of a directive");
+        let pieces = match bits {
+            Ok(bits) => {
+                let pieces = self.pieces(&directive.source, bits);
+                let place = directive.source.place(directive.template().range());
+                self.edges(&pieces, place, "the body of a directive");
+                Ok(pieces)
+            }
+            Err(beyond) => Err(stop(&directive.source, beyond)),
+        };
         chunks.push(Chunk {
-            pieces: Ok(pieces),
+            pieces,
             written: None,
             print: Print::Json,
             names: self.names(),

@@ -302,7 +302,10 @@ fn escaped_input(text: &str, out: &mut String) {
             let dollar = text[..at].ends_with('$');
             rest.strip_prefix("inputs.").filter(|_| dollar)
         });
-        if after.and_then(|after| after.chars().next()).is_some_and(|c| c.is_alphanumeric() || c == '_') {
+        let begins =
+            after.and_then(|after| after.chars().next()).is_some_and(|c| c.is_alphanumeric() || c == '_');
+        // What is shown of another item has a longer name; one sign too many does no harm.
+        if begins || rest.starts_with("include:") {
             out.push_str(&text[from..at]);
             out.push_str(&format!("{{input:{NOBODY}:{{}}"));
             from = at + 1;

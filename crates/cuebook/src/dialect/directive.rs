@@ -12,13 +12,14 @@
 //! ````
 //!
 //! [`read`] gives a [`Directive`], whose parts know where they stand in the file; [`Directive::fill`] puts inputs in; the prompt of it
-//! is written by [`Filled::prompt`]. What a directive means for a thread (limits, permissions, hooks) is read here and obeyed elsewhere.
+//! is written by [`Filled::prompt`]. What the body includes is found by [`Directive::include`]. What a directive means for a thread (limits, permissions, hooks) is read here and obeyed elsewhere.
 //! What the reader does not know is told as a note and left alone, as Rye does; what cannot be understood is an error.
 
 mod compose;
 mod element;
 mod fill;
 mod hook;
+mod include;
 mod input;
 mod json;
 mod made;
@@ -40,6 +41,8 @@ use serde_json::{Map, Value as Json};
 
 pub use compose::Composed;
 pub use fill::Filled;
+pub use include::Included;
+pub(crate) use include::whole;
 pub use input::Input;
 pub use metadata::{Acknowledged, ContextIds, Permissions};
 pub use output::Output;
@@ -49,7 +52,7 @@ pub use written::Written;
 
 use super::fence::{self, Found};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::source::Source;
+use crate::source::{Place, Source};
 use crate::template::input::Template;
 use crate::template::jinja::compat::is_space;
 use crate::template::unit::Unit;
@@ -110,6 +113,10 @@ pub struct Directive {
     /// The body, ready to be filled.
     template: Arc<Template>,
     units: OnceLock<Arc<Vec<Unit>>>,
+    /// What the body includes; `None` as long as nobody has looked for it.
+    included: Option<Arc<Vec<include::Tag>>>,
+    /// Inputs that included directives declare and this one does not, and where those are included.
+    borrowed: Vec<(String, Place)>,
 }
 
 /// Reads a directive.
@@ -167,6 +174,8 @@ pub fn read(source: &Arc<Source>) -> Result<Directive> {
         raw: 0..text.len(),
         template,
         units: OnceLock::new(),
+        included: None,
+        borrowed: Vec::new(),
     };
     element::read(&mut directive, content)?;
     Ok(directive)

@@ -138,6 +138,11 @@ impl Knowledge {
         &self.source.text()[self.body.clone()]
     }
 
+    /// Where that begins in the file.
+    pub(crate) fn body_start(&self) -> usize {
+        self.body.start
+    }
+
     /// The whole file.
     pub fn raw(&self) -> &str {
         self.source.text()

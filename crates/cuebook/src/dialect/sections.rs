@@ -41,8 +41,8 @@ use crate::files;
 use crate::json::quoted;
 use crate::library::{Candidate, Defaults, LibraryLoader};
 use crate::node::{Data, Node};
-use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property};
-use crate::sections::{Headings, Missing, Section};
+use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property, Visibility};
+use crate::sections::{Body, Headings, Missing, Section, Selector};
 use crate::source::{Place, Source};
 use crate::template::jinja::names::Names;
 use crate::yaml;
@@ -67,6 +67,77 @@ pub(crate) struct File {
     pub(crate) engines: Vec<(String, Place)>,
     /// What the conditions mention, and where they stand.
     pub(crate) conditions: Vec<(Place, Names)>,
+}
+
+impl File {
+    /// The paths of all sections, with dots.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        fn walk(sections: &[Section], above: &str, found: &mut Vec<String>) {
+            for section in sections {
+                let path =
+                    if above.is_empty() { section.key.clone() } else { format!("{above}.{}", section.key) };
+                walk(&section.children, &path, found);
+                found.push(path);
+            }
+        }
+        let mut found = Vec::new();
+        walk(&self.sections, "", &mut found);
+        found
+    }
+
+    /// Takes the texts out of everything but one section and what is below it, and gives back its keys; `None` if there is no such
+    /// section. The tree stays as it is, so that numbers and headings do. A path has `.` or `/` between its keys.
+    pub(crate) fn keep_only(&mut self, path: &str) -> Option<Vec<String>> {
+        let keys = keys_of(&self.sections, path)?;
+        empty_others(&mut self.sections, &keys);
+        let mut kept = Vec::new();
+        places_of(&self.sections, &mut kept);
+        self.conditions.retain(|(place, _)| kept.iter().any(|known| known.is_same(place)));
+        self.engines.clear();
+        Some(keys)
+    }
+}
+
+/// The keys that a path names.
+fn keys_of(sections: &[Section], path: &str) -> Option<Vec<String>> {
+    for section in sections {
+        let Some(rest) = path.strip_prefix(section.key.as_str()) else { continue };
+        if rest.is_empty() {
+            return Some(vec![section.key.clone()]);
+        }
+        if let Some(below) = rest.strip_prefix(['.', '/']).and_then(|rest| keys_of(&section.children, rest)) {
+            return Some(std::iter::once(section.key.clone()).chain(below).collect());
+        }
+    }
+    None
+}
+
+fn empty_others(sections: &mut [Section], keep: &[String]) {
+    let Some((first, below)) = keep.split_first() else { return };
+    for section in sections {
+        let is_on_the_way = section.key == *first;
+        if is_on_the_way && below.is_empty() {
+            continue;
+        }
+        if let Body::Template { text, .. } = &mut section.body {
+            *text = Source::verbatim(text.name(), "");
+        }
+        section.summary = None;
+        (section.enabled, section.visibility) = (Selector::Always(true), Selector::Always(Visibility::Full));
+        (section.enabled_place, section.visibility_place) = (None, None);
+        section.tools.clear();
+        section.skills.clear();
+        // No section has an empty key, so nothing is kept below the others.
+        let nothing = [String::new()];
+        empty_others(&mut section.children, if is_on_the_way { below } else { &nothing });
+    }
+}
+
+fn places_of(sections: &[Section], found: &mut Vec<Place>) {
+    for section in sections {
+        found.extend([&section.enabled_place, &section.visibility_place].into_iter().flatten().cloned());
+        places_of(&section.children, found);
+    }
 }
 
 /// The front matter.

@@ -115,6 +115,7 @@ codes! {
     CB326 BadDirective "bad-directive" Error "A directive cannot be understood"
     CB327 BadKnowledge "bad-knowledge" Error "A piece of knowledge cannot be understood"
     CB328 BadTool "bad-tool" Error "What a tool says of itself cannot be understood"
+    CB332 LeftBehind "left-behind" Warning "A prompt that another one includes is more than its text"
     CB401 InvalidVariables "invalid-variables" Error "Required variables are missing, or values have the wrong type"
     CB402 UndeclaredVariable "undeclared-variable" Warning "A template uses a variable that its prompt does not declare"
     CB403 UnusedVariable "unused-variable" Warning "A declared variable is used nowhere"

@@ -16,6 +16,7 @@ use super::{Candidate, Defaults, Found, Library, Survey, VariableProvider, whole
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
+use crate::items::{Item, ItemId, ItemType};
 use crate::source::Source;
 use crate::template::jinja::Loader;
 
@@ -80,6 +81,8 @@ pub(crate) struct LibraryLoader {
     /// Prompts that were found on the way: the name that was asked for, and the source that was chosen. An alias leads to
     /// another prompt when the vocabulary changes, so the id that it led to would not do.
     choices: Mutex<Vec<(String, String)>>,
+    /// Ids that were looked for and that nobody had.
+    absences: Mutex<Vec<String>>,
     /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
     /// is asked again rather than derived from files that changed.
     contests: Mutex<Vec<(String, bool)>>,
@@ -107,6 +110,7 @@ impl LibraryLoader {
             dependencies: Mutex::default(),
             environment: Mutex::default(),
             choices: Mutex::default(),
+            absences: Mutex::default(),
             contests: Mutex::default(),
             offers: Mutex::default(),
             packs: Mutex::default(),
@@ -132,6 +136,7 @@ impl LibraryLoader {
             && lock(&self.choices).iter().all(|(id, source)| {
                 self.library.choose(id).is_ok_and(|found| found.candidate.source == *source)
             })
+            && lock(&self.absences).iter().all(|id| self.library.choose(id).is_err())
             && self.finds_the_same()
     }
 
@@ -177,6 +182,36 @@ impl LibraryLoader {
         }
         drop(choices);
         Ok(found)
+    }
+
+    /// The same, or nothing if there is no prompt of that id, which is noted too.
+    pub(crate) fn choose_if_any(&self, id: &str) -> Result<Option<Found>> {
+        match self.choose(id) {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if matches!(error.code(), Code::PromptNotFound | Code::NoTemplate) => {
+                lock(&self.absences).push(id.to_owned());
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Reads an item of the nearest space that has it, and notes where it was looked for.
+    pub(crate) fn item(&self, kind: ItemType, id: &ItemId) -> Result<Option<Item>> {
+        let spaces = self.library.spaces();
+        for space in spaces.all() {
+            for extension in kind.extensions() {
+                if let Some(folder) = space.folder() {
+                    self.depend_on(folder.join(kind.folder()).join(format!("{id}.{extension}")));
+                }
+            }
+        }
+        spaces.find(kind, id)?.map(|located| located.read(self.limit)).transpose()
+    }
+
+    /// How many templates or items may include each other in a row.
+    pub(crate) fn include_depth(&self) -> Result<usize> {
+        Ok(self.library.config()?.limits.include_depth)
     }
 
     /// The variable providers of all packs, and notes that the prompt depends on them.
@@ -225,6 +260,7 @@ impl LibraryLoader {
         append(&self.places, other.places);
         append(&self.dependencies, other.dependencies);
         append(&self.choices, other.choices);
+        append(&self.absences, other.absences);
         append(&self.contests, other.contests);
         append(&self.offers, other.offers);
     }

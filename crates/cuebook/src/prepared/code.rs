@@ -211,7 +211,7 @@ impl Prepared {
                         Diagnostic::new(Code::MissingInclude, message),
                     ));
                 };
-                let template = Arc::new(Template::compile(source, self.loader.clone(), &self.settings)?);
+                let template = Arc::new(Template::compile(source, self.templates.clone(), &self.settings)?);
                 self.partials().insert(name.to_owned(), template.clone());
                 template
             }
@@ -221,7 +221,7 @@ impl Prepared {
             None => scope.clone(),
         };
         let limit = self.prompt.limits.max_output_size;
-        Ok(template.render(|| minijinja::Value::from_dyn_object(scope.clone()), limit)?.text)
+        Ok(template.render_in(&scope, limit)?.text)
     }
 
     /// A prompt that asks for hooks is not rendered without them, unless the caller says so.

@@ -40,7 +40,7 @@ impl Outline for Texts {
 }
 
 /// Values of a scope, for the body of a directive.
-struct OfScope<'s>(&'s Scope);
+pub(super) struct OfScope<'s>(pub(super) &'s Scope);
 
 impl Values for OfScope<'_> {
     fn input(&self, key: &str) -> Option<String> {
@@ -61,7 +61,13 @@ fn given(scope: &Scope, key: &str) -> Option<Json> {
 impl DirectiveBody {
     pub(super) fn new(file: File) -> DirectiveBody {
         let File { directive, item } = file;
-        let outline = Arc::new(Texts { units: directive.units(), names: vec![directive.template().names()] });
+        let (mut units, mut names) = (directive.units(), vec![directive.template().names()]);
+        let included = directive.included_texts();
+        if !included.0.is_empty() {
+            units = Arc::new(units.iter().cloned().chain(included.0).collect());
+            names.extend(included.1);
+        }
+        let outline = Arc::new(Texts { units, names });
         DirectiveBody { directive, item, outline }
     }
 
@@ -92,11 +98,19 @@ impl Prepared {
     pub(crate) fn verify(&self) -> Result<Option<Diagnostic>> {
         let Body::Directive(body) = &self.body else { return Ok(None) };
         let Some(item) = &body.item else { return Ok(None) };
-        let error = match self.loader.library().trust().verify(item) {
-            Ok(_) => return Ok(None),
+        let trust = self.loader.library().trust();
+        let error = match trust.verify(item) {
+            // What is signed shows nothing that is not.
+            Ok(_) => return body.directive.verify_included(trust).map(|()| None),
             Err(error) => error,
         };
         if error.code() == Code::Unsigned && item.located.space == SpaceKind::Project {
+            // What it includes may be unsigned as well, while it is written; anything worse may not.
+            if let Err(error) = body.directive.verify_included(trust)
+                && error.code() != Code::Unsigned
+            {
+                return Err(error);
+            }
             let hint = format!("sign it before it is executed: cuebook sign directive {}", item.located.id);
             let finding = error.diagnostic().clone().severity(Severity::Warning).hint(hint);
             return Ok(Some(finding));
@@ -163,6 +177,7 @@ impl Prepared {
     pub(super) fn render_directive(&self, body: &DirectiveBody, scope: &Arc<Scope>) -> Result<Rendered> {
         let limit = self.prompt.limits.max_output_size;
         let wording = self.wording(scope.context());
+        body.directive.refuse_unfollowed()?;
         let output = body
             .directive
             .write_prompt(&wording, &OfScope(scope), limit)

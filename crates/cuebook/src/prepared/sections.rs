@@ -56,6 +56,30 @@ impl SectionsBody {
     pub(super) fn outline(&self) -> Arc<dyn Outline> {
         self.outline.clone()
     }
+
+    pub(super) fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// Does something with the setting of a render: its values, overrides, and what was opened in the session, if that counts.
+    pub(super) fn with_setting<T>(
+        &self,
+        scope: &Arc<Scope>,
+        overrides: &Resolved,
+        limit: usize,
+        opens: bool,
+        work: impl FnOnce(&Setting<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let bound = [Bound::of_scope(INPUTS, scope.clone())];
+        let setting = Setting {
+            overrides: (!overrides.is_empty()).then_some(overrides),
+            missing: self.missing,
+            limit,
+            ..Setting::new(&bound)
+        };
+        let session = &scope.context().visibility;
+        work(&if opens { setting.session(session) } else { setting })
+    }
 }
 
 /// The store of the project's overrides, kept for what it remembers of its files.
@@ -118,14 +142,8 @@ impl Prepared {
                 self.resolve_overrides(tag)?
             }
         };
-        let bound = [Bound::of_scope(INPUTS, scope.clone())];
-        let setting = Setting {
-            overrides: (!resolved.is_empty()).then_some(&resolved),
-            missing: body.missing,
-            limit: self.prompt.limits.max_output_size,
-            ..Setting::new(&bound)
-        };
-        work(&setting.session(&context.visibility), &resolved)
+        let limit = self.prompt.limits.max_output_size;
+        body.with_setting(scope, &resolved, limit, true, |setting| work(setting, &resolved))
     }
 
     pub(super) fn render_sections(&self, body: &SectionsBody, scope: &Arc<Scope>) -> Result<Rendered> {

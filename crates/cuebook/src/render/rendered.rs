@@ -69,6 +69,11 @@ impl Rendered {
         }
     }
 
+    /// The text with its pieces, for a prompt that takes it over.
+    pub(crate) fn into_output(self) -> Output {
+        Output { text: self.text, pieces: self.pieces, units: self.units }
+    }
+
     /// The same prompt after a hook made another text of it. What it left as it was keeps its origin.
     pub(crate) fn edited(mut self, text: String, by: Editor) -> Rendered {
         if text != self.text {

@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 pub use filling::DecidedBy;
 pub use rendered::{RenderedPrompt, SectionState};
 pub use setting::{Binding, Fold, Setting};
+pub(crate) use walk::render_part;
 pub(super) use walk::{Summaries, read, refold};
 
 use super::tree::{Node, Tree};

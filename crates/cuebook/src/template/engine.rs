@@ -31,6 +31,13 @@ pub trait Loader: Send + Sync {
         self.load(name, parent)
     }
 
+    /// What a name stands for that is written at this place and is the address of something that its own engine renders, as in
+    /// `prompt:greet`; `None` if it is no address, or nobody has what it names.
+    fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
+        let _ = (name, at);
+        Ok(None)
+    }
+
     /// Names that could have been meant, for a hint.
     fn suggestions(&self, name: &str) -> Vec<String> {
         let _ = name;
@@ -39,6 +46,7 @@ pub trait Loader: Send + Sync {
 }
 
 /// Text, its pieces, and the units that the pieces speak of.
+#[derive(Debug)]
 pub struct Output {
     /// The text.
     pub text: String,
@@ -241,7 +249,7 @@ impl Outline for dollar::Alone {
 
 impl Compiled for mustache::Template {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        mustache::Template::render(self, &minijinja::Value::from_dyn_object(scope.clone()), limit)
+        self.render_in(scope, limit)
     }
 
     fn outline(&self) -> Arc<dyn Outline> {
@@ -261,7 +269,7 @@ impl Outline for mustache::Program {
 
 impl Compiled for jinja::Template {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
-        jinja::Template::render(self, || minijinja::Value::from_dyn_object(scope.clone()), limit)
+        self.render_in(scope, limit)
     }
 
     fn outline(&self) -> Arc<dyn Outline> {

@@ -7,6 +7,7 @@
 //! | `{input:key:default}`, `{input:key\|default}` | the value | the default, up to the first `}` |
 //! | `{env:NAME}` | what the environment says | as it is written |
 //! | `{env:NAME:default}` | what the environment says | the default |
+//! | `{include:ID}` | what the caller has under that id | as it is written |
 //!
 //! A key has letters, digits and `_`, of any script; everything else in braces is text. The text is gone through once: what a value
 //! or the environment says is never looked into. A value that is not a text is written as JSON.
@@ -29,7 +30,7 @@ use self::scan::{Fallback, Kind, Step};
 use super::engine::Output;
 use super::jinja::compat::is_space;
 use super::jinja::errors::output_too_large;
-use super::jinja::names::{Names, Read};
+use super::jinja::names::{Names, Read, Reference, ReferenceKind};
 use super::sink::{Full, Sink};
 use super::unit::{Emission, Unit};
 use crate::error::Error;
@@ -42,6 +43,12 @@ pub trait Values {
 
     /// What the environment says; `None` if it says nothing, or is not to be asked.
     fn env(&self, name: &str) -> Option<String>;
+
+    /// Writes what the tag includes that begins at this offset; `None` if nothing is included: then it shows as it is written.
+    fn include(&self, tag: usize, sink: &mut Sink) -> Option<Result<(), Full>> {
+        let _ = (tag, sink);
+        None
+    }
 }
 
 /// The text of a value: a text as it is, anything else as JSON.
@@ -115,6 +122,15 @@ impl Template {
     pub fn names(&self) -> Names {
         let mut names = Names::default();
         for step in &self.steps {
+            if let Step::Include { name, range } = step {
+                names.references.push(Reference {
+                    kind: ReferenceKind::Include,
+                    names: Some(vec![self.source.text()[name.clone()].to_owned()]),
+                    range: range.clone(),
+                    optional: false,
+                    conditional: false,
+                });
+            }
             let Step::Value { kind, key, fallback, .. } = step else { continue };
             let name = self.source.text()[key.clone()].to_owned();
             let path = match kind {
@@ -133,6 +149,14 @@ impl Template {
             names.accessors.push(Some(path));
         }
         names
+    }
+
+    /// The tags that include something, and what they name.
+    pub(crate) fn includes(&self) -> impl Iterator<Item = (Range<usize>, &str)> + '_ {
+        self.steps.iter().filter_map(|step| match step {
+            Step::Include { name, range } => Some((range.clone(), &self.source.text()[name.clone()])),
+            _ => None,
+        })
     }
 
     /// A unit for what this template writes, and nothing else.
@@ -172,6 +196,10 @@ impl Template {
         for step in &self.steps {
             match step {
                 Step::Literal(range) => literal(sink, range)?,
+                Step::Include { range, .. } => match values.include(range.start, sink) {
+                    Some(written) => written?,
+                    None => literal(sink, range)?,
+                },
                 Step::Value { kind, key, fallback, range } => {
                     let key = &text[key.clone()];
                     let value = match kind {
@@ -228,7 +256,7 @@ pub fn expand(text: &str, values: &dyn Values) -> String {
     let mut expanded = String::with_capacity(text.len());
     for step in scan::scan(text, 0..text.len()) {
         match step {
-            Step::Literal(range) => expanded.push_str(&text[range]),
+            Step::Literal(range) | Step::Include { range, .. } => expanded.push_str(&text[range]),
             Step::Value { kind, key, fallback, range } => {
                 let value = match kind {
                     Kind::Input => values.input(&text[key]),

@@ -11,6 +11,7 @@ mod computed;
 #[cfg(test)]
 mod differential;
 pub(super) mod errors;
+pub(in crate::template) mod guests;
 mod instrument;
 pub mod names;
 pub(super) mod paths;
@@ -22,6 +23,7 @@ mod settings;
 mod style;
 mod writer;
 
+pub(crate) use guests::GUEST_SHARE;
 pub use settings::Settings;
 pub use style::Style;
 
@@ -33,14 +35,18 @@ use std::sync::{Arc, PoisonError, RwLock};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
+use self::guests::Guests;
 use self::names::{CallableKind, Names, ReferenceKind};
 use self::plain::Plain;
 use self::writer::{Attributing, Extent};
+use super::address;
+use super::annex::Annex;
 pub use super::engine::{Loader, Output};
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::source::Source;
+use crate::variables::Scope;
 
 /// A compiled template with everything that it includes and extends.
 pub struct Template {
@@ -67,6 +73,10 @@ pub struct Program {
     /// Index of the unit by its source's name.
     index: HashMap<String, usize>,
     links: Links,
+    /// What it includes that other engines render. Their units come last in the list of units.
+    guests: Arc<Guests>,
+    /// How many units are its own.
+    own: usize,
 }
 
 type MainTemplate<'e> = minijinja::Template<'e, 'e>;
@@ -115,21 +125,43 @@ impl Template {
         self.larger.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Renders with the given scope, at most `limit` characters. A render may have to begin again, with the same scope.
+    /// Renders with the given values, at most `limit` characters. A render may have to begin again, with the same values. What only
+    /// a whole scope has is not there: guests cannot be included.
     pub fn render(&self, scope: impl Fn() -> Value, limit: usize) -> Result<Output> {
+        self.render_with(scope, None, limit)
+    }
+
+    /// Renders with a scope, which guests see as well.
+    pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        self.render_with(|| Value::from_dyn_object(scope.clone()), Some(scope), limit)
+    }
+
+    fn render_with(
+        &self,
+        scope: impl Fn() -> Value,
+        lender: Option<&Arc<Scope>>,
+        limit: usize,
+    ) -> Result<Output> {
         loop {
             let larger = self.larger();
             let program = larger.as_ref().unwrap_or(&self.program);
             let mut sink = self.sink(limit);
             if program.run_plain(&scope(), &mut sink).is_some() {
-                return Ok(self.finish(program, sink));
+                return Ok(self.finish(program, sink, None));
             }
             if program.plain.is_some() {
                 sink = self.sink(limit);
             }
-            let (outcome, asked) = computed::during(|| program.run(scope(), &mut sink));
+            let mut annex =
+                lender.filter(|_| !program.guests.is_empty()).map(|_| Annex::new(program.units.len(), 0));
+            let (outcome, asked) = computed::during(|| match (lender, &mut annex) {
+                (Some(lender), Some(annex)) => {
+                    guests::during(lender, limit, || program.run(scope(), &mut sink, Some(annex)))
+                }
+                _ => program.run(scope(), &mut sink, None),
+            });
             match outcome {
-                Ok(()) => return Ok(self.finish(program, sink)),
+                Ok(()) => return Ok(self.finish(program, sink, annex)),
                 Err(error) => match asked.failed {
                     Some(reason) => return Err(reason),
                     None if !asked.wanted.is_empty() => self.add(asked.wanted)?,
@@ -155,12 +187,16 @@ impl Template {
         if self.settings.keep_empty { sink.keeping_empty() } else { sink }
     }
 
-    fn finish(&self, program: &Program, sink: Sink) -> Output {
+    fn finish(&self, program: &Program, sink: Sink, annex: Option<Annex>) -> Output {
         let (text, pieces) = sink.finish();
         // A little room more: the next scope is rarely exactly as long.
         self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
         self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-        Output { text, pieces, units: program.units.clone().into() }
+        let units = match annex {
+            Some(annex) => annex.finish(program.units.clone(), Arc::default()),
+            None => program.units.clone().into(),
+        };
+        Output { text, pieces, units }
     }
 
     /// Compiles templates whose names a render computed, beside those that are known.
@@ -168,14 +204,15 @@ impl Template {
         // Held while compiling: two renders that want different templates must not undo each other's work.
         let mut larger = self.larger.write().unwrap_or_else(PoisonError::into_inner);
         let known = larger.as_ref().unwrap_or(&self.program);
-        let mut sources: Vec<Arc<Source>> = known.units.iter().map(|unit| unit.source().clone()).collect();
+        let mut sources: Vec<Arc<Source>> =
+            known.own_units().iter().map(|unit| unit.source().clone()).collect();
         let before = sources.len();
         // The main template comes first in the list of units and stays there.
         sources.extend(wanted.into_iter().filter(|source| !known.index.contains_key(source.name())));
         if sources.len() == before {
             return Ok(());
         }
-        if sources.len() > self.program.units.len() + MOST_COMPUTED {
+        if sources.len() > self.program.own + MOST_COMPUTED {
             let message = format!(
                 "more than {MOST_COMPUTED} templates are included by names that the template computes"
             );
@@ -203,6 +240,7 @@ impl Program {
         let mut index = HashMap::new();
         let mut links = Links::new();
         let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
+        let mut guests = Guests::default();
         let mut missing: Option<Error> = None;
         while let Some(source) = queue.pop_front() {
             if index.contains_key(source.name()) {
@@ -218,11 +256,21 @@ impl Program {
             for reference in &found.references {
                 let Some(candidates) = &reference.names else { continue };
                 let mut hit = false;
+                let place = || source.place(reference.range.clone());
                 for name in candidates {
-                    if let Some(target) = loader.load(name, source.name())? {
-                        let known = links.entry(source.name().to_owned()).or_default();
-                        known.insert(name.clone(), target.name().to_owned());
-                        queue.push_back(target);
+                    let target = match loader.load(name, source.name())? {
+                        Some(target) => {
+                            queue.push_back(target.clone());
+                            Some(target.name().to_owned())
+                        }
+                        None if reference.kind == ReferenceKind::Include => {
+                            let guest = loader.guest(name, &place())?;
+                            guest.map(|guest| Guests::template(guests.add(guest, place())))
+                        }
+                        None => None,
+                    };
+                    if let Some(target) = target {
+                        links.entry(source.name().to_owned()).or_default().insert(name.clone(), target);
                         hit = true;
                         break;
                     }
@@ -242,7 +290,9 @@ impl Program {
         if let Some(error) = missing {
             return Err(error);
         }
-        paths::join(&mut names);
+        let own = names.len();
+        paths::join(&mut names, &guests.shown());
+        guests.join(&names);
         // A template that captures text captures that of the templates which it includes as well.
         let captured = names.iter().any(|names| names.captures);
         let mut units = Vec::with_capacity(sources.len());
@@ -255,14 +305,18 @@ impl Program {
         }
         environment.set_fuel(needed_fuel(settings.fuel, &roots[0], &names));
         link(&mut environment, &index, &links, loader);
+        let guests = Arc::new(guests);
+        guests.enter(&mut environment).map_err(|error| errors::syntax(&roots[0], &error, None))?;
         let main = roots[0].name();
         let compiled = Compiled::try_new(environment, |environment| environment.get_template(main))
             .map_err(|error| errors::syntax(&roots[0], &error, None))?;
         // Taken last: from here on the environment's texts stay where they are.
         let extents = units.iter().map(|unit: &Unit| extent(compiled.borrow_owner(), unit)).collect();
         let plain = plain_steps(&compiled, units.len(), settings, syntax);
+        units.extend(guests.units());
+        names.extend(guests.names());
         let units = Arc::new(units);
-        let program = Program { compiled, plain, units, names, extents, index, links };
+        let program = Program { compiled, plain, units, names, extents, index, links, guests, own };
         program.check_parents()?;
         program.check_depth(settings.include_depth)?;
         Ok(program)
@@ -278,15 +332,20 @@ impl Program {
         self.plain.as_ref()?.run(self.environment(), text, scope, sink)
     }
 
-    fn run(&self, scope: Value, sink: &mut Sink) -> Result<(), minijinja::Error> {
-        let mut writer = Attributing { sink, extents: &self.extents, last: 0 };
+    fn run(&self, scope: Value, sink: &mut Sink, annex: Option<&mut Annex>) -> Result<(), minijinja::Error> {
+        let mut writer = Attributing { sink, extents: &self.extents, last: 0, annex };
         self.compiled.borrow_dependent().render_captured_to(scope, &mut writer)?;
         Ok(())
     }
 
-    /// The units, the prompt's own template first.
+    /// The units, the prompt's own template first, those of guests last.
     pub fn units(&self) -> &Arc<Vec<Unit>> {
         &self.units
+    }
+
+    /// The units that this engine renders.
+    fn own_units(&self) -> &[Unit] {
+        &self.units[..self.own]
     }
 
     /// What each unit mentions, in the order of the units.
@@ -442,7 +501,7 @@ impl Program {
         // White space around tags makes no difference to what they are.
         let syntax = SyntaxConfig::default();
         let mut found = Vec::new();
-        for source in self.units.iter().map(Unit::source) {
+        for source in self.own_units().iter().map(Unit::source) {
             for (range, what) in portable::beyond_the_subset(source.text(), &syntax) {
                 let message = format!("{what} is more than every Prompty runtime understands");
                 let hint = "leave it, if only Cuebook renders this file";
@@ -457,7 +516,7 @@ impl Program {
         let mut state = self.environment().empty_state();
         let globals: Vec<&str> = self.environment().globals().map(|(name, _)| name).collect();
         let mut found = Vec::new();
-        for (unit, names) in self.units.iter().zip(&self.names) {
+        for (unit, names) in self.own_units().iter().zip(&self.names) {
             for callable in &names.callables {
                 let name = callable.name.as_str();
                 let (what, known) = match callable.kind {
@@ -647,6 +706,9 @@ pub(super) fn missing_template(
     loader: &dyn Loader,
 ) -> Diagnostic {
     let names = reference.names.as_deref().unwrap_or_default();
+    if let Some(diagnostic) = address::missing(names, reference.kind == ReferenceKind::Include, loader) {
+        return diagnostic.at(source.place(reference.range.clone()));
+    }
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let similar: Vec<String> = names.iter().flat_map(|name| loader.suggestions(name)).take(3).collect();
     let hint = did_you_mean(&similar).unwrap_or_else(|| {

@@ -17,7 +17,8 @@
 //!   it off, which is what most prompts want.
 //! - **Names** have no white space in them. A part of a name that is a number counts the items of a list: `items.0.title`.
 //! - **Standalone tags**: one tag alone on its line takes the line with it. A parent from its beginning to its end is one tag.
-//! - **Indentation** goes before every line of a standalone partial that has something in it; never into values.
+//! - **Indentation** goes before every line of a standalone partial that has something in it; never into values, and never into
+//!   what another engine renders (`{{> prompt:greet}}`), whose lines are its own.
 
 pub(crate) mod bits;
 mod dedent;
@@ -40,13 +41,17 @@ use minijinja::Value;
 use self::flow::{Emissions, Text};
 use self::run::{Run, Stop};
 use self::tree::{Node, Slice};
+use super::annex::Annex;
+use super::engine::Compiled;
 use super::jinja::errors::output_too_large;
-use super::jinja::names::Names;
+use super::jinja::guests;
+use super::jinja::names::{Names, ReferenceKind};
 use super::jinja::{Loader, MOST_COMPUTED, Output, missing_template};
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::{OffsetMap, Source};
+use crate::variables::Scope;
 
 /// What happens where a template names another one that does not exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,6 +117,13 @@ pub struct Program {
     links: Vec<Vec<Option<u32>>>,
     /// Index of the unit by its source's name.
     index: HashMap<String, u32>,
+    /// What other engines render, and which of them each reference of a unit leads to.
+    guests: Vec<Arc<dyn Compiled>>,
+    hosts: Vec<Vec<Option<usize>>>,
+    /// How many units are its own; those of guests come behind them.
+    own: usize,
+    /// The variables that sections go into: what a guest finds may be a part of one of them.
+    entered: Vec<String>,
 }
 
 impl Template {
@@ -122,7 +134,7 @@ impl Template {
             main,
             loader,
             settings: settings.clone(),
-            named: program.units.len(),
+            named: program.own,
             program: RwLock::new(Arc::new(program)),
             expected: Default::default(),
         })
@@ -133,16 +145,33 @@ impl Template {
         self.program.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Renders with the given scope, at most `limit` characters.
+    /// Renders with the given values, at most `limit` characters. What only a whole scope has is not there: guests cannot be
+    /// included.
     pub fn render(&self, scope: &Value, limit: usize) -> Result<Output> {
+        self.render_with(scope, None, limit)
+    }
+
+    /// Renders with a scope, which guests see as well.
+    pub fn render_in(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
+        let values = Value::from_dyn_object(scope.clone());
+        if self.program().guests.is_empty() {
+            return self.render_with(&values, None, limit);
+        }
+        guests::during(scope, limit, || self.render_with(&values, Some(scope), limit))
+    }
+
+    fn render_with(&self, scope: &Value, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {
         loop {
             let program = self.program();
             let (bytes, pieces) = &self.expected;
             let sink = Sink::new(limit, bytes.load(Ordering::Relaxed), pieces.load(Ordering::Relaxed));
             let mut sink = sink.keeping_empty();
-            let mut run = Run::new(&program, &self.settings, &*self.loader, scope, &mut sink);
-            match run.nodes(0, program.tree(0)) {
-                Ok(()) => return Ok(self.finish(&program, sink)),
+            let lender = lender.map(|scope| (scope, limit));
+            let mut run = Run::new(&program, &self.settings, &*self.loader, scope, lender, &mut sink);
+            let outcome = run.nodes(0, program.tree(0));
+            let annex = run.into_annex();
+            match outcome {
+                Ok(()) => return Ok(self.finish(&program, sink, annex)),
                 Err(Stop::Full) => return Err(output_too_large(&self.main, limit)),
                 Err(Stop::Failed(error)) => return Err(*error),
                 // The render begins again, with the same scope.
@@ -151,12 +180,12 @@ impl Template {
         }
     }
 
-    fn finish(&self, program: &Program, sink: Sink) -> Output {
+    fn finish(&self, program: &Program, sink: Sink, annex: Annex) -> Output {
         let (text, pieces) = sink.finish();
         // A little room more: the next scope is rarely exactly as long.
         self.expected.0.store(text.len() + text.len() / 8, Ordering::Relaxed);
         self.expected.1.store(pieces.len() + pieces.len() / 8, Ordering::Relaxed);
-        Output { text, pieces, units: program.units.clone().into() }
+        Output { text, pieces, units: annex.finish(program.units.clone(), Arc::default()) }
     }
 
     /// Compiles a template whose name a render computed, beside those that are known.
@@ -166,7 +195,8 @@ impl Template {
         if program.index.contains_key(wanted.name()) {
             return Ok(());
         }
-        let mut sources: Vec<Arc<Source>> = program.units.iter().map(|unit| unit.source().clone()).collect();
+        let mut sources: Vec<Arc<Source>> =
+            program.units[..program.own].iter().map(|unit| unit.source().clone()).collect();
         // The main template comes first in the list of units and stays there.
         sources.push(wanted);
         if sources.len() > self.named + MOST_COMPUTED {
@@ -189,6 +219,7 @@ impl Program {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let mut index: HashMap<String, u32> = HashMap::new();
         let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut guests, mut hosts): (Vec<Arc<dyn Compiled>>, _) = (Vec::new(), Vec::new());
         let mut missing: Vec<Diagnostic> = Vec::new();
         let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
         while let Some(source) = queue.pop_front() {
@@ -198,18 +229,33 @@ impl Program {
             let mut tree = read(&source, settings)?;
             let found = flow::mentions(&mut tree, optional);
             let mut leads: Vec<Option<String>> = Vec::with_capacity(found.references.len());
+            let mut leads_to_guests: Vec<Option<usize>> = Vec::with_capacity(found.references.len());
             for reference in &found.references {
                 let name = reference.names.as_ref().and_then(|names| names.first());
                 let target = match name {
                     Some(name) => loader.load(name, source.name())?,
                     None => None,
                 };
-                if name.is_some() && target.is_none() && !optional {
+                let guest = match name {
+                    Some(name) if target.is_none() && reference.kind == ReferenceKind::Include => {
+                        loader.guest(name, &source.place(reference.range.clone()))?
+                    }
+                    _ => None,
+                };
+                if name.is_some() && target.is_none() && guest.is_none() && !optional {
                     missing.push(missing_template(&source, reference, loader));
                 }
                 leads.push(target.as_ref().map(|target| target.name().to_owned()));
                 queue.extend(target);
+                leads_to_guests.push(guest.map(|guest| {
+                    let known = guests.iter().position(|known| Arc::ptr_eq(known, &guest));
+                    known.unwrap_or_else(|| {
+                        guests.push(guest);
+                        guests.len() - 1
+                    })
+                }));
             }
+            hosts.push(leads_to_guests);
             index.insert(source.name().to_owned(), sources.len() as u32);
             sources.push(source);
             trees.push(tree);
@@ -229,13 +275,25 @@ impl Program {
             .map(|((source, tree), links)| Text { source, tree, links })
             .collect();
         let emissions = flow::trace(&texts, &mut names)?;
-        let units = sources.iter().zip(emissions).map(|(source, found)| unit(source, found)).collect();
-        let program = Program { units: Arc::new(units), names, trees, links, index };
+        let mut units: Vec<Unit> =
+            sources.iter().zip(emissions).map(|(source, found)| unit(source, found)).collect();
+        let own = units.len();
+        let entered = if guests.is_empty() { Vec::new() } else { flow::entered(&trees) };
+        for outline in guests.iter().map(|guest| guest.outline()) {
+            units.extend(outline.units().iter().cloned());
+            names.extend(outline.names().iter().cloned().map(|mut names| {
+                // What a section goes into may have a part of that name.
+                names.reads.iter_mut().for_each(|read| read.maybe_local |= !entered.is_empty());
+                names
+            }));
+        }
+        let units = Arc::new(units);
+        let program = Program { units, names, trees, links, index, guests, hosts, own, entered };
         program.check_depth(settings.include_depth)?;
         Ok(program)
     }
 
-    /// The units, the prompt's own template first.
+    /// The units, the prompt's own template first, those of guests last.
     pub fn units(&self) -> &Arc<Vec<Unit>> {
         &self.units
     }
@@ -252,6 +310,11 @@ impl Program {
 
     fn link(&self, unit: u32, reference: usize) -> Option<u32> {
         *self.links.get(unit as usize)?.get(reference)?
+    }
+
+    /// The guest that a reference of a unit leads to.
+    fn guest(&self, unit: u32, reference: usize) -> Option<&Arc<dyn Compiled>> {
+        self.guests.get((*self.hosts.get(unit as usize)?.get(reference)?)?)
     }
 
     fn tree(&self, unit: u32) -> &[Node] {

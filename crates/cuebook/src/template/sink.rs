@@ -187,6 +187,11 @@ impl Sink {
         self.text.len()
     }
 
+    /// Whether the last byte is this one.
+    pub(crate) fn ends_with(&self, byte: u8) -> bool {
+        self.text.last() == Some(&byte)
+    }
+
     /// Whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()

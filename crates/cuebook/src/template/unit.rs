@@ -27,8 +27,9 @@ pub struct Frame {
     pub section: Option<Arc<str>>,
 }
 
-/// Units that a render brought: the number of the first of them, the units, and the section that they are texts of.
-pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Arc<str>);
+/// Units that a render brought: the number of the first of them, the units, and the section that all of them are texts of; `None` if
+/// each says so itself.
+pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Option<Arc<str>>);
 
 /// The units that the pieces of one text speak of: those that are known beforehand, and those that a render brought.
 #[derive(Debug, Clone)]
@@ -58,10 +59,11 @@ impl Units {
         let after = self.more.partition_point(|(first, ..)| *first <= index);
         let found = after.checked_sub(1).and_then(|at| {
             let (first, units, label) = &self.more[at];
-            Some((units.get((index - first) as usize)?, label))
+            let unit = units.get((index - first) as usize)?;
+            Some((unit, label.as_ref().or(unit.label.as_ref())))
         });
         // Pieces speak of units that there are; should one ever not, one without a text stands in.
-        found.map_or_else(|| (nobody(), None), |(unit, label)| (unit, Some(label)))
+        found.unwrap_or_else(|| (nobody(), None))
     }
 
     /// How many there are.
@@ -85,8 +87,13 @@ impl Units {
     }
 
     /// Those that are known beforehand.
-    pub(crate) fn own(&self) -> Arc<Vec<Unit>> {
-        self.own.clone()
+    pub(crate) fn own(&self) -> &Arc<Vec<Unit>> {
+        &self.own
+    }
+
+    /// The frames.
+    pub(crate) fn frames(&self) -> &Arc<[Frame]> {
+        &self.frames
     }
 }
 
@@ -132,6 +139,14 @@ impl Unit {
     /// The same unit as the text of a section.
     pub fn labelled(mut self, section: Arc<str>) -> Unit {
         self.label = Some(section);
+        self
+    }
+
+    /// The same unit, in whose emissions other paths can show.
+    pub(crate) fn with_paths(mut self, wider: impl Fn(&[String]) -> Vec<String>) -> Unit {
+        for emission in &mut self.emissions {
+            emission.paths = wider(&emission.paths);
+        }
         self
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
-    /// Whether templates find the caller's session under the name `session`, as in trees of sections.
+    /// Whether templates find the caller's session under the name `session`, as in trees of sections and what includes them.
     has_session: bool,
     /// Whether `system` is an input of the prompt's own, as it may be in a `.prompty` file.
     declares_system: bool,
@@ -57,6 +57,12 @@ impl Declared {
         let has_session = prompt.dialect == Dialect::Sections;
         Declared { defaults, from_system, has_session, declares_system, clock }
     }
+
+    /// The same for a prompt that includes sections.
+    pub(crate) fn with_session(mut self, has_session: bool) -> Declared {
+        self.has_session |= has_session;
+        self
+    }
 }
 
 /// What variable providers gave, and which.
@@ -86,6 +92,8 @@ pub struct Scope {
     declared: Arc<Declared>,
     /// Boxed: most prompts have no rich inputs.
     rich: Option<Box<RichInputs>>,
+    /// What a template has set where it includes another prompt; that one sees it before everything else.
+    lent: Option<Arc<HashMap<String, Value>>>,
 }
 
 impl Scope {
@@ -103,6 +111,7 @@ impl Scope {
             system: OnceLock::new(),
             declared,
             rich: None,
+            lent: None,
         })
     }
 
@@ -141,6 +150,7 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: self.rich.clone(),
+            lent: self.lent.clone(),
         })
     }
 
@@ -154,6 +164,23 @@ impl Scope {
             system: self.system.clone(),
             declared: self.declared.clone(),
             rich: Some(Box::new(rich)),
+            lent: self.lent.clone(),
+        })
+    }
+
+    /// The same values, and before them others that a template has set.
+    pub(crate) fn lending(&self, values: impl IntoIterator<Item = (String, Value)>) -> Arc<Scope> {
+        let mut lent = self.lent.as_deref().cloned().unwrap_or_default();
+        lent.extend(values);
+        Arc::new(Scope {
+            caller: self.caller.clone(),
+            context: self.context.clone(),
+            provided: self.provided.clone(),
+            hooked: self.hooked.clone(),
+            system: self.system.clone(),
+            declared: self.declared.clone(),
+            rich: self.rich.clone(),
+            lent: Some(Arc::new(lent)),
         })
     }
 
@@ -180,6 +207,7 @@ impl Scope {
                 clock: self.declared.clock.clone(),
             }),
             rich: None,
+            lent: None,
         })
     }
 
@@ -216,6 +244,9 @@ impl Scope {
 
     /// The value of a name and the layer that supplies it.
     pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
+        if let Some(value) = self.lent.as_ref().and_then(|lent| lent.get(name)) {
+            return Some((Layer::Caller, value.clone()));
+        }
         if let Some(hooked) = &self.hooked {
             if let Some((value, _)) = hooked.changed.get(name) {
                 return Some((Layer::Hook, value.clone()));
@@ -338,6 +369,7 @@ impl Object for Scope {
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
         if let Some(rich) = &self.rich
+            && self.lent.as_ref().is_none_or(|lent| !lent.contains_key(key))
             && let Some(nonce) = rich.shown(key)
         {
             return Some(nonce);

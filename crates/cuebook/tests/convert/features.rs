@@ -413,6 +413,22 @@ fn what_cannot_be_said_at_all_is_refused_where_it_stands() {
 }
 
 #[test]
+fn a_directive_that_shows_another_item_is_refused_where_it_does() {
+    let project = Project::new();
+    let fence = |name: &str| {
+        format!("```xml\n<directive name=\"{name}\"><metadata><category/></metadata></directive>\n```\n")
+    };
+    project.write(".ai/directives/tone.md", &format!("{}Be kind.\n", fence("tone")));
+    project.write(".ai/directives/p.md", &format!("{}Hello.\n{{include:directive:tone}}\n", fence("p")));
+    for to in [Template, Prompty, Sections] {
+        let error = project.book().convert("p", &Target::new(to)).unwrap_err();
+        assert_eq!(error.code(), Code::CannotConvert, "{error}");
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 5);
+        assert!(error.diagnostic().message.contains("include"), "{error}");
+    }
+}
+
+#[test]
 fn mustache_goes_where_mustache_is_and_is_refused_elsewhere() {
     let project = Project::new();
     let front = "template: {format: {kind: mustache}}\ninputs: {who: {kind: string, required: true}}\n";

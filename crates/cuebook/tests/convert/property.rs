@@ -28,6 +28,7 @@ const HOSTILE: [&str; 44] = [
     "{input:who}",
     "{input:who:x}",
     "{input:who?}",
+    "{include:a/b}",
     "{env:PATH}",
     "${inputs.who}",
     "{input:_:{}",

@@ -34,10 +34,13 @@ fn literal_braces_are_written_in_the_shortest_way_that_shows_them() {
         text(&project, Dialect::Template),
         "Use {% raw %}{{ x }} and {% y %}{% endraw %}.\nOr {this}.\n"
     );
-    let project = Project::with_template("{input:x} ${inputs.y} {env:Z} {input:} {other:x}\n");
+    let project = Project::with_template("{input:x} ${inputs.y} {env:Z} {include:a/b} {input:} {other:x}\n");
     let directive = text(&project, Dialect::Directive);
     let body = directive.rsplit("```\n").next().unwrap();
-    assert_eq!(body, "{input:_:{}input:x} ${input:_:{}inputs.y} {input:_:{}env:Z} {input:} {other:x}\n");
+    assert_eq!(
+        body,
+        "{input:_:{}input:x} ${input:_:{}inputs.y} {input:_:{}env:Z} {input:_:{}include:a/b} {input:} {other:x}\n"
+    );
 }
 
 #[test]

@@ -88,6 +88,9 @@ impl Directive {
             Some(place) => diagnostic.at(place.clone()).label("declared here"),
             None => diagnostic,
         };
+        if let Some(place) = self.included_at(&first.name) {
+            diagnostic = diagnostic.related(place.clone(), "included here");
+        }
         let pass: Vec<String> = names.iter().map(|name| format!("--var {name}=TEXT")).collect();
         let diagnostic = diagnostic.hint(format!("pass {}", pass.join(" ")));
         Err(self.invalid(diagnostic).with("missing", names))
@@ -182,7 +185,9 @@ impl<'d> Filled<'d> {
 
     /// The body with the inputs in it.
     pub fn body(&self) -> Result<Output> {
-        self.render(&self.directive.template)
+        self.directive.refuse_unfollowed()?;
+        let output = self.directive.body_output(self, MOST_TEXT, false);
+        output.map_err(|_| self.directive.template.too_large(MOST_TEXT))
     }
 
     /// The XML with the inputs in it. It is text from then on: what a value says does not make elements.

@@ -154,6 +154,8 @@ impl Directive {
             raw: part("raw"),
             template: Arc::new(Template::compile(source.clone(), part("body"))),
             units: OnceLock::new(),
+            included: None,
+            borrowed: Vec::new(),
             source: source.clone(),
         })
     }

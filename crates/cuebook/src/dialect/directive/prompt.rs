@@ -40,7 +40,9 @@ pub(crate) fn read_candidate(
         loader.depend_on(path);
     }
     let (source, item) = bytes_of(id, candidate, loader)?;
-    let mut directive = read(&source)?;
+    let mut directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
+        loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
+    })?;
     let notes = std::mem::take(&mut directive.notes);
     let prompt = directive.prompt(id, &candidate.source, defaults);
     let file = Box::new(File { directive, item });
@@ -170,6 +172,7 @@ impl Filled<'_> {
     /// ```
     pub fn prompt(&self, wording: &Wording) -> Result<Rendered> {
         let directive = self.directive();
+        directive.refuse_unfollowed()?;
         let output = directive
             .write_prompt(wording, self, MOST_TEXT)
             .map_err(|_| directive.template.too_large(MOST_TEXT))?;

@@ -5,6 +5,7 @@
 //! engine; names, descriptions, preamble and body are the author's, and what is put into the body is a value. Nothing is escaped: what
 //! an author writes is theirs to write, and what a value says is a value wherever it stands.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use serde::Deserialize;
 
 use super::{Directive, Written, stripped};
 use crate::source::OffsetMap;
+use crate::template::annex::Annex;
 use crate::template::engine::Output;
 use crate::template::input::Values;
 use crate::template::jinja::compat::is_space;
 use crate::template::sink::{Full, Sink};
-use crate::template::unit::{Emission, Frame, Unit, Units};
+use crate::template::unit::{Emission, Frame, Unit};
 
 /// How a model is told to give results back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
@@ -114,7 +116,8 @@ impl Directive {
                 sink.literal(0, range.start as u32, self.source.text()[range].as_bytes())
             })
         })?;
-        part(&mut sink, |sink| self.template.write_stripped(0, sink, values))?;
+        let annex = RefCell::new(Annex::new(1, frames().len()));
+        part(&mut sink, |sink| self.write_body(sink, &annex, values, limit, true))?;
         part(&mut sink, |sink| match wording.returns {
             Returns::Call => self.call(sink),
             Returns::Block => self.block(sink),
@@ -123,7 +126,7 @@ impl Directive {
             part(&mut sink, |sink| sink.frame(TAG, b"</directive>"))?;
         }
         let (text, pieces) = sink.finish();
-        Ok(Output { text, pieces, units: Units::new(self.units(), Vec::new(), frames()) })
+        Ok(Output { text, pieces, units: annex.into_inner().finish(self.units(), frames()) })
     }
 
     /// What a model is shown of the preamble.

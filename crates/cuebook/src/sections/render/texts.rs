@@ -19,7 +19,7 @@ use crate::prompt::Visibility;
 use crate::template::dollar::{self, Fault};
 use crate::template::engine::{Job, Output};
 use crate::template::jinja::compat::is_space;
-use crate::template::sink::{Full, Piece, Writer};
+use crate::template::sink::Full;
 use crate::variables::{Scope, Variables};
 
 /// The blank line before and behind a heading, in bytes.
@@ -152,9 +152,7 @@ impl<'t> Run<'t, '_> {
         let source = source_of(node, by, text);
         if engine == DEFAULT_ENGINE {
             let template = dollar::Template::compile(source).limited(tree.settings.string_bytes);
-            let unit = self.next_unit;
-            self.more.push((unit, Arc::new(vec![template.unit()]), node.dotted.clone()));
-            self.next_unit += 1;
+            let unit = self.annex.unit(template.unit(), &node.dotted);
             return self.dollar(index, params, &template, unit, &[]);
         }
         let options = serde_json::Map::new();
@@ -211,33 +209,9 @@ impl<'t> Run<'t, '_> {
             return Ok(());
         }
         let from = output.text.len() - output.text.trim_start_matches(is_space).len();
-        let to = from + text.len();
-        let base = self.next_unit;
-        let ends = output.pieces.iter().skip(1).map(|piece| piece.start as usize).chain([output.text.len()]);
-        for (Piece { start, writer }, end) in output.pieces.iter().copied().zip(ends) {
-            let (begin, end) = ((start as usize).max(from), end.min(to));
-            if begin >= end {
-                continue;
-            }
-            let bytes = &output.text.as_bytes()[begin..end];
-            let written = match writer {
-                Writer::Literal { unit, offset } => {
-                    self.sink.literal(base + unit, offset + (begin - start as usize) as u32, bytes)
-                }
-                Writer::Value { unit, offset } => {
-                    self.sink.begin_value(base + unit, offset);
-                    self.sink.value(bytes)
-                }
-                Writer::Hook { .. } | Writer::Frame { .. } => {
-                    self.sink.frame((index * FRAMES.len()) as u32 + HEADING, bytes)
-                }
-            };
-            written.map_err(|full| self.full(full, index))?;
-        }
-        let units = output.units.own();
-        self.next_unit += units.len() as u32;
-        self.more.push((base, units, self.tree.nodes[index].dotted.clone()));
-        Ok(())
+        let section = &self.tree.nodes[index].dotted;
+        let written = self.annex.write(&mut self.sink, &output, from..from + text.len(), Some(section));
+        written.map_err(|full| self.full(full, index))
     }
 
     /// The examples of a section's tools, if overrides make others of them.

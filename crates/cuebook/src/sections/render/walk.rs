@@ -19,9 +19,9 @@ use super::setting::{Fold, Setting};
 use crate::error::Result;
 use crate::prompt::Visibility;
 use crate::render::Rendered;
+use crate::template::annex::Annex;
 use crate::template::engine::Output;
 use crate::template::sink::Sink;
-use crate::template::unit::{Brought, Units};
 
 /// One render on its way.
 pub(super) struct Run<'t, 's> {
@@ -29,9 +29,8 @@ pub(super) struct Run<'t, 's> {
     pub(super) setting: &'t Setting<'s>,
     pub(super) given: Given<'s>,
     pub(super) sink: Sink,
-    /// Units that this render brought, and the number of the next one.
-    pub(super) more: Vec<Brought>,
-    pub(super) next_unit: u32,
+    /// Units and frames that this render took over from other engines.
+    pub(super) annex: Annex,
     tools: Vec<Arc<SectionTool>>,
     skills: Vec<Skill>,
     descriptions: IndexMap<String, IndexMap<String, String>>,
@@ -58,8 +57,7 @@ pub(in super::super) fn refold(
     folds: &[Option<Fold>],
 ) -> Result<RenderedPrompt> {
     let mut run = Run::new(tree, setting)?;
-    run.more = whole.units().more().to_vec();
-    run.next_unit = whole.units().len() as u32;
+    run.annex = Annex::of(whole.units(), tree.frames.len());
     run.earlier = Some(Earlier::new(whole, folds));
     run.all()
 }
@@ -75,6 +73,17 @@ pub(in super::super) fn read(tree: &Tree, index: usize, setting: &Setting<'_>) -
     }
     run.added_examples(index)?;
     Ok(run.sink.finish().0)
+}
+
+/// Renders one section and everything below it, as far as it is shown. What is above it has no part in that.
+pub(crate) fn render_part(tree: &Tree, index: usize, setting: &Setting<'_>) -> Result<Output> {
+    let mut run = Run::new(tree, setting)?;
+    let mut at = index;
+    while at < tree.nodes[index].end {
+        at = run.one(at)?;
+    }
+    let (text, pieces) = run.sink.finish();
+    Ok(Output { text, pieces, units: run.annex.finish(tree.units.clone(), tree.frames.clone()) })
 }
 
 /// Sections as they are if they show their summaries, each by itself.
@@ -99,7 +108,7 @@ impl<'t, 's> Summaries<'t, 's> {
         let run = &mut self.0;
         run.sink.truncate(0);
         run.starts.clear();
-        run.more.clear();
+        run.annex.clear(run.tree.units.len());
         run.section(index, Visibility::Summary)?;
         run.frame(index, HEADING, "\n\n")?;
         Ok(run.sink.text())
@@ -114,8 +123,7 @@ impl<'t, 's> Run<'t, 's> {
             setting,
             given: Given::new(tree, setting.bound)?,
             sink: Sink::new(setting.limit, bytes + bytes / 4, pieces),
-            more: Vec::new(),
-            next_unit: tree.units.len() as u32,
+            annex: Annex::new(tree.units.len(), tree.frames.len()),
             tools: Vec::new(),
             skills: Vec::new(),
             descriptions: IndexMap::new(),
@@ -225,7 +233,7 @@ impl<'t, 's> Run<'t, 's> {
             self.tools.push(disclosure::read_section_tool());
         }
         let (text, pieces) = self.sink.finish();
-        let units = Units::new(self.tree.units.clone(), self.more, self.tree.frames.clone());
+        let units = self.annex.finish(self.tree.units.clone(), self.tree.frames.clone());
         let output = Output { text, pieces, units };
         RenderedPrompt {
             rendered: Rendered::new(output, Bound::late_scope(self.setting.bound), self.tree.prompt.clone()),

@@ -15,6 +15,12 @@ pub(super) enum Step {
         /// The placeholder with its braces.
         range: Range<usize>,
     },
+    /// Writes what another item says.
+    Include {
+        name: Range<usize>,
+        /// The tag with its braces.
+        range: Range<usize>,
+    },
 }
 
 /// Where a value comes from.
@@ -68,6 +74,15 @@ fn placeholder(text: &str, brace: usize, dollar: Option<usize>) -> Option<(usize
         let after = text[key.end..].starts_with('}').then_some(key.end + 1)?;
         let step = Step::Value { kind: Kind::Input, key, fallback: Fallback::Keep, range: start..after };
         return Some((start, step, after));
+    }
+    if let Some(rest) = inside.strip_prefix("include:") {
+        let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':');
+        let length = rest.find(|c: char| !is_name(c))?;
+        let start = text.len() - rest.len();
+        let name = start..start + length;
+        let is_tag = length > 0 && rest[length..].starts_with('}');
+        let range = brace..name.end + 1;
+        return is_tag.then(|| (brace, Step::Include { name, range: range.clone() }, range.end));
     }
     let (kind, rest) = match (inside.strip_prefix("input:"), inside.strip_prefix("env:")) {
         (Some(rest), _) => (Kind::Input, rest),

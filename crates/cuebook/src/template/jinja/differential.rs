@@ -103,7 +103,7 @@ pub(super) fn render_ours(case: &Case, settings: &Settings) -> Result<String, St
     let program = template.program();
     if program.plain.is_some() {
         let mut sink = template.sink(1_000_000);
-        program.run(scope(), &mut sink).map_err(|error| error.to_string())?;
+        program.run(scope(), &mut sink, None).map_err(|error| error.to_string())?;
         let engine = sink.finish();
         assert_eq!(
             (&output.text, &output.pieces),

@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use minijinja::{ErrorKind as Jinja, Value};
 
-use super::{Program, Settings, compat};
+use super::{Program, Settings, compat, guests};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::Unit;
+use crate::variables::Scope;
 
 /// A template that does not parse. With a unit, the error is in the instrumented text.
 pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Option<&Unit>) -> Error {
@@ -262,8 +263,12 @@ fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> 
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
-    let mut writer = super::Attributing { sink: &mut sink, extents: &[], last: 0 };
-    template.render_captured_to(scope.clone(), &mut writer).err()
+    let mut writer = super::Attributing { sink: &mut sink, extents: &[], last: 0, annex: None };
+    let mut run = || template.render_captured_to(scope.clone(), &mut writer).err();
+    match scope.downcast_object::<Scope>() {
+        Some(lender) => guests::during(&lender, limit, run),
+        None => run(),
+    }
 }
 
 fn place(program: &Program, error: &minijinja::Error) -> Option<Place> {

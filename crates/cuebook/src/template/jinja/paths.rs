@@ -44,8 +44,8 @@ pub(super) fn bounded(paths: Paths) -> Paths {
 const MOST_ROUNDS: usize = 4;
 
 /// Joins what the templates of one render know of each other: a name that one template sets, loops over or imports can be
-/// what another one means, if it is included there or shares its blocks.
-pub(super) fn join(all: &mut [Names]) {
+/// what another one means, if it is included there or shares its blocks. `guests` is what other engines show in the same render.
+pub(super) fn join(all: &mut [Names], guests: &Paths) {
     let bound: Vec<HashMap<String, Paths>> = all.iter().map(|names| names.bound.clone()).collect();
     let elsewhere = |unit: usize, name: &str| -> Option<Paths> {
         let mut paths: Option<Paths> = None;
@@ -64,6 +64,7 @@ pub(super) fn join(all: &mut [Names]) {
                 .flat_map(|names| &names.emissions)
                 .flatten()
                 .filter(|p| *p != OTHER)
+                .chain(guests)
                 .cloned()
                 .collect(),
         );

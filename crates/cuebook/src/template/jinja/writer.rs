@@ -6,6 +6,8 @@
 
 use std::io;
 
+use super::guests;
+use crate::template::annex::Annex;
 use crate::template::sink::Sink;
 
 /// Where the text of a unit lies in memory.
@@ -34,6 +36,8 @@ pub(super) struct Attributing<'a> {
     pub(super) extents: &'a [Extent],
     /// The unit that wrote last; the next write is most likely from the same.
     pub(super) last: usize,
+    /// What guests wrote, if the template has any.
+    pub(super) annex: Option<&'a mut Annex>,
 }
 
 impl Attributing<'_> {
@@ -67,7 +71,11 @@ impl io::Write for Attributing<'_> {
             }
             Some((unit, offset)) => self.sink.literal(unit, offset, bytes),
             None if bytes.is_empty() => Ok(()),
-            None => self.sink.value(bytes),
+            None => {
+                let annex = self.annex.as_deref_mut();
+                let guest = annex.and_then(|annex| guests::write(bytes, self.sink, annex));
+                guest.unwrap_or_else(|| self.sink.value(bytes))
+            }
         };
         written.map_err(io::Error::other)
     }

@@ -40,6 +40,30 @@ pub(super) fn mentions(tree: &mut [Node], optional: bool) -> Names {
     names
 }
 
+/// The variables that sections go into, by the first part of their names.
+pub(super) fn entered(trees: &[Vec<Node>]) -> Vec<String> {
+    fn walk(nodes: &[Node], found: &mut Vec<String>) {
+        for node in nodes {
+            match node {
+                Node::Section { name, inverted, body, .. } => {
+                    if let Some(key) = name.keys.first().filter(|_| !inverted)
+                        && found.iter().all(|known| **known != **key)
+                    {
+                        found.push(key.to_string());
+                    }
+                    walk(body, found);
+                }
+                Node::Block(block) => walk(&block.body, found),
+                Node::Partial(partial) => partial.arguments.iter().for_each(|with| walk(&with.body, found)),
+                Node::Text { .. } | Node::LineStart | Node::Variable { .. } => {}
+            }
+        }
+    }
+    let mut found = Vec::new();
+    trees.iter().for_each(|tree| walk(tree, &mut found));
+    found
+}
+
 fn number(nodes: &mut [Node], optional: bool, conditional: bool, names: &mut Names) {
     for node in nodes {
         match node {

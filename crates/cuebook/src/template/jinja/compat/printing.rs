@@ -9,6 +9,7 @@ use super::filters::GroupPair;
 use super::globals::{DictView, Range};
 use super::limits::{SMALL, Text, ValueLimits, charge, check_depth};
 use super::portable;
+use crate::template::jinja::guests;
 use crate::variables::Entries;
 
 /// Writes a value into the output as Jinja2 does.
@@ -23,6 +24,11 @@ pub(super) fn format_value(
         && let (Some(text), AutoEscape::None) = (value.as_str(), state.auto_escape())
         && text.len() < SMALL
     {
+        return out.write_str(text).map_err(Error::from);
+    }
+    // Written from where it lies: by that it is known whose it is.
+    if let Some(text) = guests::text_of(value) {
+        charge(state, limits, text.len())?;
         return out.write_str(text).map_err(Error::from);
     }
     let html = match state.auto_escape() {

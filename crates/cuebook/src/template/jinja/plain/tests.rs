@@ -42,7 +42,7 @@ fn both(template: &str, scope: &Json, style: Style) -> Option<()> {
     program.run_plain(&scope, &mut short)?;
     let mut engine = sink();
     program
-        .run(scope, &mut engine)
+        .run(scope, &mut engine, None)
         .unwrap_or_else(|error| panic!("{template}: only the engine fails: {error}"));
     assert_eq!(short.finish(), engine.finish(), "{template}");
     Some(())

@@ -1,0 +1,9 @@
+#![doc = include_str!("../error/pages/CB332.md")]
+
+use crate::error::Diagnostic;
+use crate::prepared::{Prepared, guest_findings};
+
+/// What is odd about what a prompt includes by an address: what stays behind, and what nobody has signed.
+pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
+    guest_findings(prepared.guests())
+}
