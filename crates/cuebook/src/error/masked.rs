@@ -31,6 +31,11 @@ pub(crate) fn without_secrets(line: &str) -> Cow<'_, str> {
             },
         };
         let value = &line[start..end];
+        // How many tokens there may be is no secret.
+        let is_count = name.ends_with("tokens") && value.trim().bytes().all(|byte| byte.is_ascii_digit());
+        if is_count {
+            continue;
+        }
         let start = match value.strip_prefix("${") {
             None => start,
             Some(reference) => match reference.match_indices(':').nth(1) {
@@ -81,6 +86,8 @@ mod tests {
             ("password: p@ss,word-two", "password: *************"),
             ("token: \"ab,cd\" # note", "token: \"*****\" # note"),
             ("password: 'it''s'", "password: '*****'"),
+            ("<limits turns=\"6\" tokens=\"20000\" />", "<limits turns=\"6\" tokens=\"20000\" />"),
+            ("token: 20000", "token: *****"),
             ("c: {kind: key, apiKey: sk-1, x: y}", "c: {kind: key, apiKey: ****, x: y}"),
             ("apiKey: ${env:KEY}", "apiKey: ${env:KEY}"),
             ("apiKey: \"${env:KEY:sk-2}\"", "apiKey: \"${env:KEY:*****\""),

@@ -251,7 +251,7 @@ impl Drafting<'_> {
         ];
         for (about, is_there, message) in own {
             if is_there {
-                let hint = "what runs the prompt has to see to it; --max-turns, --max-spend and the like of cuebook run do for limits";
+                let hint = "what runs the prompt has to see to it; for limits, cuebook run has --limit turns=6 and the like";
                 let adding = self.report.lost(about, message).at(element(self.prepared, about));
                 match about {
                     "limits" => drop(adding.hint(hint)),
