@@ -9,7 +9,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::model::{ALL, Model, NAMES, Part, Section, convert, said};
 
 /// Words that mean something to somebody.
-const HOSTILE: [&str; 44] = [
+const HOSTILE: [&str; 45] = [
     "{{ who }}",
     "{% if who %}",
     "{# who #}",
