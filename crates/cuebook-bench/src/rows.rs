@@ -1,0 +1,75 @@
+//! The rows of the one table, in their order. Those that have a table of their own are made where it is made.
+
+mod cold;
+mod library;
+mod prompts;
+mod race;
+mod texts;
+
+use std::fs;
+
+use crate::measure;
+use crate::peers::Renderers;
+use crate::place;
+use crate::table::{Outcome, Row, Table};
+
+pub use race::Race;
+
+/// Measures everything, prints the table, and writes it as JSON and as a picture.
+pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let mut table = Table { about: about(), rows: Vec::new() };
+    say("installing the peers below the target folder, once");
+    let mut peers = Renderers::start();
+    for (name, made) in [
+        ("renders", texts::rows(&mut peers)),
+        ("sections", crate::sections::row().map(|row| vec![row])),
+        ("cold start", cold::row().map(|row| vec![row])),
+        ("libraries", library::rows(&mut peers)),
+        ("hook call", crate::hooks::row().map(|row| vec![row])),
+        ("execute", crate::execute::row().map(|row| vec![row])),
+        ("MCP", crate::serve::rows()),
+    ] {
+        match made {
+            Ok(rows) => table.rows.extend(rows),
+            // A row that could not be made stays in the table.
+            Err(error) => table.rows.push(Row::new(name, "nothing", missing(error))),
+        }
+    }
+    println!("{table}");
+    let folder = place::results()?;
+    for (name, text) in
+        [("table.json", serde_json::to_string_pretty(&table.to_json())?), ("table.svg", table.to_svg())]
+    {
+        let path = folder.join(name);
+        fs::write(&path, text)?;
+        println!("written: {}", path.display());
+    }
+    Ok(())
+}
+
+/// What is being done now, for whoever waits.
+pub fn say(what: &str) {
+    eprintln!("… {what}");
+}
+
+fn missing(error: impl std::fmt::Display) -> Outcome {
+    Err(error.to_string())
+}
+
+fn about() -> Vec<(&'static str, String)> {
+    let profile = if cfg!(debug_assertions) { "debug (the figures mean nothing)" } else { "release" };
+    let rounds = if measure::is_rehearsal() {
+        format!("{} (a rehearsal: the figures mean nothing)", measure::rounds())
+    } else {
+        format!("{}, of which the best counts", measure::rounds())
+    };
+    let processors = std::thread::available_parallelism().map_or(0, |count| count.get());
+    let system = format!("{} {}, {processors} processors", std::env::consts::OS, std::env::consts::ARCH);
+    vec![
+        ("cuebook", env!("CARGO_PKG_VERSION").to_owned()),
+        ("profile", profile.to_owned()),
+        ("rounds", rounds),
+        ("on", system),
+    ]
+}
+
