@@ -66,7 +66,9 @@ impl Place {
     fn by_hand(&self) -> impl Fn() -> (Vec<u8>, bool) {
         let message = [b'a'; 64];
         let signature = self.key.sign(&message);
-        move || (std::fs::read(&self.file).unwrap_or_default(), self.key.public().verify(&message, &signature))
+        move || {
+            (std::fs::read(&self.file).unwrap_or_default(), self.key.public().verify(&message, &signature))
+        }
     }
 }
 

@@ -61,12 +61,18 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let mut echo = Pipes::of(Peer::start(&python, ECHO)?)?;
     let mut echoed = vec![0; payload.len()];
     let version = version(&python)?;
+    let inside = inside_python(&python)?;
+    let mut trip = turns(|| echo.turn(&payload, &mut echoed));
     let what = "a warm render of a prompt whose `pre_render` runs in its sandboxed worker";
     let row = Race::new("hook call", what, Ok(turns(|| prepared.render(&variables, &context))))
-        .floor("300 bytes over a pipe to Python and back", Ok(turns(|| echo.turn(&payload, &mut echoed))))
+        .floor(
+            "the same call inside one Python, and 300 bytes over a pipe and back",
+            Ok(Box::new(move || Ok(trip()? + inside))),
+        )
         .peer(
-            table::Peer::new(PYTHON, version, Ok(0.0))
-                .note("the simplest worker: JSON in, the same call, JSON out; without a fence, without a render"),
+            table::Peer::new(PYTHON, version, Ok(0.0)).note(
+                "the simplest worker: JSON in, the same call, JSON out; without a fence, without a render",
+            ),
             Ok(turns(|| worker.turn(&question, &mut back))),
         )
         .run();
@@ -80,7 +86,9 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
 }
 
 fn version(python: &Path) -> Result<String, Box<dyn Error>> {
-    let output = Command::new(python).args(["-I", "-c", "import platform; print(platform.python_version())"]).output()?;
+    let output = Command::new(python)
+        .args(["-I", "-c", "import platform; print(platform.python_version())"])
+        .output()?;
     Ok(String::from_utf8(output.stdout)?.trim().to_owned())
 }
 

@@ -54,7 +54,10 @@ fn main() -> ExitCode {
             Some(table) => *table,
             None => {
                 let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
-                eprintln!("there is no table `{wanted}`; choose one of {}, or none for the one table", names.join(", "));
+                eprintln!(
+                    "there is no table `{wanted}`; choose one of {}, or none for the one table",
+                    names.join(", ")
+                );
                 return ExitCode::FAILURE;
             }
         },

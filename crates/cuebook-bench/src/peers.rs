@@ -103,7 +103,11 @@ pub fn prompty_program() -> Result<PathBuf> {
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         // A file that is written again is built again.
-        if fs::read_to_string(&path).is_ok_and(|found| found == text) { Ok(()) } else { fs::write(path, text) }
+        if fs::read_to_string(&path).is_ok_and(|found| found == text) {
+            Ok(())
+        } else {
+            fs::write(path, text)
+        }
     };
     let manifest = include_str!("peers/prompty/manifest.toml").replace("VERSION", PROMPTY_VERSION);
     fs::create_dir_all(&folder)

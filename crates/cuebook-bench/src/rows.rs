@@ -72,4 +72,3 @@ fn about() -> Vec<(&'static str, String)> {
         ("on", system),
     ]
 }
-

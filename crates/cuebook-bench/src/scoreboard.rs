@@ -38,7 +38,9 @@ pub fn run() -> Result<(), Box<dyn Error>> {
 
 fn suite(name: &str) -> Result<Command, String> {
     let mut cargo = place::cargo();
-    cargo.args(["test", "--quiet", "-p", name, "--test", "conformance", "--target-dir"]).arg(place::target()?);
+    cargo
+        .args(["test", "--quiet", "-p", name, "--test", "conformance", "--target-dir"])
+        .arg(place::target()?);
     cargo.args(["--", "--nocapture"]);
     Ok(cargo)
 }
@@ -101,7 +103,8 @@ impl fmt::Display for Board {
         line(&"-".repeat(width), ["-----:", "-----:", "------:"])?;
         let mut suites: BTreeMap<&str, Counts> = BTreeMap::new();
         let mut all = Counts::default();
-        let row = |counts: Counts| [counts.passed, counts.failed, counts.decided].map(|count| count.to_string());
+        let row =
+            |counts: Counts| [counts.passed, counts.failed, counts.decided].map(|count| count.to_string());
         for (table, counts) in &self.tables {
             let shown = row(*counts);
             line(table, shown.each_ref().map(String::as_str))?;
@@ -145,7 +148,12 @@ mod tests {
 
     #[test]
     fn what_only_looks_like_counts_is_none() {
-        for text in ["15 passed, 0 failed", "15 passed, 0 failed, 0 decided, 1 more", "x passed, 0 failed, 0 decided", ""] {
+        for text in [
+            "15 passed, 0 failed",
+            "15 passed, 0 failed, 0 decided, 1 more",
+            "x passed, 0 failed, 0 decided",
+            "",
+        ] {
             assert_eq!(Counts::read(text), None, "{text}");
         }
     }

@@ -11,8 +11,8 @@ use std::time::Instant;
 use super::{Race, prompts};
 use crate::measure::{Turns, is_rehearsal};
 use crate::peers::{
-    DOTPROMPT, DOTPROMPT_VERSION, JINJA2, JINJA2_VERSION, PROMPTY_PYTHON, PROMPTY_RUST, PROMPTY_VERSION, dotprompt_command,
-    prompty_program, python,
+    DOTPROMPT, DOTPROMPT_VERSION, JINJA2, JINJA2_VERSION, PROMPTY_PYTHON, PROMPTY_RUST, PROMPTY_VERSION,
+    dotprompt_command, prompty_program, python,
 };
 use crate::place;
 use crate::table::{Peer, Row, Target};

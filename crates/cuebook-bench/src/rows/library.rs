@@ -86,13 +86,23 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
         }
     };
     let Renderers { prompty_python, prompty_rust, dotprompt, .. } = peers;
-    let peer = |renderer: &Renderer, note: &str| Peer::new(renderer.name, renderer.version, Ok(0.0)).note(note);
+    let peer =
+        |renderer: &Renderer, note: &str| Peer::new(renderer.name, renderer.version, Ok(0.0)).note(note);
     let what = "every prompt found, read and compiled, and every rule run on it";
     let check = Race::new(format!("{name}: check"), what, Ok(Box::new(checked)))
         .floor("reading every file", Ok(Box::new(|| all(&own, size))))
-        .peer(peer(prompty_python, "reads every file, and compiles no template"), read(prompty_python, &own, size))
-        .peer(peer(prompty_rust, "reads every file, and compiles no template"), read(prompty_rust, &own, size))
-        .peer(peer(dotprompt, "reads and parses every file, in its own format"), read(dotprompt, &theirs, size))
+        .peer(
+            peer(prompty_python, "reads every file, and compiles no template"),
+            read(prompty_python, &own, size),
+        )
+        .peer(
+            peer(prompty_rust, "reads every file, and compiles no template"),
+            read(prompty_rust, &own, size),
+        )
+        .peer(
+            peer(dotprompt, "reads and parses every file, in its own format"),
+            read(dotprompt, &theirs, size),
+        )
         .rounds(whole)
         .run();
     Ok(vec![open, resolve, check.target(Target::Ahead)])
@@ -175,14 +185,20 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        assert_eq!([7, 100, 1_000, 10_000, 100_000, 1_234_567].map(grouped), ["7", "100", "1,000", "10,000", "100,000", "1,234,567"]);
+        assert_eq!(
+            [7, 100, 1_000, 10_000, 100_000, 1_234_567].map(grouped),
+            ["7", "100", "1,000", "10,000", "100,000", "1,234,567"]
+        );
     }
 
     #[test]
     fn a_made_library_is_found_as_a_whole_and_has_nothing_to_find_fault_with() {
         let library = make(12).unwrap();
         let report = Book::open(library.path()).check(&[], |_| {}).unwrap();
-        assert_eq!(report.findings.iter().map(|finding| finding.message.clone()).collect::<Vec<_>>(), [""; 0]);
+        assert_eq!(
+            report.findings.iter().map(|finding| finding.message.clone()).collect::<Vec<_>>(),
+            [""; 0]
+        );
         assert!(report.prompts >= 12);
         assert_eq!(names(&library.path().join("dotprompts"), 12).map(|_| ()), Ok(()));
         assert!(all(&library.path().join("prompts"), 13).is_err());

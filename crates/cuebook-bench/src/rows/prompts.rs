@@ -98,7 +98,11 @@ const RULES: &str = "Work in small steps and say what you found after each of th
     the tests of what you changed. Ask when something is missing, instead of guessing; a question costs less than a wrong \
     change. Never touch files outside of the project. If a tool fails twice in the same way, stop and describe what you saw. \
     Write for people who know the code but have not followed the session: name files and lines, and leave out what they \
-    can see for themselves.";
+    can see for themselves.\n\n\
+    A change is done when its tests pass, when the documentation says the same as the code, and when somebody who reads the \
+    difference can tell why it was made. Prefer the smallest change that does this. Where two ways are equally good, take the one \
+    that is used elsewhere in the project. Keep names that people know. If a rule of the project stands in your way, \
+    follow it and say what it cost, so that it can be discussed afterwards.";
 
 /// An agent's prompt: twenty tools, in the text and in the file's own list, and ten turns of a conversation.
 pub fn agent() -> Case {
@@ -132,14 +136,17 @@ pub fn agent() -> Case {
     let turns: Vec<Json> = (1..=10)
         .map(|n| {
             json!({
-                "question": format!("Step {n}: the build of package {} is red again. What do you see, and what is next?", n * 3),
-                "answer": format!("I read its log. Test number {} waits for a port that nobody opens; I would start the server first.", n * 17),
+                "question": format!("Step {n}: the build of package {} is red again. What do you see in its log, and what would you do next?", n * 3),
+                "answer": format!("I read its log. Test number {} waits for a port that nobody opens; I would start the server first, wait until it answers, and only then run the rest.", n * 17),
             })
         })
         .collect();
-    let tool_lines = |each: &str, end: &str, [name, description, inner, inner_end, argument, about]: [&str; 6]| {
-        format!("{each}### {{{{{name}}}}}\n{{{{{description}}}}}\n{inner}- {{{{{argument}}}}}: {{{{{about}}}}}\n{inner_end}{end}")
-    };
+    let tool_lines =
+        |each: &str, end: &str, [name, description, inner, inner_end, argument, about]: [&str; 6]| {
+            format!(
+                "{each}### {{{{{name}}}}}\n{{{{{description}}}}}\n{inner}- {{{{{argument}}}}}: {{{{{about}}}}}\n{inner_end}{end}"
+            )
+        };
     let jinja_tools = tool_lines(
         "{% for tool in tools %}",
         "{% endfor %}",
@@ -164,7 +171,7 @@ pub fn agent() -> Case {
         jinja: format!(
             "system:\nYou are {{{{ agent_name }}}}, {{{{ position }}}}.\n\n{RULES}\n\n## Tools\n{jinja_tools}\n## Memory\n\
              {{{{ memory }}}}\n{{% if language != 'en' %}}Answer in {{{{ language }}}}.{{% endif %}}\n\n\
-             {{% for turn in turns %}}user:\n{{{{ turn.question }}}}\n\nassistant:\n{{{{ turn.answer }}}}\n\n{{% endfor %}}\
+             {{% for turn in turns %}}\nuser:\n{{{{ turn.question }}}}\n\nassistant:\n{{{{ turn.answer }}}}\n{{% endfor %}}\n\
              user:\n{{{{ question }}}}\n"
         ),
         handlebars: format!(

@@ -13,7 +13,11 @@ pub struct Race<'a> {
 
 impl<'a> Race<'a> {
     /// A race that ours takes part in.
-    pub fn new(name: impl Into<String>, what: impl Into<String>, ours: Result<Turns<'a>, String>) -> Race<'a> {
+    pub fn new(
+        name: impl Into<String>,
+        what: impl Into<String>,
+        ours: Result<Turns<'a>, String>,
+    ) -> Race<'a> {
         let row = Row::new(name, what, Err("not measured yet".into()));
         Race { row, contestants: vec![ours], floor: false, rounds: rounds() }
     }

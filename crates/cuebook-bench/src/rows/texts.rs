@@ -211,7 +211,10 @@ mod tests {
         // The system, ten questions with their answers, and a last question.
         assert_eq!(body["messages"].as_array().map(Vec::len), Some(1 + 20 + 1));
         let small = Loaded::new(prompts::small()).unwrap();
-        assert_eq!(messages(&small.said().unwrap())[1], json!(["user", "When is breakfast, and can I bring my dog?"]));
+        assert_eq!(
+            messages(&small.said().unwrap())[1],
+            json!(["user", "When is breakfast, and can I bring my dog?"])
+        );
         let list = Loaded::new(prompts::list()).unwrap();
         assert_eq!(list.render().unwrap().text().matches(" (urgent)").count(), 8);
     }
@@ -221,14 +224,19 @@ mod tests {
         for case in [prompts::small(), prompts::list(), prompts::agent()] {
             let loaded = Loaded::new(case).unwrap();
             let environment = bare(&loaded.case.jinja).unwrap();
-            let text = environment.get_template("case").unwrap().render(Value::from(Serde(&loaded.case.values))).unwrap();
+            let text = environment
+                .get_template("case")
+                .unwrap()
+                .render(Value::from(Serde(&loaded.case.values)))
+                .unwrap();
             assert_eq!(loaded.render().unwrap().text().trim_end(), text.trim_end());
         }
     }
 
     #[test]
     fn a_difference_is_named_and_nothing_is_not_the_same_as_nothing() {
-        let error = same(&json!("the same until here, then this"), &json!("the same until here, then that"), "text");
+        let error =
+            same(&json!("the same until here, then this"), &json!("the same until here, then that"), "text");
         assert!(error.unwrap_err().contains("then that"));
         assert!(same(&Json::Null, &Json::Null, "text").is_err());
         assert!(same(&json!([1]), &json!([1]), "text").is_ok());

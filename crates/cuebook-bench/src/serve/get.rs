@@ -35,7 +35,8 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
     // Files that have just been written are looked at more closely than others.
     std::thread::sleep(Duration::from_millis(50));
 
-    let mut ours = place::program().and_then(|program| Served::start(&mut our_command(&program, project.path())));
+    let mut ours =
+        place::program().and_then(|program| Served::start(&mut our_command(&program, project.path())));
     let python = PACKAGES.environment();
     let mut sdk = python.and_then(|python| Served::start(&mut sdk_command(&python)));
     let mut theirs = rye::Peer::new().and_then(|peer| Served::start(&mut peer.server()));
@@ -43,7 +44,11 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
     let memory = |served: &Result<Served, String>| served.as_ref().map_err(|why| why.clone())?.memory.clone();
     let idle = Row {
         unit: Unit::Memory,
-        ..Row::new("memory of an idle MCP server", "what it holds half a second after `initialize`", memory(&ours))
+        ..Row::new(
+            "memory of an idle MCP server",
+            "what it holds half a second after `initialize`",
+            memory(&ours),
+        )
     };
     let idle = idle
         .peer(Peer::new(RYE, rye::VERSION, memory(&theirs)))
@@ -52,10 +57,11 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
         .target(Target::Ahead);
 
     let back = ours.as_mut().ok().map(|served| served.end.ask(&get()).to_owned());
-    let floor = back.ok_or("there is no answer to echo".to_owned()).and_then(|back| -> Result<Turns<'_>, String> {
-        let mut echo = End::start(&["--echo"]).map_err(|error| error.to_string())?;
-        Ok(turns(move || echo.ask(&back).len()))
-    });
+    let floor =
+        back.ok_or("there is no answer to echo".to_owned()).and_then(|back| -> Result<Turns<'_>, String> {
+            let mut echo = End::start(&["--echo"]).map_err(|error| error.to_string())?;
+            Ok(turns(move || echo.ask(&back).len()))
+        });
     let what = "a prompt of two variables over stdio, there and back";
     let race = Race::new("MCP prompts/get", what, got(&mut ours))
         .floor("a bare echo of as much JSON over a pipe", floor)

@@ -31,13 +31,17 @@ impl Unit {
     }
 }
 
-/// Three digits that count; more before the point are kept.
+/// Three digits that count, fewer of small figures; more before the point are kept.
 pub fn digits(value: f64) -> String {
     match value {
         value if value >= 99.95 => format!("{value:.0}"),
         value if value >= 9.995 => format!("{value:.1}"),
         value if value >= 0.0995 => format!("{value:.2}"),
-        value => format!("{value:.3}"),
+        // Two are enough for what is hardly there.
+        value if value > 0.0 => {
+            format!("{value:.*}", (1.0 - value.log10().floor()).clamp(2.0, 12.0) as usize)
+        }
+        value => format!("{value}"),
     }
 }
 
@@ -46,8 +50,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_ratio_that_is_tiny_is_not_shown_as_nothing() {
+        let shown =
+            [(0.25, "0.25"), (0.093, "0.093"), (0.00195, "0.0019"), (0.000_031, "0.000031"), (0.0, "0")];
+        for (value, text) in shown {
+            assert_eq!(digits(value), text);
+        }
+    }
+
+    #[test]
     fn a_figure_has_three_digits_and_the_unit_that_fits() {
-        let shown = [(0.5, "0.50 ns"), (99.94, "99.9 ns"), (999.6, "1.00 µs"), (31_400.0, "31.4 µs"), (4.2e9, "4.20 s"), (1.2e12, "1200 s")];
+        let shown = [
+            (0.5, "0.50 ns"),
+            (99.94, "99.9 ns"),
+            (999.6, "1.00 µs"),
+            (31_400.0, "31.4 µs"),
+            (4.2e9, "4.20 s"),
+            (1.2e12, "1200 s"),
+        ];
         for (value, text) in shown {
             assert_eq!(Unit::Time.show(value), text);
         }

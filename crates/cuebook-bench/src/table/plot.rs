@@ -94,6 +94,14 @@ fn row_lines(out: &mut String, scale: &Scale, row: &Row, top: f64) {
         let value = match outcome {
             Ok(value) => *value,
             Err(why) => {
+                // It stands where dots would be, so the lines behind it give way.
+                let _ = writeln!(
+                    out,
+                    "<rect class=\"ground\" x=\"{:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{LINE}\"/>",
+                    LEFT - 4.0,
+                    y - 13.0,
+                    RIGHT - LEFT + 8.0
+                );
                 return text(out, LEFT, y, "quiet", "", &short(&format!("missing: {why}"), REASON));
             }
         };

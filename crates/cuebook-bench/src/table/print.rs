@@ -100,10 +100,17 @@ impl Table {
         let verdicts: Vec<Verdict> = self.rows.iter().flat_map(Row::verdicts).collect();
         let count = |word: &str| verdicts.iter().filter(|verdict| verdict.word() == word).count();
         let all = verdicts.len();
-        writeln!(f, "targets: {} of {all} met, {} missed, {} open", count("met"), count("missed"), count("open"))?;
+        writeln!(
+            f,
+            "targets: {} of {all} met, {} missed, {} open",
+            count("met"),
+            count("missed"),
+            count("open")
+        )?;
         writeln!(f)?;
         for row in &self.rows {
-            let floor = row.floor.as_ref().map(|floor| format!(" Floor: {}.", floor.what)).unwrap_or_default();
+            let floor =
+                row.floor.as_ref().map(|floor| format!(" Floor: {}.", floor.what)).unwrap_or_default();
             writeln!(f, "- {}: {}.{floor}", row.name, row.what)?;
             for peer in row.peers.iter().filter(|peer| !peer.note.is_empty()) {
                 writeln!(f, "  - {}: {}", peer.name, peer.note)?;

@@ -84,7 +84,8 @@ impl Target {
             Target::Ahead => {
                 let others = || row.peers.iter().filter(|peer| !peer.yardstick);
                 let measured = others().filter_map(|peer| Some((peer, *peer.outcome.as_ref().ok()?)));
-                let Some((nearest, theirs)) = measured.min_by(|left, right| left.1.total_cmp(&right.1)) else {
+                let Some((nearest, theirs)) = measured.min_by(|left, right| left.1.total_cmp(&right.1))
+                else {
                     return Verdict::Open("no peer was measured".into());
                 };
                 let because = format!("{} × {}", digits(theirs / ours), nearest.name);

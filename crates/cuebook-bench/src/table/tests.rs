@@ -107,7 +107,10 @@ fn the_json_is_well_formed_and_holds_every_figure_and_every_reason() {
     let row = &json["rows"][0];
     assert_eq!(row["ours"]["value"], 400.0);
     assert_eq!(row["unit"], "nanoseconds");
-    assert_eq!(row["peers"][0], json!({"name": "bare", "version": "3.0", "note": "", "yardstick": true, "value": 350.0}));
+    assert_eq!(
+        row["peers"][0],
+        json!({"name": "bare", "version": "3.0", "note": "", "yardstick": true, "value": 350.0})
+    );
     assert_eq!(row["floor"], json!({"what": "memcpy of the output", "value": 12.0}));
     assert_eq!(row["targets"][0], json!({"target": "≤ 1.25 × bare", "verdict": "met", "because": "1.14"}));
     assert_eq!(json["rows"][1]["peers"][0]["missing"], "there is no \u{1b}Python <here> & nowhere");
