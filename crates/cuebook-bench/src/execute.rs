@@ -93,7 +93,7 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
         .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
         .peer(
-            table::Peer::new(RYE, peer::VERSION, Ok(0.0))
+            table::Peer::new(RYE, peer::VERSION)
                 .note("verifies at every call; ours knows bytes again that it has verified"),
             theirs,
         );

@@ -29,6 +29,15 @@ pub fn turns<'a, T>(mut call: impl FnMut() -> T + 'a) -> Turns<'a> {
     Box::new(move || Ok(turn(&mut call, calls)))
 }
 
+/// Turns of a bare copy of some bytes: the least that anything must do which gives them.
+pub fn memcpy(bytes: &[u8]) -> Turns<'_> {
+    let mut copy = vec![0_u8; bytes.len()];
+    turns(move || {
+        copy.copy_from_slice(black_box(bytes));
+        black_box(&copy).len()
+    })
+}
+
 /// Lets all take turns for so many rounds and keeps the best time of each. Whoever cannot begin or fails is out, with the
 /// reason; the others go on.
 pub fn race(rounds: usize, contestants: Vec<Result<Turns<'_>, String>>) -> Vec<Result<f64, String>> {

@@ -11,7 +11,7 @@ use std::fs;
 use crate::measure;
 use crate::peers::Renderers;
 use crate::place;
-use crate::table::{Outcome, Row, Table};
+use crate::table::{Row, Table};
 
 pub use race::Race;
 
@@ -32,7 +32,7 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         match made {
             Ok(rows) => table.rows.extend(rows),
             // A row that could not be made stays in the table.
-            Err(error) => table.rows.push(Row::new(name, "nothing", missing(error))),
+            Err(error) => table.rows.push(Row::new(name, "could not be made", Err(error.to_string()))),
         }
     }
     println!("{table}");
@@ -52,10 +52,6 @@ pub fn say(what: &str) {
     eprintln!("… {what}");
 }
 
-fn missing(error: impl std::fmt::Display) -> Outcome {
-    Err(error.to_string())
-}
-
 fn about() -> Vec<(&'static str, String)> {
     let profile = if cfg!(debug_assertions) { "debug (the figures mean nothing)" } else { "release" };
     let rounds = if measure::is_rehearsal() {
@@ -64,11 +60,19 @@ fn about() -> Vec<(&'static str, String)> {
         format!("{}, of which the best counts", measure::rounds())
     };
     let processors = std::thread::available_parallelism().map_or(0, |count| count.get());
-    let system = format!("{} {}, {processors} processors", std::env::consts::OS, std::env::consts::ARCH);
+    let name = processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let system = format!("{}, {processors} × {name}", std::env::consts::OS);
     vec![
         ("cuebook", env!("CARGO_PKG_VERSION").to_owned()),
         ("profile", profile.to_owned()),
         ("rounds", rounds),
         ("on", system),
     ]
+}
+
+/// What the processor calls itself, if the system says so.
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
 }

@@ -13,6 +13,9 @@ use crate::place;
 /// The crates that have a test called `conformance`.
 const CRATES: [&str; 3] = ["cuebook", "cuebook-run", "cuebook-serve"];
 
+/// Tables of cases that we wrote, which run in the same suites and are nobody's measure.
+const OWN: &str = "own/";
+
 /// Runs the suites and prints the board. It fails if a case did, if a suite did, and if there are no cases.
 pub fn run() -> Result<(), Box<dyn Error>> {
     let mut board = Board::default();
@@ -83,7 +86,9 @@ impl Board {
             // The runner writes dots for finished tests, and a line may follow them.
             let line = line.trim_start_matches('.').trim_start();
             let Some((table, rest)) = line.split_once(": ") else { continue };
-            if let Some(counts) = Counts::read(rest) {
+            if table.starts_with(OWN) {
+                self.other.push(format!("{line} (our own cases, not counted)"));
+            } else if let Some(counts) = Counts::read(rest) {
                 // Two crates may share a table: each runs the cases of its own stage.
                 self.tables.entry(table.to_owned()).or_default().add(counts);
             } else if rest.contains(" not run: ") || rest.starts_with("skipped, ") {
@@ -135,7 +140,7 @@ mod tests {
             "\nrunning 2 tests\nprompty/render: 15 passed, 0 failed, 1 decided\n.rye/mcp: 7 passed, 2 failed, 4 decided\n\
              rye/execute: 3 not run: the item is not with the case\ntest result: ok. 2 passed; 0 failed; 0 ignored\n",
         );
-        board.read("prompty/render: 5 passed, 0 failed, 0 decided\nwink: skipped, because x does not exist (CUEBOOK_CONFORMANCE)\n");
+        board.read("own/agent: 9 passed, 0 failed, 0 decided\nprompty/render: 5 passed, 0 failed, 0 decided\nwink: skipped, because x does not exist (CUEBOOK_CONFORMANCE)\n");
         assert_eq!(board.tables["prompty/render"], Counts { passed: 20, failed: 0, decided: 1 });
         assert_eq!(board.tables["rye/mcp"], Counts { passed: 7, failed: 2, decided: 4 });
         assert_eq!(board.tables.len(), 2);
@@ -143,6 +148,10 @@ mod tests {
         assert!(text.contains("| **prompty**    |     20 |      0 |       1 |\n"), "{text}");
         assert!(text.contains("| **all**        |     27 |      2 |       5 |\n"), "{text}");
         assert!(text.contains("- rye/execute: 3 not run: the item is not with the case\n"), "{text}");
+        assert!(
+            text.contains("- own/agent: 9 passed, 0 failed, 0 decided (our own cases, not counted)\n"),
+            "{text}"
+        );
         assert!(text.contains("- wink: skipped, because"), "{text}");
     }
 

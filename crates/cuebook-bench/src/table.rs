@@ -34,9 +34,16 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// One that does the same as ours.
-    pub fn new(name: &'static str, version: impl Into<String>, outcome: Outcome) -> Peer {
+    /// One that does the same as ours, and is still to be measured.
+    pub fn new(name: &'static str, version: impl Into<String>) -> Peer {
+        let outcome = Err("it was not measured".into());
         Peer { name, version: version.into(), outcome, note: String::new(), yardstick: false }
+    }
+
+    /// Fills in what came of it.
+    pub fn took(mut self, outcome: Outcome) -> Peer {
+        self.outcome = outcome;
+        self
     }
 
     /// Says what is different about it.

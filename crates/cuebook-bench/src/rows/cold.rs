@@ -71,21 +71,21 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let race = Race::new("cold start", what, shows(ours))
         .floor("starting `true`, to its end", Ok(Box::new(|| to_the_end(&mut Command::new("true")))))
         .peer(
-            Peer::new(JINJA2, JINJA2_VERSION, Ok(0.0)).note("`python3 -c \"import jinja2\"`, to its end"),
+            Peer::new(JINJA2, JINJA2_VERSION).note("`python3 -c \"import jinja2\"`, to its end"),
             imported.map(|mut command| -> Turns<'_> { Box::new(move || to_the_end(&mut command)) }),
         )
         .peer(
-            Peer::new(PROMPTY_PYTHON, PROMPTY_VERSION, Ok(0.0))
+            Peer::new(PROMPTY_PYTHON, PROMPTY_VERSION)
                 .note("it has no command; a line of Python that loads, renders and prints"),
             shows(prompty),
         )
         .peer(
-            Peer::new(PROMPTY_RUST, PROMPTY_VERSION, Ok(0.0))
+            Peer::new(PROMPTY_RUST, PROMPTY_VERSION)
                 .note("it has no command; a program of ten lines that does this and nothing else"),
             shows(rust),
         )
         .peer(
-            Peer::new(DOTPROMPT, DOTPROMPT_VERSION, Ok(0.0)).note("it has no command; a script for Node"),
+            Peer::new(DOTPROMPT, DOTPROMPT_VERSION).note("it has no command; a script for Node"),
             shows(dotprompt),
         )
         .rounds(if is_rehearsal() { 2 } else { STARTS });

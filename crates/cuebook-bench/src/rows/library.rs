@@ -86,8 +86,7 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
         }
     };
     let Renderers { prompty_python, prompty_rust, dotprompt, .. } = peers;
-    let peer =
-        |renderer: &Renderer, note: &str| Peer::new(renderer.name, renderer.version, Ok(0.0)).note(note);
+    let peer = |renderer: &Renderer, note: &str| Peer::new(renderer.name, renderer.version).note(note);
     let what = "every prompt found, read and compiled, and every rule run on it";
     let check = Race::new(format!("{name}: check"), what, Ok(Box::new(checked)))
         .floor("reading every file", Ok(Box::new(|| all(&own, size))))

@@ -37,9 +37,11 @@ impl<'a> Race<'a> {
         self
     }
 
-    /// Takes so many rounds instead of the usual number.
+    /// Takes so many rounds instead of the usual number, and says so.
     pub fn rounds(mut self, rounds: usize) -> Race<'a> {
         self.rounds = rounds.max(1);
+        let times = if self.rounds == 1 { "once".to_owned() } else { format!("best of {}", self.rounds) };
+        self.row.what = format!("{} ({times})", self.row.what);
         self
     }
 
@@ -70,7 +72,7 @@ mod tests {
     #[test]
     fn each_figure_goes_to_whom_it_belongs() {
         let always = |time: f64| -> Result<Turns<'static>, String> { Ok(Box::new(move || Ok(time))) };
-        let peer = |name| Peer::new(name, "1", Ok(0.0));
+        let peer = |name| Peer::new(name, "1");
         let row = Race::new("row", "what", always(1.0))
             .peer(peer("a"), always(2.0))
             .floor("least", always(0.5))
@@ -78,6 +80,7 @@ mod tests {
             .peer(peer("c"), always(3.0))
             .rounds(2)
             .run();
+        assert_eq!(row.what, "what (best of 2)");
         assert_eq!(row.ours, Ok(1.0));
         assert_eq!(row.floor.map(|floor| floor.outcome), Some(Ok(0.5)));
         let outcomes: Vec<_> = row.peers.into_iter().map(|peer| peer.outcome).collect();

@@ -5,7 +5,6 @@
 
 use std::error::Error;
 use std::fs;
-use std::hint::black_box;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use tempfile::TempDir;
 
 use super::Race;
 use super::prompts::{self, Case};
-use crate::measure::{Turns, turns};
+use crate::measure::{Turns, memcpy, turns};
 use crate::peers::{MINIJINJA, MINIJINJA_VERSION, Renderer, Renderers};
 use crate::table::{Peer, Row, Target};
 
@@ -93,16 +92,11 @@ impl Loaded {
         let template = environment.get_template("case")?;
         let values = Value::from(Serde(&self.case.values));
         same(&json!(text.trim_end()), &json!(template.render(values.clone())?.trim_end()), "text")?;
-        let mut copy = vec![0_u8; text.len()];
-        let memcpy = || {
-            copy.copy_from_slice(black_box(text.as_bytes()));
-            black_box(&copy).len()
-        };
         let Renderers { jinja2, prompty_python, prompty_rust, dotprompt } = peers;
         let race = Race::new(self.case.name, self.case.what, Ok(turns(|| self.render())))
-            .floor("`memcpy` of the output", Ok(turns(memcpy)))
+            .floor("`memcpy` of the output", Ok(memcpy(text.as_bytes())))
             .peer(
-                Peer::new(MINIJINJA, MINIJINJA_VERSION, Ok(0.0))
+                Peer::new(MINIJINJA, MINIJINJA_VERSION)
                     .yardstick()
                     .note("the bare engine: no checks, no layers, no origins"),
                 Ok(turns(|| template.render(values.clone()))),
@@ -131,18 +125,13 @@ impl Loaded {
     }
 
     fn wire(&self, peers: &mut Renderers) -> Result<Row, Box<dyn Error>> {
-        let body: Json = serde_json::from_slice(&self.bytes()?.ok_or("no body")?)?;
+        let bytes = self.bytes()?.ok_or("no body")?;
+        let body: Json = serde_json::from_slice(&bytes)?;
         let parts = |body: &Json| json!({"messages": messages(&body["messages"]), "tools": body["tools"], "model": body["model"]});
         let same_wire = |answer: &Json| same(&parts(&body), &parts(&answer["wire"]), "body");
         let environment = bare(&self.case.jinja)?;
         let template = environment.get_template("case")?;
         let values = Value::from(Serde(&self.case.values));
-        let bytes = self.bytes()?.ok_or("no body")?;
-        let mut copy = vec![0_u8; bytes.len()];
-        let memcpy = || {
-            copy.copy_from_slice(black_box(&bytes));
-            black_box(&copy).len()
-        };
         let Renderers { prompty_python, prompty_rust, .. } = peers;
         let what = format!(
             "the same, as {} messages and 20 tools, to the {} bytes of a request to OpenAI's chat interface",
@@ -150,9 +139,9 @@ impl Loaded {
             bytes.len()
         );
         let race = Race::new(format!("{}: wire payload", self.case.name), what, Ok(turns(|| self.bytes())))
-            .floor("`memcpy` of the output", Ok(turns(memcpy)))
+            .floor("`memcpy` of the output", Ok(memcpy(&bytes)))
             .peer(
-                Peer::new(MINIJINJA, MINIJINJA_VERSION, Ok(0.0))
+                Peer::new(MINIJINJA, MINIJINJA_VERSION)
                     .yardstick()
                     .note("the bare engine: the text alone, as above"),
                 Ok(turns(|| template.render(values.clone()))),
@@ -164,7 +153,7 @@ impl Loaded {
 }
 
 fn peer(renderer: &Renderer) -> Peer {
-    Peer::new(renderer.name, renderer.version, Ok(0.0))
+    Peer::new(renderer.name, renderer.version)
 }
 
 /// The bare engine.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ const PACKAGES: Packages = Packages { exact: &[("mcp", VERSION), ("jinja2", "3.1
 const TEMPLATE: &str = "Welcome {{ guest }} to {{ house }}.\nSay when breakfast is, and be brief.";
 const EXPECTED: &str = "Welcome Mara to the old mill.\nSay when breakfast is, and be brief.";
 
-/// The protocol says that a server has less than this while it waits.
+/// A server that waits holds less than this.
 const MEMORY: f64 = 15e6;
 
 /// The two rows.
@@ -39,7 +39,8 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
         place::program().and_then(|program| Served::start(&mut our_command(&program, project.path())));
     let python = PACKAGES.environment();
     let mut sdk = python.and_then(|python| Served::start(&mut sdk_command(&python)));
-    let mut theirs = rye::Peer::new().and_then(|peer| Served::start(&mut peer.server()));
+    // It serves no prompts; what it does over the protocol is in the table `execute`.
+    let theirs = rye::Peer::new().and_then(|peer| Served::start(&mut peer.server())?.memory);
 
     let memory = |served: &Result<Served, String>| served.as_ref().map_err(|why| why.clone())?.memory.clone();
     let idle = Row {
@@ -51,8 +52,8 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
         )
     };
     let idle = idle
-        .peer(Peer::new(RYE, rye::VERSION, memory(&theirs)))
-        .peer(Peer::new(MCP_SDK, VERSION, memory(&sdk)).note("the protocol's own package for Python"))
+        .peer(Peer::new(RYE, rye::VERSION).took(theirs))
+        .peer(Peer::new(MCP_SDK, VERSION).took(memory(&sdk)).note("the protocol's own package for Python"))
         .target(Target::Below(MEMORY, Unit::Memory))
         .target(Target::Ahead);
 
@@ -66,11 +67,9 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
     let race = Race::new("MCP prompts/get", what, got(&mut ours))
         .floor("a bare echo of as much JSON over a pipe", floor)
         .peer(
-            Peer::new(MCP_SDK, VERSION, Ok(0.0)).note("the protocol's own package for Python, with Jinja2"),
+            Peer::new(MCP_SDK, VERSION).note("the protocol's own package for Python, with Jinja2"),
             got(&mut sdk),
         );
-    // Rye serves no prompts; its servers are measured at what they do, in the table `execute`.
-    drop(theirs.as_mut().ok());
     Ok(vec![race.run().target(Target::Ahead), idle])
 }
 
@@ -82,13 +81,12 @@ struct Served {
 
 impl Served {
     fn start(command: &mut Command) -> Result<Served, String> {
-        let greeted = || -> Result<End, Box<dyn Error>> {
+        let mut greet = || -> Result<End, Box<dyn Error>> {
             let mut end = End::of(command)?;
             end.hello()?;
             Ok(end)
         };
-        let mut greeted = greeted;
-        let end = greeted().map_err(|error| error.to_string())?;
+        let end = greet().map_err(|error| error.to_string())?;
         std::thread::sleep(Duration::from_millis(500));
         let resident = end.resident().map(|kilobytes| kilobytes as f64 * 1024.0);
         Ok(Served { end, memory: resident.ok_or_else(|| "the system does not say what it holds".to_owned()) })
@@ -111,13 +109,13 @@ fn get() -> String {
     format!("{}\n", json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/get", "params": params}))
 }
 
-fn our_command(program: &PathBuf, project: &Path) -> Command {
+fn our_command(program: &Path, project: &Path) -> Command {
     let mut command = Command::new(program);
     command.arg("mcp").arg("--root").arg(project).env("USER_SPACE", project.join("user"));
     command
 }
 
-fn sdk_command(python: &PathBuf) -> Command {
+fn sdk_command(python: &Path) -> Command {
     let mut command = Command::new(python);
     command.args(["-I", "-c", include_str!("peer.py")]).arg(TEMPLATE);
     command

@@ -61,8 +61,8 @@ pub fn svg(table: &Table) -> String {
     );
     text(&mut out, 20.0, 30.0, "title", "", "Cuebook and its peers: multiples of what cuebook takes");
     let about: Vec<String> = table.about.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let about = format!("less is better; logarithmic scale; {}", about.join("; "));
-    text(&mut out, 20.0, 50.0, "quiet", "", &short(&about, 150));
+    text(&mut out, 20.0, 48.0, "quiet", "", "less is better, on a logarithmic scale");
+    text(&mut out, 20.0, 64.0, "quiet", "", &short(&about.join("; "), 150));
     for power in scale.lowest..=scale.highest {
         let x = scale.at(10_f64.powi(power));
         let class = if power == 0 { "one" } else { "grid" };

@@ -74,24 +74,9 @@ impl Table {
     /// What the figures are, which versions made them, and who is missing.
     fn below(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut versions: Vec<String> = Vec::new();
-        let mut missing: Vec<String> = Vec::new();
-        let add = |list: &mut Vec<String>, text: String| {
-            if !list.contains(&text) {
-                list.push(text);
-            }
-        };
-        for row in &self.rows {
-            if let Err(why) = &row.ours {
-                add(&mut missing, format!("cuebook, {}: {why}", row.name));
-            }
-            for peer in &row.peers {
-                add(&mut versions, peer.title());
-                if let Err(why) = &peer.outcome {
-                    add(&mut missing, format!("{}, {}: {why}", peer.title(), row.name));
-                }
-            }
-            if let Some(Err(why)) = row.floor.as_ref().map(|floor| &floor.outcome) {
-                add(&mut missing, format!("floor, {}: {why}", row.name));
+        for peer in self.rows.iter().flat_map(|row| &row.peers) {
+            if !versions.contains(&peer.title()) {
+                versions.push(peer.title());
             }
         }
         let about: Vec<String> = self.about.iter().map(|(name, value)| format!("{name} {value}")).collect();
@@ -116,12 +101,32 @@ impl Table {
                 writeln!(f, "  - {}: {}", peer.name, peer.note)?;
             }
         }
+        let missing = self.missing();
         if !missing.is_empty() {
             writeln!(f, "\nmissing:")?;
-            for line in missing {
-                writeln!(f, "- {line}")?;
-            }
+        }
+        for (who, why, rows) in missing {
+            // It may have come from another program, and goes to a terminal.
+            let why = why.replace(char::is_control, " ");
+            writeln!(f, "- {who}: {why} ({})", rows.join(", "))?;
         }
         Ok(())
+    }
+
+    /// Who is missing and why, with the names of the rows, each reason once.
+    fn missing(&self) -> Vec<(String, &str, Vec<&str>)> {
+        let mut missing: Vec<(String, &str, Vec<&str>)> = Vec::new();
+        for row in &self.rows {
+            let peers = row.peers.iter().map(|peer| (peer.title(), &peer.outcome));
+            let floor = row.floor.iter().map(|floor| ("floor".to_owned(), &floor.outcome));
+            for (who, outcome) in [("cuebook".to_owned(), &row.ours)].into_iter().chain(peers).chain(floor) {
+                let Err(why) = outcome else { continue };
+                match missing.iter_mut().find(|(name, reason, _)| *name == who && reason == why) {
+                    Some((_, _, rows)) => rows.push(&row.name),
+                    None => missing.push((who, why, vec![&row.name])),
+                }
+            }
+        }
+        missing
     }
 }

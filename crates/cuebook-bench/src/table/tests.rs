@@ -3,20 +3,20 @@ use super::*;
 
 fn row(ours: f64, bare: f64) -> Row {
     Row::new("small <prompt> & more", "a made-up row", Ok(ours))
-        .peer(Peer::new("bare", "3.0", Ok(bare)).yardstick())
+        .peer(Peer::new("bare", "3.0").took(Ok(bare)).yardstick())
         .target(Target::AtMost { times: 1.25, peer: "bare" })
 }
 
 fn table() -> Table {
     let with_all = row(400.0, 350.0)
-        .peer(Peer::new("Jinja2", "3.1.6", Ok(5_000.0)).note("without origins"))
+        .peer(Peer::new("Jinja2", "3.1.6").took(Ok(5_000.0)).note("without origins"))
         .floor("memcpy of the output", Ok(12.0))
         .target(Target::Ahead);
     let without = Row::new("loop", "another", Ok(8_000.0))
-        .peer(Peer::new("Jinja2", "3.1.6", Err("there is no \u{1b}Python <here> & nowhere".into())))
+        .peer(Peer::new("Jinja2", "3.1.6").took(Err("there is no \u{1b}Python <here> & nowhere".into())))
         .target(Target::Ahead);
     let nothing = Row::new("cold", "no program", Err("it was not built".into()))
-        .peer(Peer::new("WINK", "0.27.0", Ok(1e6)))
+        .peer(Peer::new("WINK", "0.27.0").took(Ok(1e6)))
         .floor("reading", Err("no disk".into()))
         .target(Target::Ahead);
     let memory = Row { unit: Unit::Memory, ..Row::new("memory", "idle", Ok(7.6e6)) }
@@ -51,9 +51,9 @@ fn a_limit_is_missed_at_its_border() {
 fn whoever_is_as_fast_is_not_behind() {
     let against = |theirs: f64| {
         Row::new("row", "what", Ok(100.0))
-            .peer(Peer::new("bare", "1", Ok(1.0)).yardstick())
-            .peer(Peer::new("slow", "1", Ok(900.0)))
-            .peer(Peer::new("peer", "1", Ok(theirs)))
+            .peer(Peer::new("bare", "1").took(Ok(1.0)).yardstick())
+            .peer(Peer::new("slow", "1").took(Ok(900.0)))
+            .peer(Peer::new("peer", "1").took(Ok(theirs)))
             .target(Target::Ahead)
     };
     assert_eq!(against(101.0).verdicts(), [Verdict::Met("1.01 × peer".into())]);
@@ -70,8 +70,8 @@ fn nothing_is_met_while_a_figure_is_missing() {
     ours.ours = Err("not built".into());
     assert_eq!(word(&ours), "open");
     let partly = Row::new("row", "what", Ok(1.0))
-        .peer(Peer::new("here", "1", Ok(2.0)))
-        .peer(Peer::new("gone", "1", Err("not there".into())))
+        .peer(Peer::new("here", "1").took(Ok(2.0)))
+        .peer(Peer::new("gone", "1").took(Err("not there".into())))
         .target(Target::Ahead);
     assert_eq!(partly.verdicts(), [Verdict::Open("2.00 × here; without gone".into())]);
     // What is known to be missed is missed, whoever else is not there.
@@ -90,14 +90,24 @@ fn the_text_is_aligned_and_says_who_is_missing_and_why() {
     assert!(lines[3].contains("missing") && lines[3].contains("ahead of all: open"), "{text}");
     assert!(lines[4].contains("ours was not measured"), "{text}");
     for said in [
-        "Jinja2 3.1.6, loop: there is no \u{1b}Python <here> & nowhere",
-        "cuebook, cold: it was not built",
-        "floor, cold: no disk",
+        "- Jinja2 3.1.6: there is no  Python <here> & nowhere (loop)\n",
+        "- cuebook: it was not built (cold)\n",
+        "- floor: no disk (cold)\n",
         "peers: bare 3.0, Jinja2 3.1.6, WINK 0.27.0",
         "Jinja2: without origins",
     ] {
         assert!(text.contains(said), "{said:?} is not in\n{text}");
     }
+}
+
+#[test]
+fn a_reason_is_told_once_with_all_its_rows() {
+    let gone = |name: &str| {
+        Row::new(name, "what", Ok(1.0)).peer(Peer::new("peer", "1").took(Err("there is no network".into())))
+    };
+    let table = Table { rows: vec![gone("first"), gone("second")], ..Table::default() };
+    let text = table.to_string();
+    assert!(text.ends_with("\nmissing:\n- peer 1: there is no network (first, second)\n"), "{text}");
 }
 
 #[test]
