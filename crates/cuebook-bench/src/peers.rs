@@ -74,7 +74,7 @@ pub struct Renderers {
 }
 
 impl Renderers {
-    /// Installs and starts them. It takes minutes the first time, so it says what it does.
+    /// Installs and starts them, which takes minutes the first time.
     pub fn start() -> Renderers {
         let python = |text: &str| Script::start(&python()?, text);
         let rust = || Script::of(&mut Command::new(prompty_program()?));

@@ -60,7 +60,8 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let expected = "When is breakfast, and can I bring my dog?";
     let shows = |command: Result<Command, String>| -> Result<Turns<'_>, String> {
         let mut command = command?;
-        let output = command.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+        let program = command.get_program().to_string_lossy().into_owned();
+        let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
         if !output.status.success() || !String::from_utf8_lossy(&output.stdout).contains(expected) {
             let said = String::from_utf8_lossy(&output.stderr).into_owned();
             return Err(format!("it ended with {} and said {said:?}", output.status));

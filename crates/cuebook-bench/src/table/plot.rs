@@ -15,7 +15,7 @@ pub const LEFT: f64 = 210.0;
 pub const RIGHT: f64 = 770.0;
 const LINE: f64 = 18.0;
 const HEADING: f64 = 30.0;
-const TOP: f64 = 96.0;
+const TOP: f64 = 108.0;
 /// Letters of a reason that fit on a line.
 const REASON: usize = 78;
 
