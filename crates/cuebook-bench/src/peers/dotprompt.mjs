@@ -1,7 +1,7 @@
 // dotprompt as a peer: one JSON request per line in, one JSON answer per line out.
 //
 // {"load": {"handlebars": text, "values": {…}}} answers with the messages. {"time": "messages"} answers with the nanoseconds of one
-// call, measured here. {"library": folder} reads and compiles every file of a folder. `--once FILE VALUES` renders a file and ends.
+// call, measured here. {"library": folder, "values": {…}} reads and renders every file of a folder. `--once FILE VALUES` renders a file and ends.
 
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -36,11 +36,12 @@ async function time() {
   return Number(now - started) / calls;
 }
 
-async function library(folder) {
+async function library(folder, values) {
   const started = process.hrtime.bigint();
   let prompts = 0;
   for (const name of readdirSync(folder)) {
-    await dotprompt.compile(readFileSync(join(folder, name), 'utf8'));
+    const render = await dotprompt.compile(readFileSync(join(folder, name), 'utf8'));
+    await render({ input: values });
     prompts += 1;
   }
   return { prompts, nanoseconds: Number(process.hrtime.bigint() - started) };
@@ -48,7 +49,7 @@ async function library(folder) {
 
 async function answer(line) {
   const request = JSON.parse(line);
-  if (request.library) return library(request.library);
+  if (request.library) return library(request.library, request.values);
   if (request.load) return load(request.load);
   return time();
 }

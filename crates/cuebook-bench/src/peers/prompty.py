@@ -1,8 +1,8 @@
 """Prompty in Python as a peer: one JSON request per line in, one JSON answer per line out.
 
 `{"load": {"file": path, "values": {...}}}` reads a file and answers with its text, its messages and the body of a request.
-`{"time": "render"}`, `"messages"` and `"wire"` answer with the nanoseconds of one call, measured here. `{"library": folder}` reads every
-file of a folder.
+`{"time": "render"}`, `"messages"` and `"wire"` answer with the nanoseconds of one call, measured here. `{"library": folder, "values": {...}}`
+reads and renders every file of a folder.
 """
 
 import json
@@ -50,11 +50,11 @@ class Loaded:
         return timer.timeit(self.calls[what]) / self.calls[what] * 1e9
 
 
-def library(folder):
+def library(folder, values):
     started = time.perf_counter_ns()
     prompts = 0
     for file in Path(folder).iterdir():
-        prompty.load(file)
+        prompty.render(prompty.load(file), values)
         prompts += 1
     return {"prompts": prompts, "nanoseconds": time.perf_counter_ns() - started}
 
@@ -63,7 +63,7 @@ for line in sys.stdin:
     try:
         request = json.loads(line)
         if "library" in request:
-            answer = library(request["library"])
+            answer = library(request["library"], request["values"])
         elif "load" in request:
             loaded = Loaded(**request["load"])
             answer = loaded.answer()

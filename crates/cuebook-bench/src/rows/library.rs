@@ -1,7 +1,7 @@
 //! Large libraries: opened and listed, asked for one prompt, and checked as a whole.
 //!
-//! No peer has a library. Those that read files of this kind read all of them, which is a part of what a check does; ours also
-//! compiles every template and runs every rule. Whole libraries are measured once or a few times: they take seconds.
+//! No peer has a library or a check. Those that read files of this kind read and render each of them once, which is the way to
+//! find out whether they work. Whole libraries are measured once or a few times: they take seconds.
 
 use std::error::Error;
 use std::fs;
@@ -22,6 +22,9 @@ const SIZES: [usize; 2] = [10_000, 100_000];
 /// How often the short rows are measured, and how often whole libraries are read, by size.
 const SHORT: usize = 50;
 const WHOLE: [usize; 2] = [3, 1];
+
+/// What peers do instead of a check.
+const ONCE: &str = "it has no check; reads and renders every file once";
 
 /// The rows.
 pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
@@ -90,16 +93,10 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
     let what = "every prompt found, read and compiled, and every rule run on it";
     let check = Race::new(format!("{name}: check"), what, Ok(Box::new(checked)))
         .floor("reading every file", Ok(Box::new(|| all(&own, size))))
+        .peer(peer(prompty_python, ONCE), read(prompty_python, &own, size))
+        .peer(peer(prompty_rust, ONCE), read(prompty_rust, &own, size))
         .peer(
-            peer(prompty_python, "reads every file, and compiles no template"),
-            read(prompty_python, &own, size),
-        )
-        .peer(
-            peer(prompty_rust, "reads every file, and compiles no template"),
-            read(prompty_rust, &own, size),
-        )
-        .peer(
-            peer(dotprompt, "reads and parses every file, in its own format"),
+            peer(dotprompt, "reads and renders every file once, in its own format"),
             read(dotprompt, &theirs, size),
         )
         .rounds(whole)
@@ -107,10 +104,11 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
     Ok(vec![open, resolve, check.target(Target::Ahead)])
 }
 
-/// Turns in which a peer reads a folder.
+/// Turns in which a peer reads and renders a folder.
 fn read<'a>(peer: &'a mut Renderer, folder: &'a Path, size: usize) -> Result<Turns<'a>, String> {
     Ok(Box::new(move || {
-        let answer = peer.ask(&json!({"library": folder}))?;
+        let values = json!({"name": "Mara", "tone": "calm", "question": "Why?"});
+        let answer = peer.ask(&json!({"library": folder, "values": values}))?;
         if answer["prompts"] != size {
             return Err(format!("it read {} of {size}", answer["prompts"]));
         }

@@ -2,7 +2,7 @@
 //!
 //! `{"load": {"file": path, "values": {…}}}` reads a file and answers with its text, its messages and the body of a request.
 //! `{"time": "render"}`, `"messages"` and `"wire"` answer with the nanoseconds of one call, measured here, so that the pipe
-//! costs nothing. `{"library": folder}` reads every file of a folder. `--once FILE VALUES` renders a file and ends.
+//! costs nothing. `{"library": folder, "values": {…}}` reads and renders every file of a folder. `--once FILE VALUES` renders a file and ends.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -66,11 +66,12 @@ fn turn<T>(mut call: impl FnMut() -> Result<T>) -> Result<Value> {
     Ok(json!(started.elapsed().as_nanos() as f64 / f64::from(calls)))
 }
 
-fn library(folder: &Path) -> Result<Value> {
+fn library(folder: &Path, values: &Value) -> Result<Value> {
     let started = Instant::now();
     let mut prompts = 0;
     for entry in std::fs::read_dir(folder)? {
-        black_box(prompty::load(entry?.path())?);
+        let agent = prompty::load(entry?.path())?;
+        black_box(block_on(prompty::render(&agent, values))?);
         prompts += 1;
     }
     Ok(json!({"prompts": prompts, "nanoseconds": started.elapsed().as_nanos() as f64}))
@@ -83,7 +84,7 @@ fn load(file: &str, values: Value) -> Result<Loaded> {
 fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<Value> {
     let mut request: Value = serde_json::from_str(line)?;
     if let Some(folder) = request["library"].as_str() {
-        return library(Path::new(folder));
+        return library(Path::new(folder), &request["values"]);
     }
     if let Some(what) = request["time"].as_str() {
         return loaded.as_ref().ok_or("nothing is loaded")?.time(what);
