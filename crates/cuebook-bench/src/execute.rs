@@ -4,7 +4,7 @@
 //! checks the signature on every call; ours reads the file on every call and knows bytes again that it has checked, so another
 //! row has ours with nothing to remember.
 
-mod peer;
+pub mod peer;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,14 @@ use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{SigningKey, Trust, sign_bytes};
 use cuebook_run::{Engine, Ignore, Request};
 use serde_json::{Value as Json, json};
+use tempfile::TempDir;
 
 use self::peer::Peer;
-use crate::measure::{compare, compare_with};
+use crate::measure::{Turns, compare, compare_with, turns};
+use crate::peers::RYE;
+use crate::rows::Race;
 use crate::serve::End;
+use crate::table::{self, Row, Target};
 
 const TOOL: &str = "version: 1.0.0\ntool_type: shell\ncategory: bench\ndescription: Nothing\n\
                     executor_id: rye/core/primitives/subprocess\nconfig: {command: /bin/true}\n";
@@ -28,24 +32,79 @@ const DIRECTIVE: &str = "# Greet\n\nGreets somebody.\n\n```xml\n<directive name=
   </inputs>\n  <outputs>\n    <output name=\"greeting\">The greeting</output>\n  </outputs>\n</directive>\n```\n\n\
 <process>\n  <step name=\"greet\">Greet {input:who} in a {input:tone} tone.</step>\n</process>\n";
 
+/// A project and its user, with a signed tool and a signed directive.
+struct Place {
+    project: TempDir,
+    user: TempDir,
+    spaces: Spaces,
+    key: SigningKey,
+    /// The directive's.
+    file: PathBuf,
+}
+
+impl Place {
+    fn new() -> Result<Place, Box<dyn Error>> {
+        let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let spaces = Spaces::new(project.path(), Some(user.path()));
+        let key = SigningKey::generate()?;
+        let now = "2026-02-26T00:00:00Z".parse()?;
+        Trust::new(&spaces).add(SpaceKind::User, key.public(), "me", Some(&key), now)?;
+        let write = |path: &str, extension: &str, text: &str| -> Result<PathBuf, Box<dyn Error>> {
+            let file = project.path().join(".ai").join(path);
+            std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+            std::fs::write(&file, sign_bytes(extension, text.as_bytes(), &key, now)?)?;
+            Ok(file)
+        };
+        write("tools/bench/nothing.yaml", "yaml", TOOL)?;
+        let file = write("directives/bench/greet.md", "md", DIRECTIVE)?;
+        // Files that have just been written are looked at more closely than others.
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        Ok(Place { project, user, spaces, key, file })
+    }
+
+    /// Reads the directive's file and checks one signature: the least there is to do.
+    fn by_hand(&self) -> impl Fn() -> (Vec<u8>, bool) {
+        let message = [b'a'; 64];
+        let signature = self.key.sign(&message);
+        move || {
+            (std::fs::read(&self.file).unwrap_or_default(), self.key.public().verify(&message, &signature))
+        }
+    }
+}
+
+fn arguments(project: &Path) -> Json {
+    let parameters = json!({"who": "Ann"});
+    json!({"item_type": "directive", "item_id": "bench/greet", "project_path": project, "parameters": parameters})
+}
+
+/// The row of the one table: a signed directive, executed in one process.
+pub fn row() -> Result<Row, Box<dyn Error>> {
+    let place = Place::new()?;
+    let engine = Engine::new(place.spaces.clone());
+    let directive = Request::new("directive", "bench/greet").parameter("who", "Ann");
+    let answer = engine.execute(&directive, &Ignore);
+    let peer = Peer::new();
+    let theirs = peer.as_ref().map_err(|why| why.clone()).and_then(|peer| -> Result<Turns<'_>, String> {
+        let (mut script, theirs) = peer.script(DIRECTIVE, &arguments(peer.project()))?;
+        same(&answer, &theirs).map_err(|error| error.to_string())?;
+        Ok(Box::new(move || script.time("execute")))
+    });
+    let what = "a signed directive found, verified and filled in one process, warm";
+    let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
+        .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
+        .peer(
+            table::Peer::new(RYE, peer::VERSION)
+                .note("verifies at every call; ours knows bytes again that it has verified"),
+            theirs,
+        );
+    Ok(race.run().target(Target::Ahead))
+}
+
 /// Prints the rows.
 pub fn run() -> Result<(), Box<dyn Error>> {
     println!("\nexecute, in one process");
-    let (project, user) = (tempfile::tempdir()?, tempfile::tempdir()?);
-    let spaces = Spaces::new(project.path(), Some(user.path()));
-    let key = SigningKey::generate()?;
-    let now = "2026-02-26T00:00:00Z".parse()?;
-    Trust::new(&spaces).add(SpaceKind::User, key.public(), "me", Some(&key), now)?;
-    let write = |path: &str, extension: &str, text: &str| -> Result<PathBuf, Box<dyn Error>> {
-        let file = project.path().join(".ai").join(path);
-        std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-        std::fs::write(&file, sign_bytes(extension, text.as_bytes(), &key, now)?)?;
-        Ok(file)
-    };
-    write("tools/bench/nothing.yaml", "yaml", TOOL)?;
-    let file = write("directives/bench/greet.md", "md", DIRECTIVE)?;
-    // Files that have just been written are looked at more closely than others.
-    std::thread::sleep(std::time::Duration::from_millis(50));
+    let place = Place::new()?;
+    let spaces = &place.spaces;
     let engine = Engine::new(spaces.clone());
     let expect = |request: &Request| {
         let answer = engine.execute(request, &Ignore);
@@ -60,17 +119,14 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         piped.spawn().and_then(std::process::Child::wait_with_output)
     };
     let pair = compare(bare, || engine.execute(&tool, &Ignore));
-    row("a tool that does nothing, against fork and exec", pair.peer, pair.ours);
+    line("a tool that does nothing, against fork and exec", pair.peer, pair.ours);
     println!("  {:52} {:8.1} µs more (target: at most 1000)", "", (pair.ours - pair.peer) / 1e3);
     let directive = Request::new("directive", "bench/greet").parameter("who", "Ann");
     expect(&directive)?;
-    let message = [b'a'; 64];
-    let signature = key.sign(&message);
-    let by_hand = || (std::fs::read(&file).unwrap_or_default(), key.public().verify(&message, &signature));
-    let warm = compare(by_hand, || engine.execute(&directive, &Ignore));
-    row("a directive, warm, against one signature and reading", warm.peer, warm.ours);
-    let cold = compare(by_hand, || Engine::new(spaces.clone()).execute(&directive, &Ignore));
-    row("the same, cold (target: at most 3 times)", cold.peer, cold.ours);
+    let warm = compare(place.by_hand(), || engine.execute(&directive, &Ignore));
+    line("a directive, warm, against one signature and reading", warm.peer, warm.ours);
+    let cold = compare(place.by_hand(), || Engine::new(spaces.clone()).execute(&directive, &Ignore));
+    line("the same, cold (target: at most 3 times)", cold.peer, cold.ours);
     println!(
         "\nexecute: a signed directive, warm, against {} in Python (targets: 20 and 10 times as fast)",
         peer::NAME
@@ -83,7 +139,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         }
     };
     println!("{:40} {:>12} {:>12} {:>7}", "", peer::NAME, "cuebook", "faster");
-    against(&peer, project.path(), user.path(), &engine, &directive)
+    against(&peer, place.project.path(), place.user.path(), &engine, &directive)
 }
 
 /// The rows that have the peer in them.
@@ -94,21 +150,17 @@ fn against(
     engine: &Engine,
     directive: &Request,
 ) -> Result<(), Box<dyn Error>> {
-    let arguments = |project: &Path| {
-        let parameters = json!({"who": "Ann"});
-        json!({"item_type": "directive", "item_id": "bench/greet", "project_path": project, "parameters": parameters})
-    };
     let (mut script, theirs) = peer.script(DIRECTIVE, &arguments(peer.project()))?;
     same(&engine.execute(directive, &Ignore), &theirs)?;
     let pair = compare_with(|| script.time("execute"), || engine.execute(directive, &Ignore))?;
-    let line = |name: &str, pair: &crate::measure::Pair| {
+    let faster = |name: &str, pair: &crate::measure::Pair| {
         let (peer, ours) = (pair.peer / 1e3, pair.ours / 1e3);
         println!("{name:40} {peer:>9.1} µs {ours:>9.1} µs {:>7.1}", 1.0 / pair.ratio());
     };
-    line("in one process", &pair);
+    faster("in one process", &pair);
     let spaces = Spaces::new(project, Some(user));
     let forgetful = || Engine::new(spaces.clone()).execute(directive, &Ignore);
-    line("the same, ours cold on every call", &compare_with(|| script.time("execute"), forgetful)?);
+    faster("the same, ours cold on every call", &compare_with(|| script.time("execute"), forgetful)?);
     drop(script);
 
     let call = |name: &str, project: &Path| {
@@ -121,7 +173,7 @@ fn against(
     theirs.hello()?;
     same(&said(ours.ask(&our_call))?, &said(theirs.ask(&their_call))?)?;
     let pair = compare(|| theirs.ask(&their_call).len(), || ours.ask(&our_call).len());
-    line("over the protocol, there and back", &pair);
+    faster("over the protocol, there and back", &pair);
     Ok(())
 }
 
@@ -141,6 +193,6 @@ fn same(ours: &Json, theirs: &Json) -> Result<(), Box<dyn Error>> {
     Err(format!("the answers differ:\n{ours}\n{theirs}").into())
 }
 
-fn row(name: &str, peer: f64, ours: f64) {
+fn line(name: &str, peer: f64, ours: f64) {
     println!("  {name:52} {:8.1} µs  {:8.1} µs  {:5.2} times", peer / 1e3, ours / 1e3, ours / peer);
 }

@@ -16,6 +16,11 @@ use cuebook_hooks::Examination;
 use cuebook_hooks::sandbox::Launcher;
 use serde_json::json;
 
+use crate::measure::turns;
+use crate::peers::PYTHON;
+use crate::rows::Race;
+use crate::table::{self, Row, Target};
+
 const PROMPT: &str = "TEMPLATE = \"Hello {{ name }}, {{ greeting }}\"\n\n\
     async def pre_render(variables, context):\n    variables[\"greeting\"] = \"good \" + variables[\"time\"]\n    return variables\n";
 
@@ -38,6 +43,66 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     warm(&book, &python)?;
     cold(project.path(), &python)?;
     left_behind(project.path())
+}
+
+/// The row of the one table: a warm render with a hook.
+pub fn row() -> Result<Row, Box<dyn Error>> {
+    let project = project()?;
+    let book = book(project.path());
+    let python = Examination::of(book.library(), &Launcher::this_program())?.python?.program;
+    let context = Arc::new(Context::default());
+    let prepared = book.prepare("case", &context)?;
+    let variables = variables();
+    if prepared.render(&variables, &context)?.text() != "Hello Ada, good morning" {
+        return Err("the hook gives another text".into());
+    }
+    let (question, mut back) = question()?;
+    let mut worker = Pipes::of(Peer::start(&python, &simplest())?)?;
+    worker.turn(&question, &mut back);
+    let payload = vec![b'x'; 300];
+    let mut echo = Pipes::of(Peer::start(&python, ECHO)?)?;
+    let mut echoed = vec![0; payload.len()];
+    let version = version(&python)?;
+    let inside = inside_python(&python)?;
+    let mut trip = turns(|| echo.turn(&payload, &mut echoed));
+    let what = "a warm render of a prompt whose `pre_render` runs in its sandboxed worker";
+    let row = Race::new("hook call", what, Ok(turns(|| prepared.render(&variables, &context))))
+        .floor(
+            "the same call inside one Python, and 300 bytes over a pipe and back",
+            Ok(Box::new(move || Ok(trip()? + inside))),
+        )
+        .peer(
+            table::Peer::new(PYTHON, version).note(
+                "the simplest worker: JSON in, the same call, JSON out; without a fence, without a render",
+            ),
+            Ok(turns(|| worker.turn(&question, &mut back))),
+        )
+        .run();
+    if !back.ends_with(b"\"good morning\"}") {
+        return Err("the simplest worker gives another answer".into());
+    }
+    match echo.failed.or(worker.failed) {
+        Some(error) => Err(error.into()),
+        None => Ok(row.target(Target::Ahead)),
+    }
+}
+
+fn version(python: &Path) -> Result<String, Box<dyn Error>> {
+    let output = Command::new(python)
+        .args(["-I", "-c", "import platform; print(platform.python_version())"])
+        .output()?;
+    Ok(String::from_utf8(output.stdout)?.trim().to_owned())
+}
+
+/// What the simplest worker is asked, and room for its answer.
+fn question() -> Result<(Vec<u8>, Vec<u8>), Box<dyn Error>> {
+    let values = json!({"name": "Ada", "time": "morning", "numbers": [1, 2, 3]}).to_string();
+    let mut question = u32::try_from(values.len())?.to_le_bytes().to_vec();
+    question.extend(values.bytes());
+    let answer = json!({"name": "Ada", "time": "morning", "numbers": [1, 2, 3], "greeting": "good morning"});
+    // Python puts a space behind colons and commas.
+    let spaces = 4 + 3 + 2;
+    Ok((question, vec![0; 4 + answer.to_string().len() + spaces]))
 }
 
 fn project() -> Result<tempfile::TempDir, Box<dyn Error>> {
@@ -119,13 +184,7 @@ fn warm(book: &Book, python: &Path) -> Result<(), Box<dyn Error>> {
         bare.peer
     );
 
-    let values = json!({"name": "Ada", "time": "morning", "numbers": [1, 2, 3]}).to_string();
-    let mut question = u32::try_from(values.len())?.to_le_bytes().to_vec();
-    question.extend(values.bytes());
-    let answer = json!({"name": "Ada", "time": "morning", "numbers": [1, 2, 3], "greeting": "good morning"});
-    // Python puts a space behind colons and commas.
-    let spaces = 4 + 3 + 2;
-    let mut back = vec![0; 4 + answer.to_string().len() + spaces];
+    let (question, mut back) = question()?;
     let mut worker = Pipes::of(Peer::start(python, &simplest())?)?;
     let simple = crate::measure::compare(
         || worker.turn(&question, &mut back),

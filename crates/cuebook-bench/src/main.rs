@@ -1,36 +1,40 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
-//! Machines are noisy, so every row is a ratio of two measurements that take turns, and each measurement is the best of
-//! many rounds: noise only ever adds. An argument chooses one table; without one, all are measured. That of `prompty` needs
-//! the feature `peers`, which builds the peer.
+//! Without an argument it makes the one table, with all peers, and writes it as `bench/table.json` and `bench/table.svg` below the
+//! target folder. An argument chooses a table with details, or the scoreboard of the conformance suites.
+//!
+//! Machines are noisy, so contestants take turns, and each figure is the best of many rounds: noise only ever adds. What peers
+//! need is installed below the target folder. `CUEBOOK_BENCH_ROUNDS=2` rehearses everything in a minute or two.
 
 mod attribution;
 mod execute;
 mod hooks;
 mod measure;
-#[cfg(feature = "peers")]
-mod prompty;
+mod peers;
+mod place;
 mod python;
+mod rows;
+mod scoreboard;
 mod sections;
 mod serve;
+mod table;
 mod threads;
 mod trust;
 
 use std::error::Error;
 use std::process::ExitCode;
 
-/// A table by its name, and what measures it.
-type Table = (&'static str, fn() -> Result<(), Box<dyn Error>>);
+/// A table by its name, and what makes it.
+type Named = (&'static str, fn() -> Result<(), Box<dyn Error>>);
 
-const TABLES: &[Table] = &[
+const TABLES: &[Named] = &[
     ("attribution", || {
         attribution::run();
         Ok(())
     }),
     ("execute", execute::run),
     ("hooks", hooks::run),
-    #[cfg(feature = "peers")]
-    ("prompty", prompty::run),
+    ("scoreboard", scoreboard::run),
     ("sections", sections::run),
     ("serve", serve::run),
     ("threads", threads::run),
@@ -44,19 +48,26 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let wanted = std::env::args().nth(1);
-    let tables = TABLES.iter().filter(|(name, _)| wanted.as_deref().is_none_or(|wanted| wanted == *name));
-    let tables: Vec<&Table> = tables.collect();
-    if tables.is_empty() {
-        let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
-        eprintln!("there is no such table; choose one of {}", names.join(", "));
-        eprintln!("prompty needs its peer: cargo run --release -p cuebook-bench --features peers prompty");
-        return ExitCode::FAILURE;
-    }
-    for (name, run) in tables {
-        if let Err(error) = run() {
+    let chosen: Named = match &wanted {
+        None => ("table", rows::run),
+        Some(wanted) => match TABLES.iter().find(|(name, _)| name == wanted) {
+            Some(table) => *table,
+            None => {
+                let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
+                eprintln!(
+                    "there is no table `{wanted}`; choose one of {}, or none for the one table",
+                    names.join(", ")
+                );
+                return ExitCode::FAILURE;
+            }
+        },
+    };
+    let (name, run) = chosen;
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
             eprintln!("{name}: {error}");
-            return ExitCode::FAILURE;
+            ExitCode::FAILURE
         }
     }
-    ExitCode::SUCCESS
 }

@@ -32,10 +32,8 @@ pub struct Packages {
 impl Packages {
     /// The interpreter of an environment that has them.
     pub fn environment(&self) -> Result<PathBuf> {
-        let here = env::current_exe().map_err(|error| error.to_string())?;
-        let target = here.ancestors().nth(2).ok_or("the benchmark does not lie in a build folder")?;
         let (name, version) = self.exact.first().ok_or("the peer has no package")?;
-        let folder = target.join("tmp").join(format!("{name}-{version}"));
+        let folder = crate::place::environment(name, version)?;
         let python = folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" });
         let checks =
             self.exact.iter().map(|(name, version)| format!("assert m.version('{name}') == '{version}'"));
@@ -84,14 +82,16 @@ fn candidates(minor: u32) -> Vec<OsString> {
     found
 }
 
-fn run(command: &mut Command) -> Result<()> {
+/// Runs a program that says nothing unless it fails; the error is the last thing it said.
+pub fn run(command: &mut Command) -> Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
     if output.status.success() {
         return Ok(());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{program}: {}", said.lines().last().unwrap_or("failed")))
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    Err(format!("{program}: {}", last.unwrap_or("failed").trim()))
 }
 
 /// A running script that reads a request in JSON from each line and answers with a line of JSON.
@@ -111,9 +111,14 @@ impl Drop for Script {
 impl Script {
     /// Starts one.
     pub fn start(python: &Path, text: &str) -> Result<Script> {
-        let mut command = Command::new(python);
-        command.args(["-I", "-c", text]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("{}: {error}", python.display()))?;
+        Script::of(Command::new(python).args(["-I", "-c", text]))
+    }
+
+    /// Starts any program that speaks like one.
+    pub fn of(command: &mut Command) -> Result<Script> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let started = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut child = started.map_err(|error| format!("{program}: {error}"))?;
         let (to, from) = child.stdin.take().zip(child.stdout.take()).ok_or("it has no pipes")?;
         Ok(Script { child, to, from: BufReader::new(from) })
     }

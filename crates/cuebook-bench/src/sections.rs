@@ -17,7 +17,10 @@ use cuebook::tokens::{Counter, Tokenizer};
 
 use self::peer::Peer;
 use self::prompts::{Case, values};
-use crate::measure::{compare, compare_with, time};
+use crate::measure::{Turns, compare, compare_with, memcpy, time, turns};
+use crate::peers::WINK;
+use crate::rows::Race;
+use crate::table::{self, Row, Target};
 
 /// Prints the rows; without the peer they have one column less.
 pub fn run() -> Result<(), Box<dyn Error>> {
@@ -40,6 +43,30 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     println!("\nsections: fit 1,000 of them into a budget, all counted before (target: ratio ≤ 2)");
     println!("{:52} {:>12} {:>12} {:>7}", "", "render", "fit", "ratio");
     fit_rows()
+}
+
+/// The row of the one table: 200 sections, bound and rendered.
+pub fn row() -> Result<Row, Box<dyn Error>> {
+    let case = prompts::large();
+    let tree = case.tree()?;
+    let bind_and_render = || -> cuebook::Result<RenderedPrompt> {
+        let mut binding = Binding::new();
+        tree.render(&Setting::new(binding.bind(values()?).values()))
+    };
+    let rendered = bind_and_render()?;
+    let text = rendered.text();
+    let mut peer = Peer::start();
+    let theirs = peer.as_mut().map_err(|why| why.clone()).and_then(|peer| -> Result<Turns<'_>, String> {
+        if peer.load(&case.to_json())?.text != text {
+            return Err("it gives another text".into());
+        }
+        Ok(Box::new(|| peer.bind_and_render()))
+    });
+    let what = "a tree of 200 sections with 50 tools, bound to parameters and rendered";
+    let race = Race::new("200 sections", what, Ok(turns(bind_and_render)))
+        .floor("`memcpy` of the output", Ok(memcpy(text.as_bytes())))
+        .peer(table::Peer::new(WINK, peer::VERSION), theirs);
+    Ok(race.run().target(Target::Ahead))
 }
 
 fn rows(case: &Case, peer: Option<&mut Peer>) -> Result<(), Box<dyn Error>> {

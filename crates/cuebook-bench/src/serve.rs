@@ -4,6 +4,8 @@
 //! Both ends of the comparison are copies of this program: `--echo` reads a line, parses it and writes it back, which is the
 //! least that anything which speaks JSON over a pipe must do.
 
+mod get;
+
 use std::error::Error;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -20,6 +22,8 @@ use cuebook_serve::{LocalItems, Server, serve_stdio};
 use serde_json::{Value as Json, json};
 
 use crate::measure::compare;
+
+pub use get::rows;
 
 const DIRECTIVE: &str = "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    <description>Greets</description>\n    \
     <category>demo</category>\n    <author>bench</author>\n    <model tier=\"fast\"/>\n    <permissions><search>*</search></permissions>\n  \
@@ -64,7 +68,7 @@ pub struct End {
 
 impl End {
     /// A copy of this program.
-    fn start(words: &[&str]) -> Result<End, Box<dyn Error>> {
+    pub fn start(words: &[&str]) -> Result<End, Box<dyn Error>> {
         End::of(Command::new(std::env::current_exe()?).args(words))
     }
 
@@ -104,7 +108,7 @@ impl End {
     }
 
     /// The memory that it holds, in kilobytes.
-    fn resident(&self) -> Option<u64> {
+    pub fn resident(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
         line.split_whitespace().next()?.parse().ok()

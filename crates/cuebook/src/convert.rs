@@ -108,9 +108,9 @@ impl Book {
     ///
     /// ```
     /// # use cuebook::{Book, convert::Target, prompt::Dialect};
-    /// let target = Target::new(Dialect::Directive);
+    /// let target = Target::new(Dialect::Prompty);
     /// let conversion = Book::open(".").convert("history_compression", &target)?;
-    /// assert_eq!(conversion.files[0].path, "history_compression.md");
+    /// assert_eq!(conversion.files[0].path, "history_compression.prompty");
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     ///

@@ -16,7 +16,7 @@ const PACKAGES: Packages = Packages {
         ("ryeos-engine", "0.1.0"),
         ("ryeos-mcp", "0.1.0"),
         ("ryeos-core", "0.1.1"),
-        ("ryeos", "0.1.5"),
+        ("ryeos", VERSION),
         ("lillux", "0.1.0"),
     ],
     // Its server does not start with the second edition.
@@ -26,6 +26,8 @@ const PACKAGES: Packages = Packages {
 
 /// What it is called in tables.
 pub const NAME: &str = "ryeos 0.1";
+/// The version of the package that the others belong to.
+pub const VERSION: &str = "0.1.5";
 
 /// A peer that can be started, with a project and a user's space of its own.
 pub struct Peer {

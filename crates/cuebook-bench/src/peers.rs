@@ -1,0 +1,151 @@
+//! The peers that render: each is a process with the real package, which measures itself, so that the pipe costs nothing.
+//!
+//! What a peer needs is installed below the target folder, once, in the exact version that is named here. A peer that cannot be
+//! had stays in every row, with the reason.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value as Json, json};
+
+use crate::measure::Turns;
+use crate::place;
+use crate::python::{Packages, Result, Script, run};
+
+/// Names of columns.
+pub const MINIJINJA: &str = "minijinja";
+pub const JINJA2: &str = "Jinja2";
+pub const PROMPTY_PYTHON: &str = "Prompty (Python)";
+pub const PROMPTY_RUST: &str = "Prompty (Rust)";
+pub const DOTPROMPT: &str = "dotprompt";
+pub const WINK: &str = "WINK";
+pub const RYE: &str = "Rye";
+pub const MCP_SDK: &str = "MCP SDK";
+pub const PYTHON: &str = "Python";
+
+/// Exact versions; that of the engine is the one that the workspace has pinned.
+pub const MINIJINJA_VERSION: &str = "3.0.5";
+pub const JINJA2_VERSION: &str = "3.1.6";
+pub const PROMPTY_VERSION: &str = "2.1.0";
+pub const DOTPROMPT_VERSION: &str = "1.1.2";
+
+/// Jinja2 comes with Prompty, so they share an environment.
+const PYTHON_PACKAGES: Packages =
+    Packages { exact: &[("prompty", PROMPTY_VERSION), ("jinja2", JINJA2_VERSION)], also: &[], minor: 13 };
+
+/// A peer that renders.
+pub struct Renderer {
+    /// Its column.
+    pub name: &'static str,
+    /// Its version.
+    pub version: &'static str,
+    script: Result<Script>,
+}
+
+impl Renderer {
+    fn new(name: &'static str, version: &'static str, script: Result<Script>) -> Renderer {
+        Renderer { name, version, script }
+    }
+
+    /// Asks for something; a peer that answers that it failed, has.
+    pub fn ask(&mut self, request: &Json) -> Result<Json> {
+        let answer = self.script.as_mut().map_err(|why| why.clone())?.ask(request)?;
+        match answer["failed"].as_str() {
+            Some(why) => Err(why.to_owned()),
+            None => Ok(answer),
+        }
+    }
+
+    /// Its turns at what it has under a name.
+    pub fn turns<'a>(&'a mut self, what: &'a str) -> Turns<'a> {
+        Box::new(move || {
+            self.ask(&json!({"time": what}))?.as_f64().ok_or_else(|| "the peer measured nothing".to_owned())
+        })
+    }
+}
+
+/// All that render.
+pub struct Renderers {
+    pub jinja2: Renderer,
+    pub prompty_python: Renderer,
+    pub prompty_rust: Renderer,
+    pub dotprompt: Renderer,
+}
+
+impl Renderers {
+    /// Installs and starts them, which takes minutes the first time.
+    pub fn start() -> Renderers {
+        let python = |text: &str| Script::start(&python()?, text);
+        let rust = || Script::of(&mut Command::new(prompty_program()?));
+        let node = || Script::of(&mut dotprompt_command()?);
+        Renderers {
+            jinja2: Renderer::new(JINJA2, JINJA2_VERSION, python(include_str!("peers/jinja2.py"))),
+            prompty_python: Renderer::new(
+                PROMPTY_PYTHON,
+                PROMPTY_VERSION,
+                python(include_str!("peers/prompty.py")),
+            ),
+            prompty_rust: Renderer::new(PROMPTY_RUST, PROMPTY_VERSION, rust()),
+            dotprompt: Renderer::new(DOTPROMPT, DOTPROMPT_VERSION, node()),
+        }
+    }
+}
+
+/// The interpreter that has Jinja2 and Prompty.
+pub fn python() -> Result<PathBuf> {
+    PYTHON_PACKAGES.environment()
+}
+
+/// A program of Prompty's Rust crates, built with our profile.
+pub fn prompty_program() -> Result<PathBuf> {
+    let folder = place::environment("prompty-rust", PROMPTY_VERSION)?;
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        // A file that is written again is built again.
+        if fs::read_to_string(&path).is_ok_and(|found| found == text) {
+            Ok(())
+        } else {
+            fs::write(path, text)
+        }
+    };
+    let manifest = include_str!("peers/prompty/manifest.toml").replace("VERSION", PROMPTY_VERSION);
+    fs::create_dir_all(&folder)
+        .and_then(|()| write("Cargo.toml", &manifest))
+        .and_then(|()| write("program.rs", include_str!("peers/prompty/program.rs")))
+        .map_err(|error| format!("{}: {error}", folder.display()))?;
+    let built = folder.join("target");
+    let mut cargo = place::cargo();
+    // What Cargo set for this program is not meant for that one.
+    cargo.env_remove("CARGO_MANIFEST_DIR").current_dir(&folder);
+    run(cargo.args(["build", "--quiet", "--target-dir"]).arg(&built).args(place::profile()))?;
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    Ok(built.join(profile).join(format!("peer{}", std::env::consts::EXE_SUFFIX)))
+}
+
+/// Node with dotprompt.
+pub fn dotprompt_command() -> Result<Command> {
+    let folder = place::environment("dotprompt", DOTPROMPT_VERSION)?;
+    let io = |error: std::io::Error| format!("{}: {error}", folder.display());
+    fs::create_dir_all(&folder).map_err(io)?;
+    if installed(&folder).as_deref() != Some(DOTPROMPT_VERSION) {
+        fs::write(folder.join("package.json"), "{\"private\": true}\n").map_err(io)?;
+        let package = format!("dotprompt@{DOTPROMPT_VERSION}");
+        let words = ["install", "--silent", "--no-audit", "--no-fund", "--save-exact"];
+        run(Command::new("npm").args(words).arg(&package).current_dir(&folder))?;
+        if installed(&folder).as_deref() != Some(DOTPROMPT_VERSION) {
+            return Err(format!("npm did not install {package}"));
+        }
+    }
+    let script = folder.join("peer.mjs");
+    fs::write(&script, include_str!("peers/dotprompt.mjs")).map_err(io)?;
+    let mut command = Command::new("node");
+    command.arg(script);
+    Ok(command)
+}
+
+fn installed(folder: &Path) -> Option<String> {
+    let manifest = fs::read_to_string(folder.join("node_modules/dotprompt/package.json")).ok()?;
+    let manifest: Json = serde_json::from_str(&manifest).ok()?;
+    Some(manifest["version"].as_str()?.to_owned())
+}

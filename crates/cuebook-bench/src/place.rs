@@ -1,0 +1,60 @@
+//! Where things lie: the build folder, what is made in it, and our own program.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::{env, fs};
+
+use crate::python::{Result, run};
+
+/// The build folder.
+pub fn target() -> Result<PathBuf> {
+    let here = env::current_exe().map_err(|error| error.to_string())?;
+    let target = here.ancestors().nth(2).ok_or("the benchmark does not lie in a build folder")?;
+    Ok(target.to_owned())
+}
+
+/// The folder of what a peer needs.
+pub fn environment(name: &str, version: &str) -> Result<PathBuf> {
+    Ok(target()?.join("tmp").join(format!("{name}-{version}")))
+}
+
+/// The folder of results.
+pub fn results() -> Result<PathBuf> {
+    let folder = target()?.join("bench");
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    Ok(folder)
+}
+
+/// The root of the workspace that this program was built from.
+pub fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Cargo, as it was when this program was built or started by it.
+pub fn cargo() -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(workspace());
+    command
+}
+
+/// What Cargo is told to build with the profile of this program.
+pub fn profile() -> &'static [&'static str] {
+    if cfg!(debug_assertions) { &[] } else { &["--release"] }
+}
+
+/// The `cuebook` command, built as this program was. Cargo looks whether it is up to date.
+pub fn program() -> Result<PathBuf> {
+    static BUILT: OnceLock<Result<PathBuf>> = OnceLock::new();
+    let build = || {
+        let target = target()?;
+        run(cargo()
+            .args(["build", "--quiet", "-p", "cuebook-cli", "--target-dir"])
+            .arg(&target)
+            .args(profile()))?;
+        let folder = if cfg!(debug_assertions) { "debug" } else { "release" };
+        let program = target.join(folder).join(format!("cuebook{}", env::consts::EXE_SUFFIX));
+        if program.is_file() { Ok(program) } else { Err(format!("{} was not built", program.display())) }
+    };
+    BUILT.get_or_init(build).clone()
+}

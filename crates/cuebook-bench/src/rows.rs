@@ -1,0 +1,78 @@
+//! The rows of the one table, in their order. Those that have a table of their own are made where it is made.
+
+mod cold;
+mod library;
+mod prompts;
+mod race;
+mod texts;
+
+use std::fs;
+
+use crate::measure;
+use crate::peers::Renderers;
+use crate::place;
+use crate::table::{Row, Table};
+
+pub use race::Race;
+
+/// Measures everything, prints the table, and writes it as JSON and as a picture.
+pub fn run() -> Result<(), Box<dyn std::error::Error>> {
+    let mut table = Table { about: about(), rows: Vec::new() };
+    say("installing the peers below the target folder, once");
+    let mut peers = Renderers::start();
+    for (name, made) in [
+        ("renders", texts::rows(&mut peers)),
+        ("sections", crate::sections::row().map(|row| vec![row])),
+        ("cold start", cold::row().map(|row| vec![row])),
+        ("libraries", library::rows(&mut peers)),
+        ("hook call", crate::hooks::row().map(|row| vec![row])),
+        ("execute", crate::execute::row().map(|row| vec![row])),
+        ("MCP", crate::serve::rows()),
+    ] {
+        match made {
+            Ok(rows) => table.rows.extend(rows),
+            // A row that could not be made stays in the table.
+            Err(error) => table.rows.push(Row::new(name, "could not be made", Err(error.to_string()))),
+        }
+    }
+    println!("{table}");
+    let folder = place::results()?;
+    for (name, text) in
+        [("table.json", serde_json::to_string_pretty(&table.to_json())?), ("table.svg", table.to_svg())]
+    {
+        let path = folder.join(name);
+        fs::write(&path, text)?;
+        println!("written: {}", path.display());
+    }
+    Ok(())
+}
+
+/// What is being done now, for whoever waits.
+pub fn say(what: &str) {
+    eprintln!("… {what}");
+}
+
+fn about() -> Vec<(&'static str, String)> {
+    let profile = if cfg!(debug_assertions) { "debug (the figures mean nothing)" } else { "release" };
+    let rounds = if measure::is_rehearsal() {
+        format!("{} (a rehearsal: the figures mean nothing)", measure::rounds())
+    } else {
+        format!("{}, of which the best counts", measure::rounds())
+    };
+    let processors = std::thread::available_parallelism().map_or(0, |count| count.get());
+    let name = processor().unwrap_or_else(|| std::env::consts::ARCH.to_owned());
+    let system = format!("{}, {processors} × {name}", std::env::consts::OS);
+    vec![
+        ("cuebook", env!("CARGO_PKG_VERSION").to_owned()),
+        ("profile", profile.to_owned()),
+        ("rounds", rounds),
+        ("on", system),
+    ]
+}
+
+/// What the processor calls itself, if the system says so.
+fn processor() -> Option<String> {
+    let text = fs::read_to_string("/proc/cpuinfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("model name"))?;
+    Some(line.split_once(':')?.1.trim().to_owned())
+}

@@ -1,0 +1,169 @@
+//! The scoreboard: how many cases of others pass, in one list.
+//!
+//! The cases are run by the conformance suites of three crates, and each suite prints what came of its tables. This runs the
+//! suites and puts their lines together; it counts nothing by itself, so it cannot say anything else than they do.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
+use std::process::{Command, Stdio};
+
+use crate::place;
+
+/// The crates that have a test called `conformance`.
+const CRATES: [&str; 3] = ["cuebook", "cuebook-run", "cuebook-serve"];
+
+/// Tables of cases that we wrote, which run in the same suites and are nobody's measure.
+const OWN: &str = "own/";
+
+/// Runs the suites and prints the board. It fails if a case did, if a suite did, and if there are no cases.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    let mut board = Board::default();
+    let mut broken = Vec::new();
+    for name in CRATES {
+        crate::rows::say(&format!("the conformance suite of {name}"));
+        let output = suite(name)?.stderr(Stdio::piped()).output()?;
+        board.read(&String::from_utf8_lossy(&output.stdout));
+        if !output.status.success() {
+            broken.push(name);
+            eprint!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        }
+    }
+    print!("{board}");
+    if !broken.is_empty() {
+        return Err(format!("the suite of {} failed", broken.join(" and of ")).into());
+    }
+    if board.tables.is_empty() {
+        return Err("there are no cases: CUEBOOK_CONFORMANCE names the folder that holds them".into());
+    }
+    Ok(())
+}
+
+fn suite(name: &str) -> Result<Command, String> {
+    let mut cargo = place::cargo();
+    cargo
+        .args(["test", "--quiet", "-p", name, "--test", "conformance", "--target-dir"])
+        .arg(place::target()?);
+    cargo.args(["--", "--nocapture"]);
+    Ok(cargo)
+}
+
+/// Lines of all suites, by suite and table.
+#[derive(Default)]
+struct Board {
+    tables: BTreeMap<String, Counts>,
+    /// What a suite said besides: cases that it does not run, and why; suites without a folder.
+    other: Vec<String>,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq, Debug)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    decided: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.decided += other.decided;
+    }
+
+    /// Reads `15 passed, 0 failed, 0 decided`.
+    fn read(text: &str) -> Option<Counts> {
+        let mut parts = text.trim().split(", ");
+        let mut next = |word: &str| parts.next()?.strip_suffix(word)?.trim_end().parse().ok();
+        let counts = Counts { passed: next("passed")?, failed: next("failed")?, decided: next("decided")? };
+        parts.next().is_none().then_some(counts)
+    }
+}
+
+impl Board {
+    /// Takes what a suite has printed; lines that are not about cases are the test runner's.
+    fn read(&mut self, printed: &str) {
+        for line in printed.lines() {
+            // The runner writes dots for finished tests, and a line may follow them.
+            let line = line.trim_start_matches('.').trim_start();
+            let Some((table, rest)) = line.split_once(": ") else { continue };
+            if table.starts_with(OWN) {
+                self.other.push(format!("{line} (our own cases, not counted)"));
+            } else if let Some(counts) = Counts::read(rest) {
+                // Two crates may share a table: each runs the cases of its own stage.
+                self.tables.entry(table.to_owned()).or_default().add(counts);
+            } else if rest.contains(" not run: ") || rest.starts_with("skipped, ") {
+                self.other.push(line.to_owned());
+            }
+        }
+    }
+}
+
+impl fmt::Display for Board {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let width = self.tables.keys().map(|name| name.chars().count()).max().unwrap_or_default().max(12);
+        let mut line = |name: &str, [passed, failed, decided]: [&str; 3]| {
+            writeln!(f, "| {name:width$} | {passed:>6} | {failed:>6} | {decided:>7} |")
+        };
+        line("cases", ["passed", "failed", "decided"])?;
+        line(&"-".repeat(width), ["-----:", "-----:", "------:"])?;
+        let mut suites: BTreeMap<&str, Counts> = BTreeMap::new();
+        let mut all = Counts::default();
+        let row =
+            |counts: Counts| [counts.passed, counts.failed, counts.decided].map(|count| count.to_string());
+        for (table, counts) in &self.tables {
+            let shown = row(*counts);
+            line(table, shown.each_ref().map(String::as_str))?;
+            let suite = table.split('/').next().unwrap_or_default();
+            suites.entry(suite).or_default().add(*counts);
+            all.add(*counts);
+        }
+        for (name, counts) in suites.into_iter().chain([("all", all)]) {
+            let shown = row(counts);
+            line(&format!("**{name}**"), shown.each_ref().map(String::as_str))?;
+        }
+        writeln!(f)?;
+        for other in &self.other {
+            writeln!(f, "- {other}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_suites_are_added_up_and_everything_else_is_left() {
+        let mut board = Board::default();
+        board.read(
+            "\nrunning 2 tests\nprompty/render: 15 passed, 0 failed, 1 decided\n.rye/mcp: 7 passed, 2 failed, 4 decided\n\
+             rye/execute: 3 not run: the item is not with the case\ntest result: ok. 2 passed; 0 failed; 0 ignored\n",
+        );
+        board.read("own/agent: 9 passed, 0 failed, 0 decided\nprompty/render: 5 passed, 0 failed, 0 decided\nwink: skipped, because x does not exist (CUEBOOK_CONFORMANCE)\n");
+        assert_eq!(board.tables["prompty/render"], Counts { passed: 20, failed: 0, decided: 1 });
+        assert_eq!(board.tables["rye/mcp"], Counts { passed: 7, failed: 2, decided: 4 });
+        assert_eq!(board.tables.len(), 2);
+        let text = board.to_string();
+        assert!(text.contains("| **prompty**    |     20 |      0 |       1 |\n"), "{text}");
+        assert!(text.contains("| **all**        |     27 |      2 |       5 |\n"), "{text}");
+        assert!(text.contains("- rye/execute: 3 not run: the item is not with the case\n"), "{text}");
+        assert!(
+            text.contains("- own/agent: 9 passed, 0 failed, 0 decided (our own cases, not counted)\n"),
+            "{text}"
+        );
+        assert!(text.contains("- wink: skipped, because"), "{text}");
+    }
+
+    #[test]
+    fn what_only_looks_like_counts_is_none() {
+        for text in [
+            "15 passed, 0 failed",
+            "15 passed, 0 failed, 0 decided, 1 more",
+            "x passed, 0 failed, 0 decided",
+            "",
+        ] {
+            assert_eq!(Counts::read(text), None, "{text}");
+        }
+    }
+}
