@@ -34,6 +34,11 @@ use crate::prompt::{Model, Property, Tool};
 use draft::Draft;
 pub(crate) use media::guess as media_type_of;
 
+/// An object whose members are moved into it. `json!` would copy them, and a body has many and large ones.
+fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
+    Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+}
+
 /// An interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

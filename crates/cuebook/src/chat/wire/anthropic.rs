@@ -4,11 +4,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Wire;
 use super::calls::{ANSWERS, CALLS, ITEM, THOUGHTS};
 use super::draft::{Draft, Spot};
 use super::media::{self, Bytes, Found, is_web};
 use super::schema::Variant;
+use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -116,7 +116,7 @@ fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
     }
     let message = |(role, mut blocks): (&str, Vec<Json>)| {
         blocks.sort_by_key(|block| block["type"] != "tool_result");
-        json!({"role": role, "content": blocks})
+        object([("role", json!(role)), ("content", Json::Array(blocks))])
     };
     Ok(turns.into_iter().map(message).collect())
 }
@@ -149,7 +149,8 @@ fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
     blocks.extend(content(draft, spot)?);
     for call in draft.calls(spot)? {
         let input = draft.arguments(spot, &call)?;
-        blocks.push(json!({"type": "tool_use", "id": call.id, "name": call.name, "input": input}));
+        let [id, name] = [&call.id, &call.name].map(|text| json!(text));
+        blocks.push(object([("type", json!("tool_use")), ("id", id), ("name", name), ("input", input)]));
     }
     Ok(blocks)
 }

@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Wire;
 use super::calls::{ANSWERS, CALLS, FAILED, ITEM, THOUGHTS};
 use super::draft::{Draft, Spot};
 use super::media::{Bytes, Found, is_web};
 use super::schema::Variant;
+use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -73,11 +73,11 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     let mut tools = Vec::new();
     for function in draft.functions() {
         let variant = if function.strict { Variant::Strict } else { Variant::Plain };
-        let mut object = function.described(draft, "parameters", variant)?;
+        let mut described = function.described(draft, "parameters", variant)?;
         if function.strict {
-            object.insert("strict".into(), json!(true));
+            described.insert("strict".into(), json!(true));
         }
-        tools.push(json!({"type": "function", "function": object}));
+        tools.push(object([("type", json!("function")), ("function", Json::Object(described))]));
     }
     Ok(tools)
 }

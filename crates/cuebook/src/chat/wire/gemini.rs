@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::Wire;
 use super::calls::{ANSWERS, CALLS, ITEM};
 use super::draft::{Draft, Spot};
 use super::media::{Bytes, is_web};
 use super::schema::{self, Variant};
+use super::{Wire, object};
 use crate::chat::{Media, Part, Role};
 use crate::error::Result;
 
@@ -138,7 +138,8 @@ fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
         let why = "needs something to answer besides system messages";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
-    Ok(turns.into_iter().map(|(role, parts)| json!({"role": role, "parts": parts})).collect())
+    let turn = |(role, parts)| object([("role", json!(role)), ("parts", Json::Array(parts))]);
+    Ok(turns.into_iter().map(turn).collect())
 }
 
 fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {

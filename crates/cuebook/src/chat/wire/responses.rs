@@ -2,12 +2,12 @@
 
 use serde_json::{Value as Json, json};
 
-use super::Wire;
 use super::calls::{ANSWERS, CALLS, ITEM};
 use super::chat::{image_url, structured_output};
 use super::draft::{Draft, Spot};
 use super::media::{Bytes, Found, is_web};
 use super::schema::Variant;
+use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -83,7 +83,7 @@ fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Json>) -> Res
         if message.role == Role::Assistant { draft.only_text(spot)?.into() } else { content(draft, spot)? };
     // A message that does nothing but call says nothing.
     if calls.is_empty() || content != json!("") {
-        items.push(json!({"role": message.role.as_str(), "content": content}));
+        items.push(object([("role", json!(message.role.as_str())), ("content", content)]));
     }
     for call in calls {
         items.push(if call.entry.get("type") == Some(&json!("function_call")) {
