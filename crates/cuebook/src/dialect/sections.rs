@@ -27,6 +27,7 @@ mod scan;
 mod tool;
 mod tree;
 
+pub(crate) use front::KEYS;
 pub(crate) use scan::scan;
 
 use std::sync::Arc;

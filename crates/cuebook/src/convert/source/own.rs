@@ -160,22 +160,8 @@ impl Drafting<'_> {
     }
 
     pub(super) fn own_of_sections(&mut self, front: Option<&Node>, prompt: &Prompt) {
-        const KNOWN: [&str; 12] = [
-            "ns",
-            "key",
-            "name",
-            "description",
-            "metadata",
-            "inputs",
-            "output",
-            "headings",
-            "missing",
-            "model",
-            "engine",
-            "kind",
-        ];
         if let Some(root) = front {
-            self.unknown_keys(root, &KNOWN);
+            self.unknown_keys(root, &crate::dialect::sections::KEYS);
             for key in ["ns", "key"] {
                 if let Some((key, _)) = root.entry(key) {
                     let message =

@@ -13,7 +13,8 @@ use crate::prompt::{Kind, Property, Record};
 use crate::sections::{Headings, Missing, check_key};
 use crate::variables::{SESSION, SYSTEM};
 
-const KEYS: [&str; 12] = [
+/// The keys of front matter that mean something.
+pub(crate) const KEYS: [&str; 12] = [
     "ns",
     "key",
     "name",
