@@ -223,3 +223,22 @@ fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
     let (code, seen, after) = ask("`two` is to expect?=y");
     assert!(code == Some(0) && !after.contains("old"), "{seen}{after}");
 }
+
+#[test]
+fn whether_cases_failed_is_told_though_nobody_reads_which() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "A.");
+    project.write("prompts/a/tests.md", "## passes\n```text expected\nA.\n```\n");
+    project.write("prompts/b/template.md", "B.");
+    project.write("prompts/b/tests.md", "## fails\n```text expected\nC.\n```\n");
+    for (args, expected) in [
+        (&["test"][..], 1),
+        (&["test", "--json"], 1),
+        (&["test", "--all"], 1),
+        (&["test", "a"], 0),
+    ] {
+        let mut command = project.command("cuebook", project.path());
+        command.args(args);
+        assert_eq!(support::code_when_closed(command), Some(expected), "{args:?}");
+    }
+}

@@ -297,3 +297,32 @@ fn scripts_get_everything_and_no_colours() {
     let (_, out, _) = diff(&project, &["hi"]);
     assert!(!out.contains('\x1b'), "{out:?}");
 }
+
+#[test]
+fn whether_there_is_a_difference_is_told_though_nobody_reads_what_it_is() {
+    let project = Project::new();
+    project.write("prompts/one/template.md", "One.");
+    project.write("prompts/two/template.md", "Two.");
+    let command = |args: &[&str]| {
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        command.arg("diff").args(args);
+        command
+    };
+    for more in [&[][..], &["--json"]] {
+        let code = |two: &[&str]| support::code_when_closed(command(&[two, more].concat()));
+        assert_eq!((code(&["one", "two"]), code(&["one", "one"])), (Some(1), Some(0)), "{more:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_and_no_difference() {
+    let project = Project::new();
+    project.write("prompts/one/template.md", "One.");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    let done = command.args(["diff", "one", "one"]).stdout(full).output().unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("the output could not be written"), "{stderr}");
+}
