@@ -242,3 +242,20 @@ fn whether_cases_failed_is_told_though_nobody_reads_which() {
         assert_eq!(support::code_when_closed(command), Some(expected), "{args:?}");
     }
 }
+
+#[test]
+fn a_block_is_put_between_the_lines_of_a_file_with_carriage_returns() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "A{{ x }}.");
+    let before = "## one\r\n```yaml inputs\r\nx: 1\r\n```\r\n\r\n## two\r\nProse.\r\n\r\n\r\n## three\r\n```text expected\r\nA.\r\n```\r\n";
+    project.write("prompts/a/tests.md", before);
+    let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let after = std::fs::read_to_string(project.path().join("prompts/a/tests.md")).unwrap();
+    let expected = before
+        .replace("x: 1\r\n```\r\n", "x: 1\r\n```\r\n\r\n```text expected\r\nA1.\r\n```\r\n")
+        .replace("Prose.\r\n", "Prose.\r\n\r\n```text expected\r\nA.\r\n```\r\n");
+    assert_eq!(after, expected);
+    let (code, stdout, stderr) = run(&project, &["test"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+}
