@@ -259,3 +259,22 @@ fn a_block_is_put_between_the_lines_of_a_file_with_carriage_returns() {
     let (code, stdout, stderr) = run(&project, &["test"]);
     assert_eq!(code, 0, "{stdout}{stderr}");
 }
+
+#[test]
+fn what_an_update_writes_down_passes_though_values_have_carriage_returns() {
+    for line_end in ["\n", "\r\n"] {
+        let project = Project::new();
+        project.write("prompts/a/template.md", "{{ x }}\nEnd {{ y }}.");
+        let cases = "## one\n```yaml inputs\nx: \"1\\r\\n2\\r3\\r\\n\"\ny: z\n```\n```text expected\nold\n```\n";
+        project.write("prompts/a/tests.md", cases.replace('\n', line_end));
+        let (code, stdout, _) = run(&project, &["test"]);
+        assert!(code == 1 && stdout.contains("+ End z.  <- prompts/a/template.md:1\n"), "{stdout}");
+        let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        let after = std::fs::read_to_string(project.path().join("prompts/a/tests.md")).unwrap();
+        let block = "```text expected\n1\n2\n3\n\nEnd z.\n```\n".replace('\n', line_end);
+        assert!(after.ends_with(&block), "{after:?}");
+        let (code, stdout, stderr) = run(&project, &["test"]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+    }
+}
