@@ -278,3 +278,17 @@ fn what_an_update_writes_down_passes_though_values_have_carriage_returns() {
         assert_eq!(code, 0, "{stdout}{stderr}");
     }
 }
+
+#[test]
+fn a_body_without_a_model_asks_for_it_where_a_case_can_say_it() {
+    let project = Project::new();
+    project.write("prompts/a.prompty", "---\nname: a\n---\nuser:\nHi.\n");
+    let cases = "## one\n```yaml settings\nas: wire:openai\n```\n```json expected\n{}\n```\n";
+    project.write("prompts/a.tests.md", cases);
+    let (code, stdout, stderr) = run(&project, &["test"]);
+    assert!(code == 1 && stdout.contains("`model: NAME` into the settings of the case"), "{stdout}{stderr}");
+    assert!(!stdout.contains("--model"), "{stdout}");
+    project.write("prompts/a.tests.md", cases.replace("openai\n", "openai\nmodel: gpt-4o\n"));
+    let (_, stdout, _) = run(&project, &["test"]);
+    assert!(stdout.contains("gpt-4o") && !stdout.contains("could not be rendered"), "{stdout}");
+}

@@ -10,6 +10,7 @@ use super::settings::{Forbidden, Form};
 use super::{Failure, Outcome, Snapshot};
 use crate::changes::{compare, compare_with, origin_at};
 use crate::chat::Message;
+use crate::chat::wire::NAME_A_MODEL;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::prepared::Prepared;
 use crate::prompt::Visibility;
@@ -145,7 +146,15 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
     Ok(match form {
         Form::Text => Actual::Text,
         Form::Messages => Actual::Json(rendered.messages()?.iter().map(Message::to_json).collect()),
-        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref())?.body),
+        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref()).map_err(say_in_settings)?.body),
+    })
+}
+
+/// A case has settings where a command has options.
+fn say_in_settings(error: Error) -> Error {
+    error.map(|told| match told.hint.as_deref() {
+        Some(NAME_A_MODEL) => told.hint("write `model: NAME` into the settings of the case, or into its file"),
+        _ => told,
     })
 }
 
