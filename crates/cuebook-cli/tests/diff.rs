@@ -275,6 +275,13 @@ fn prompts_of_packs_and_of_archives_are_compared_without_a_choice() {
     assert!(out.contains("+ Good evening!  <- polite-2.tar.gz:prompts/greet/template.md:1"), "{out}");
     let (code, _, err) = diff(&project, &["polite/greet", "polite-2.tar.gz:gret"]);
     assert!(code == 2 && !err.contains("cuebook-diff-"), "{err}");
+    let told = "the pack `polite-2.tar.gz` has no prompt `gret`";
+    assert!(err.contains(told) && err.contains("did you mean `greet`?"), "{err}");
+    for other in ["nope", "prompts/nope"] {
+        let (code, _, err) = diff(&project, &["polite/greet", &format!("polite-2.tar.gz:{other}")]);
+        let told = format!("the pack `polite-2.tar.gz` has no prompt `{other}`");
+        assert!(code == 2 && err.contains(&told) && err.contains("it has greet"), "{err}");
+    }
     let (code, _, err) = diff(&project, &["polite/greet", "nothing.zip:greet"]);
     assert!(code == 2 && err.contains("nothing.zip"), "{err}");
     assert!(!project.path().join("user_data/packs/polite/prompts/greet/x").exists());
