@@ -231,12 +231,9 @@ fn whether_cases_failed_is_told_though_nobody_reads_which() {
     project.write("prompts/a/tests.md", "## passes\n```text expected\nA.\n```\n");
     project.write("prompts/b/template.md", "B.");
     project.write("prompts/b/tests.md", "## fails\n```text expected\nC.\n```\n");
-    for (args, expected) in [
-        (&["test"][..], 1),
-        (&["test", "--json"], 1),
-        (&["test", "--all"], 1),
-        (&["test", "a"], 0),
-    ] {
+    for (args, expected) in
+        [(&["test"][..], 1), (&["test", "--json"], 1), (&["test", "--all"], 1), (&["test", "a"], 0)]
+    {
         let mut command = project.command("cuebook", project.path());
         command.args(args);
         assert_eq!(support::code_when_closed(command), Some(expected), "{args:?}");
@@ -265,10 +262,11 @@ fn what_an_update_writes_down_passes_though_values_have_carriage_returns() {
     for line_end in ["\n", "\r\n"] {
         let project = Project::new();
         project.write("prompts/a/template.md", "{{ x }}\nEnd {{ y }}.");
-        let cases = "## one\n```yaml inputs\nx: \"1\\r\\n2\\r3\\r\\n\"\ny: z\n```\n```text expected\nold\n```\n";
+        let cases =
+            "## one\n```yaml inputs\nx: \"1\\r\\n2\\r3\\r\\n\"\ny: z\n```\n```text expected\nold\n```\n";
         project.write("prompts/a/tests.md", cases.replace('\n', line_end));
         let (code, stdout, _) = run(&project, &["test"]);
-        assert!(code == 1 && stdout.contains("+ End z.  <- prompts/a/template.md:1\n"), "{stdout}");
+        assert!(code == 1 && stdout.contains("+ End z.  <- prompts/a/template.md:2\n"), "{stdout}");
         let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
         assert_eq!(code, 0, "{stdout}{stderr}");
         let after = std::fs::read_to_string(project.path().join("prompts/a/tests.md")).unwrap();

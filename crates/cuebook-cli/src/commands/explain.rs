@@ -20,8 +20,8 @@ use crate::output::{Outcome, print_findings, print_json, print_text};
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     if options.json && args.html.as_deref() == Some(Path::new("-")) {
         let message = "--html without a file prints the page, which is no JSON";
-        let diagnostic =
-            Diagnostic::new(Code::BadInput, message).hint("name a file: --html page.html, or leave --json out");
+        let diagnostic = Diagnostic::new(Code::BadInput, message)
+            .hint("name a file: --html page.html, or leave --json out");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
     let book = options.book()?;

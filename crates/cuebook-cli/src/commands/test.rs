@@ -69,10 +69,7 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
             for file in &without {
                 let (source, name) = (printable(&file.source), printable(&file.name));
                 let mut out = anstream::stdout();
-                unless_closed(writeln!(
-                    out,
-                    "{QUIET}{source}: no cases; they would be in {name}{QUIET:#}"
-                ))?;
+                unless_closed(writeln!(out, "{QUIET}{source}: no cases; they would be in {name}{QUIET:#}"))?;
             }
         }
         summarise(&tally, &with, &without);

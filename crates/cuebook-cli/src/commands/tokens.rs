@@ -18,8 +18,8 @@ pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
     let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     if is_stdin(&args.inputs.vars_file) && is_stdin(&args.against) {
         let message = "--vars and --against cannot both be read from stdin";
-        let diagnostic =
-            Diagnostic::new(Code::BadInput, message).hint("name a file for one of them: --against other.json");
+        let diagnostic = Diagnostic::new(Code::BadInput, message)
+            .hint("name a file for one of them: --against other.json");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
     let book = options.book()?;

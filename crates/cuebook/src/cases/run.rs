@@ -153,7 +153,9 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
 /// A case has settings where a command has options.
 fn say_in_settings(error: Error) -> Error {
     error.map(|told| match told.hint.as_deref() {
-        Some(NAME_A_MODEL) => told.hint("write `model: NAME` into the settings of the case, or into its file"),
+        Some(NAME_A_MODEL) => {
+            told.hint("write `model: NAME` into the settings of the case, or into its file")
+        }
         _ => told,
     })
 }
