@@ -37,6 +37,14 @@ impl From<io::Error> for Failure {
 /// The result of a command.
 pub type Outcome = Result<ExitCode, Failure>;
 
+/// Whoever closes our output has read enough of it, and still wants the exit code of what was found.
+pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// Prints a JSON document.
 pub fn print_json(json: &Json) -> io::Result<()> {
     let mut out = io::stdout().lock();

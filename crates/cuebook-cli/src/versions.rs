@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use cuebook::diff::{Names, Version};
+use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::Library;
 use cuebook::prompt::Dialect;
 use cuebook::variables::Clock;
@@ -71,6 +72,8 @@ pub enum Stand<'b> {
         label: String,
         /// What they call its files.
         names: Names,
+        /// What to say if the pack has no such prompt.
+        absent: Error,
         /// Kept for as long as the book is used.
         _folder: TempDir,
     },
@@ -159,7 +162,11 @@ impl<'b> Stand<'b> {
             Stand::Revision { book, prompt, label, names, .. }
             | Stand::Packed { book, prompt, label, names, .. } => {
                 let version = Version::find(book, prompt, context, clock);
-                let version = version.map_err(|error| names.retell(error))?;
+                let version = version.map_err(|error| match (self, error.code()) {
+                    // Where it was looked for is the copy's business.
+                    (Stand::Packed { absent, .. }, Code::PromptNotFound | Code::Unreadable) => absent.clone(),
+                    _ => names.retell(error),
+                })?;
                 if !version.lies_in(&self.folder()) {
                     return Err(from_elsewhere(label, &version.prepared().found().candidate.source));
                 }
@@ -252,16 +259,19 @@ impl<'b> Stand<'b> {
         let root = real(folder.path());
         let library = Library::open(root.clone());
         let installation = library.stage_pack(path)?;
-        let id = installation.manifest().pack_id.clone();
+        let manifest = installation.manifest();
+        let (id, offered) = (manifest.pack_id.clone(), manifest.prompts.clone());
         installation.commit(false, &[])?;
         let names = Names::new(format!("{pack}:"), &root).without(format!("user_data/packs/{id}/"));
         let label = format!("{pack}:{prompt}");
+        let asked = prompt;
         let prompt = match is_path(prompt) {
             true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),
             false => format!("{id}/{prompt}"),
         };
         let book = Box::new(Book::open(root));
-        Ok(Stand::Packed { book, prompt, label, names, _folder: folder })
+        let absent = not_packed(asked, pack, &offered);
+        Ok(Stand::Packed { book, prompt, label, names, absent, _folder: folder })
     }
 }
 
@@ -280,6 +290,17 @@ fn no_prompt(prompt: &str, revision: &str, error: Option<Error>) -> Error {
     let diagnostic = Diagnostic::new(Code::NotInRevision, message)
         .hint(hint.unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {revision}")));
     Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", revision).with("prompt_id", prompt)
+}
+
+fn not_packed(prompt: &str, pack: &str, offered: &[String]) -> Error {
+    let near = did_you_mean(&nearest(prompt, offered.iter().map(String::as_str)));
+    let hint = near.unwrap_or_else(|| match offered.is_empty() {
+        true => "its pack.json lists no prompts".to_owned(),
+        false => format!("it has {}", offered.join(", ")),
+    });
+    let message = format!("the pack `{pack}` has no prompt `{prompt}`");
+    let diagnostic = Diagnostic::new(Code::PromptNotFound, message).hint(hint);
+    Error::new(ErrorKind::PromptNotFound, diagnostic).with("pack", pack).with("prompt_id", prompt)
 }
 
 /// The name of a prompt in a revision, without the revision: the copy's folder is nothing to people.

@@ -223,3 +223,70 @@ fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
     let (code, seen, after) = ask("`two` is to expect?=y");
     assert!(code == Some(0) && !after.contains("old"), "{seen}{after}");
 }
+
+#[test]
+fn whether_cases_failed_is_told_though_nobody_reads_which() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "A.");
+    project.write("prompts/a/tests.md", "## passes\n```text expected\nA.\n```\n");
+    project.write("prompts/b/template.md", "B.");
+    project.write("prompts/b/tests.md", "## fails\n```text expected\nC.\n```\n");
+    for (args, expected) in
+        [(&["test"][..], 1), (&["test", "--json"], 1), (&["test", "--all"], 1), (&["test", "a"], 0)]
+    {
+        let mut command = project.command("cuebook", project.path());
+        command.args(args);
+        assert_eq!(support::code_when_closed(command), Some(expected), "{args:?}");
+    }
+}
+
+#[test]
+fn a_block_is_put_between_the_lines_of_a_file_with_carriage_returns() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "A{{ x }}.");
+    let before = "## one\r\n```yaml inputs\r\nx: 1\r\n```\r\n\r\n## two\r\nProse.\r\n\r\n\r\n## three\r\n```text expected\r\nA.\r\n```\r\n";
+    project.write("prompts/a/tests.md", before);
+    let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let after = std::fs::read_to_string(project.path().join("prompts/a/tests.md")).unwrap();
+    let expected = before
+        .replace("x: 1\r\n```\r\n", "x: 1\r\n```\r\n\r\n```text expected\r\nA1.\r\n```\r\n")
+        .replace("Prose.\r\n", "Prose.\r\n\r\n```text expected\r\nA.\r\n```\r\n");
+    assert_eq!(after, expected);
+    let (code, stdout, stderr) = run(&project, &["test"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+}
+
+#[test]
+fn what_an_update_writes_down_passes_though_values_have_carriage_returns() {
+    for line_end in ["\n", "\r\n"] {
+        let project = Project::new();
+        project.write("prompts/a/template.md", "{{ x }}\nEnd {{ y }}.");
+        let cases =
+            "## one\n```yaml inputs\nx: \"1\\r\\n2\\r3\\r\\n\"\ny: z\n```\n```text expected\nold\n```\n";
+        project.write("prompts/a/tests.md", cases.replace('\n', line_end));
+        let (code, stdout, _) = run(&project, &["test"]);
+        assert!(code == 1 && stdout.contains("+ End z.  <- prompts/a/template.md:2\n"), "{stdout}");
+        let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+        let after = std::fs::read_to_string(project.path().join("prompts/a/tests.md")).unwrap();
+        let block = "```text expected\n1\n2\n3\n\nEnd z.\n```\n".replace('\n', line_end);
+        assert!(after.ends_with(&block), "{after:?}");
+        let (code, stdout, stderr) = run(&project, &["test"]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+    }
+}
+
+#[test]
+fn a_body_without_a_model_asks_for_it_where_a_case_can_say_it() {
+    let project = Project::new();
+    project.write("prompts/a.prompty", "---\nname: a\n---\nuser:\nHi.\n");
+    let cases = "## one\n```yaml settings\nas: wire:openai\n```\n```json expected\n{}\n```\n";
+    project.write("prompts/a.tests.md", cases);
+    let (code, stdout, stderr) = run(&project, &["test"]);
+    assert!(code == 1 && stdout.contains("`model: NAME` into the settings of the case"), "{stdout}{stderr}");
+    assert!(!stdout.contains("--model"), "{stdout}");
+    project.write("prompts/a.tests.md", cases.replace("openai\n", "openai\nmodel: gpt-4o\n"));
+    let (_, stdout, _) = run(&project, &["test"]);
+    assert!(stdout.contains("gpt-4o") && !stdout.contains("could not be rendered"), "{stdout}");
+}

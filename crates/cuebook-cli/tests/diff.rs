@@ -275,6 +275,13 @@ fn prompts_of_packs_and_of_archives_are_compared_without_a_choice() {
     assert!(out.contains("+ Good evening!  <- polite-2.tar.gz:prompts/greet/template.md:1"), "{out}");
     let (code, _, err) = diff(&project, &["polite/greet", "polite-2.tar.gz:gret"]);
     assert!(code == 2 && !err.contains("cuebook-diff-"), "{err}");
+    let told = "the pack `polite-2.tar.gz` has no prompt `gret`";
+    assert!(err.contains(told) && err.contains("did you mean `greet`?"), "{err}");
+    for other in ["nope", "prompts/nope"] {
+        let (code, _, err) = diff(&project, &["polite/greet", &format!("polite-2.tar.gz:{other}")]);
+        let told = format!("the pack `polite-2.tar.gz` has no prompt `{other}`");
+        assert!(code == 2 && err.contains(&told) && err.contains("it has greet"), "{err}");
+    }
     let (code, _, err) = diff(&project, &["polite/greet", "nothing.zip:greet"]);
     assert!(code == 2 && err.contains("nothing.zip"), "{err}");
     assert!(!project.path().join("user_data/packs/polite/prompts/greet/x").exists());
@@ -296,4 +303,33 @@ fn scripts_get_everything_and_no_colours() {
     assert_eq!((&document["text"]["added"], &document["text"]["removed"]), (&1.into(), &3.into()));
     let (_, out, _) = diff(&project, &["hi"]);
     assert!(!out.contains('\x1b'), "{out:?}");
+}
+
+#[test]
+fn whether_there_is_a_difference_is_told_though_nobody_reads_what_it_is() {
+    let project = Project::new();
+    project.write("prompts/one/template.md", "One.");
+    project.write("prompts/two/template.md", "Two.");
+    let command = |args: &[&str]| {
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        command.arg("diff").args(args);
+        command
+    };
+    for more in [&[][..], &["--json"]] {
+        let code = |two: &[&str]| support::code_when_closed(command(&[two, more].concat()));
+        assert_eq!((code(&["one", "two"]), code(&["one", "one"])), (Some(1), Some(0)), "{more:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_and_no_difference() {
+    let project = Project::new();
+    project.write("prompts/one/template.md", "One.");
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    let done = command.args(["diff", "one", "one"]).stdout(full).output().unwrap();
+    let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.status.code(), Some(2), "{stderr}");
+    assert!(stderr.contains("the output could not be written"), "{stderr}");
 }

@@ -212,4 +212,31 @@ fn a_page_that_cannot_be_written_and_options_that_exclude_each_other_are_errors(
     assert!(code == 1 && err.contains("error[CB"), "{err}");
     let (code, _, err) = cuebook(&project, &["explain", "letter", "--at", "1", "--find", "x"]);
     assert!(code == 2 && err.contains("cannot be used with"), "{err}");
+    for args in
+        [&["explain", "letter", "--json", "--html"][..], &["--json", "explain", "letter", "--html", "-"]]
+    {
+        let (code, out, err) = cuebook(&project, args);
+        assert_eq!(code, 2, "{out}{err}");
+        let told: Json = serde_json::from_str(&out).unwrap();
+        assert!(told["error"]["message"].as_str().unwrap().contains("--html without a file"), "{out}");
+    }
+}
+
+#[test]
+fn a_match_is_told_by_its_own_line_and_not_by_that_of_the_text_around_it() {
+    let project = Project::new();
+    project.write("prompts/long/template.md", "one\r\ntwo\r\nthe third\r\n");
+    let (code, out, err) = cuebook(&project, &["explain", "long", "--find", "third"]);
+    assert!(code == 0 && out.contains("an author's text: prompts/long/template.md:3\n"), "{out}{err}");
+    for args in [["--find", "third"], ["--at", "3:5"]] {
+        let found = json(&project, &[&["explain", "long", "--json"], &args[..]].concat());
+        let piece = &found["matches"][0]["pieces"][0];
+        assert_eq!(piece["label"], "prompts/long/template.md:3");
+        let origin = &piece["origin"];
+        assert_eq!(
+            (&origin["line"], &origin["column"], &origin["start"]),
+            (&json!(3), &json!(5), &json!(14))
+        );
+        assert_eq!((&piece["source"]["line"], &piece["source"]["column"]), (&json!(3), &json!(5)));
+    }
 }

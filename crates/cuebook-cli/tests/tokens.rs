@@ -120,3 +120,11 @@ fn files_that_cannot_be_used_are_errors_and_slips_are_mentioned() {
         cuebook(&project, &["tokens", "support.prompty", "--vars", "a.json", "--against", "slip.json"]);
     assert!(code == 0 && err.contains("did you mean `customer`?"), "{err}");
 }
+
+#[test]
+fn stdin_is_either_the_one_or_the_other() {
+    let project = support_prompt();
+    let (code, out, err) = cuebook(&project, &["tokens", "support.prompty", "--vars", "-", "--against", "-"]);
+    assert!(code == 2 && out.is_empty(), "{out}{err}");
+    assert!(err.contains("--vars and --against cannot both be read from stdin"), "{err}");
+}

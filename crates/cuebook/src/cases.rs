@@ -189,9 +189,13 @@ impl CaseFile {
         }
         // From the end, so that what comes before stays where it is.
         edits.sort_by_key(|(range, _)| std::cmp::Reverse(range.start));
-        for (range, snapshot) in edits {
+        for (mut range, snapshot) in edits {
             let mut block = snapshot.block();
             if range.is_empty() {
+                // In front of an empty line means in front of all of its line end.
+                if text[..range.start].ends_with('\r') && text[range.start..].starts_with('\n') {
+                    range = range.start - 1..range.start - 1;
+                }
                 let gap = if text[..range.start].ends_with('\n') { "\n" } else { "\n\n" };
                 block = format!("{gap}{block}");
             }

@@ -650,6 +650,15 @@ fn check_tells_what_stays_behind_and_nothing_about_what_is_well() {
 }
 
 #[test]
+fn a_path_behind_an_address_is_told_that_an_include_takes_an_id() {
+    let project = Project::new().with("prompts/host/template.md", "{% include \"prompt:./x\" %}");
+    let error = project.error("host", json!({}));
+    let hint = error.diagnostic().hint.clone().unwrap_or_default();
+    assert_eq!(error.code(), Code::InvalidId, "{error:?}");
+    assert!(hint.contains("`prompt:` takes an id") && !hint.contains("./prompts/greeting"), "{hint}");
+}
+
+#[test]
 fn an_error_inside_of_what_is_included_is_told_with_both_places() {
     let project = Project::new()
         .with("prompts/bad/template.md", "ok\n{{ 1 / 0 }}")

@@ -11,7 +11,7 @@ use cuebook::variables::FixedNonces;
 use super::with_choice;
 use crate::args::{AttackArgs, Options};
 use crate::inputs;
-use crate::output::{Outcome, print_json, say};
+use crate::output::{Outcome, print_json, say, unless_closed};
 use crate::progress::Progress;
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -28,11 +28,10 @@ pub fn run(args: &AttackArgs, options: &Options) -> Outcome {
         book.attack(&given.prompt, &given.variables, &given.context, |done, of| progress.show(done, of))
     })?;
     let code = if attack.held() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
-    if options.json {
-        print_json(&attack.to_json())?;
-    } else {
-        tell(&attack)?;
-    }
+    unless_closed(match options.json {
+        true => print_json(&attack.to_json()),
+        false => tell(&attack),
+    })?;
     Ok(code)
 }
 

@@ -1,6 +1,6 @@
 //! `cuebook check`
 
-use std::io::{self, ErrorKind, IsTerminal, Write, stderr};
+use std::io::{self, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 
 use cuebook::Severity;
@@ -9,7 +9,7 @@ use cuebook::error::report;
 use serde_json::Value as Json;
 
 use crate::args::{CheckArgs, Options};
-use crate::output::{Outcome, print_json, say};
+use crate::output::{Outcome, print_json, say, unless_closed};
 
 /// A check of fewer prompts is over before anybody could read how far it is.
 const PROGRESS_FROM: usize = 200;
@@ -29,11 +29,8 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
     }
     let checked = checked?;
     let code = if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    match tell(&checked, options) {
-        // Whoever has read enough still wants to know whether there were errors.
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(code),
-        told => Ok(told.map(|()| code)?),
-    }
+    unless_closed(tell(&checked, options))?;
+    Ok(code)
 }
 
 fn tell(checked: &Report, options: &Options) -> io::Result<()> {

@@ -14,7 +14,7 @@ use super::test::print_diff;
 use super::with_choice;
 use crate::args::{DiffArgs, Options};
 use crate::inputs::Shared;
-use crate::output::{Failure, Outcome, failure, print_json};
+use crate::output::{Failure, Outcome, failure, print_json, unless_closed};
 use crate::versions::{Meant, Stand};
 
 const BOLD: Style = Style::new().bold();
@@ -24,15 +24,15 @@ const MOST_SHOWN: usize = 100;
 
 pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
     let done = compare(args, options).map_err(Failure::from).and_then(|diff| {
-        match options.json {
-            true => print_json(&diff.to_json())?,
-            false => show(&diff, &mut anstream::stdout().lock())?,
-        }
+        unless_closed(match options.json {
+            true => print_json(&diff.to_json()),
+            false => show(&diff, &mut anstream::stdout().lock()),
+        })?;
         Ok(if diff.is_same() { ExitCode::SUCCESS } else { ExitCode::from(1) })
     });
     match done {
         // A script must be able to tell a difference from a failure.
-        Err(failed @ Failure::Engine(_)) => {
+        Err(failed) => {
             failure(&failed, options);
             Ok(ExitCode::from(2))
         }

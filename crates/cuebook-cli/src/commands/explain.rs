@@ -9,7 +9,7 @@ use cuebook::error::printable;
 use cuebook::explain::{Answer, Explanation, Piece, Position, label, page};
 use cuebook::ledger::Ledger;
 use cuebook::sections::{FitStep, Fitting, SectionReport};
-use cuebook::{Origin, Span, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Span, files};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
@@ -18,6 +18,12 @@ use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text};
 
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
+    if options.json && args.html.as_deref() == Some(Path::new("-")) {
+        let message = "--html without a file prints the page, which is no JSON";
+        let diagnostic = Diagnostic::new(Code::BadInput, message)
+            .hint("name a file: --html page.html, or leave --json out");
+        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+    }
     let book = options.book()?;
     let position = args.at.as_deref().map(Position::read).transpose()?;
     let explanation = with_choice(&book, options, || {
@@ -58,7 +64,7 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page for a browser. On stdout it is the document, also under `--json`.
+/// Writes the page for a browser.
 fn write_page(explanation: &Explanation, path: &Path, as_json: bool) -> Result<(), crate::output::Failure> {
     let html = page(explanation);
     if path == Path::new("-") {

@@ -11,7 +11,7 @@ use cuebook::{Book, Error};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Options, TestArgs};
-use crate::output::{Outcome as Done, print_json, say};
+use crate::output::{Outcome as Done, print_json, say, unless_closed};
 use crate::terminal::confirm;
 
 const GOOD: Style = AnsiColor::Green.on_default();
@@ -36,7 +36,7 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
     let mut documents = Vec::new();
     for file in &with {
         if !options.json {
-            writeln!(anstream::stdout(), "{}", printable(&file.name))?;
+            unless_closed(writeln!(anstream::stdout(), "{}", printable(&file.name)))?;
         }
         match run_file(&book, file, args, options, &mut tally) {
             Ok(cases) => documents.push(json!({"prompt": file.prompt, "file": file.name, "cases": cases})),
@@ -44,7 +44,7 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
             Err(Stop::File(error)) => {
                 tally.broken += 1;
                 if !options.json {
-                    write!(anstream::stdout(), "{}", report(error.diagnostics(), true))?;
+                    unless_closed(write!(anstream::stdout(), "{}", report(error.diagnostics(), true)))?;
                 }
                 let error = error.to_json()["error"].clone();
                 documents.push(json!({"prompt": file.prompt, "file": file.name, "error": error}));
@@ -63,12 +63,13 @@ pub fn run(args: &TestArgs, options: &Options) -> Done {
         if args.all {
             document["without_cases"] = json!(bare);
         }
-        print_json(&document)?;
+        unless_closed(print_json(&document))?;
     } else {
         if args.all {
             for file in &without {
                 let (source, name) = (printable(&file.source), printable(&file.name));
-                writeln!(anstream::stdout(), "{QUIET}{source}: no cases; they would be in {name}{QUIET:#}")?;
+                let mut out = anstream::stdout();
+                unless_closed(writeln!(out, "{QUIET}{source}: no cases; they would be in {name}{QUIET:#}"))?;
             }
         }
         summarise(&tally, &with, &without);
@@ -102,7 +103,7 @@ fn run_file(
         .run_cases(file, |outcome| {
             // An update shows its differences when it asks.
             if !options.json && told.is_ok() && !(args.update && outcome.snapshot.is_some()) {
-                told = tell(outcome);
+                told = unless_closed(tell(outcome));
             }
         })
         .map_err(Stop::File)?;
@@ -110,7 +111,7 @@ fn run_file(
     let mut accepted: Vec<&Outcome> = Vec::new();
     for outcome in outcomes.iter().filter(|outcome| args.update && outcome.snapshot.is_some()) {
         if !options.json {
-            tell(outcome)?;
+            unless_closed(tell(outcome))?;
         }
         if args.yes || confirm(&question(outcome), "--yes").map_err(|error| Stop::Whole(error.into()))? {
             accepted.push(outcome);

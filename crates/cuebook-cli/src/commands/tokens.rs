@@ -1,13 +1,13 @@
 //! `cuebook tokens`
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
-use cuebook::{Prepared, Variables};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Variables};
 
 use super::{explain, with_choice};
 use crate::args::{Options, TokensArgs};
@@ -15,6 +15,13 @@ use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, say};
 
 pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
+    let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
+    if is_stdin(&args.inputs.vars_file) && is_stdin(&args.against) {
+        let message = "--vars and --against cannot both be read from stdin";
+        let diagnostic = Diagnostic::new(Code::BadInput, message)
+            .hint("name a file for one of them: --against other.json");
+        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+    }
     let book = options.book()?;
     let (explanation, other) = with_choice(&book, options, || {
         let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;

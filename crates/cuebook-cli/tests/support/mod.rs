@@ -74,6 +74,13 @@ impl Project {
     }
 }
 
+/// Runs a command whose stdout nobody reads any more, and gives its exit code.
+pub fn code_when_closed(mut command: Command) -> Option<i32> {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    command.stdout(writer).stderr(Stdio::null()).status().unwrap().code()
+}
+
 /// One run of `cuebook` in a fresh project, and what is expected of it.
 ///
 /// ```ignore

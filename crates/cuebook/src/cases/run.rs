@@ -8,8 +8,9 @@ use serde_json::Value as Json;
 use super::read::{Case, Said, wrong};
 use super::settings::{Forbidden, Form};
 use super::{Failure, Outcome, Snapshot};
-use crate::changes::{compare, origin_at};
+use crate::changes::{compare, compare_with, origin_at};
 use crate::chat::Message;
+use crate::chat::wire::NAME_A_MODEL;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::prepared::Prepared;
 use crate::prompt::Visibility;
@@ -145,7 +146,17 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
     Ok(match form {
         Form::Text => Actual::Text,
         Form::Messages => Actual::Json(rendered.messages()?.iter().map(Message::to_json).collect()),
-        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref())?.body),
+        Form::Wire(name) => Actual::Json(rendered.wire(name.as_deref()).map_err(say_in_settings)?.body),
+    })
+}
+
+/// A case has settings where a command has options.
+fn say_in_settings(error: Error) -> Error {
+    error.map(|told| match told.hint.as_deref() {
+        Some(NAME_A_MODEL) => {
+            told.hint("write `model: NAME` into the settings of the case, or into its file")
+        }
+        _ => told,
     })
 }
 
@@ -162,15 +173,25 @@ struct Judge<'j> {
 
 impl Judge<'_> {
     fn expected(&mut self, case: &Case, source: &str, actual: Actual) {
-        let (text, rendered, language) = match &actual {
-            Actual::Text => (self.rendered.text().to_owned(), Some(self.rendered), "text"),
+        // What a file says is read without carriage returns, so a text is compared and written down without them.
+        let (text, dropped, language) = match &actual {
+            Actual::Text => {
+                let (text, dropped) = without_carriage_returns(self.rendered.text());
+                (text, Some(dropped), "text")
+            }
             Actual::Json(json) => (serde_json::to_string_pretty(json).unwrap_or_default(), None, "json"),
         };
+        let rendered = self.rendered;
+        let origin = |offset: usize| {
+            let dropped = dropped.as_ref()?;
+            origin_at(rendered, offset + dropped.partition_point(|at| *at <= offset))
+        };
+        let compare = |before: &str, after: &str| compare_with(before, after, &|_| None, &origin);
         let Some(block) = &case.said.expected else {
             if !case.said.expects_something() {
                 let what = "it says nothing of what is expected".to_owned();
                 self.outcome.failures.push(Failure::new(what, &case.place));
-                let diff = compare("", &text, rendered);
+                let diff = compare("", &text);
                 self.outcome.snapshot = Some(Snapshot::added(case.end, language, text, diff));
             }
             return;
@@ -183,7 +204,7 @@ impl Judge<'_> {
             Actual::Json(json) => serde_json::from_str::<Json>(wanted).is_ok_and(|wanted| wanted == *json),
         };
         if !same {
-            let diff = compare(&bare(wanted), &bare(&text), rendered);
+            let diff = compare(&bare(wanted), &bare(&text));
             let what = match &actual {
                 Actual::Text => "the text is not what was expected",
                 Actual::Json(_) => "the document is not what was expected",
@@ -318,6 +339,13 @@ fn missing(wanted: &Json, found: &Json, path: &str) -> Option<(String, Json, Jso
         _ if wanted == found => None,
         _ => differ(),
     }
+}
+
+/// A text with line ends as they are read from a file, and where newlines lost the carriage return in front of them.
+fn without_carriage_returns(text: &str) -> (String, Vec<usize>) {
+    let pairs = text.match_indices("\r\n").enumerate();
+    let dropped = pairs.map(|(before, (at, _))| at - before).collect();
+    (text.replace("\r\n", "\n").replace('\r', "\n"), dropped)
 }
 
 fn shown(json: &Json) -> String {

@@ -184,6 +184,9 @@ pub struct Wire {
     pub notes: Vec<Diagnostic>,
 }
 
+/// The way out where nobody names a model. Cases have another.
+pub(crate) const NAME_A_MODEL: &str = "write `model: NAME` into its file, or say `--model NAME`";
+
 /// Writes the body of a request.
 pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
     let (messages, moved) = match api {
@@ -196,10 +199,9 @@ pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
     // Gemini's body does not name the model, but nobody can send it without one.
     if request.model.id.trim().is_empty() {
         let message = format!("the prompt names no model, and {} needs one", api.title());
-        let hint = "write `model: NAME` into its file, or say `--model NAME`";
         return Err(Error::new(
             ErrorKind::Wire,
-            Diagnostic::new(Code::UnsupportedContent, message).hint(hint),
+            Diagnostic::new(Code::UnsupportedContent, message).hint(NAME_A_MODEL),
         ));
     }
     let mut draft = draft;

@@ -125,9 +125,19 @@ pub struct Piece {
 }
 
 impl Piece {
+    /// Its own origin: that of its span, and of an author's text only the part that was asked about.
+    pub fn origin(&self) -> Origin {
+        match (&self.span.origin, &self.place) {
+            (Origin::Literal { .. }, Some(place)) => {
+                Origin::Literal { source: place.source().clone(), range: place.range() }
+            }
+            (origin, _) => origin.clone(),
+        }
+    }
+
     /// Its origin in a few words, as in the margin.
     pub fn label(&self) -> String {
-        label(&self.span.origin)
+        label(&self.origin())
     }
 
     /// The lines of the file that the place stands in, whole.
@@ -147,7 +157,7 @@ impl Piece {
             "start": self.range.start,
             "end": self.range.end,
             "text": self.text,
-            "origin": self.span.origin.to_json(),
+            "origin": self.origin().to_json(),
             "label": self.label(),
             "section": self.span.section.as_deref(),
             "pack_id": self.pack,

@@ -430,7 +430,14 @@ impl Loader for Hosting {
         let found = self.find(address).map_err(|error| match error.diagnostic().place {
             Some(_) => error,
             None => {
-                let told = error.diagnostic().clone().at(at.clone());
+                let mut told = error.diagnostic().clone().at(at.clone());
+                if told.code == Code::InvalidId {
+                    // Where a command takes an id or a path, an include has an address for the one and a name for the other.
+                    told = told.hint(
+                        "`prompt:` takes an id, as in {% include \"prompt:greeting\" %}; \
+                         a file is included without it, as in {% include \"partials/legal.md\" %}",
+                    );
+                }
                 error.replaced(told)
             }
         });
