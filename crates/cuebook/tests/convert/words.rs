@@ -164,3 +164,24 @@ fn a_preamble_is_a_part_of_what_is_said() {
     let project = Project::new().file(".ai/directives/p.md", directive);
     assert_eq!(text(&project, Dialect::Template), "Read {input:x} first.\n\nGo.\n");
 }
+
+#[test]
+fn a_heading_with_a_tag_in_it_is_no_title_of_a_section() {
+    use serde_json::json;
+    let texts = [
+        "# Hello {{ name }}\n\n{% if name %}Text{% endif %} {{ name }}.\n",
+        "# Hello\n\n{%- if name %} you{% endif %}\n\n# Two\n\nEnd {{ name }}.\n",
+        "# Hello\n\n{% if name %}You{% endif -%}\n\n# Two\n\nEnd {{ name }}.\n",
+    ];
+    for written in texts {
+        let project = Project::with_template(written);
+        let prompts = std::fs::read_dir(project.path("prompts")).unwrap();
+        let id = prompts.flatten().next().unwrap().file_name().into_string().unwrap();
+        let conversion = project.book().convert(&id, &Target::new(Dialect::Sections)).unwrap();
+        let result = Project::new();
+        result.write("prompts/p.sections.md", &conversion.files[0].text);
+        let values = json!({"name": "Ann"});
+        let (before, now) = (project.text(&id, values.clone()), result.text("p", values));
+        assert!(now.trim_end().ends_with(before.trim_end()), "{before}\n====\n{now}");
+    }
+}
