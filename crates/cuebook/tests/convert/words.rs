@@ -185,3 +185,17 @@ fn a_heading_with_a_tag_in_it_is_no_title_of_a_section() {
         assert!(now.trim_end().ends_with(before.trim_end()), "{before}\n====\n{now}");
     }
 }
+
+#[test]
+fn keys_of_a_prompty_file_that_mean_nothing_are_told() {
+    let project = Project::new();
+    project
+        .write("prompts/p.prompty", "---\nname: p\nauthors: [ann]\nversion: \"2.0\"\n---\n# Task\n\nHi.\n");
+    for to in [Dialect::Template, Dialect::Sections, Dialect::Directive] {
+        let conversion = project.book().convert("p", &Target::new(to)).unwrap();
+        for key in ["`authors`", "`version`"] {
+            let told = conversion.report.losses().any(|entry| entry.finding.message.contains(key));
+            assert!(told, "{key}: {:#?}", conversion.report);
+        }
+    }
+}
