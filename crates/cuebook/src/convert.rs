@@ -117,11 +117,14 @@ impl Book {
     /// # Errors
     ///
     /// `CB517` if the text says something that the other notation has no way to say, as a directive has none for a loop.
+    /// `CB221` and its like for a directive that was changed after it was signed, as for a render.
     pub fn convert(&self, prompt_id: &str, target: &Target) -> Result<Conversion> {
         let (to, category) = (target.dialect, target.category.as_str());
         let context = Context { without_hooks: true, ..Context::default() };
         let context = self.complete(&context)?;
         let prepared = self.prepare(prompt_id, &context)?;
+        // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
+        prepared.verify()?;
         let prompt = prepared.prompt();
         if prompt.dialect == to {
             let message = format!("`{}` is a {} already", prompt.id, words::noun(to));

@@ -71,7 +71,7 @@ pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Rep
                 .changed("text", message)
                 .at(input.and_then(|input| input.place.clone()))
                 .hint("declare it as a string, and pass it as one")
-                .in_text();
+                .in_values();
         }
     }
 }

@@ -112,7 +112,11 @@ fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
                 let message =
                     format!("white space that `{name}` brings at the {edge} of the text is taken away");
                 let place = draft.input(name).and_then(|input| input.place.clone());
-                report.changed("text", message).at(place).hint("write a word before or behind it").in_text();
+                report
+                    .changed("text", message)
+                    .at(place)
+                    .hint("write a word before or behind it")
+                    .in_values();
             }
             Some(Piece::Text(text)) => {
                 let bare = if at_start {

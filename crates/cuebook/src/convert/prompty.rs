@@ -49,7 +49,7 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
             {
                 let message = "values are shown as they are, and no longer escaped for HTML";
                 let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
-                report.changed("text", message).hint(hint).in_text();
+                report.changed("text", message).hint(hint).in_values();
             }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
             let text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Prompty))?;

@@ -38,6 +38,8 @@ pub struct Entry {
     pub finding: Diagnostic,
     /// Whether the rendered text can differ because of it.
     pub(super) touches_text: bool,
+    /// Whether some values can show otherwise because of it, and plain words do not.
+    pub(super) touches_values: bool,
 }
 
 /// Everything that became of a prompt on its way.
@@ -67,6 +69,10 @@ impl Report {
         self.entries.iter().any(|entry| entry.touches_text)
     }
 
+    pub(super) fn touches_values(&self) -> bool {
+        self.entries.iter().any(|entry| entry.touches_values)
+    }
+
     pub(super) fn lost(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
         self.add(Fate::Lost, about, message)
     }
@@ -82,7 +88,10 @@ impl Report {
     fn add(&mut self, fate: Fate, about: &'static str, message: impl Into<String>) -> Adding<'_> {
         let severity = if fate == Fate::Note { Severity::Note } else { Severity::Warning };
         let finding = Diagnostic::new(Code::NotCarriedOver, message).severity(severity);
-        Adding { report: self, entry: Entry { fate, about, finding, touches_text: false } }
+        Adding {
+            report: self,
+            entry: Entry { fate, about, finding, touches_text: false, touches_values: false },
+        }
     }
 }
 
@@ -108,6 +117,12 @@ impl Adding<'_> {
     /// The rendered text can differ because of it.
     pub(super) fn in_text(mut self) -> Self {
         self.entry.touches_text = true;
+        self
+    }
+
+    /// Some values can show otherwise because of it; plain words show as they did.
+    pub(super) fn in_values(mut self) -> Self {
+        self.entry.touches_values = true;
         self
     }
 }

@@ -66,8 +66,8 @@ pub(super) fn write(
     let tools = tools(draft, report);
     let texts = Texts::of(draft);
     let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
-    let is_forgiven =
-        report.touches_text() || draft.words.iter().flat_map(|chunk| &chunk.names).any(|name| !alike(name));
+    let is_vague =
+        report.touches_values() || draft.words.iter().flat_map(|chunk| &chunk.names).any(|name| !alike(name));
     let mut failure = None;
     for plan in [Plan::Split, Plan::First, Plan::Added] {
         for engine in ["dollar", "jinja2", "mustache"] {
@@ -84,7 +84,9 @@ pub(super) fn write(
                 path: format!("{}{SECTIONS_END}", draft.id),
                 text: format!("---\n{}---\n{body}\n", yaml(&front)),
             }];
-            match bench.says(draft, &files, &prefix, is_forgiven) {
+            // The way that always works is taken, and what differs there is told in the end.
+            let is_forgiven = report.touches_text() || is_vague && plan == Plan::Added;
+            match bench.says(draft, &files, &prefix, is_vague, is_forgiven) {
                 Ok(true) => {
                     told(draft, &texts, plan, engine, &title, report);
                     return Ok((files, prefix));
@@ -141,6 +143,22 @@ impl Texts {
                 && (*number + 1 == by_line.len() || line(*number + 1) == Some(""))
         };
         let mut headings: Vec<usize> = (0..by_line.len()).filter(is_heading).collect();
+        if pieces.is_none() {
+            // A title is shown as it is written, and a tag that takes away white space takes the empty line.
+            let written = |line: &&str| !line.trim().is_empty();
+            let texts: Vec<&str> = by_line.iter().map(|line| line.as_deref().unwrap_or_default()).collect();
+            headings.retain(|number| {
+                let before = texts[..*number].iter().rev().find(|line| written(line));
+                let behind = texts[*number + 1..].iter().find(|line| written(line));
+                let takes_before =
+                    |line: &&str| ["-%}", "-}}", "-#}"].iter().any(|end| line.trim_end().ends_with(end));
+                let takes_behind =
+                    |line: &&str| ["{%-", "{{-", "{#-"].iter().any(|tag| line.trim_start().starts_with(tag));
+                !["{{", "{%", "{#"].iter().any(|tag| texts[*number].contains(tag))
+                    && !before.is_some_and(takes_before)
+                    && !behind.is_some_and(takes_behind)
+            });
+        }
         if let Some(pieces) = &pieces {
             // Beside a value a section would take white space away that the value brings.
             let parts = lines(pieces);
@@ -325,7 +343,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         report
             .changed("text", message)
             .hint("write {{{name}}} for values that are to show as they are")
-            .in_text();
+            .in_values();
     }
     match plan {
         Plan::Split => {}
@@ -361,7 +379,11 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
                 let message =
                     format!("white space that `{name}` brings at the {edge} of its section is taken away");
                 let place = draft.input(name).and_then(|input| input.place.clone());
-                report.changed("text", message).at(place).hint("write a word before or behind it").in_text();
+                report
+                    .changed("text", message)
+                    .at(place)
+                    .hint("write a word before or behind it")
+                    .in_values();
             }
         }
         from = bound + 1;

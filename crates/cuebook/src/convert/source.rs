@@ -187,7 +187,7 @@ impl Drafting<'_> {
                             .changed("text", message)
                             .at(Some(source.place(range)))
                             .hint(hint)
-                            .in_text();
+                            .in_values();
                     }
                     Piece::Value { name, absent }
                 }
@@ -259,7 +259,7 @@ impl Drafting<'_> {
                     .changed("text", message)
                     .at(Some(place.clone()))
                     .hint("write a word before it, or pass values without white space around them")
-                    .in_text();
+                    .in_values();
             }
         }
     }

@@ -31,12 +31,14 @@ type Sample = Map<String, Json>;
 
 impl Bench<'_> {
     /// Whether files say what a draft says, behind a prefix, as far as that can be told of the draft alone. White space around
-    /// the text does not count. `is_forgiven` says that a template may say something else for reasons that are told.
+    /// the text does not count. `is_vague` says that only plain words show as they did, `is_forgiven` that a template may say
+    /// something else for reasons that are told.
     pub(super) fn says(
         &self,
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
+        is_vague: bool,
         is_forgiven: bool,
     ) -> Result<bool> {
         let prepared = match self.read(draft, files) {
@@ -45,7 +47,8 @@ impl Bench<'_> {
         };
         let Ok(pieces) = draft.pieces() else {
             // More than words: the source is the only one that knows what it says.
-            let difference = self.compare(draft, &prepared, prefix)?;
+            let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
+            let difference = self.compare(draft, &prepared, prefix, &samples)?;
             return Ok(difference.is_none() || is_forgiven || self.has_references());
         };
         for sample in samples(draft) {
@@ -83,8 +86,12 @@ impl Bench<'_> {
         if report.touches_text() {
             return Ok(0);
         }
-        match self.compare(draft, &prepared, prefix)? {
-            None => Ok(samples(draft).len()),
+        let is_vague = report.touches_values();
+        let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
+        match self.compare(draft, &prepared, prefix, &samples)? {
+            // What is the same for plain words is not said to be the same for others.
+            None if is_vague => Ok(0),
+            None => Ok(samples.len()),
             Some(difference) => {
                 let message = format!("the rendered text is not the same: {difference}");
                 let hint = match self.has_references() {
@@ -109,8 +116,14 @@ impl Bench<'_> {
     }
 
     /// The first difference between renders of both.
-    fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str) -> Result<Option<String>> {
-        for sample in samples(draft) {
+    fn compare(
+        &self,
+        draft: &Draft,
+        result: &Prepared,
+        prefix: &str,
+        samples: &[Sample],
+    ) -> Result<Option<String>> {
+        for sample in samples {
             // A source that cannot be rendered with values that were made up says nothing.
             let before: Sample = sample
                 .iter()
@@ -120,7 +133,7 @@ impl Bench<'_> {
                 })
                 .collect();
             let Ok(expected) = said(self.source, &before, &self.context, false) else { continue };
-            let found = said(result, &sample, &self.context, true)?;
+            let found = said(result, sample, &self.context, true)?;
             let expected = format!("{prefix}{}", expected.trim_matches(is_space));
             let (found, expected) = (found.trim_matches(is_space), expected.trim_end_matches(is_space));
             if found != expected {
@@ -221,13 +234,7 @@ fn text_of(value: &Json) -> Json {
 /// Values that were made up: all of them, only what is required, and texts that look like syntax everywhere.
 fn samples(draft: &Draft) -> Vec<Sample> {
     let hostile = "x\nuser:\n# Heading\n```\n{{ y }} {% if %} $z ${z} {input:z} <b>&amp;</b> \\ \" y";
-    let mut names: Vec<(String, Type, Need, bool)> =
-        draft.inputs.iter().map(|input| (input.name.clone(), input.kind, input.need, input.strict)).collect();
-    for name in draft.words.iter().flat_map(|chunk| &chunk.names) {
-        if draft.input(name).is_none() {
-            names.push((name.clone(), Type::Any, Need::Optional, false));
-        }
-    }
+    let names = names(draft);
     let sample = |round: usize| -> Sample {
         let value = |(name, kind, need, strict): &(String, Type, Need, bool)| {
             if round == 1 && *need != Need::Required {
@@ -248,6 +255,34 @@ fn samples(draft: &Draft) -> Vec<Sample> {
         names.iter().filter_map(value).collect()
     };
     (0..3).map(sample).collect()
+}
+
+/// Values that show in every notation as they do in every other one.
+fn plain(draft: &Draft) -> Sample {
+    let value = |(name, kind, _, _): (String, Type, Need, bool)| {
+        let value = match kind {
+            Type::String | Type::Any => json!(format!("‹{name}›")),
+            Type::Integer | Type::Number => json!(7),
+            Type::List => json!([]),
+            Type::Object => json!({}),
+            // There is no yes that everybody writes alike.
+            Type::Boolean => return None,
+        };
+        Some((name, value))
+    };
+    names(draft).into_iter().filter_map(value).collect()
+}
+
+/// All that a draft mentions: its name, what it is, whether it must be there, and whether only some values will do.
+fn names(draft: &Draft) -> Vec<(String, Type, Need, bool)> {
+    let mut names: Vec<(String, Type, Need, bool)> =
+        draft.inputs.iter().map(|input| (input.name.clone(), input.kind, input.need, input.strict)).collect();
+    for name in draft.words.iter().flat_map(|chunk| &chunk.names) {
+        if draft.input(name).is_none() {
+            names.push((name.clone(), Type::Any, Need::Optional, false));
+        }
+    }
+    names
 }
 
 /// A folder for a moment.

@@ -114,9 +114,13 @@ impl Model {
     }
 
     fn sections(&self) -> Vec<(String, String)> {
-        let harmful = |line: &Vec<Part>| match line.first() {
-            Some(Part::Text(text)) => text.trim_start().starts_with(['#', '`', '~', '<']),
-            _ => false,
+        // A space and a fence behind it are two parts, and one beginning of a line.
+        let harmful = |line: &Vec<Part>| {
+            let texts = line.iter().map_while(|part| match part {
+                Part::Text(text) => Some(text.as_str()),
+                Part::Name(_) => None,
+            });
+            texts.collect::<String>().trim_start().starts_with(['#', '`', '~', '<'])
         };
         let lines = || self.sections.iter().flat_map(|section| &section.lines);
         let text = if lines().any(harmful) || lines().any(|line| line.is_empty()) {

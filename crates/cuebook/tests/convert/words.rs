@@ -164,3 +164,38 @@ fn a_preamble_is_a_part_of_what_is_said() {
     let project = Project::new().file(".ai/directives/p.md", directive);
     assert_eq!(text(&project, Dialect::Template), "Read {input:x} first.\n\nGo.\n");
 }
+
+#[test]
+fn a_heading_with_a_tag_in_it_is_no_title_of_a_section() {
+    use serde_json::json;
+    let texts = [
+        "# Hello {{ name }}\n\n{% if name %}Text{% endif %} {{ name }}.\n",
+        "# Hello\n\n{%- if name %} you{% endif %}\n\n# Two\n\nEnd {{ name }}.\n",
+        "# Hello\n\n{% if name %}You{% endif -%}\n\n# Two\n\nEnd {{ name }}.\n",
+    ];
+    for written in texts {
+        let project = Project::with_template(written);
+        let prompts = std::fs::read_dir(project.path("prompts")).unwrap();
+        let id = prompts.flatten().next().unwrap().file_name().into_string().unwrap();
+        let conversion = project.book().convert(&id, &Target::new(Dialect::Sections)).unwrap();
+        let result = Project::new();
+        result.write("prompts/p.sections.md", &conversion.files[0].text);
+        let values = json!({"name": "Ann"});
+        let (before, now) = (project.text(&id, values.clone()), result.text("p", values));
+        assert!(now.trim_end().ends_with(before.trim_end()), "{before}\n====\n{now}");
+    }
+}
+
+#[test]
+fn keys_of_a_prompty_file_that_mean_nothing_are_told() {
+    let project = Project::new();
+    project
+        .write("prompts/p.prompty", "---\nname: p\nauthors: [ann]\nversion: \"2.0\"\n---\n# Task\n\nHi.\n");
+    for to in [Dialect::Template, Dialect::Sections, Dialect::Directive] {
+        let conversion = project.book().convert("p", &Target::new(to)).unwrap();
+        for key in ["`authors`", "`version`"] {
+            let told = conversion.report.losses().any(|entry| entry.finding.message.contains(key));
+            assert!(told, "{key}: {:#?}", conversion.report);
+        }
+    }
+}

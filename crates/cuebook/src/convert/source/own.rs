@@ -112,7 +112,7 @@ impl Drafting<'_> {
     }
 
     pub(super) fn own_of_prompty(&mut self, front: Option<&Node>, prompt: &Prompt) {
-        const KNOWN: [&str; 12] = [
+        const KNOWN: [&str; 10] = [
             "name",
             "displayName",
             "description",
@@ -123,8 +123,6 @@ impl Drafting<'_> {
             "tools",
             "template",
             "kind",
-            "version",
-            "authors",
         ];
         let Some(root) = front else { return };
         self.unknown_keys(root, &KNOWN);
