@@ -347,14 +347,18 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 pub(super) fn cannot(stop: &Stop, target: Dialect) -> crate::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
     let message = format!("the text has {} in it, which a {} cannot say", stop.what, noun(target));
+    // Only what works is named: other notations refuse some things as well.
+    let is_mustache = stop.what.contains("Mustache section");
     let hint = match target {
+        _ if stop.what.contains("{include:") => "write what it shows into the directive itself",
+        Dialect::Template | Dialect::Directive if is_mustache => {
+            "write it without; only .prompty files and trees of sections have Mustache"
+        }
         Dialect::Directive => {
             "a directive shows text and inputs; write it without, or convert to prompty, sections or template"
         }
-        Dialect::Template => {
-            "templates are Jinja2; write it without, or convert to prompty or sections, which have Mustache"
-        }
-        Dialect::Prompty | Dialect::Sections => "write it without, or convert to another notation",
+        Dialect::Template => "templates are Jinja2; write it without",
+        Dialect::Prompty | Dialect::Sections => "write it without",
     };
     let diagnostic = Diagnostic::new(Code::CannotConvert, message).at(stop.place.clone()).hint(hint);
     Error::new(ErrorKind::PromptRead, diagnostic).with("target", target.as_str())

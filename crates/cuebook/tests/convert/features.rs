@@ -455,6 +455,8 @@ fn mustache_goes_where_mustache_is_and_is_refused_elsewhere() {
         let error = project.book().convert("p", &Target::new(to)).unwrap_err();
         assert_eq!(error.code(), Code::CannotConvert);
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 7);
+        let hint = error.diagnostic().hint.clone().unwrap();
+        assert!(!hint.contains("convert to"), "{hint}");
     }
 }
 

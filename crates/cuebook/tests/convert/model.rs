@@ -78,7 +78,9 @@ impl Model {
 
     fn jinja(&self) -> String {
         let text = |text: &str| {
-            let harmless = text.chars().all(|c| c.is_alphanumeric() || " .,_$".contains(c));
+            // White space that is a line by itself is not kept in sections.
+            let harmless =
+                !text.trim().is_empty() && text.chars().all(|c| c.is_alphanumeric() || " .,_$".contains(c));
             if harmless { text.to_owned() } else { format!("{{{{ {} }}}}", json!(text)) }
         };
         let line = |parts: &[Part]| {
@@ -120,7 +122,9 @@ impl Model {
                 Part::Text(text) => Some(text.as_str()),
                 Part::Name(_) => None,
             });
-            texts.collect::<String>().trim_start().starts_with(['#', '`', '~', '<'])
+            let text = texts.collect::<String>();
+            let is_blank = text.trim().is_empty() && line.iter().all(|part| matches!(part, Part::Text(_)));
+            is_blank || text.trim_start().starts_with(['#', '`', '~', '<'])
         };
         let lines = || self.sections.iter().flat_map(|section| &section.lines);
         let text = if lines().any(harmful) || lines().any(|line| line.is_empty()) {
