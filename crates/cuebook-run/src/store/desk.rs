@@ -6,7 +6,7 @@ use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-use super::row::{self, Row};
+use super::row::{self, Indexed, Row};
 use super::sql::{Cell, Sql};
 use super::{Holder, error};
 use crate::thread::{Entry, Event, Status, ThreadId};
@@ -19,13 +19,15 @@ pub(crate) struct Desk<'s> {
     pub(crate) now: Timestamp,
     rows: BTreeMap<ThreadId, Row>,
     changed: Vec<ThreadId>,
+    /// By what rows were found when they were read.
+    found: BTreeMap<ThreadId, Indexed>,
 }
 
 impl<'s> Desk<'s> {
     pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp) -> Desk<'s> {
         // Microseconds are what is kept, and what hashes are made of.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Desk { sql, now, rows: BTreeMap::new(), changed: Vec::new() }
+        Desk { sql, now, rows: BTreeMap::new(), changed: Vec::new(), found: BTreeMap::new() }
     }
 
     /// A row, which nobody else changes until the transaction ends.
@@ -41,6 +43,7 @@ impl<'s> Desk<'s> {
         let found = self.sql.rows(&statement, &[id.as_str().into()])?;
         let Some(cells) = found.into_iter().next() else { return Ok(None) };
         let row = Row::read(cells, self.sql.place())?;
+        self.found.insert(id.clone(), row.indexed());
         self.rows.insert(id.clone(), row.clone());
         Ok(Some(row))
     }
@@ -133,7 +136,7 @@ impl<'s> Desk<'s> {
     pub(crate) fn finish(self) -> Result<()> {
         for id in &self.changed {
             if let Some(row) = self.rows.get(id) {
-                row.update(self.sql)?;
+                row.update(self.sql, self.found.get(id))?;
             }
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! A thread's row: what the registry says of it, and its account.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 use std::time::Duration;
 
 use cuebook::Result;
@@ -12,12 +12,12 @@ use crate::thread::{Event, Kind, Money, Status, ThreadId};
 
 /// Columns that never change.
 const FIXED: &[&str] = &["id", "prompt", "parent", "created_at", "continuation_of"];
-/// Columns that do.
+/// Columns that do. The first of them are in indexes: to write them is to write pages of those too, changed or not.
 const MUTABLE: &[&str] = &[
     "status",
+    "host",
     "updated_at",
     "completed_at",
-    "host",
     "pid",
     "began",
     "token",
@@ -43,6 +43,16 @@ const MUTABLE: &[&str] = &[
     "settled",
 ];
 
+/// How many of those are in indexes.
+const INDEXED: usize = 2;
+
+/// What a thread's row is found by besides its name.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Indexed {
+    status: Status,
+    host: Option<String>,
+}
+
 /// `SELECT … FROM cuebook_threads t`, with the last sign of life of its holder behind the columns.
 pub(crate) static SELECT: LazyLock<String> = LazyLock::new(|| {
     let columns = [FIXED, MUTABLE].concat().join(", ");
@@ -62,14 +72,20 @@ static INSERT: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-static UPDATE: LazyLock<String> = LazyLock::new(|| {
+static UPDATE: LazyLock<String> = LazyLock::new(|| update(MUTABLE));
+static UPDATE_UNINDEXED: LazyLock<String> = LazyLock::new(|| update(&MUTABLE[INDEXED..]));
+
+fn update(columns: &[&str]) -> String {
     let sets: Vec<String> =
-        MUTABLE.iter().zip(1..).map(|(name, number): (_, usize)| format!("{name} = ${number}")).collect();
-    format!("UPDATE cuebook_threads SET {} WHERE id = ${}", sets.join(", "), MUTABLE.len() + 1)
-});
+        columns.iter().zip(1..).map(|(name, number): (_, usize)| format!("{name} = ${number}")).collect();
+    format!("UPDATE cuebook_threads SET {} WHERE id = ${}", sets.join(", "), columns.len() + 1)
+}
 
 /// How many events one statement writes at most.
 const EVENTS_AT_ONCE: usize = 50;
+
+/// The statements that write one event, two, and so on.
+static EVENTS: [OnceLock<String>; EVENTS_AT_ONCE] = [const { OnceLock::new() }; EVENTS_AT_ONCE];
 
 /// A thread's row.
 #[derive(Debug, Clone)]
@@ -95,9 +111,9 @@ impl Row {
         let continuation_of = cells.text_opt()?.map(ThreadId::known);
         let word = cells.text()?;
         let status = Status::named(&word).ok_or_else(|| cells.strange(&format!("the status `{word}`")))?;
+        let host = cells.text_opt()?;
         let (updated_at, completed_at) = (cells.moment()?, cells.moment_opt()?);
-        let (host, pid, began, token) =
-            (cells.text_opt()?, cells.int_opt()?, cells.int_opt()?, cells.text_opt()?);
+        let (pid, began, token) = (cells.int_opt()?, cells.int_opt()?, cells.text_opt()?);
         let holder = match (host, pid, began, token) {
             (Some(host), Some(pid), Some(began), Some(token)) => {
                 // The bits of a count are kept, not its sign.
@@ -180,9 +196,9 @@ impl Row {
         let micros = i64::try_from(record.cost.elapsed.as_micros()).unwrap_or(i64::MAX);
         vec![
             record.status.as_str().into(),
+            holder.map(|holder| holder.host.as_str()).into(),
             record.updated_at.as_microsecond().into(),
             moment(record.completed_at),
-            holder.map(|holder| holder.host.as_str()).into(),
             holder.map(|holder| i64::from(holder.pid)).into(),
             holder.map(|holder| holder.began.cast_signed()).into(),
             holder.map(|holder| holder.token.as_str()).into(),
@@ -215,28 +231,26 @@ impl Row {
         Ok(sql.run(&INSERT, &cells)? == 1)
     }
 
-    /// Writes what has changed of a row that was read before.
-    pub(crate) fn update(&self, sql: &mut dyn Sql) -> Result<()> {
+    pub(crate) fn indexed(&self) -> Indexed {
+        let host = self.record.holder.as_ref().map(|holder| holder.host.clone());
+        Indexed { status: self.record.status, host }
+    }
+
+    /// Writes what has changed of a row that was read before, and was found by this then.
+    pub(crate) fn update(&self, sql: &mut dyn Sql, found: Option<&Indexed>) -> Result<()> {
         let mut cells = self.mutable();
         cells.push(self.record.id.as_str().into());
-        sql.run(&UPDATE, &cells).map(drop)
+        match found == Some(&self.indexed()) {
+            true => sql.run(&UPDATE_UNINDEXED, &cells[INDEXED..]).map(drop),
+            false => sql.run(&UPDATE, &cells).map(drop),
+        }
     }
 }
 
 /// Writes events of a thread.
 pub(crate) fn insert_events(sql: &mut dyn Sql, thread: &ThreadId, events: &[Event]) -> Result<()> {
     for events in events.chunks(EVENTS_AT_ONCE) {
-        let places: Vec<String> = (0..events.len())
-            .map(|row| {
-                let places: Vec<String> =
-                    (row * 6 + 1..=row * 6 + 6).map(|number| format!("${number}")).collect();
-                format!("({})", places.join(", "))
-            })
-            .collect();
-        let statement = format!(
-            "INSERT INTO cuebook_events (thread, seq, at, kind, payload, hash) VALUES {}",
-            places.join(", ")
-        );
+        let statement = EVENTS[events.len() - 1].get_or_init(|| insert_many(events.len()));
         let cell = |event: &Event| {
             [
                 Cell::from(thread.as_str()),
@@ -248,9 +262,19 @@ pub(crate) fn insert_events(sql: &mut dyn Sql, thread: &ThreadId, events: &[Even
             ]
         };
         let cells: Vec<Cell> = events.iter().flat_map(cell).collect();
-        sql.run(&statement, &cells)?;
+        sql.run(statement, &cells)?;
     }
     Ok(())
+}
+
+/// The statement that writes so many events.
+fn insert_many(events: usize) -> String {
+    let places = |row: usize| {
+        let places: Vec<String> = (row * 6 + 1..=row * 6 + 6).map(|number| format!("${number}")).collect();
+        format!("({})", places.join(", "))
+    };
+    let rows: Vec<String> = (0..events).map(places).collect();
+    format!("INSERT INTO cuebook_events (thread, seq, at, kind, payload, hash) VALUES {}", rows.join(", "))
 }
 
 /// The event that these cells are: number, moment, kind, payload, hash.
