@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 use cuebook::Error;
 use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, Chunk};
-use cuebook::prompt::{Model, Property, Tool};
+use cuebook::prompt::{Model, Property, Tools};
 
 use crate::thread::Money;
 
@@ -44,7 +44,7 @@ pub struct Ask<'a> {
     /// What was said so far.
     pub messages: &'a [Message],
     /// What it may call.
-    pub tools: &'a [Tool],
+    pub tools: &'a Tools,
     /// What it has to answer with; free text if there are none.
     pub outputs: &'a [Property],
     /// The most tokens that the answer may have.

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::chat::reply::{Answer, Chunk, Reply as Said};
 use cuebook::chat::{Message, Role};
-use cuebook::prompt::{Model, Property};
+use cuebook::prompt::{Model, Property, Tools};
 use cuebook::source::Source;
 use cuebook::{Code, Error};
 use cuebook_mock::{Api, Mock, Reply, Script};
@@ -155,7 +155,7 @@ pub fn ask_for(
     let ask = Ask {
         model: &model,
         messages: &messages,
-        tools: &[],
+        tools: &Tools::default(),
         outputs: &outputs,
         most_tokens: Some(500),
         deadline,
@@ -287,7 +287,7 @@ fn what_a_provider_wants_to_see_again_goes_back_with_the_next_request() {
             let ask = Ask {
                 model: &model,
                 messages: &messages,
-                tools: &[],
+                tools: &Tools::default(),
                 outputs: &outputs,
                 most_tokens: None,
                 deadline: None,

@@ -19,7 +19,7 @@ pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
 pub use shape::{Extras, Field, Record, Shape};
-pub use tool::{Tool, ToolKind};
+pub use tool::{Tool, ToolKind, Tools};
 pub use visibility::Visibility;
 
 use crate::redact;
@@ -79,7 +79,7 @@ pub struct Prompt {
     /// The model that it was written for.
     pub model: Option<Model>,
     /// What a model may call.
-    pub tools: Vec<Tool>,
+    pub tools: Tools,
     /// What a model's answer is to hold; nothing, if it may be any text.
     pub outputs: Vec<Property>,
 }
@@ -108,7 +108,7 @@ impl Prompt {
             hooks: Vec::new(),
             format: Format::plain(),
             model: None,
-            tools: Vec::new(),
+            tools: Tools::default(),
             outputs: Vec::new(),
         }
     }

@@ -59,8 +59,8 @@ impl Loaded {
         self.prepared.render(&self.variables, &self.context)
     }
 
-    fn bytes(&self) -> cuebook::Result<Option<Vec<u8>>> {
-        Ok(serde_json::to_vec(&self.render()?.wire(Some("openai"))?.body).ok())
+    fn bytes(&self) -> cuebook::Result<Vec<u8>> {
+        Ok(self.render()?.payload(Some("openai"))?.bytes)
     }
 
     /// What is said, as pairs of role and text.
@@ -125,7 +125,7 @@ impl Loaded {
     }
 
     fn wire(&self, peers: &mut Renderers) -> Result<Row, Box<dyn Error>> {
-        let bytes = self.bytes()?.ok_or("no body")?;
+        let bytes = self.bytes()?;
         let body: Json = serde_json::from_slice(&bytes)?;
         let parts = |body: &Json| json!({"messages": messages(&body["messages"]), "tools": body["tools"], "model": body["model"]});
         let same_wire = |answer: &Json| same(&parts(&body), &parts(&answer["wire"]), "body");
@@ -195,7 +195,7 @@ mod tests {
         let agent = Loaded::new(prompts::agent()).unwrap();
         let size = agent.render().unwrap().text().len();
         assert!((5_800..6_400).contains(&size), "6 KB, not {size} bytes");
-        let body: Json = serde_json::from_slice(&agent.bytes().unwrap().unwrap()).unwrap();
+        let body: Json = serde_json::from_slice(&agent.bytes().unwrap()).unwrap();
         assert_eq!(body["tools"].as_array().map(Vec::len), Some(20));
         // The system, ten questions with their answers, and a last question.
         assert_eq!(body["messages"].as_array().map(Vec::len), Some(1 + 20 + 1));

@@ -16,7 +16,7 @@ use cuebook::chat::reply::Answer;
 use cuebook::chat::wire::{self, Api};
 use cuebook::redact::Secrets;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use serde_json::{Number, Value as Json, json};
+use serde_json::{Number, json};
 
 use super::carry::{Broken, Carry, Client, Outgoing, What};
 use super::choice::{Chosen, variable};
@@ -190,7 +190,7 @@ impl HttpProvider {
         }
         let request =
             wire::Request { model: &model, messages: ask.messages, tools: ask.tools, outputs: ask.outputs };
-        let body = written(&wire::body(profile.api, &request)?.body);
+        let body = wire::payload(profile.api, &request)?.bytes;
         let path = match profile.api {
             Api::OpenAiResponses => "/responses".to_owned(),
             Api::Anthropic => "/messages".to_owned(),
@@ -353,11 +353,6 @@ fn unheard(failure: Failure) -> Box<Unheard> {
         partial_text: failure.partial_text,
         indeterminate: failure.indeterminate,
     })
-}
-
-/// A body as it is sent. Writing to memory cannot fail, and a map of JSON has texts for its keys.
-fn written(body: &Json) -> Vec<u8> {
-    serde_json::to_vec(body).unwrap_or_else(|_| body.to_string().into_bytes())
 }
 
 /// A model's name as part of a path.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuebook::Result;
 use cuebook::chat::reply::{Reply, ToolCall};
 use cuebook::dialect::directive::Output;
-use cuebook::prompt::{Tool, ToolKind};
+use cuebook::prompt::{Tool, ToolKind, Tools};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
@@ -28,15 +28,15 @@ pub(super) struct DirectiveDesk<'e> {
     project: Arc<Project>,
     capabilities: &'e Capabilities,
     outputs: Vec<Output>,
-    tools: Arc<[Tool]>,
+    tools: Arc<Tools>,
 }
 
 /// How many sets of tools are remembered.
 const MOST_REMEMBERED: usize = 64;
 
 /// The tools of threads with these capabilities and outputs. All threads of a directive have the same, so they share them.
-fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<[Tool]> {
-    static MADE: Mutex<BTreeMap<String, Arc<[Tool]>>> = Mutex::new(BTreeMap::new());
+fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<Tools> {
+    static MADE: Mutex<BTreeMap<String, Arc<Tools>>> = Mutex::new(BTreeMap::new());
     let allowed: Vec<Action> =
         Action::ALL.into_iter().filter(|action| capabilities.allows_some(action.word())).collect();
     let names: Vec<&str> = allowed.iter().map(|action| action.name()).collect();
@@ -49,7 +49,7 @@ fn tools(capabilities: &Capabilities, outputs: &[Output]) -> Arc<[Tool]> {
     if !outputs.is_empty() {
         tools.push(returns::return_tool(outputs));
     }
-    let tools: Arc<[Tool]> = tools.into();
+    let tools = Arc::new(Tools::from(tools));
     if made.len() >= MOST_REMEMBERED {
         made.clear();
     }
@@ -127,7 +127,7 @@ impl DirectiveDesk<'_> {
 }
 
 impl Desk for DirectiveDesk<'_> {
-    fn tools(&self) -> Arc<[Tool]> {
+    fn tools(&self) -> Arc<Tools> {
         self.tools.clone()
     }
 

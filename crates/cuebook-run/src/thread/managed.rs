@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, Reply, ToolCall, Usage};
-use cuebook::prompt::{Property, Tool};
+use cuebook::prompt::{Property, Tools};
 use cuebook::tokens::Tokenizer;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
@@ -36,7 +36,7 @@ use crate::watch::{News, Watch};
 /// The tools of a thread, and what its answers mean: those of a directive or of another prompt.
 pub(super) trait Desk: Sync {
     /// What the model may call now.
-    fn tools(&self) -> Arc<[Tool]>;
+    fn tools(&self) -> Arc<Tools>;
 
     /// What it has to answer with; free text if there are none.
     fn outputs(&self) -> Vec<Property> {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use cuebook::chat::output::OutputSpec;
 use cuebook::chat::reply::{Reply, ToolCall};
 use cuebook::chat::{Message, Role};
-use cuebook::prompt::{Property, Tool, Visibility};
+use cuebook::prompt::{Property, Tools, Visibility};
 use cuebook::render::Rendered;
 use cuebook::sections::VisibilityOverrides;
 use cuebook::sections::disclosure::{MOST_EXPANSIONS, TOOLS};
@@ -39,6 +39,8 @@ pub(super) struct PromptDesk<'e> {
 struct Shown {
     context: Context,
     rendered: Rendered,
+    /// Those of the rendered prompt.
+    tools: Arc<Tools>,
     /// How many messages of the conversation are the prompt's.
     messages: usize,
     expansions: usize,
@@ -55,7 +57,8 @@ impl<'e> PromptDesk<'e> {
     ) -> Result<PromptDesk<'e>> {
         let rendered = prepared.render(&variables, &Arc::new(context.clone()))?;
         let messages = messages(&rendered)?.len();
-        let shown = Mutex::new(Shown { context, rendered, messages, expansions: 0 });
+        let tools = Arc::new(rendered.tools().into_owned());
+        let shown = Mutex::new(Shown { context, rendered, tools, messages, expansions: 0 });
         Ok(PromptDesk { engine, project, prepared, variables, items, inputs, shown })
     }
 
@@ -104,6 +107,7 @@ impl<'e> PromptDesk<'e> {
             Err(error) => return Some(Performed::failure(format!("Error: {}", error.diagnostic().message))),
         };
         let replaces = shown.messages;
+        shown.tools = Arc::new(rendered.tools().into_owned());
         (shown.context, shown.rendered, shown.messages) = (context, rendered, messages.len());
         let told: Vec<Json> = messages.iter().map(Message::to_json).collect();
         thread.recount();
@@ -113,8 +117,8 @@ impl<'e> PromptDesk<'e> {
 }
 
 impl Desk for PromptDesk<'_> {
-    fn tools(&self) -> Arc<[Tool]> {
-        self.shown().rendered.tools().into_owned().into()
+    fn tools(&self) -> Arc<Tools> {
+        Arc::clone(&self.shown().tools)
     }
 
     fn outputs(&self) -> Vec<Property> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, ToolCall};
-use cuebook::prompt::{Model, Property, Tool};
+use cuebook::prompt::{Model, Property, Tools};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
@@ -98,7 +98,7 @@ impl<'a> Agent<'a> {
     pub fn of(
         provider: &'a dyn Provider,
         model: &'a Model,
-        tools: &'a [Tool],
+        tools: &'a Tools,
         outputs: &'a [Property],
     ) -> Agent<'a> {
         let mut agent = Agent::with(model::asks(provider, model, tools, outputs));

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cuebook::chat::Message;
 use cuebook::chat::reply::Answer;
-use cuebook::prompt::{Model, Property, Tool};
+use cuebook::prompt::{Model, Property, Tools};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
 use crate::provider::{Ask, Listener, Provider, Unheard};
@@ -61,7 +61,7 @@ pub(super) type Asker<'a> = Box<dyn Fn(&Question<'_>) -> Result<Answer, Miss> + 
 pub(super) fn asks<'a>(
     provider: &'a dyn Provider,
     model: &'a Model,
-    tools: &'a [Tool],
+    tools: &'a Tools,
     outputs: &'a [Property],
 ) -> Asker<'a> {
     Box::new(move |question| {

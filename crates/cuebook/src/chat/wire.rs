@@ -17,7 +17,9 @@ mod embeddings;
 mod functions;
 mod gemini;
 mod images;
+mod kept;
 mod media;
+mod piece;
 mod responses;
 mod schema;
 mod system;
@@ -30,14 +32,10 @@ use serde_json::Value as Json;
 use self::system::{media_to_the_user, things};
 use super::Message;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
-use crate::prompt::{Model, Property, Tool};
-use draft::Draft;
+use crate::prompt::{Model, Property, Tools};
+use draft::{Draft, Said};
+pub(crate) use kept::Written;
 pub(crate) use media::guess as media_type_of;
-
-/// An object whose members are moved into it. `json!` would copy them, and a body has many and large ones.
-fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
-    Json::Object(members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
-}
 
 /// An interface of a provider.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -170,7 +168,7 @@ pub struct Request<'a> {
     /// The messages, oldest first.
     pub messages: &'a [Message],
     /// What it may call.
-    pub tools: &'a [Tool],
+    pub tools: &'a Tools,
     /// What it has to answer with; free text if there are none.
     pub outputs: &'a [Property],
 }
@@ -184,11 +182,41 @@ pub struct Wire {
     pub notes: Vec<Diagnostic>,
 }
 
+/// The body of a request as the bytes that are sent.
+#[derive(Debug, Clone)]
+pub struct Payload {
+    /// The body as JSON.
+    pub bytes: Vec<u8>,
+    /// As those of [`Wire`].
+    pub notes: Vec<Diagnostic>,
+}
+
 /// The way out where nobody names a model. Cases have another.
 pub(crate) const NAME_A_MODEL: &str = "write `model: NAME` into its file, or say `--model NAME`";
 
 /// Writes the body of a request.
 pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
+    say(api, request, |said| Ok(Wire { body: said.body.into_json(), notes: said.notes }))
+}
+
+/// Writes the body of a request as the bytes that are sent: those of [`body`], with nothing in between.
+pub fn payload(api: Api, request: &Request<'_>) -> Result<Payload> {
+    say(api, request, |said| {
+        let mut bytes = Vec::with_capacity(FIRST);
+        said.body.write(&mut bytes).map_err(|error| {
+            let message = format!("the body cannot be written as JSON: {error}");
+            let diagnostic = Diagnostic::new(Code::UnsupportedContent, message)
+                .hint("that should not happen; say what you sent, please");
+            Error::new(ErrorKind::Wire, diagnostic)
+        })?;
+        Ok(Payload { bytes, notes: said.notes })
+    })
+}
+
+/// As many bytes as a short conversation with a few tools has.
+const FIRST: usize = 16 << 10;
+
+fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Result<T>) -> Result<T> {
     let (messages, moved) = match api {
         // What these take is text, whoever says it; they say themselves what else they refuse.
         Api::OpenAiEmbeddings | Api::OpenAiImages => (Cow::Borrowed(request.messages), Vec::new()),
@@ -215,12 +243,12 @@ pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
             "providers take only text from the system; show it below `user:` to say where it belongs",
         );
     }
-    match api {
+    finish(match api {
         Api::OpenAiChat => chat::body(draft),
         Api::OpenAiResponses => responses::body(draft),
         Api::OpenAiEmbeddings => embeddings::body(draft),
         Api::OpenAiImages => images::body(draft),
         Api::Anthropic => anthropic::body(draft),
         Api::Gemini => gemini::body(draft),
-    }
+    }?)
 }

@@ -42,7 +42,9 @@ use crate::files;
 use crate::json::quoted;
 use crate::library::{Candidate, Defaults, LibraryLoader};
 use crate::node::{Data, Node};
-use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property, Visibility};
+use crate::prompt::{
+    Dialect, Format, Limits, Metadata, Model, Permissions, Prompt, Property, Tools, Visibility,
+};
 use crate::sections::{Body, Headings, Missing, Section, Selector};
 use crate::source::{Place, Source};
 use crate::template::jinja::names::Names;
@@ -211,7 +213,7 @@ pub(crate) fn read(
         hooks: Vec::new(),
         format: Format { engine: front.engine, ..Format::plain() },
         model: front.model,
-        tools: Vec::new(),
+        tools: Tools::default(),
         outputs: front.outputs,
     };
     Ok(Read { prompt, extends: None, notes, sections: Some(Box::new(file)), directive: None })

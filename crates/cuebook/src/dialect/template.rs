@@ -14,7 +14,7 @@ use super::python::Module;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Format, Hook, Metadata, Permissions, Prompt};
+use crate::prompt::{Dialect, Format, Hook, Metadata, Permissions, Prompt, Tools};
 use crate::source::Source;
 
 /// The functions that take part in a render, and how they are called.
@@ -82,7 +82,7 @@ pub(crate) fn read(
         hooks,
         format: Format::plain(),
         model: None,
-        tools: Vec::new(),
+        tools: Tools::default(),
         outputs: Vec::new(),
     };
     Ok(Read { prompt, extends, notes, sections: None, directive: None })

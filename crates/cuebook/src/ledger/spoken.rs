@@ -9,7 +9,7 @@ use super::cache::Provider;
 use crate::chat::wire::{self, Request};
 use crate::chat::{Message, Part, Role};
 use crate::error::Result;
-use crate::prompt::{Property, Rich, Tool};
+use crate::prompt::{Property, Rich, Tools};
 use crate::render::Rendered;
 
 /// A request: tools, what the answer is to hold, then messages.
@@ -184,7 +184,7 @@ fn align_at(text: &str, value: &str, start: usize, absent: &[&str]) -> Option<Ve
 }
 
 /// A body of the provider's that says nothing but these. What a body says besides does not matter here.
-fn body(rendered: &Rendered, provider: Provider, tools: &[Tool], outputs: &[Property]) -> Result<Json> {
+fn body(rendered: &Rendered, provider: Provider, tools: &Tools, outputs: &[Property]) -> Result<Json> {
     let mut model = rendered.prompt().model.clone().unwrap_or_default();
     if model.id.trim().is_empty() {
         model.id = "model".to_owned();
@@ -200,7 +200,7 @@ fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
     if outputs.is_empty() {
         return Ok(None);
     }
-    let body = body(rendered, provider, &[], outputs)?;
+    let body = body(rendered, provider, &Tools::default(), outputs)?;
     let config = &body["generationConfig"];
     let places = [
         &body["response_format"],

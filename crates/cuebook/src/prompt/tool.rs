@@ -1,10 +1,55 @@
 //! What a model may call.
 
+use std::ops::Deref;
+
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::Property;
+use crate::chat::wire::Written;
 use crate::source::Place;
+
+/// What a model may call: a list of tools, which remembers how they are said. It cannot be changed, only made anew.
+#[derive(Debug, Clone, Default)]
+pub struct Tools {
+    list: Vec<Tool>,
+    written: Written,
+}
+
+impl Tools {
+    pub(crate) fn written(&self) -> &Written {
+        &self.written
+    }
+}
+
+impl From<Vec<Tool>> for Tools {
+    fn from(list: Vec<Tool>) -> Tools {
+        Tools { list, written: Written::default() }
+    }
+}
+
+impl FromIterator<Tool> for Tools {
+    fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Tools {
+        Tools::from(Vec::from_iter(tools))
+    }
+}
+
+impl<'t> IntoIterator for &'t Tools {
+    type Item = &'t Tool;
+    type IntoIter = std::slice::Iter<'t, Tool>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.list.iter()
+    }
+}
+
+impl Deref for Tools {
+    type Target = [Tool];
+
+    fn deref(&self) -> &[Tool] {
+        &self.list
+    }
+}
 
 /// Something that a model may call.
 #[derive(Debug, Clone)]

@@ -9,7 +9,7 @@ use serde_json::{Value as Json, json};
 use super::{Origin, Segment, Shown, edit};
 use crate::chat::Role;
 use crate::error::Diagnostic;
-use crate::prompt::{Prompt, Tool};
+use crate::prompt::{Prompt, Tools};
 use crate::sections::Disclosed;
 use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
@@ -112,9 +112,9 @@ impl Rendered {
     }
 
     /// What a model may call: the tools of the sections that are shown in full, or those that the prompt declares.
-    pub fn tools(&self) -> Cow<'_, [Tool]> {
+    pub fn tools(&self) -> Cow<'_, Tools> {
         match &self.sections {
-            Some(sections) => Cow::Owned(sections.wire_tools()),
+            Some(sections) => Cow::Owned(sections.wire_tools().into()),
             None => Cow::Borrowed(&self.prompt.tools),
         }
     }

@@ -1,7 +1,11 @@
 //! Attributed text as messages: the projection that a model is spoken to with.
 
+use std::borrow::Cow;
+
+use serde_json::Value as Json;
+
 use super::Rendered;
-use crate::chat::wire::{self, Api, Request, Wire};
+use crate::chat::wire::{self, Api, Payload, Request, Wire};
 use crate::chat::{self, Message, Role, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::Dialect;
@@ -68,35 +72,60 @@ impl Rendered {
     /// The body of a request that says this to a model: in the format of that name, or in that of the prompt's own provider.
     /// The model is the one that the render was for, if that was said, and else the prompt's own.
     pub fn wire(&self, format: Option<&str>) -> Result<Wire> {
-        let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
-        let _entered = span.enter();
-        let wire = self.body(format);
-        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
-        trace::keep_secret(&span, &mut secrets, self.prompt());
-        trace::outcome(&span, secrets, &wire, |wire| wire.body.clone());
-        wire
+        self.prepare(
+            |wire: &Wire| wire.body.clone(),
+            || {
+                let (mut wire, note) = self.say(format, wire::body)?;
+                wire.notes.extend(note);
+                Ok(wire)
+            },
+        )
     }
 
-    fn body(&self, format: Option<&str>) -> Result<Wire> {
+    /// The same as the bytes that are sent, for a program that sends them: nothing else is made on the way.
+    pub fn payload(&self, format: Option<&str>) -> Result<Payload> {
+        let told = |payload: &Payload| serde_json::from_slice(&payload.bytes).unwrap_or_default();
+        self.prepare(told, || {
+            let (mut payload, note) = self.say(format, wire::payload)?;
+            payload.notes.extend(note);
+            Ok(payload)
+        })
+    }
+
+    /// Does the step, and tells whoever listens of it.
+    fn prepare<T>(&self, told: impl FnOnce(&T) -> Json, step: impl FnOnce() -> Result<T>) -> Result<T> {
+        let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
+        let _entered = span.enter();
+        let outcome = step();
+        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
+        trace::keep_secret(&span, &mut secrets, self.prompt());
+        trace::outcome(&span, secrets, &outcome, told);
+        outcome
+    }
+
+    /// What `write` makes of the messages, and what is to be noted besides.
+    fn say<T>(
+        &self,
+        format: Option<&str>,
+        write: impl FnOnce(Api, &Request<'_>) -> Result<T>,
+    ) -> Result<(T, Option<Diagnostic>)> {
         let prompt = self.prompt();
-        let mut model = prompt.model.clone().unwrap_or_default();
+        let mut model = prompt.model.as_ref().map_or_else(Cow::default, Cow::Borrowed);
         if let Some(id) = self.scope().model() {
-            model.id = id.to_owned();
+            model.to_mut().id = id.to_owned();
         }
         let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
         let api = Api::choose(provider, model.api_type.as_deref())?;
         let (messages, spoken_by_user) = self.messages_for(api)?;
         let (tools, outputs) = (self.tools(), &prompt.outputs);
-        let mut wire =
-            wire::body(api, &Request { model: &model, messages: &messages, tools: &tools, outputs })?;
-        if spoken_by_user {
+        let note = spoken_by_user.then(|| {
             let message =
                 format!("the prompt is sent as a message of the user: {} answers nothing else", api.title());
             let hint = "a program that has something to ask sends the text as the system's, and the question behind it";
-            wire.notes
-                .push(Diagnostic::new(Code::UnsupportedContent, message).severity(Severity::Note).hint(hint));
-        }
-        Ok(wire)
+            Diagnostic::new(Code::UnsupportedContent, message).severity(Severity::Note).hint(hint)
+        });
+        let request = Request { model: &model, messages: &messages, tools: &tools, outputs };
+        Ok((write(api, &request)?, note))
     }
 
     fn runs(&self) -> Vec<Run<'_>> {

@@ -1,15 +1,15 @@
 //! Requests from JSON, in the words of Prompty's vectors.
 
-use cuebook::chat::wire::{Api, Request, Wire, body};
+use cuebook::chat::wire::{Api, Request, Wire, body, payload};
 use cuebook::chat::{Media, Message, Part, Role};
-use cuebook::prompt::{Kind, Model, ModelOptions, Property, Rich, Tool, ToolKind, UnionStyle};
+use cuebook::prompt::{Kind, Model, ModelOptions, Property, Rich, Tool, ToolKind, Tools, UnionStyle};
 use serde_json::{Map, Value as Json};
 
 /// Everything that a request is made of.
 pub struct Spoken {
     pub model: Model,
     pub messages: Vec<Message>,
-    pub tools: Vec<Tool>,
+    pub tools: Tools,
     pub outputs: Vec<Property>,
 }
 
@@ -29,9 +29,24 @@ impl Spoken {
         }
     }
 
+    /// The body; and what is sent are its bytes, with the same notes, the first time and when tools are remembered.
     pub fn body(&self, api: Api) -> cuebook::Result<Wire> {
         let Spoken { model, messages, tools, outputs } = self;
-        body(api, &Request { model, messages, tools, outputs })
+        let request = Request { model, messages, tools, outputs };
+        let sent = [payload(api, &request), payload(api, &request)];
+        let wire = body(api, &request);
+        for sent in sent {
+            match (&wire, sent) {
+                (Ok(wire), Ok(sent)) => {
+                    assert_eq!(String::from_utf8(sent.bytes).unwrap(), wire.body.to_string());
+                    let said = |notes: &[cuebook::Diagnostic]| format!("{notes:?}");
+                    assert_eq!(said(&sent.notes), said(&wire.notes));
+                }
+                (Err(refused), Err(unsent)) => assert_eq!(refused.to_string(), unsent.to_string()),
+                (wire, sent) => panic!("{wire:?}, and {sent:?} is sent"),
+            }
+        }
+        wire
     }
 }
 

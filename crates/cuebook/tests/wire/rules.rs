@@ -2,7 +2,7 @@
 
 use cuebook::chat::wire::{Api, Request, Wire, body};
 use cuebook::chat::{Message, Role};
-use cuebook::prompt::{Kind, Model, Property, UnionStyle};
+use cuebook::prompt::{Kind, Model, Property, Tools, UnionStyle};
 use cuebook::source::Source;
 use cuebook::{Code, Error, ErrorKind};
 use serde_json::{Value as Json, json};
@@ -69,7 +69,8 @@ fn an_unknown_interface_is_refused_with_those_that_exist_and_the_nearest() {
 fn a_prompt_without_a_model_is_refused_with_the_option_that_names_one() {
     let messages = [Message::text(Role::User, "Hi")];
     for api in Api::ALL {
-        let request = Request { model: &Model::default(), messages: &messages, tools: &[], outputs: &[] };
+        let request =
+            Request { model: &Model::default(), messages: &messages, tools: &Tools::default(), outputs: &[] };
         let error = body(api, &request).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Wire);
         assert!(error.diagnostic().hint.as_deref().unwrap().contains("--model"));
@@ -378,7 +379,7 @@ fn one_of_is_refused_where_it_is_declared_if_openai_is_to_keep_to_it() {
     property.place = Some(source.place(13..19));
     let model = Model { id: "m".into(), ..Model::default() };
     let (messages, outputs) = ([Message::text(Role::User, "Hi")], [property]);
-    let request = Request { model: &model, messages: &messages, tools: &[], outputs: &outputs };
+    let request = Request { model: &model, messages: &messages, tools: &Tools::default(), outputs: &outputs };
     for api in [Api::OpenAiChat, Api::OpenAiResponses] {
         let error = body(api, &request).unwrap_err();
         assert_eq!((error.kind(), error.code()), (ErrorKind::Wire, Code::UnsupportedSchema));

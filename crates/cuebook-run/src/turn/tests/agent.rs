@@ -317,14 +317,14 @@ fn a_provider_is_asked_once_and_told_to_stop() {
     let cancel = Cancel::new();
     let provider = Broken(AtomicUsize::new(0), cancel.clone());
     let model = cuebook::prompt::Model { id: "small".into(), ..Default::default() };
-    let tools = [cuebook::prompt::Tool {
+    let tools = cuebook::prompt::Tools::from(vec![cuebook::prompt::Tool {
         name: "mail".into(),
         description: None,
         kind: cuebook::prompt::ToolKind::Schema { parameters: json!({"type": "object"}) },
         bindings: [("from".to_owned(), "me".to_owned())].into_iter().collect(),
         extra: Map::new(),
         place: None,
-    }];
+    }]);
     let agent = Agent::of(&provider, &model, &tools, &[])
         .inputs(json!({"me": "ada"}).as_object().cloned().unwrap())
         .cancel(&cancel)

@@ -5,10 +5,10 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM, THOUGHTS};
-use super::draft::{Draft, Spot};
+use super::draft::{Draft, Said, Spot};
 use super::media::{self, Bytes, Found, is_web};
+use super::piece::{Members, Piece};
 use super::schema::Variant;
-use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -25,7 +25,7 @@ const MAX_TOKENS: u32 = 4096;
 
 const PICTURES: [&str; 4] = ["image/jpeg", "image/png", "image/gif", "image/webp"];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let system = draft.instructions()?;
     let messages = messages(&mut draft)?;
@@ -34,21 +34,22 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
         draft.put("system", system);
     }
     let options = draft.options(&OPTIONS, &["allowMultipleToolCalls"]);
-    if let Some(name) = ["temperature", "top_p", "top_k"].into_iter().find(|name| options.contains_key(*name))
-    {
+    let is_given = |name: &&str| options.iter().any(|(given, _)| given == name);
+    if let Some(name) = ["temperature", "top_p", "top_k"].into_iter().find(is_given) {
         draft.warn(
             format!("`{name}` is sent, and Anthropic may refuse it"),
             "newer models take none of `temperature`, `topP` and `topK`, and the interface takes them only with the \
              header `anthropic-version: 2023-06-01`",
         );
     }
-    draft.body.extend(options);
-    let additional = &draft.request.model.options.additional_properties;
-    if !draft.body.contains_key("max_tokens") && !additional.contains_key("max_tokens") {
-        draft.put("max_tokens", MAX_TOKENS);
+    for (name, value) in options {
+        draft.put(name, value);
     }
-    let tools = tools(&mut draft)?;
-    if !tools.is_empty() {
+    let additional = &draft.request.model.options.additional_properties;
+    if !draft.has("max_tokens") && !additional.contains_key("max_tokens") {
+        draft.put("max_tokens", json!(MAX_TOKENS));
+    }
+    if let Some(tools) = draft.tools(tools)? {
         draft.put("tools", tools);
     }
     one_call_at_a_time(&mut draft);
@@ -76,7 +77,7 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
 /// Here it is a part of the choice of tools, which the author may have made.
 fn one_call_at_a_time(draft: &mut Draft<'_>) {
     let options = &draft.request.model.options;
-    if options.allow_multiple_tool_calls != Some(false) || !draft.body.contains_key("tools") {
+    if options.allow_multiple_tool_calls != Some(false) || !draft.has("tools") {
         return;
     }
     let chosen = options.additional_properties.get("tool_choice").and_then(Json::as_object);
@@ -85,11 +86,11 @@ fn one_call_at_a_time(draft: &mut Draft<'_>) {
     if choice.get("type") != Some(&json!("none")) {
         choice.entry("disable_parallel_tool_use").or_insert(json!(true));
     }
-    draft.put("tool_choice", choice);
+    draft.put("tool_choice", Json::Object(choice));
 }
 
-fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
-    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
+    let mut turns: Vec<(&'static str, Vec<Piece<'r>>)> = Vec::new();
     for spot in draft.spots() {
         let role = match spot.message.role {
             Role::System | Role::Developer => continue,
@@ -114,48 +115,53 @@ fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
         let why = "needs something to answer besides system messages";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
-    let message = |(role, mut blocks): (&str, Vec<Json>)| {
-        blocks.sort_by_key(|block| block["type"] != "tool_result");
-        object([("role", json!(role)), ("content", Json::Array(blocks))])
+    let message = |(role, mut blocks): (&'static str, Vec<Piece<'r>>)| {
+        blocks.sort_by_key(|block| !block.is_of_type("tool_result"));
+        Piece::object([("role", role.into()), ("content", Piece::List(blocks))])
     };
     Ok(turns.into_iter().map(message).collect())
 }
 
-fn answers(blocks: &[Json]) -> bool {
-    blocks.iter().any(|block| block["type"] == "tool_result")
+fn answers(blocks: &[Piece<'_>]) -> bool {
+    blocks.iter().any(|block| block.is_of_type("tool_result"))
 }
 
-fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
     if let Some(id) = draft.answers(spot)? {
         draft.leftover(spot, &[ANSWERS, "name", "is_error"]);
-        let mut result = Map::new();
-        result.insert("type".into(), json!("tool_result"));
-        result.insert("tool_use_id".into(), json!(id));
-        let content = content(draft, spot)?;
-        match content.as_slice() {
+        let mut result: Members<'r> = vec![("type", "tool_result".into()), ("tool_use_id", id.into())];
+        let mut content = content(draft, spot)?;
+        match content.as_mut_slice() {
             [] => {}
-            [one] if one["type"] == "text" => drop(result.insert("content".into(), one["text"].clone())),
-            _ => drop(result.insert("content".into(), Json::Array(content))),
+            // One text alone needs no block around it.
+            [Piece::Object(block)] if matches!(block.as_slice(), [("type", _), ("text", Piece::Text(_))]) => {
+                result.extend(block.pop().map(|(_, text)| ("content", text)));
+            }
+            _ => result.push(("content", Piece::List(content))),
         }
-        if let Some(Json::Bool(failed)) = spot.message.metadata.get("is_error") {
-            result.insert("is_error".into(), json!(failed));
+        if let Some(failed @ Json::Bool(_)) = spot.message.metadata.get("is_error") {
+            result.push(("is_error", failed.into()));
         }
-        return Ok(vec![Json::Object(result)]);
+        return Ok(vec![Piece::Object(result)]);
     }
     draft.leftover(spot, &[CALLS, ITEM, THOUGHTS]);
     // Thoughts go back as they came, and first: without them a turn that calls tools is refused.
     let thoughts = spot.message.metadata.get(THOUGHTS).and_then(Json::as_array);
-    let mut blocks: Vec<Json> = thoughts.cloned().unwrap_or_default();
+    let mut blocks: Vec<Piece<'r>> = thoughts.into_iter().flatten().map(Piece::from).collect();
     blocks.extend(content(draft, spot)?);
     for call in draft.calls(spot)? {
         let input = draft.arguments(spot, &call)?;
-        let [id, name] = [&call.id, &call.name].map(|text| json!(text));
-        blocks.push(object([("type", json!("tool_use")), ("id", id), ("name", name), ("input", input)]));
+        blocks.push(Piece::object([
+            ("type", "tool_use".into()),
+            ("id", call.id.into()),
+            ("name", call.name.into()),
+            ("input", input.into()),
+        ]));
     }
     Ok(blocks)
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
     if spot.message.role == Role::Assistant {
         // Only to refuse what is not text; the texts stay apart.
         draft.only_text(spot)?;
@@ -166,9 +172,9 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
         blocks.push(match part {
             // Anthropic refuses texts in which there is nothing to read.
             Part::Text { value, .. } if value.trim().is_empty() => continue,
-            Part::Text { value, .. } => json!({"type": "text", "text": value}),
-            Part::Image(media) => image(draft, &draft.media(spot, media)?)?,
-            Part::File(media) => file(draft, &draft.media(spot, media)?)?,
+            Part::Text { value, .. } => Piece::object([("type", "text".into()), ("text", value.into())]),
+            Part::Image(media) => image(draft, &draft.media(spot, media)?)?.into(),
+            Part::File(media) => file(draft, &draft.media(spot, media)?)?.into(),
             Part::Audio(_) => {
                 let why = "Anthropic takes no sounds";
                 return Err(draft.refuse(

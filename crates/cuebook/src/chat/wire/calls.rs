@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value as Json, json};
 
 use super::draft::{Draft, Spot};
+use super::piece::{Members, Piece};
 use crate::chat::Role;
 use crate::error::Result;
 
@@ -33,19 +34,20 @@ pub(super) struct Call<'m> {
     pub entry: &'m Map<String, Json>,
 }
 
-impl Call<'_> {
+impl<'m> Call<'m> {
     /// The call in the words of OpenAI's chat interface.
-    pub fn to_chat(&self) -> Json {
+    pub fn into_chat(self) -> Piece<'m> {
         if self.entry.get("function").is_some_and(|function| function["arguments"].is_string()) {
-            let mut entry = self.entry.clone();
-            entry.entry("type").or_insert_with(|| json!("function"));
-            return Json::Object(entry);
+            let mut members: Members<'m> =
+                self.entry.iter().map(|(key, value)| (key.as_str(), value.into())).collect();
+            if !self.entry.contains_key("type") {
+                members.push(("type", "function".into()));
+            }
+            return Piece::Object(members);
         }
-        json!({
-            "id": self.id,
-            "type": "function",
-            "function": {"name": self.name, "arguments": self.arguments},
-        })
+        let function =
+            Piece::object([("name", self.name.into()), ("arguments", Piece::Text(self.arguments))]);
+        Piece::object([("id", self.id.into()), ("type", "function".into()), ("function", function)])
     }
 }
 

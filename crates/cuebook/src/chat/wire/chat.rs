@@ -6,11 +6,11 @@
 
 use serde_json::{Map, Value as Json, json};
 
-use super::calls::{ANSWERS, CALLS, FAILED, ITEM, THOUGHTS};
-use super::draft::{Draft, Spot};
+use super::calls::{ANSWERS, CALLS, Call, FAILED, ITEM, THOUGHTS};
+use super::draft::{Draft, Said, Spot};
 use super::media::{Bytes, Found, is_web};
+use super::piece::{Members, Piece};
 use super::schema::Variant;
-use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -25,9 +25,9 @@ const OPTIONS: [(&str, &str); 8] = [
     ("allowMultipleToolCalls", "parallel_tool_calls"),
 ];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     draft.put("model", draft.request.model.id.as_str());
-    let mut messages = Vec::new();
+    let mut messages = Vec::with_capacity(draft.request.messages.len());
     for spot in draft.spots() {
         messages.push(message(&mut draft, spot)?);
     }
@@ -35,12 +35,12 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
         return Err(draft.nothing_to_say("needs at least one message", "write one, under a line `user:`"));
     }
     draft.put("messages", messages);
-    let options = draft.options(&OPTIONS, &[]);
-    draft.body.extend(options);
-    let tools = tools(&mut draft)?;
-    if !tools.is_empty() {
+    for (name, value) in draft.options(&OPTIONS, &[]) {
+        draft.put(name, value);
+    }
+    if let Some(tools) = draft.tools(tools)? {
         draft.put("tools", tools);
-    } else if draft.body.contains_key("parallel_tool_calls")
+    } else if draft.has("parallel_tool_calls")
         && !draft.request.model.options.additional_properties.contains_key("tools")
     {
         draft.warn(
@@ -77,18 +77,18 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
         if function.strict {
             described.insert("strict".into(), json!(true));
         }
-        tools.push(object([("type", json!("function")), ("function", Json::Object(described))]));
+        tools.push(json!({"type": "function", "function": described}));
     }
     Ok(tools)
 }
 
-fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
+fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
     let message = spot.message;
     if matches!(message.role, Role::Other(_)) {
         return Err(draft.unknown_role(spot));
     }
-    let mut object = Map::new();
-    object.insert("role".into(), json!(message.role.as_str()));
+    let mut members: Members<'r> = Vec::with_capacity(2 + message.metadata.len());
+    members.push(("role", message.role.as_str().into()));
     for (key, value) in &message.metadata {
         if ["role", "content", CALLS, ITEM].contains(&key.as_str()) {
             continue;
@@ -97,7 +97,7 @@ fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
             draft.warn(format!("{spot}: the attribute `{key}` is not sent"), "OpenAI has no place for it");
             continue;
         }
-        object.insert(key.clone(), value.clone());
+        members.push((key, value.into()));
         if !known_attribute(&message.role, key) {
             draft.warn(
                 format!("{spot}: the attribute `{key}` is sent, and OpenAI may refuse it"),
@@ -107,11 +107,11 @@ fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
     }
     let calls = draft.calls(spot)?;
     if !calls.is_empty() {
-        object.insert(CALLS.into(), calls.iter().map(|call| call.to_chat()).collect());
+        members.push((CALLS, Piece::List(calls.into_iter().map(Call::into_chat).collect())));
     }
     draft.answers(spot)?;
-    object.insert("content".into(), content(draft, spot)?);
-    Ok(Json::Object(object))
+    members.push(("content", content(draft, spot)?));
+    Ok(Piece::Object(members))
 }
 
 fn known_attribute(role: &Role, key: &str) -> bool {
@@ -123,11 +123,11 @@ fn known_attribute(role: &Role, key: &str) -> bool {
     }
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
+fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
     let parts = &spot.message.parts;
     let all_text = parts.iter().all(|part| matches!(part, Part::Text { .. }));
     if all_text || spot.message.role != Role::User {
-        return draft.only_text(spot).map(Json::String);
+        return draft.only_text(spot).map(Piece::Text);
     }
     let mut blocks = Vec::new();
     for (index, part) in parts.iter().enumerate() {
@@ -135,13 +135,13 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
         blocks.push(match part {
             // An empty text beside a picture says nothing, and is refused.
             Part::Text { value, .. } if value.is_empty() => continue,
-            Part::Text { value, .. } => json!({"type": "text", "text": value}),
-            Part::Image(media) => image(draft, &draft.media(spot, media)?)?,
-            Part::Audio(media) => audio(draft, &draft.media(spot, media)?)?,
-            Part::File(media) => file(draft, &draft.media(spot, media)?)?,
+            Part::Text { value, .. } => Piece::object([("type", "text".into()), ("text", value.into())]),
+            Part::Image(media) => image(draft, &draft.media(spot, media)?)?.into(),
+            Part::Audio(media) => audio(draft, &draft.media(spot, media)?)?.into(),
+            Part::File(media) => file(draft, &draft.media(spot, media)?)?.into(),
         });
     }
-    Ok(Json::Array(blocks))
+    Ok(Piece::List(blocks))
 }
 
 fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {

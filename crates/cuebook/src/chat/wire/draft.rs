@@ -1,11 +1,13 @@
 //! A body that is being written, and what has to be said about it: refusals, notes, and the options that every format has
 //! under names of its own.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::{Api, Request, Wire};
+use super::piece::{Members, Piece};
+use super::{Api, Request};
 use crate::chat::{Message, Part, Role};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 
@@ -13,8 +15,14 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 pub(super) struct Draft<'r> {
     pub api: Api,
     pub request: &'r Request<'r>,
-    pub body: Map<String, Json>,
-    notes: Vec<Diagnostic>,
+    pub body: Members<'r>,
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A body that is written, and what has to be said about it.
+pub(super) struct Said<'r> {
+    pub body: Piece<'r>,
+    pub notes: Vec<Diagnostic>,
 }
 
 /// A message, or a part of it, as people count them.
@@ -42,11 +50,17 @@ impl fmt::Display for Spot<'_> {
 
 impl<'r> Draft<'r> {
     pub fn new(api: Api, request: &'r Request<'r>) -> Draft<'r> {
-        Draft { api, request, body: Map::new(), notes: Vec::new() }
+        Draft { api, request, body: Members::new(), notes: Vec::new() }
     }
 
-    pub fn put(&mut self, key: &str, value: impl Into<Json>) {
-        self.body.insert(key.to_owned(), value.into());
+    /// Puts a member behind the others. It has to be a new one.
+    pub fn put(&mut self, key: &'r str, value: impl Into<Piece<'r>>) {
+        self.body.push((key, value.into()));
+    }
+
+    /// Whether there is a member of this name already.
+    pub fn has(&self, key: &str) -> bool {
+        self.body.iter().any(|(name, _)| *name == key)
     }
 
     /// The messages, with their numbers.
@@ -92,7 +106,7 @@ impl<'r> Draft<'r> {
     }
 
     /// The texts of a message that can hold nothing else, joined as Prompty joins them.
-    pub fn only_text(&self, spot: Spot<'r>) -> Result<String> {
+    pub fn only_text(&self, spot: Spot<'r>) -> Result<Cow<'r, str>> {
         for (index, part) in spot.message.parts.iter().enumerate() {
             if let Some(what) = media_word(part) {
                 let whose = match spot.message.role {
@@ -114,12 +128,12 @@ impl<'r> Draft<'r> {
                 return Err(self.refuse(spot.part(index), why, hint));
             }
         }
-        Ok(spot.message.texts().collect::<Vec<_>>().join("\n"))
+        Ok(joined(spot.message))
     }
 
     /// The texts of the system's and the developer's messages as one; `None` if there is none. These interfaces have one
     /// place for them, in front of the conversation.
-    pub fn instructions(&mut self) -> Result<Option<String>> {
+    pub fn instructions(&mut self) -> Result<Option<Cow<'r, str>>> {
         let mut texts = Vec::new();
         let mut talked = false;
         for spot in self.spots() {
@@ -138,7 +152,10 @@ impl<'r> Draft<'r> {
                 _ => talked = true,
             }
         }
-        Ok((!texts.is_empty()).then(|| texts.join("\n\n")))
+        Ok(match texts.len() {
+            0 | 1 => texts.pop(),
+            _ => Some(Cow::Owned(texts.join("\n\n"))),
+        })
     }
 
     /// Says which attributes of a message are not sent.
@@ -151,7 +168,7 @@ impl<'r> Draft<'r> {
 
     /// The options under the names that the format has for them, and notes on the others. `handled` are options that
     /// the format sees to by itself.
-    pub fn options(&mut self, names: &[(&str, &str)], handled: &[&str]) -> Map<String, Json> {
+    pub fn options(&mut self, names: &[(&str, &'static str)], handled: &[&str]) -> Vec<(&'static str, Json)> {
         let options = &self.request.model.options;
         let mut given: Vec<(&str, Json)> = Vec::new();
         for (key, number) in options.numbers() {
@@ -161,10 +178,10 @@ impl<'r> Draft<'r> {
             given.push(("stopSequences", json!(options.stop_sequences)));
         }
         given.extend(options.allow_multiple_tool_calls.map(|may| ("allowMultipleToolCalls", json!(may))));
-        let mut named = Map::new();
+        let mut named = Vec::new();
         for (key, value) in given {
             match names.iter().find(|(name, _)| *name == key) {
-                Some((_, wire)) => drop(named.insert((*wire).to_owned(), value)),
+                Some((_, wire)) => named.push((*wire, value)),
                 None if handled.contains(&key) => {}
                 None => self.warn(
                     format!("the option `{key}` is not sent"),
@@ -202,21 +219,34 @@ impl<'r> Draft<'r> {
     }
 
     /// Adds what the author passes on as it is, wherever nothing stands yet, and ends the body.
-    pub fn finish(self) -> Wire {
+    pub fn finish(self) -> Said<'r> {
         self.finish_without(&[])
     }
 
     /// The same, without what the format sees to by itself.
-    pub fn finish_without(mut self, handled: &[&str]) -> Wire {
-        let mut additional = self.request.model.options.additional_properties.clone();
-        additional.retain(|key, _| !handled.contains(&key.as_str()));
-        let mut body = std::mem::take(&mut self.body);
-        self.fill(&mut body, additional, "additionalProperties");
-        self.end(body)
+    pub fn finish_without(mut self, handled: &[&str]) -> Said<'r> {
+        let additional = &self.request.model.options.additional_properties;
+        for (key, value) in additional.iter().filter(|(key, _)| !handled.contains(&key.as_str())) {
+            self.add(key, value);
+        }
+        self.end()
     }
 
-    pub fn end(self, body: Map<String, Json>) -> Wire {
-        Wire { body: Json::Object(body), notes: self.notes }
+    /// Ends the body as it is.
+    pub fn end(self) -> Said<'r> {
+        Said { body: Piece::Object(self.body), notes: self.notes }
+    }
+
+    /// Adds a member that the author passes on as it is, without replacing any.
+    pub fn add(&mut self, key: &'r str, value: &'r Json) {
+        let Some(index) = self.body.iter().position(|(name, _)| *name == key) else {
+            self.put(key, value);
+            return;
+        };
+        let there = std::mem::replace(&mut self.body[index].1, Piece::List(Vec::new()));
+        let mut both = Map::from_iter([(key.to_owned(), there.into_json())]);
+        self.fill(&mut both, Map::from_iter([(key.to_owned(), value.clone())]), "additionalProperties");
+        self.body[index].1 = both.shift_remove(key).unwrap_or_default().into();
     }
 
     /// Adds entries without replacing any; objects are joined, so that `text.verbosity` finds its place beside
@@ -235,6 +265,15 @@ impl<'r> Draft<'r> {
             }
         }
     }
+}
+
+/// The texts of a message, joined as Prompty joins them.
+pub(super) fn joined(message: &Message) -> Cow<'_, str> {
+    let mut texts = message.texts();
+    let first = texts.next().unwrap_or_default();
+    let Some(second) = texts.next() else { return Cow::Borrowed(first) };
+    let all: Vec<&str> = [first, second].into_iter().chain(texts).collect();
+    Cow::Owned(all.join("\n"))
 }
 
 /// What a part is, if it is not text.

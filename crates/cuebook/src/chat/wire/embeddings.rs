@@ -1,12 +1,10 @@
 //! OpenAI's embeddings: the texts of all messages, whoever says them.
 
-use serde_json::Value as Json;
-
-use super::Wire;
-use super::draft::Draft;
+use super::draft::{Draft, Said};
+use super::piece::Piece;
 use crate::error::Result;
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     let mut texts = Vec::new();
     for spot in draft.spots() {
@@ -16,8 +14,8 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
     }
     let input = match texts.len() {
         0 => return Err(draft.nothing_to_say("needs a text, and there is none", "write one")),
-        1 => texts.swap_remove(0).into(),
-        _ => Json::from(texts),
+        1 => Piece::from(texts.swap_remove(0)),
+        _ => Piece::List(texts.into_iter().map(Piece::from).collect()),
     };
     draft.put("input", input);
     draft.options(&[], &[]);

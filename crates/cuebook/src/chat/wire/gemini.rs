@@ -7,10 +7,10 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM};
-use super::draft::{Draft, Spot};
+use super::draft::{Draft, Said, Spot, joined};
 use super::media::{Bytes, is_web};
+use super::piece::{Members, Piece};
 use super::schema::{self, Variant};
-use super::{Wire, object};
 use crate::chat::{Media, Part, Role};
 use crate::error::Result;
 
@@ -40,18 +40,27 @@ const BESIDE: [&str; 11] = [
     "store",
 ];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     let system = draft.instructions()?;
     let contents = contents(&mut draft)?;
     draft.put("contents", contents);
     if let Some(system) = system {
         draft.put("systemInstruction", json!({"parts": [{"text": system}]}));
     }
-    let tools = functions(&mut draft)?;
-    if !tools.is_empty() {
-        draft.put("tools", json!([{"functionDeclarations": tools}]));
+    let declared = |draft: &mut Draft<'_>| {
+        let declarations = functions(draft)?;
+        Ok(if declarations.is_empty() {
+            Vec::new()
+        } else {
+            vec![json!({"functionDeclarations": declarations})]
+        })
+    };
+    if let Some(tools) = draft.tools(declared)? {
+        draft.put("tools", tools);
     }
-    let mut config = draft.options(&OPTIONS, &["allowMultipleToolCalls"]);
+    let options = draft.options(&OPTIONS, &["allowMultipleToolCalls"]);
+    let mut config: Map<String, Json> =
+        options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     if draft.request.model.options.allow_multiple_tool_calls == Some(false) {
         draft.warn("the option `allowMultipleToolCalls` is not sent", "Gemini decides that by itself");
     }
@@ -69,21 +78,19 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
     if draft.streams() {
         draft.warn("`stream` is not sent", "Gemini streams at the address `:streamGenerateContent`");
     }
-    let (mut beside, mut inside) = (Map::new(), Map::new());
-    for (key, value) in draft.request.model.options.additional_properties.clone() {
-        match key.as_str() {
-            "stream" => {}
-            key if BESIDE.contains(&key) => drop(beside.insert(key.to_owned(), value)),
-            _ => drop(inside.insert(key, value)),
-        }
-    }
+    let additional = &draft.request.model.options.additional_properties;
+    let is_beside = |(key, _): &(&String, &Json)| BESIDE.contains(&key.as_str());
+    let (beside, inside): (Vec<_>, Vec<_>) =
+        additional.iter().filter(|(key, _)| *key != "stream").partition(is_beside);
+    let inside = inside.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
     draft.fill(&mut config, inside, "additionalProperties");
     if !config.is_empty() {
-        draft.put("generationConfig", config);
+        draft.put("generationConfig", Json::Object(config));
     }
-    let mut body = std::mem::take(&mut draft.body);
-    draft.fill(&mut body, beside, "additionalProperties");
-    Ok(draft.end(body))
+    for (key, value) in beside {
+        draft.add(key, value);
+    }
+    Ok(draft.end())
 }
 
 fn functions(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
@@ -115,8 +122,8 @@ fn functions(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     Ok(declarations)
 }
 
-fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
-    let mut turns: Vec<(&str, Vec<Json>)> = Vec::new();
+fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
+    let mut turns: Vec<(&'static str, Vec<Piece<'r>>)> = Vec::new();
     for spot in draft.spots() {
         let role = match spot.message.role {
             Role::System | Role::Developer => continue,
@@ -138,11 +145,13 @@ fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Json>> {
         let why = "needs something to answer besides system messages";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
-    let turn = |(role, parts)| object([("role", json!(role)), ("parts", Json::Array(parts))]);
+    let turn = |(role, parts): (&'static str, Vec<Piece<'r>>)| {
+        Piece::object([("role", role.into()), ("parts", Piece::List(parts))])
+    };
     Ok(turns.into_iter().map(turn).collect())
 }
 
-fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
+fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
     if let Some(id) = draft.answers(spot)? {
         return result(draft, spot, id).map(|part| vec![part]);
     }
@@ -151,26 +160,24 @@ fn parts<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Json>> {
     for (index, part) in spot.message.parts.iter().enumerate() {
         match part {
             Part::Text { value, .. } if value.is_empty() => {}
-            Part::Text { value, .. } => parts.push(json!({"text": value})),
+            Part::Text { value, .. } => parts.push(Piece::object([("text", value.into())])),
             Part::Image(media) | Part::Audio(media) | Part::File(media) => {
-                parts.push(blob(draft, spot.part(index), media)?);
+                parts.push(blob(draft, spot.part(index), media)?.into());
             }
         }
     }
     for call in draft.calls(spot)? {
         let args = draft.arguments(spot, &call)?;
-        let mut part = Map::new();
-        part.insert("functionCall".into(), json!({"id": call.id, "name": call.name, "args": args}));
-        if let Some(signature) = call.signature {
-            part.insert("thoughtSignature".into(), json!(signature));
-        }
-        parts.push(Json::Object(part));
+        let said = [("id", call.id.into()), ("name", call.name.into()), ("args", args.into())];
+        let mut part: Members<'r> = vec![("functionCall", Piece::object(said))];
+        part.extend(call.signature.map(|signature| ("thoughtSignature", signature.into())));
+        parts.push(Piece::Object(part));
     }
     Ok(parts)
 }
 
 /// What a tool answered. Gemini knows it by the function's name.
-fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &str) -> Result<Json> {
+fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &'r str) -> Result<Piece<'r>> {
     draft.leftover(spot, &[ANSWERS, "name"]);
     let said = spot.message.metadata.get("name").and_then(Json::as_str);
     let name = said.or_else(|| draft.called(spot, id)).ok_or_else(|| {
@@ -181,25 +188,22 @@ fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &str) -> Result<Json> {
             "put its name under `name`, or the assistant's message with the call before it",
         )
     })?;
-    let text = spot.message.texts().collect::<Vec<_>>().join("\n");
+    let text = joined(spot.message);
     let response = match serde_json::from_str(&text) {
-        Ok(Json::Object(object)) => Json::Object(object),
-        _ => json!({"output": text}),
+        Ok(object @ Json::Object(_)) => object.into(),
+        _ => Piece::object([("output", text.into())]),
     };
     let mut blobs = Vec::new();
     for (index, part) in spot.message.parts.iter().enumerate() {
         if let Part::Image(media) | Part::Audio(media) | Part::File(media) = part {
-            blobs.push(blob(draft, spot.part(index), media)?);
+            blobs.push(blob(draft, spot.part(index), media)?.into());
         }
     }
-    let mut object = Map::new();
-    object.insert("id".into(), json!(id));
-    object.insert("name".into(), json!(name));
-    object.insert("response".into(), response);
+    let mut object: Members<'r> = vec![("id", id.into()), ("name", name.into()), ("response", response)];
     if !blobs.is_empty() {
-        object.insert("parts".into(), Json::Array(blobs));
+        object.push(("parts", Piece::List(blobs)));
     }
-    Ok(json!({"functionResponse": object}))
+    Ok(Piece::object([("functionResponse", Piece::Object(object))]))
 }
 
 fn blob<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, media: &'r Media) -> Result<Json> {

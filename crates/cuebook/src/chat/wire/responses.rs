@@ -4,10 +4,10 @@ use serde_json::{Value as Json, json};
 
 use super::calls::{ANSWERS, CALLS, ITEM};
 use super::chat::{image_url, structured_output};
-use super::draft::{Draft, Spot};
+use super::draft::{Draft, Said, Spot};
 use super::media::{Bytes, Found, is_web};
+use super::piece::Piece;
 use super::schema::Variant;
-use super::{Wire, object};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -21,7 +21,7 @@ const OPTIONS: [(&str, &str); 4] = [
 /// Fields that say elsewhere what a conversation is about.
 const INSTEAD_OF_INPUT: [&str; 4] = ["input", "previous_response_id", "conversation", "prompt"];
 
-pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
+pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     draft.put("model", draft.request.model.id.as_str());
     if let Some(instructions) = draft.instructions()? {
         draft.put("instructions", instructions);
@@ -37,10 +37,10 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Wire> {
         let why = "needs something to answer besides system messages";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
-    let options = draft.options(&OPTIONS, &[]);
-    draft.body.extend(options);
-    let tools = tools(&mut draft)?;
-    if !tools.is_empty() {
+    for (name, value) in draft.options(&OPTIONS, &[]) {
+        draft.put(name, value);
+    }
+    if let Some(tools) = draft.tools(tools)? {
         draft.put("tools", tools);
     }
     if let Some(schema) = structured_output(&mut draft)? {
@@ -64,7 +64,7 @@ fn tools(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
     Ok(tools)
 }
 
-fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Json>) -> Result<()> {
+fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Piece<'r>>) -> Result<()> {
     let message = spot.message;
     match message.role {
         Role::System | Role::Developer => return Ok(()),
@@ -74,47 +74,60 @@ fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Json>) -> Res
     if let Some(id) = draft.answers(spot)? {
         draft.leftover(spot, &[ANSWERS, "name"]);
         let output = content(draft, spot)?;
-        items.push(json!({"type": "function_call_output", "call_id": id, "output": output}));
+        items.push(Piece::object([
+            ("type", "function_call_output".into()),
+            ("call_id", id.into()),
+            ("output", output),
+        ]));
         return Ok(());
     }
     draft.leftover(spot, &[CALLS, ITEM]);
     let calls = draft.calls(spot)?;
-    let content =
-        if message.role == Role::Assistant { draft.only_text(spot)?.into() } else { content(draft, spot)? };
+    let content = match message.role {
+        Role::Assistant => draft.only_text(spot)?.into(),
+        _ => content(draft, spot)?,
+    };
     // A message that does nothing but call says nothing.
-    if calls.is_empty() || content != json!("") {
-        items.push(object([("role", json!(message.role.as_str())), ("content", content)]));
+    if calls.is_empty() || !matches!(&content, Piece::Text(text) if text.is_empty()) {
+        items.push(Piece::object([("role", message.role.as_str().into()), ("content", content)]));
     }
     for call in calls {
-        items.push(if call.entry.get("type") == Some(&json!("function_call")) {
-            Json::Object(call.entry.clone())
+        items.push(if call.entry.get("type").is_some_and(|kind| kind == "function_call") {
+            Piece::Object(call.entry.iter().map(|(key, value)| (key.as_str(), value.into())).collect())
         } else {
-            json!({"type": "function_call", "call_id": call.id, "name": call.name, "arguments": call.arguments})
+            Piece::object([
+                ("type", "function_call".into()),
+                ("call_id", call.id.into()),
+                ("name", call.name.into()),
+                ("arguments", Piece::Text(call.arguments)),
+            ])
         });
     }
     Ok(())
 }
 
-fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Json> {
+fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
     let parts = &spot.message.parts;
     if parts.iter().all(|part| matches!(part, Part::Text { .. })) {
-        return draft.only_text(spot).map(Json::String);
+        return draft.only_text(spot).map(Piece::Text);
     }
     let mut blocks = Vec::new();
     for (index, part) in parts.iter().enumerate() {
         let spot = spot.part(index);
         blocks.push(match part {
             Part::Text { value, .. } if value.is_empty() => continue,
-            Part::Text { value, .. } => json!({"type": "input_text", "text": value}),
-            Part::Image(media) => image(draft, &draft.media(spot, media)?)?,
-            Part::File(media) => file(draft, &draft.media(spot, media)?)?,
+            Part::Text { value, .. } => {
+                Piece::object([("type", "input_text".into()), ("text", value.into())])
+            }
+            Part::Image(media) => image(draft, &draft.media(spot, media)?)?.into(),
+            Part::File(media) => file(draft, &draft.media(spot, media)?)?.into(),
             Part::Audio(_) => {
                 let why = "OpenAI's responses interface takes no sounds";
                 return Err(draft.refuse(spot, why, "use `apiType: chat` with a model that listens"));
             }
         });
     }
-    Ok(Json::Array(blocks))
+    Ok(Piece::List(blocks))
 }
 
 fn image(draft: &Draft<'_>, found: &Found<'_>) -> Result<Json> {

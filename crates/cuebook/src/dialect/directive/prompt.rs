@@ -11,7 +11,7 @@ use crate::dialect::Read;
 use crate::error::Result;
 use crate::items::Item;
 use crate::library::{Candidate, Defaults, LibraryLoader};
-use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Need, Permissions, Prompt, Variable};
+use crate::prompt::{Dialect, Format, Limits, Metadata, Model, Need, Permissions, Prompt, Tools, Variable};
 use crate::render::Rendered;
 use crate::source::Source;
 use crate::variables::{Scope, Variables};
@@ -87,7 +87,7 @@ impl Directive {
             hooks: Vec::new(),
             format: Format { engine: ENGINE.to_owned(), ..Format::plain() },
             model: self.model.as_ref().map(model),
-            tools: Vec::new(),
+            tools: Tools::default(),
             // What it is to give is returned by a call, and not as the answer itself.
             outputs: Vec::new(),
         }

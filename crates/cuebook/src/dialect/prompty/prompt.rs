@@ -105,7 +105,7 @@ fn prompt(
             parser_options: definition.template.parser_options,
         },
         model: definition.model,
-        tools: definition.tools,
+        tools: definition.tools.into(),
         outputs: definition.outputs,
     }
 }
