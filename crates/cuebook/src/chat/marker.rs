@@ -26,6 +26,9 @@ pub(crate) struct Marker {
 impl Marker {
     /// Reads a line. `None` if it is text.
     pub(super) fn read(line: &[Atom<'_>]) -> Option<Marker> {
+        if !ends_in_a_colon(line) {
+            return None;
+        }
         let mut scanner = Scanner::new(line);
         scanner.skip_space();
         if scanner.eat('#') {
@@ -82,6 +85,20 @@ impl Marker {
             role && line[word..].trim_start().starts_with(':')
         })
     }
+}
+
+/// Whether the last that an author wrote in a line is a colon. Nearly every line is text, and this is the quick way to tell.
+fn ends_in_a_colon(line: &[Atom<'_>]) -> bool {
+    for atom in line.iter().rev() {
+        match atom {
+            Atom::Literal(text) => match text.trim_end() {
+                "" => {}
+                text => return text.ends_with(':'),
+            },
+            Atom::Value(_) => return false,
+        }
+    }
+    false
 }
 
 /// Walks the characters of what the author wrote; a value is one step that fits nothing.
