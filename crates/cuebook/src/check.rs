@@ -2,7 +2,8 @@
 //!
 //! A rule is a file here and a page among the error codes. What keeps a prompt from being read at all (a syntax error, a
 //! missing include or parent) is found by reading it; the rules look at what could be read. Findings that several prompts
-//! share, such as one in a partial, are reported once.
+//! share, such as one in a partial, are reported once. A large library is looked at by every core at once; what is found, and in
+//! which order, does not depend on that.
 
 mod block;
 mod callable;
@@ -19,8 +20,12 @@ mod undeclared;
 mod unused;
 
 use std::collections::{BTreeSet, HashSet};
+use std::num::NonZero;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::Sender;
 
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
@@ -51,6 +56,13 @@ type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
 
 const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check];
 
+/// As many prompts in one place are checked by several threads.
+const MANY: usize = 64;
+/// So many of them a thread takes at once.
+const AT_ONCE: usize = 16;
+/// What a thread needs for the deepest templates: as much as the first thread of a program has.
+const STACK: usize = 8 << 20;
+
 /// What a check found, and how much it looked at.
 #[derive(Debug, Default)]
 pub struct Report {
@@ -72,22 +84,18 @@ impl Book {
     /// `progress` is told of every prompt before it is looked at.
     pub fn check(&self, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
         let library = self.library();
-        let mut checker = Checker {
-            book: self,
-            config: library.config()?,
-            report: Report::default(),
-            // One prompt is found faster without.
-            survey: if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None },
-            namespaces: Vec::new(),
-        };
-        checker.namespaces = checker.namespaces();
-        if let Some(survey) = checker.survey.clone() {
+        // One prompt is found faster without.
+        let survey = if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None };
+        let namespaces = namespaces(library, survey.as_deref());
+        let rules = Rules { book: self, config: library.config()?, survey, namespaces };
+        let mut checker = Checker { rules: &rules, report: Report::default() };
+        if let Some(survey) = &rules.survey {
             for root in survey.roots() {
                 checker.root(root, &mut progress);
             }
-            checker.directives(&survey, |_| true, &mut progress);
+            checker.directives(survey, |_| true, &mut progress);
             for rule in LIBRARY_RULES {
-                match rule(self, &survey) {
+                match rule(self, survey) {
                     Ok(findings) => checker.report.findings.extend(findings),
                     Err(error) => checker.fail(error),
                 }
@@ -102,28 +110,34 @@ impl Book {
     }
 }
 
-struct Checker<'b> {
+/// What prompts are checked with.
+struct Rules<'b> {
     book: &'b Book,
     config: Arc<Config>,
-    report: Report,
     /// Everything that the library offers, if all of it is checked.
     survey: Option<Arc<Survey>>,
     /// Namespaces that variable providers of packs fill.
     namespaces: Vec<String>,
 }
 
+/// A pack whose manifest is wrong has its own finding and supplies no names.
+fn namespaces(library: &Library, survey: Option<&Survey>) -> Vec<String> {
+    let providers = match survey {
+        Some(survey) => survey.providers(library).to_vec(),
+        None => library.providers(|_| {}).unwrap_or_default(),
+    };
+    providers.into_iter().map(|(_, provider)| provider.namespace).collect()
+}
+
+/// A check under way.
+struct Checker<'r> {
+    rules: &'r Rules<'r>,
+    report: Report,
+}
+
 impl Checker<'_> {
     fn library(&self) -> &Library {
-        self.book.library()
-    }
-
-    /// A pack whose manifest is wrong has its own finding and supplies no names.
-    fn namespaces(&mut self) -> Vec<String> {
-        let providers = match &self.survey {
-            Some(survey) => survey.providers(self.library()).to_vec(),
-            None => self.library().providers(|_| {}).unwrap_or_default(),
-        };
-        providers.into_iter().map(|(_, provider)| provider.namespace).collect()
+        self.rules.book.library()
     }
 
     fn fail(&mut self, error: Error) {
@@ -139,11 +153,65 @@ impl Checker<'_> {
             Ok(ids) => ids,
             Err(error) => return self.fail(error),
         };
-        for id in ids {
-            for candidate in self.library().candidates_below(root, &id) {
-                progress(&candidate.source);
-                self.prompt(Found { id: id.clone(), candidate, reason: Reason::Given });
+        match ids.len() >= MANY {
+            true => self.together(root, &ids, progress),
+            false => {
+                for found in ids.iter().flat_map(|id| self.below(root, id)).collect::<Vec<_>>() {
+                    progress(&found.candidate.source);
+                    self.prompt(found);
+                }
             }
+        }
+    }
+
+    /// Every prompt of this name below a place.
+    fn below(&self, root: &Arc<Root>, id: &str) -> Vec<Found> {
+        let found = |candidate| Found { id: id.to_owned(), candidate, reason: Reason::Given };
+        self.library().candidates_below(root, id).into_iter().map(found).collect()
+    }
+
+    /// Many prompts below a place, by as many threads as there are cores. This one tells how it goes.
+    fn together(&mut self, root: &Arc<Root>, ids: &[String], progress: &mut dyn FnMut(&str)) {
+        let rules = self.rules;
+        let next = AtomicUsize::new(0);
+        let work = |tell: Sender<Vec<Arc<str>>>| {
+            let mut done = Vec::new();
+            loop {
+                let start = next.fetch_add(AT_ONCE, Ordering::Relaxed);
+                let mine = ids.get(start..ids.len().min(start + AT_ONCE)).unwrap_or_default();
+                if mine.is_empty() {
+                    return done;
+                }
+                let mut part = Checker { rules, report: Report::default() };
+                let found: Vec<Found> = mine.iter().flat_map(|id| part.below(root, id)).collect();
+                // Somebody listens for as long as one of these threads works.
+                drop(tell.send(found.iter().map(|found| found.candidate.source.as_str().into()).collect()));
+                found.into_iter().for_each(|found| part.prompt(found));
+                done.push((start, part.report));
+            }
+        };
+        let (tell, told) = std::sync::mpsc::channel();
+        let mut parts: Vec<(usize, Report)> = std::thread::scope(|scope| {
+            let mut workers = Vec::new();
+            for _ in 0..std::thread::available_parallelism().map_or(1, NonZero::get) {
+                let (tell, work) = (tell.clone(), &work);
+                let thread = std::thread::Builder::new().stack_size(STACK);
+                // Without another thread the others do its share.
+                workers.extend(thread.spawn_scoped(scope, move || work(tell)));
+            }
+            // If there is no other thread at all, this one works.
+            let mut parts = if workers.is_empty() { work(tell.clone()) } else { Vec::new() };
+            drop(tell);
+            told.iter().flatten().for_each(|source| progress(&source));
+            for worker in workers {
+                parts.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+            parts
+        });
+        parts.sort_by_key(|(start, _)| *start);
+        for (_, part) in parts {
+            self.report.prompts += part.prompts;
+            self.report.findings.extend(part.findings);
         }
     }
 
@@ -256,15 +324,15 @@ impl Checker<'_> {
 
     /// Prepares a prompt and notes what is odd about its files.
     fn prepare(&mut self, found: &Found, language: &str, mode: Mode) -> Result<Prepared> {
-        let prepared =
-            self.book.prepare_found(found.clone(), language, mode, &self.config, self.survey.clone())?;
+        let Rules { book, config, survey, .. } = self.rules;
+        let prepared = book.prepare_found(found.clone(), language, mode, config, survey.clone())?;
         self.report.findings.extend(prepared.notes().iter().cloned());
         Ok(prepared)
     }
 
     fn apply(&mut self, rules: &[PromptRule], prepared: &Prepared) {
         for rule in rules {
-            self.report.findings.extend(rule(prepared, &self.namespaces));
+            self.report.findings.extend(rule(prepared, &self.rules.namespaces));
         }
     }
 
@@ -315,6 +383,35 @@ mod tests {
         }
         let report = Book::open(folder.path()).check(&[], |_| {}).unwrap();
         report.findings.iter().map(|finding| finding.code.as_str()).collect()
+    }
+
+    #[test]
+    fn many_prompts_are_looked_at_together_and_give_what_each_gives_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = MANY * 3 + 5;
+        for number in 0..count {
+            let path = folder.path().join(format!("prompts/p{number:04}"));
+            std::fs::create_dir_all(&path).unwrap();
+            let template = if number % 3 == 0 { "{{ x|uper }}{{ y" } else { "{{ x|uper }}\n" };
+            std::fs::write(path.join("template.md"), template).unwrap();
+        }
+        let book = Book::open(folder.path());
+        let mut told = Vec::new();
+        let report = book.check(&[], |source| told.push(source.to_owned())).unwrap();
+        assert_eq!((report.prompts, told.len()), (count, count));
+        told.sort();
+        told.dedup();
+        assert_eq!(told.len(), count, "each is told once");
+        let said =
+            |findings: &[Diagnostic]| findings.iter().map(|found| format!("{found:?}")).collect::<Vec<_>>();
+        let mut alone = Vec::new();
+        for number in 0..count {
+            let report = book.check(&[format!("p{number:04}")], |_| {}).unwrap();
+            assert_eq!(report.prompts, 1);
+            alone.extend(report.findings);
+        }
+        assert!(alone.len() >= count);
+        assert_eq!(said(&report.findings), said(&alone));
     }
 
     #[test]

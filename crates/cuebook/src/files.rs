@@ -63,13 +63,23 @@ impl std::error::Error for LeadsNowhere {}
 
 /// Looks at what a path leads to; `None` if there is nothing. A link that leads nowhere is there, and is not what it seems.
 pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
+    // What is not there is the usual answer, and has to be a quick one.
+    let found = match path.symlink_metadata() {
+        Ok(found) => found,
+        Err(error) => {
+            let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+            return if absent { Ok(None) } else { Err(error) };
+        }
+    };
+    if !found.is_symlink() {
+        return Ok(Some(found));
+    }
     match fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(None),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match path.symlink_metadata() {
-            Ok(_) => Err(io::Error::new(io::ErrorKind::NotFound, LeadsNowhere)),
-            Err(_) => Ok(None),
-        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            Err(io::Error::new(io::ErrorKind::NotFound, LeadsNowhere))
+        }
         Err(error) => Err(error),
     }
 }

@@ -626,7 +626,7 @@ fn extent(environment: &Environment<'static>, unit: &Unit) -> Extent {
 }
 
 fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'static> {
-    let mut environment = Environment::new();
+    let mut environment = compat::environment(settings.value_limits());
     environment.set_syntax(syntax.clone());
     environment.set_undefined_behavior(if settings.strict {
         // Asking whether something is there stays allowed: `{% if x %}` is how templates handle what is optional.
@@ -638,7 +638,6 @@ fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'stati
     });
     environment.set_fuel(Some(settings.fuel));
     environment.set_recursion_limit(settings.recursion);
-    compat::configure(&mut environment, settings.value_limits());
     environment
 }
 

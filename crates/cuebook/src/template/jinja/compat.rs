@@ -25,6 +25,8 @@ mod text;
 #[cfg(test)]
 mod unit;
 
+use std::sync::{Mutex, PoisonError};
+
 use minijinja::{AutoEscape, Environment};
 
 use super::style::Style;
@@ -77,8 +79,26 @@ pub(crate) const TEST_NAMES: &[&str] = &[
     "upper",
 ];
 
-/// Makes an environment behave as Jinja2's SandboxedEnvironment does, and bounds how large a value may grow.
-pub(crate) fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
+/// How many configured environments are remembered. There is one for each style, unless a program sets other limits.
+const MOST_REMEMBERED: usize = 8;
+
+/// An environment that behaves as Jinja2's SandboxedEnvironment does, and bounds how large a value may grow. To make one is more
+/// work than to compile a short template; copies share what is in it.
+pub(crate) fn environment(limits: ValueLimits) -> Environment<'static> {
+    static MADE: Mutex<Vec<(ValueLimits, Environment<'static>)>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, environment)) = made.iter().find(|(known, _)| *known == limits) {
+        return environment.clone();
+    }
+    let mut environment = Environment::new();
+    configure(&mut environment, limits);
+    if made.len() < MOST_REMEMBERED {
+        made.push((limits, environment.clone()));
+    }
+    environment
+}
+
+fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
     env.set_auto_escape_callback(|_| AutoEscape::None);
     minijinja_contrib::add_to_environment(env);
     env.set_formatter(move |out, state, value| printing::format_value(limits, out, state, value));

@@ -8,13 +8,12 @@ use minijinja::{Environment, Error, ErrorKind, UndefinedBehavior, Value, context
 
 use super::limits::cap;
 use super::printing::format_value;
-use super::{Style, ValueLimits, ValueTooLarge, configure, operator_edits, too_long_chain};
+use super::{Style, ValueLimits, ValueTooLarge, operator_edits, too_long_chain};
 
 fn environment(limits: ValueLimits) -> Environment<'static> {
-    let mut env = Environment::new();
+    let mut env = super::environment(limits);
     env.set_undefined_behavior(UndefinedBehavior::Lenient);
     env.set_fuel(Some(1_000_000));
-    configure(&mut env, limits);
     env
 }
 
