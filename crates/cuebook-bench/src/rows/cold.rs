@@ -81,8 +81,9 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
             shows(prompty),
         )
         .peer(
-            Peer::new(PROMPTY_RUST, PROMPTY_VERSION)
-                .note("it has no command; a program of ten lines that does this and nothing else"),
+            Peer::new(PROMPTY_RUST, PROMPTY_VERSION).yardstick().note(
+                "a yardstick: it has no command, and this is a program of ten lines that can do nothing else",
+            ),
             shows(rust),
         )
         .peer(

@@ -26,6 +26,9 @@ const WHOLE: [usize; 2] = [3, 1];
 /// What peers do instead of a check.
 const ONCE: &str = "it has no check; reads and renders every file once";
 
+/// The same, where it is no more than a part of what ours does and nobody waits for an interpreter.
+const BARE: &str = "a yardstick: it has no check, no library and no rules; reads and renders every file once";
+
 /// The rows.
 pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
     let mut rows = Vec::new();
@@ -94,7 +97,7 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
     let check = Race::new(format!("{name}: check"), what, Ok(Box::new(checked)))
         .floor("reading every file", Ok(Box::new(|| all(&own, size))))
         .peer(peer(prompty_python, ONCE), read(prompty_python, &own, size))
-        .peer(peer(prompty_rust, ONCE), read(prompty_rust, &own, size))
+        .peer(peer(prompty_rust, BARE).yardstick(), read(prompty_rust, &own, size))
         .peer(
             peer(dotprompt, "reads and renders every file once, in its own format"),
             read(dotprompt, &theirs, size),
