@@ -2,7 +2,7 @@
 //!
 //! A prompt becomes a draft (`source.rs`, `draft.rs`): its text as words and names, and everything else that notations share. Each
 //! target writes drafts as files (`template.rs`, `prompty.rs`, `sections.rs`, `directive.rs`), and the files are read and rendered
-//! before they are given out (`verify.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
+//! before they are given out (`verify.rs`), without what the report says to be different (`spared.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
 //!
 //! Nothing here decides where files go: whoever converts writes them.
 
@@ -15,6 +15,7 @@ mod report;
 mod sections;
 mod shape;
 mod source;
+mod spared;
 mod template;
 mod verify;
 mod words;
@@ -62,8 +63,12 @@ pub struct Conversion {
     pub files: Vec<OutFile>,
     /// What was lost or is different.
     pub report: Report,
-    /// How many renders of both were compared, and were the same. None, if the report says why they can differ.
+    /// How many renders of both were compared, and were the same.
     pub compared: usize,
+    /// What did not count in that comparison because the report tells of it, in words: `hooks and providers did not run`.
+    pub compared_without: Vec<String>,
+    /// Why nothing could be compared, if nothing was.
+    pub uncompared: Option<String>,
 }
 
 /// A file of a result.
@@ -86,6 +91,8 @@ impl Conversion {
             "files": files.collect::<Vec<_>>(),
             "lossless": self.report.is_lossless(),
             "compared": self.compared,
+            "compared_without": self.compared_without,
+            "uncompared": self.uncompared,
             "report": self.report.to_json(),
         })
     }
@@ -170,7 +177,9 @@ impl Book {
             to,
             files,
             report,
-            compared,
+            compared: compared.renders,
+            compared_without: compared.without,
+            uncompared: compared.why_not,
         })
     }
 }

@@ -63,12 +63,18 @@ fn summary(conversion: &Conversion) -> String {
         (lost, changed) => format!("{lost} lost, {changed} changed"),
     };
     let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
-    match conversion.compared {
-        0 => format!("{apart}{losses}"),
-        renders if lost + changed == 0 => {
-            format!("{apart}{losses}: {renders} renders of both were compared, and say the same")
-        }
-        renders => format!("{apart}{losses}; besides that, {renders} renders of both say the same"),
+    let renders = match conversion.compared {
+        1 => "1 render of both says".to_owned(),
+        renders => format!("{renders} renders of both say"),
+    };
+    let without = match conversion.compared_without.as_slice() {
+        [] => String::new(),
+        without => format!("\n(compared so that {})", without.join(", ")),
+    };
+    match &conversion.uncompared {
+        Some(why) => format!("{apart}{losses}; renders of both were not compared: {why}"),
+        None if lost + changed == 0 => format!("{apart}{losses}: {renders} the same"),
+        None => format!("{apart}{losses}; besides that, {renders} the same{without}"),
     }
 }
 

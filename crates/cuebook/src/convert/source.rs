@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::draft::{Chunk, Draft, Language, Piece, Print, Stop};
 use super::report::Report;
+use super::spared::Spared;
 use crate::chat::Role;
 use crate::error::Result;
 use crate::library::{Config, Defaults};
@@ -173,7 +174,11 @@ impl Drafting<'_> {
                 Bit::Value { name, range, .. } if rich.contains(&name.as_str()) => {
                     let message = format!("`{name}` is no text, and nothing stands where it stood");
                     let hint = "put conversations, pictures, files and sounds into messages of their own";
-                    self.report.lost("inputs", message).at(Some(source.place(range))).hint(hint).in_text();
+                    self.report
+                        .lost("inputs", message)
+                        .at(Some(source.place(range)))
+                        .hint(hint)
+                        .spares(Spared::Value(name));
                     continue;
                 }
                 Bit::Value { name, absent, escaped, range } => {
@@ -187,7 +192,7 @@ impl Drafting<'_> {
                             .changed("text", message)
                             .at(Some(source.place(range)))
                             .hint(hint)
-                            .in_values();
+                            .spares(Spared::Markup);
                     }
                     Piece::Value { name, absent }
                 }
@@ -195,7 +200,11 @@ impl Drafting<'_> {
                     let message =
                         format!("the environment's `{name}` does not show: only directives ask for it");
                     let hint = format!("make it an input, and pass it: --var {name}=\"${name}\"");
-                    self.report.lost("text", message).at(Some(source.place(range))).hint(hint).in_text();
+                    self.report
+                        .lost("text", message)
+                        .at(Some(source.place(range)))
+                        .hint(hint)
+                        .spares(Spared::Environment);
                     Piece::Text(otherwise)
                 }
             });
@@ -259,7 +268,7 @@ impl Drafting<'_> {
                     .changed("text", message)
                     .at(Some(place.clone()))
                     .hint("write a word before it, or pass values without white space around them")
-                    .in_values();
+                    .spares(Spared::Edge(name.clone()));
             }
         }
     }
@@ -308,7 +317,10 @@ impl Drafting<'_> {
                         if let Some((_, text)) = &under.written
                             && (text.trim_start().starts_with('{') || text.trim_end().ends_with('}'))
                         {
-                            self.report.changed("text", message).at(Some(stop.place.clone())).in_text();
+                            self.report
+                                .changed("text", message)
+                                .at(Some(stop.place.clone()))
+                                .spares(Spared::Space);
                         }
                     }
                     chunks.push(Chunk::text(heading));

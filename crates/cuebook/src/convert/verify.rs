@@ -1,21 +1,28 @@
 //! Reads what was written, renders it, and holds it against what it was made from.
 
+mod said;
+mod samples;
+
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 
 use super::OutFile;
 use super::draft::{Draft, Piece};
 use super::report::Report;
+use super::spared::Terms;
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
-use crate::prompt::{Dialect, Need, Type};
+use crate::prompt::Dialect;
 use crate::template::bits::Absent;
 use crate::template::jinja::compat::is_space;
-use crate::variables::{Context, Variables};
+use crate::variables::Context;
+use said::Way;
+use samples::{Sample, samples};
 
 /// Where results are read and rendered.
 pub(super) struct Bench<'b> {
@@ -26,84 +33,119 @@ pub(super) struct Bench<'b> {
     pub(super) context: Arc<Context>,
 }
 
-/// Values for one render.
-type Sample = Map<String, Json>;
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// How many renders were the same.
+    pub(super) renders: usize,
+    /// What did not count there, in words.
+    pub(super) without: Vec<String>,
+    /// Why nothing could be compared, if nothing was.
+    pub(super) why_not: Option<String>,
+}
+
+/// Whether a result says what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It does.
+    Same,
+    /// It does but for white space.
+    ButSpace,
+    /// It does not.
+    Other,
+}
+
+/// How renders compare, as far as both could be rendered.
+struct Outcome {
+    same: usize,
+    /// The first difference.
+    difference: Option<String>,
+    /// Why the source could not be rendered, if ever it could not.
+    failure: Option<Error>,
+}
 
 impl Bench<'_> {
-    /// Whether files say what a draft says, behind a prefix, as far as that can be told of the draft alone. White space around
-    /// the text does not count. `is_vague` says that only plain words show as they did, `is_forgiven` that a template may say
-    /// something else for reasons that are told.
+    /// Whether files say what a draft says, behind a prefix. White space around the text does not count.
     pub(super) fn says(
         &self,
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
-        is_vague: bool,
-        is_forgiven: bool,
-    ) -> Result<bool> {
+        terms: &Terms,
+    ) -> Result<Verdict> {
         let prepared = match self.read(draft, files) {
-            Err(error) if self.is_missing_include(&error) => return Ok(true),
+            Err(error) if self.is_missing_include(&error) => return Ok(Verdict::Same),
             read => read?,
         };
         let Ok(pieces) = draft.pieces() else {
             // More than words: the source is the only one that knows what it says.
-            let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
-            let difference = self.compare(draft, &prepared, prefix, &samples)?;
-            return Ok(difference.is_none() || is_forgiven || self.has_references());
+            let outcome = self.compare(draft, &prepared, prefix, terms);
+            return Ok(match outcome.difference {
+                None => Verdict::Same,
+                Some(_) if self.has_references() => Verdict::Same,
+                Some(_)
+                    if self.compare(draft, &prepared, prefix, &terms.spaceless()).difference.is_none() =>
+                {
+                    Verdict::ButSpace
+                }
+                Some(_) => Verdict::Other,
+            });
         };
-        for sample in samples(draft) {
+        let none = BTreeSet::new();
+        let way = Way { context: &self.context, is_result: true, whole: false, masked: &none };
+        for sample in samples(draft, &Terms::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
-            let said = said(&prepared, &texts, &self.context, true)?;
+            let said = way.said(&prepared, &texts)?;
             let expected = format!("{prefix}{}", expected.trim_matches(is_space));
             // A heading with nothing below it has no empty line behind it.
             if said.trim_matches(is_space) != expected.trim_end_matches(is_space) {
-                return Ok(false);
+                return Ok(Verdict::Other);
             }
         }
-        Ok(true)
+        Ok(Verdict::Same)
     }
 
-    /// Reads and renders the result. Whatever is different from the source and has not been told is told; how many renders were
-    /// compared is returned.
+    /// Reads and renders the result. Whatever is different from the source and has not been told is told.
     pub(super) fn check(
         &self,
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
         report: &mut Report,
-    ) -> Result<usize> {
+    ) -> Result<Compared> {
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => {
                 let message = "the result could not be rendered for a comparison: the templates that it includes are found from another place";
                 report
                     .note("check", message)
                     .hint("put it where they are found, and look at it: cuebook render");
-                return Ok(0);
+                let why_not = "the templates that it includes are found from another place".to_owned();
+                return Ok(Compared { why_not: Some(why_not), ..Compared::default() });
             }
             read => read?,
         };
-        if report.touches_text() {
-            return Ok(0);
+        let terms = Terms::new(report.spared(), draft);
+        let outcome = self.compare(draft, &prepared, prefix, &terms);
+        if let Some(difference) = outcome.difference {
+            let message = format!("the rendered text is not the same: {difference}");
+            let hint = match self.has_references() {
+                true => {
+                    "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
+                }
+                false => "look at both with cuebook render; if nothing explains it, it is a bug",
+            };
+            report.changed("text", message).hint(hint);
+            let why_not = Some("they are not the same".to_owned());
+            return Ok(Compared { why_not, ..Compared::default() });
         }
-        let is_vague = report.touches_values();
-        let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
-        match self.compare(draft, &prepared, prefix, &samples)? {
-            // What is the same for plain words is not said to be the same for others.
-            None if is_vague => Ok(0),
-            None => Ok(samples.len()),
-            Some(difference) => {
-                let message = format!("the rendered text is not the same: {difference}");
-                let hint = match self.has_references() {
-                    true => {
-                        "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
-                    }
-                    false => "look at both with cuebook render; if nothing explains it, it is a bug",
-                };
-                report.changed("text", message).hint(hint).in_text();
-                Ok(0)
-            }
-        }
+        let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
+            let why = format!("values that were made up do not fit: {}", error.diagnostic().message);
+            let hint = "render both with values that fit, and compare: cuebook diff";
+            report.note("check", format!("no renders were compared: {why}")).hint(hint);
+            why
+        });
+        Ok(Compared { renders: outcome.same, without: terms.told, why_not })
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
@@ -115,43 +157,38 @@ impl Bench<'_> {
         self.source.outline().names().iter().any(|names| !names.references.is_empty())
     }
 
-    /// The first difference between renders of both.
-    fn compare(
-        &self,
-        draft: &Draft,
-        result: &Prepared,
-        prefix: &str,
-        samples: &[Sample],
-    ) -> Result<Option<String>> {
-        for sample in samples {
-            // A source that cannot be rendered with values that were made up says nothing.
-            let before: Sample = sample
-                .iter()
-                .map(|(name, value)| {
-                    let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
-                    (old.clone(), value.clone())
-                })
-                .collect();
-            let Ok(expected) = said(self.source, &before, &self.context, false) else { continue };
-            let found = said(result, sample, &self.context, true)?;
-            let expected = format!("{prefix}{}", expected.trim_matches(is_space));
-            let (found, expected) = (found.trim_matches(is_space), expected.trim_end_matches(is_space));
-            if found != expected {
-                let at = found.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
-                let excerpt = |text: &str| {
-                    text.chars()
-                        .skip(text.get(..at).map_or(0, |text| text.chars().count()))
-                        .take(30)
-                        .collect::<String>()
-                };
-                return Ok(Some(format!(
-                    "at byte {at} it is {:?}, where it was {:?}",
-                    excerpt(found),
-                    excerpt(expected)
-                )));
+    /// Renders both with values that were made up, up to the first difference.
+    fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str, terms: &Terms) -> Outcome {
+        let before = |name: &String| {
+            let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
+            old.clone()
+        };
+        let masked: BTreeSet<String> = terms.masked.iter().map(before).collect();
+        let source = Way { context: &self.context, is_result: false, whole: terms.whole, masked: &masked };
+        let target = Way { context: &self.context, is_result: true, whole: false, masked: &terms.masked };
+        let mut outcome = Outcome { same: 0, difference: None, failure: None };
+        for sample in samples(draft, terms) {
+            let values: Sample = sample.iter().map(|(name, value)| (before(name), value.clone())).collect();
+            let expected = match source.said(self.source, &values) {
+                Ok(expected) => format!("{prefix}{}", expected.trim_matches(is_space)),
+                // A source that cannot be rendered with values that were made up says nothing.
+                Err(error) => {
+                    outcome.failure = Some(error);
+                    continue;
+                }
+            };
+            outcome.difference = match target.said(result, &sample) {
+                Err(error) => {
+                    Some(format!("it fails with values for which it did not: {}", error.diagnostic().message))
+                }
+                Ok(found) => difference(&found, &expected, terms),
+            };
+            if outcome.difference.is_some() {
+                break;
             }
+            outcome.same += 1;
         }
-        Ok(None)
+        outcome
     }
 
     fn read(&self, draft: &Draft, files: &[OutFile]) -> Result<Prepared> {
@@ -178,27 +215,22 @@ impl Bench<'_> {
     }
 }
 
-/// What a prompt says with some values: the text of its one message; of several, all of the text.
-fn said(prepared: &Prepared, sample: &Sample, context: &Arc<Context>, is_result: bool) -> Result<String> {
-    if let Some(directive) = prepared.directive() {
-        let body = directive.fill(sample)?.body()?.text;
-        let (preamble, body) = (directive.shown_preamble(), body.trim_matches(is_space));
-        return Ok(match (preamble.is_empty(), body.is_empty()) {
-            (true, _) => body.to_owned(),
-            (false, true) => preamble,
-            (false, false) => format!("{preamble}\n\n{body}"),
-        });
+/// The first difference between two texts, as far as they count.
+fn difference(found: &str, expected: &str, terms: &Terms) -> Option<String> {
+    let (found, expected) = match terms.no_space {
+        true => (found.replace(is_space, ""), expected.replace(is_space, "")),
+        false => (found.trim_matches(is_space).to_owned(), expected.trim_end_matches(is_space).to_owned()),
+    };
+    if found == expected {
+        return None;
     }
-    let rendered = prepared.render(&Variables::from_json(sample), context)?;
-    if prepared.prompt().dialect == Dialect::Prompty {
-        return match rendered.messages()?.as_slice() {
-            [message] => Ok(message.texts().collect()),
-            // A draft is one message, so that a result of several is never the same.
-            several if is_result => Ok(format!("{} messages", several.len())),
-            _ => Ok(rendered.into_text()),
-        };
-    }
-    Ok(rendered.into_text())
+    let at = found.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
+    let excerpt = |text: &str| {
+        let start = text.floor_char_boundary(at);
+        text[start..].chars().take(30).collect::<String>()
+    };
+    let place = if terms.is_exact() { format!("at byte {at} ") } else { String::new() };
+    Some(format!("{place}it is {:?}, where it was {:?}", excerpt(&found), excerpt(&expected)))
 }
 
 /// What a draft says with some texts. `None` if a value is missing without which it says nothing.
@@ -229,60 +261,6 @@ fn text_of(value: &Json) -> Json {
         Json::String(_) => value.clone(),
         other => Json::String(format!("x{other}")),
     }
-}
-
-/// Values that were made up: all of them, only what is required, and texts that look like syntax everywhere.
-fn samples(draft: &Draft) -> Vec<Sample> {
-    let hostile = "x\nuser:\n# Heading\n```\n{{ y }} {% if %} $z ${z} {input:z} <b>&amp;</b> \\ \" y";
-    let names = names(draft);
-    let sample = |round: usize| -> Sample {
-        let value = |(name, kind, need, strict): &(String, Type, Need, bool)| {
-            if round == 1 && *need != Need::Required {
-                return None;
-            }
-            let value = match kind {
-                Type::String | Type::Any if round == 2 && !strict => json!(hostile),
-                Type::String | Type::Any => json!(format!("‹{name}›")),
-                Type::Integer => json!(7 + round),
-                Type::Number => json!(1.5),
-                Type::Boolean => json!(round == 0),
-                Type::List if round == 2 => json!([]),
-                Type::List => json!(["a", "b"]),
-                Type::Object => json!({"a": "b"}),
-            };
-            Some((name.clone(), value))
-        };
-        names.iter().filter_map(value).collect()
-    };
-    (0..3).map(sample).collect()
-}
-
-/// Values that show in every notation as they do in every other one.
-fn plain(draft: &Draft) -> Sample {
-    let value = |(name, kind, _, _): (String, Type, Need, bool)| {
-        let value = match kind {
-            Type::String | Type::Any => json!(format!("‹{name}›")),
-            Type::Integer | Type::Number => json!(7),
-            Type::List => json!([]),
-            Type::Object => json!({}),
-            // There is no yes that everybody writes alike.
-            Type::Boolean => return None,
-        };
-        Some((name, value))
-    };
-    names(draft).into_iter().filter_map(value).collect()
-}
-
-/// All that a draft mentions: its name, what it is, whether it must be there, and whether only some values will do.
-fn names(draft: &Draft) -> Vec<(String, Type, Need, bool)> {
-    let mut names: Vec<(String, Type, Need, bool)> =
-        draft.inputs.iter().map(|input| (input.name.clone(), input.kind, input.need, input.strict)).collect();
-    for name in draft.words.iter().flat_map(|chunk| &chunk.names) {
-        if draft.input(name).is_none() {
-            names.push((name.clone(), Type::Any, Need::Optional, false));
-        }
-    }
-    names
 }
 
 /// A folder for a moment.

@@ -3,6 +3,7 @@
 
 use super::draft::{Chunk, Draft, Language, Piece, Stop};
 use super::report::Report;
+use super::spared::Spared;
 use crate::chat::Marker;
 use crate::prompt::Dialect;
 use crate::template::bits::Absent;
@@ -282,7 +283,7 @@ pub(super) fn input(draft: &Draft, pieces: &[Piece], report: &mut Report) -> Str
                             .changed("text", message)
                             .at(input.and_then(|input| input.place.clone()))
                             .hint("give the input a default")
-                            .in_text();
+                            .spares(Spared::Absence(name.clone()));
                         format!("{{input:{name}?}}")
                     }
                     Absent::Nothing | Absent::Fails => format!("{{input:{name}?}}"),

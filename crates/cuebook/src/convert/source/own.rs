@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Drafting;
+use crate::convert::spared::Spared;
 use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
@@ -18,7 +19,7 @@ impl Drafting<'_> {
         for hook in &prompt.hooks {
             let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
             let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
-            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).in_text();
+            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).spares(Spared::Code);
         }
         let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
         let place = |name: &str| {
@@ -61,7 +62,10 @@ impl Drafting<'_> {
         }
         if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
             let message = "variable providers do not fill directives";
-            self.report.lost("providers", message).hint("pass what they provide as inputs").in_text();
+            self.report
+                .lost("providers", message)
+                .hint("pass what they provide as inputs")
+                .spares(Spared::Code);
         }
     }
 
@@ -170,7 +174,14 @@ impl Drafting<'_> {
             self.front_comments(root);
         }
         let Some(tree) = self.prepared.tree() else { return };
-        let _ = prompt;
+        // A folder of overrides that cannot be read is an error of whoever renders with them.
+        let tags = self.prepared.override_tags().unwrap_or_default();
+        if !tags.is_empty() {
+            let message = format!("the project's overrides of it are left out: {}", tags.join(", "));
+            let hint =
+                format!("put their words into the sections before: cuebook overrides show {}", prompt.id);
+            self.report.lost("overrides", message).hint(hint);
+        }
         for node in tree.sections() {
             let section = &node.section;
             let named = node.dotted();
@@ -186,7 +197,7 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.visibility_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .in_text();
+                    .spares(Spared::Conditions);
             }
             if let Selector::Asked(_) = section.enabled {
                 let message = format!("`{named}` is always there: its condition is left out");
@@ -195,7 +206,7 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.enabled_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .in_text();
+                    .spares(Spared::Conditions);
             }
             for skill in &section.skills {
                 let message = format!("the skill `{}` of `{named}` is left out", skill.name);

@@ -27,6 +27,8 @@ pub struct Setting<'s> {
     pub deadline: Option<Instant>,
     /// Sections that must make room, by index and in ascending order: shown as their summary, or not at all.
     pub(crate) folded: &'s [(usize, Fold)],
+    /// Whether everything that is not turned off is shown in full, whatever conditions, session and overrides say of it.
+    pub(crate) whole: bool,
 }
 
 /// How a section makes room.
@@ -59,6 +61,7 @@ impl<'s> Setting<'s> {
             limit: LIMIT,
             deadline: None,
             folded: &[],
+            whole: false,
         }
     }
 

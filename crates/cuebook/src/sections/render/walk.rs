@@ -166,6 +166,9 @@ impl<'t, 's> Run<'t, 's> {
         if matches!(node.section.enabled, Selector::Always(false)) || tree.is_removed(node, self.setting) {
             return Ok(SectionState::Disabled);
         }
+        if self.setting.whole {
+            return Ok(SectionState::Shown(Visibility::Full));
+        }
         let params = self.given.params(tree, node)?;
         if !tree.is_enabled(node, params, self.setting)? {
             return Ok(SectionState::Disabled);

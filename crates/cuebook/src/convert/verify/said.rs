@@ -1,0 +1,102 @@
+//! What a prompt says, for a comparison: its own words, without those that the engine puts around them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use super::samples::Sample;
+use crate::chat::Marker;
+use crate::error::Result;
+use crate::prepared::Prepared;
+use crate::prompt::Dialect;
+use crate::template::jinja::compat::is_space;
+use crate::template::sink::{Piece, Writer};
+use crate::template::unit::Units;
+use crate::variables::{Context, Variables};
+
+/// How a prompt is rendered for a comparison.
+pub(super) struct Way<'w> {
+    pub(super) context: &'w Arc<Context>,
+    /// Whether it was made here: then it has to be one message.
+    pub(super) is_result: bool,
+    /// Whether all sections are shown in full, whatever their conditions say.
+    pub(super) whole: bool,
+    /// Inputs whose values are taken out.
+    pub(super) masked: &'w BTreeSet<String>,
+}
+
+impl Way<'_> {
+    /// What a prompt says with some values: the text of its one message; of several, all of the text.
+    pub(super) fn said(&self, prepared: &Prepared, sample: &Sample) -> Result<String> {
+        if let Some(directive) = prepared.directive() {
+            // What the environment says is in no other notation, and told to be lost.
+            let output = directive.fill(sample)?.with_environment(|_| None).body()?;
+            let body = self.without_masked(&output.text, &output.pieces, &output.units, 0);
+            let (preamble, body) = (directive.shown_preamble(), body.trim_matches(is_space));
+            return Ok(match (preamble.is_empty(), body.is_empty()) {
+                (true, _) => body.to_owned(),
+                (false, true) => preamble,
+                (false, false) => format!("{preamble}\n\n{body}"),
+            });
+        }
+        let variables = Variables::from_json(sample);
+        let rendered = match prepared.render_own(&variables, self.context, self.whole) {
+            Some(rendered) => rendered?,
+            None => prepared.render(&variables, self.context)?,
+        };
+        let mut start = 0;
+        if prepared.prompt().dialect == Dialect::Prompty {
+            match rendered.messages()?.as_slice() {
+                [_] => start = behind_marker(rendered.text(), rendered.pieces()),
+                // A draft is one message, so that a result of several is never the same.
+                several if self.is_result => return Ok(format!("{} messages", several.len())),
+                _ => {}
+            }
+        }
+        Ok(self.without_masked(rendered.text(), rendered.pieces(), rendered.units(), start))
+    }
+
+    /// The text from a place on, without what masked inputs show in it.
+    fn without_masked(&self, text: &str, pieces: &[Piece], units: &Units, start: usize) -> String {
+        if self.masked.is_empty() {
+            return text.get(start..).unwrap_or_default().to_owned();
+        }
+        let mut out = String::with_capacity(text.len());
+        for (index, piece) in pieces.iter().enumerate() {
+            let end = pieces.get(index + 1).map_or(text.len(), |next| next.start as usize);
+            let is_masked = match piece.writer {
+                Writer::Value { unit, offset } => units
+                    .get(unit)
+                    .0
+                    .emission(offset)
+                    .is_some_and(|emission| self.masked.iter().any(|name| emission.can_show(name))),
+                _ => false,
+            };
+            if !is_masked {
+                out.push_str(text.get((piece.start as usize).max(start)..end).unwrap_or_default());
+            }
+        }
+        out
+    }
+}
+
+/// Where the text begins behind the line that says whose message it is; 0 if there is none.
+fn behind_marker(text: &str, pieces: &[Piece]) -> usize {
+    let first = text.len() - text.trim_start().len();
+    let mut atoms: Vec<(bool, &str)> = Vec::new();
+    let mut end = text.len();
+    for (index, piece) in pieces.iter().enumerate() {
+        let until = pieces.get(index + 1).map_or(text.len(), |next| next.start as usize);
+        let Some(part) = text.get((piece.start as usize).max(first)..until) else { continue };
+        // A line ends where an author ended it, and never in a value.
+        let is_literal = matches!(piece.writer, Writer::Literal { .. });
+        match part.find('\n').filter(|_| is_literal) {
+            Some(newline) => {
+                atoms.push((true, &part[..newline]));
+                end = until - part.len() + newline + 1;
+                break;
+            }
+            None => atoms.push((is_literal, part)),
+        }
+    }
+    if Marker::role_of(atoms).is_some() { end } else { 0 }
+}
