@@ -161,12 +161,22 @@ impl CaseFile {
         Some(CaseFile { prompt: found.id.clone(), source: candidate.source.clone(), name, path, found })
     }
 
-    /// Whether there are cases.
+    /// Whether there are cases, or something keeps that from being known.
     pub fn exists(&self) -> bool {
-        self.path.symlink_metadata().is_ok()
+        match self.path.symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => {
+                use std::io::ErrorKind::{NotADirectory, NotFound};
+                !matches!(error.kind(), NotFound | NotADirectory)
+            }
+        }
     }
 
     fn read(&self, book: &Book) -> Result<Arc<Source>> {
+        let candidate = &self.found.candidate;
+        if let Some(error) = candidate.root.closed(&candidate.entry) {
+            return Err(files::folder_error(&candidate.root.file_name(&candidate.entry), &error));
+        }
         files::read_text(&self.path, &self.name, book.library().config()?.limits.file_size)
     }
 
@@ -284,7 +294,7 @@ impl Book {
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<()> {
         for id in root.ids()? {
-            for candidate in self.library().candidates_below(root, &id) {
+            for candidate in self.library().candidates_below(root, &id)? {
                 if place(&candidate).is_some_and(|path| wanted(&path)) {
                     found.push(Found { id: id.clone(), candidate, reason: Reason::Given });
                 }

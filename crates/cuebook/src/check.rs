@@ -140,7 +140,11 @@ impl Checker<'_> {
             Err(error) => return self.fail(error),
         };
         for id in ids {
-            for candidate in self.library().candidates_below(root, &id) {
+            let candidates = match self.library().candidates_below(root, &id) {
+                Ok(candidates) => candidates,
+                Err(error) => return self.fail(error),
+            };
+            for candidate in candidates {
                 progress(&candidate.source);
                 self.prompt(Found { id: id.clone(), candidate, reason: Reason::Given });
             }

@@ -24,7 +24,7 @@ struct Tally {
     passed: usize,
     failed: usize,
     updated: usize,
-    /// Files that cannot be understood.
+    /// Files that cannot be read, or understood.
     broken: usize,
 }
 
@@ -229,7 +229,7 @@ fn summarise(tally: &Tally, with: &[CaseFile], without: &[CaseFile]) {
     }
     if tally.broken > 0 {
         let files = if tally.broken == 1 { "file" } else { "files" };
-        parts.push(format!("{} {files} cannot be understood", tally.broken));
+        parts.push(format!("{} {files} could not be read", tally.broken));
     }
     let result = if parts.is_empty() { "all passed".to_owned() } else { parts.join(", ") };
     say(format_args!("\n{total} {cases}: {result}"));

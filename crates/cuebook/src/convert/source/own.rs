@@ -306,26 +306,49 @@ pub(super) fn element(prepared: &Prepared, name: &str) -> Option<Place> {
     Some(source.place(start..start + name.len() + 1))
 }
 
-/// Comments in YAML: from a `#` behind white space that stands in no quotes to the end of the line.
+/// Comments in YAML: from a `#` behind white space that stands in no quotes and in no block of text to the end of the line.
 fn yaml_comments(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = 0;
+    let (mut at, mut quote) = (0, None);
+    // The indent of the line whose block of text this is.
+    let mut block: Option<usize> = None;
     for line in text.split_inclusive('\n') {
-        let (mut quote, mut before) = (None, ' ');
-        for (index, letter) in line.char_indices() {
+        let start = at;
+        at += line.len();
+        let bare = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        if block.is_some_and(|outer| bare.is_empty() || indent > outer) {
+            continue;
+        }
+        block = None;
+        let mut shown = bare;
+        // A quote begins a text only where a value begins.
+        let (mut before, mut last) = (' ', ':');
+        let mut letters = line.char_indices();
+        while let Some((index, letter)) = letters.next() {
             match (quote, letter) {
+                (Some('"'), '\\') => drop(letters.next()),
                 (Some(open), _) if letter == open => quote = None,
                 (Some(_), _) => {}
-                (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some(letter),
+                (None, '"' | '\'') if ":-,[{?".contains(last) => quote = Some(letter),
                 (None, '#') if before.is_whitespace() => {
-                    found.push(at + index..at + line.trim_end().len());
+                    found.push(start + index..start + line.trim_end().len());
+                    shown = line[..index].trim();
                     break;
                 }
                 (None, _) => {}
             }
             before = letter;
+            if !letter.is_whitespace() {
+                last = letter;
+            }
         }
-        at += line.len();
+        let header = shown.trim_end_matches(|letter: char| letter.is_ascii_digit() || "+-".contains(letter));
+        let opens =
+            header.ends_with(['|', '>']) && header[..header.len() - 1].trim_end().ends_with([':', '-']);
+        if quote.is_none() && opens {
+            block = Some(indent);
+        }
     }
     found
 }
@@ -339,5 +362,8 @@ mod tests {
         let text = "---\na: 1 # one\n# two\nb: 'x # no'\nc: it's # three\nd: a#b\n";
         let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(shown, ["# one", "# two", "# three"]);
+        let text = "a: \"x \\\" # no\"  # one\nb: |- # two\n  # no\n\n  no # no\nc: \"over\n  lines # no\" # three\nd: ['# no', x] # four\n";
+        let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(shown, ["# one", "# two", "# three", "# four"]);
     }
 }
