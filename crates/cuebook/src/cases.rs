@@ -135,6 +135,11 @@ impl Snapshot {
         Snapshot { diff, range: at..at, info: format!("{language} expected"), text }
     }
 
+    /// Whether there was none before.
+    pub fn is_new(&self) -> bool {
+        self.range.is_empty()
+    }
+
     /// The block, in fences that nothing in its text can close.
     fn block(&self) -> String {
         let longest =
@@ -146,7 +151,8 @@ impl Snapshot {
 }
 
 impl CaseFile {
-    fn of(found: Found, book: &Book) -> Option<CaseFile> {
+    /// The file of cases of a prompt, if it lies on disk.
+    pub(crate) fn of(found: Found, book: &Book) -> Option<CaseFile> {
         let candidate = &found.candidate;
         let file = match &candidate.template_file {
             None => CASES_FILE.to_owned(),
@@ -172,7 +178,7 @@ impl CaseFile {
         }
     }
 
-    fn read(&self, book: &Book) -> Result<Arc<Source>> {
+    pub(crate) fn read(&self, book: &Book) -> Result<Arc<Source>> {
         let candidate = &self.found.candidate;
         if let Some(error) = candidate.root.closed(&candidate.entry) {
             return Err(files::folder_error(&candidate.root.file_name(&candidate.entry), &error));

@@ -7,6 +7,7 @@
 //! Nothing here decides where files go: whoever converts writes them.
 
 mod aside;
+mod cases;
 mod directive;
 mod draft;
 mod notation;
@@ -61,6 +62,8 @@ pub struct Conversion {
     pub to: Dialect,
     /// The files of the result.
     pub files: Vec<OutFile>,
+    /// The cases of the prompt, as a file beside the result.
+    pub cases: Option<OutFile>,
     /// What was lost or is different.
     pub report: Report,
     /// How many renders of both were compared, and were the same.
@@ -83,12 +86,14 @@ pub struct OutFile {
 impl Conversion {
     /// The result as scripts see it.
     pub fn to_json(&self) -> Json {
-        let files = self.files.iter().map(|file| json!({"path": file.path, "text": file.text}));
+        let file = |file: &OutFile| json!({"path": file.path, "text": file.text});
+        let files = self.files.iter().map(file);
         json!({
             "prompt": self.prompt,
             "from": self.from.as_str(),
             "to": self.to.as_str(),
             "files": files.collect::<Vec<_>>(),
+            "cases": self.cases.as_ref().map(file),
             "lossless": self.report.is_lossless(),
             "compared": self.compared,
             "compared_without": self.compared_without,
@@ -169,6 +174,7 @@ impl Book {
             Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
         };
         let compared = bench.check(&draft, &files, &prefix, &mut report)?;
+        let cases = cases::carry(&bench, &draft, &files, &mut report)?;
         report.entries.sort_by_key(|entry| entry.fate);
         Ok(Conversion {
             prompt: prompt.id.clone(),
@@ -176,6 +182,7 @@ impl Book {
             from: prompt.dialect,
             to,
             files,
+            cases,
             report,
             compared: compared.renders,
             compared_without: compared.without,

@@ -35,7 +35,7 @@ const OWN: [&str; 15] = [
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
-    let pieces = draft.pieces().map_err(|stop| cannot(&stop, Dialect::Directive))?;
+    let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, Dialect::Directive))?;
     declare_all(draft, &pieces);
     let body = input(draft, &pieces, report);
     edges(draft, &pieces, report);

@@ -53,7 +53,8 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
                 report.changed("text", message).hint(hint).spares(Spared::Markup);
             }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
-            let text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
+            let text =
+                jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, Dialect::Prompty))?;
             if is_python(draft) {
                 let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
                 front.insert("template".into(), json!({"format": format}));

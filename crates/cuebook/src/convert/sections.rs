@@ -80,7 +80,7 @@ pub(super) fn write(
         }
         for engine in ["dollar", "jinja2", "mustache"] {
             let Some(text) = texts.write(draft, plan, engine) else { continue };
-            let text = text.map_err(|stop| cannot(&stop, Dialect::Sections))?;
+            let text = text.map_err(|stop| cannot(draft, &stop, Dialect::Sections))?;
             let mut front = front.clone();
             if engine != "dollar" {
                 front.insert("engine".into(), json!(engine));
@@ -119,8 +119,8 @@ pub(super) fn write(
     let place = bench.source.prompt().template.place(0..0);
     let stop = super::draft::Stop { what: "something".to_owned(), place };
     Err(match draft.pieces() {
-        Err(stop) => cannot(&stop, Dialect::Sections),
-        Ok(_) => cannot(&stop, Dialect::Sections),
+        Err(stop) => cannot(draft, &stop, Dialect::Sections),
+        Ok(_) => cannot(draft, &stop, Dialect::Sections),
     })
 }
 

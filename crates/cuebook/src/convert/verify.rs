@@ -149,7 +149,7 @@ impl Bench<'_> {
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
-    fn is_missing_include(&self, error: &Error) -> bool {
+    pub(super) fn is_missing_include(&self, error: &Error) -> bool {
         error.code() == Code::MissingInclude && self.has_references()
     }
 
@@ -192,6 +192,15 @@ impl Bench<'_> {
     }
 
     fn read(&self, draft: &Draft, files: &[OutFile]) -> Result<Prepared> {
+        let (_scratch, path) = self.lay(draft, files)?;
+        let library = self.book.library();
+        let found = library.find(&path.to_string_lossy())?;
+        let language = crate::variables::Scope::language(&self.context).to_owned();
+        self.book.prepare_found(found, &language, Mode::Lenient, &library.config()?, None)
+    }
+
+    /// Writes files to where they can be read for a moment, and says where the prompt is.
+    pub(super) fn lay(&self, draft: &Draft, files: &[OutFile]) -> Result<(Scratch, PathBuf)> {
         let scratch = Scratch::new()?;
         let folder = match self.target {
             Dialect::Template => scratch.0.join(&draft.id),
@@ -208,10 +217,7 @@ impl Bench<'_> {
             (Dialect::Template, _) | (_, []) => folder,
             (_, [file, ..]) => folder.join(&file.path),
         };
-        let library = self.book.library();
-        let found = library.find(&path.to_string_lossy())?;
-        let language = crate::variables::Scope::language(&self.context).to_owned();
-        self.book.prepare_found(found, &language, Mode::Lenient, &library.config()?, None)
+        Ok((scratch, path))
     }
 }
 
@@ -264,7 +270,7 @@ fn text_of(value: &Json) -> Json {
 }
 
 /// A folder for a moment.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Scratch> {

@@ -163,6 +163,8 @@ impl Root {
     pub(crate) fn file_name(&self, relative: &str) -> String {
         if self.name.is_empty() || self.name == "." {
             relative.to_owned()
+        } else if self.name.ends_with('/') {
+            format!("{}{relative}", self.name)
         } else {
             format!("{}/{relative}", self.name)
         }

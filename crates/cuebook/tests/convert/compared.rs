@@ -106,8 +106,8 @@ fn values_that_an_input_may_have_are_used_for_comparisons() {
 #[test]
 fn renders_that_could_not_be_made_are_not_said_to_be_the_same() {
     // A number has no items, whatever the values are.
-    let text = "---\ninputs:\n  who: {kind: string, required: true}\n---\n# Task\n\nTake {{ who }}{% for x in 5 %}{{ x }}{% endfor %} now.\n";
-    let conversion = converted(&[("prompts/p.prompty", text)], Sections);
+    let text = "# Task\n\nTake {{ who }}{% for x in 5 %}{{ x }}{% endfor %} now.\n";
+    let conversion = converted(&[("prompts/p/template.md", text)], Prompty);
     assert_eq!(conversion.compared, 0, "{conversion:#?}");
     let why = conversion.uncompared.unwrap();
     assert!(why.starts_with("values that were made up do not fit: "), "{why}");
