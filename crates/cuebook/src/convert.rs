@@ -10,6 +10,7 @@ mod aside;
 mod cases;
 mod directive;
 mod draft;
+mod mustache;
 mod notation;
 mod prompty;
 mod report;

@@ -35,6 +35,8 @@ pub(super) enum Spared {
 pub(super) struct Terms {
     /// Inputs whose values are taken out of both texts, by their names in the result.
     pub(super) masked: BTreeSet<String>,
+    /// Inputs of which it does not count how a value is written that is neither text nor a whole number.
+    pub(super) odd: BTreeSet<String>,
     /// Inputs that always have a value.
     pub(super) given: BTreeSet<String>,
     /// Inputs whose value is never an empty text.
@@ -62,7 +64,11 @@ impl Terms {
                     "all sections were shown in full".to_owned()
                 }
                 Spared::Environment => "the environment said nothing".to_owned(),
-                Spared::Value(name) => terms.mask(named(name)),
+                Spared::Value(name) => {
+                    let name = named(name);
+                    terms.masked.insert(name.clone());
+                    format!("what `{name}` shows did not count")
+                }
                 Spared::Odd(name) => {
                     let name = named(name);
                     let input = draft.input(&name);
@@ -71,7 +77,10 @@ impl Terms {
                         input.kind == Type::Any && input.default.as_ref().is_none_or(is_text)
                     }) {
                         true => format!("`{name}` was a text"),
-                        false => terms.mask(name),
+                        false => {
+                            terms.odd.insert(name.clone());
+                            format!("how a value of `{name}` is written did not count")
+                        }
                     }
                 }
                 Spared::Absence(name) => {
@@ -106,14 +115,8 @@ impl Terms {
         Terms { no_space: true, ..self.clone() }
     }
 
-    fn mask(&mut self, name: String) -> String {
-        let told = format!("what `{name}` shows did not count");
-        self.masked.insert(name);
-        told
-    }
-
     /// Whether every byte of both texts is compared.
     pub(super) fn is_exact(&self) -> bool {
-        self.masked.is_empty() && !self.no_space
+        self.masked.is_empty() && self.odd.is_empty() && !self.no_space
     }
 }

@@ -3,7 +3,7 @@
 mod said;
 mod samples;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::prompt::Dialect;
 use crate::template::bits::Absent;
 use crate::template::jinja::compat::is_space;
 use crate::variables::Context;
-use said::Way;
+use said::{Mask, Way};
 use samples::{Sample, samples};
 
 /// Where results are read and rendered.
@@ -53,6 +53,17 @@ pub(super) enum Verdict {
     ButSpace,
     /// It does not.
     Other,
+}
+
+/// How closely two texts are looked at.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// All bytes.
+    Bytes,
+    /// Without values that notations write otherwise.
+    Written,
+    /// Without all that such inputs show.
+    Shown,
 }
 
 /// How renders compare, as far as both could be rendered.
@@ -91,8 +102,9 @@ impl Bench<'_> {
                 Some(_) => Verdict::Other,
             });
         };
-        let none = BTreeSet::new();
-        let way = Way { context: &self.context, is_result: true, whole: false, masked: &none };
+        let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
+        let mask = Mask { shown: &none, written: &nothing };
+        let way = Way { context: &self.context, is_result: true, whole: false, mask };
         for sample in samples(draft, &Terms::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
@@ -163,32 +175,72 @@ impl Bench<'_> {
             let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
             old.clone()
         };
-        let masked: BTreeSet<String> = terms.masked.iter().map(before).collect();
-        let source = Way { context: &self.context, is_result: false, whole: terms.whole, masked: &masked };
-        let target = Way { context: &self.context, is_result: true, whole: false, masked: &terms.masked };
         let mut outcome = Outcome { same: 0, difference: None, failure: None };
         for sample in samples(draft, terms) {
             let values: Sample = sample.iter().map(|(name, value)| (before(name), value.clone())).collect();
-            let expected = match source.said(self.source, &values) {
-                Ok(expected) => format!("{prefix}{}", expected.trim_matches(is_space)),
-                // A source that cannot be rendered with values that were made up says nothing.
-                Err(error) => {
-                    outcome.failure = Some(error);
-                    continue;
+            // Byte by byte if they are the same, and else without what was told to be different.
+            let mut first = None;
+            for step in [Step::Bytes, Step::Written, Step::Shown] {
+                match self.step(result, (&values, &sample), prefix, terms, (step, &before)) {
+                    Err(error) => {
+                        outcome.failure = Some(error);
+                        break;
+                    }
+                    Ok(None) => {
+                        first = None;
+                        outcome.same += 1;
+                        break;
+                    }
+                    Ok(Some(difference)) => first = Some(difference),
                 }
-            };
-            outcome.difference = match target.said(result, &sample) {
-                Err(error) => {
-                    Some(format!("it fails with values for which it did not: {}", error.diagnostic().message))
+                if terms.odd.is_empty() {
+                    break;
                 }
-                Ok(found) => difference(&found, &expected, terms),
-            };
-            if outcome.difference.is_some() {
+            }
+            if first.is_some() {
+                outcome.difference = first;
                 break;
             }
-            outcome.same += 1;
         }
         outcome
+    }
+
+    /// The difference between one render of each. An error if the source cannot be rendered with values that were made up: then
+    /// it says nothing.
+    fn step(
+        &self,
+        result: &Prepared,
+        (values, sample): (&Sample, &Sample),
+        prefix: &str,
+        terms: &Terms,
+        (step, before): (Step, &dyn Fn(&String) -> String),
+    ) -> Result<Option<String>> {
+        let mut shown = terms.masked.clone();
+        let mut written: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        match step {
+            Step::Bytes => {}
+            Step::Written => {
+                for name in &terms.odd {
+                    let forms = written.entry(name.clone()).or_default();
+                    sample.get(name).into_iter().for_each(|value| said::forms(value, forms));
+                }
+            }
+            Step::Shown => shown.extend(terms.odd.iter().cloned()),
+        }
+        let old_shown: BTreeSet<String> = shown.iter().map(before).collect();
+        let old_written = written.iter().map(|(name, forms)| (before(name), forms.clone())).collect();
+        let mask = Mask { shown: &old_shown, written: &old_written };
+        let source = Way { context: &self.context, is_result: false, whole: terms.whole, mask };
+        let mask = Mask { shown: &shown, written: &written };
+        let target = Way { context: &self.context, is_result: true, whole: false, mask };
+        let expected = source.said(self.source, values)?;
+        let expected = format!("{prefix}{}", expected.trim_matches(is_space));
+        Ok(match target.said(result, sample) {
+            Err(error) => {
+                Some(format!("it fails with values for which it did not: {}", error.diagnostic().message))
+            }
+            Ok(found) => difference(&found, &expected, terms),
+        })
     }
 
     fn read(&self, draft: &Draft, files: &[OutFile]) -> Result<Prepared> {

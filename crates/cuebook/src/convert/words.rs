@@ -50,7 +50,10 @@ impl Jinja<'_> {
                     Err(_) => self.guarded(text, &mut out),
                 },
                 (_, Ok(pieces)) => self.pieces(pieces, &mut out),
-                (_, Err(stop)) => return Err(stop.clone()),
+                (_, Err(stop)) => match &chunk.jinja {
+                    Some(text) => self.guarded(text, &mut out),
+                    None => return Err(stop.clone()),
+                },
             }
         }
         Ok(out)
@@ -141,7 +144,7 @@ impl Jinja<'_> {
     }
 
     /// Writes text so that it shows as it is. `before_tag` says whether a tag follows, with which a brace would mean more.
-    fn text(self, text: &str, before_tag: bool, out: &mut String) {
+    pub(super) fn text(self, text: &str, before_tag: bool, out: &mut String) {
         let special = |at: usize| match text.as_bytes().get(at + 1) {
             Some(next) => matches!(next, b'{' | b'%' | b'#'),
             None => before_tag,

@@ -5,6 +5,7 @@ mod cases;
 mod compared;
 mod features;
 mod model;
+mod mustache;
 mod property;
 #[path = "../support/mod.rs"]
 mod support;

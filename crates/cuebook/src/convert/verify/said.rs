@@ -1,7 +1,9 @@
 //! What a prompt says, for a comparison: its own words, without those that the engine puts around them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+use serde_json::Value as Json;
 
 use super::samples::Sample;
 use crate::chat::Marker;
@@ -10,7 +12,7 @@ use crate::prepared::Prepared;
 use crate::prompt::Dialect;
 use crate::template::jinja::compat::is_space;
 use crate::template::sink::{Piece, Writer};
-use crate::template::unit::Units;
+use crate::template::unit::{Emission, Units};
 use crate::variables::{Context, Variables};
 
 /// How a prompt is rendered for a comparison.
@@ -20,8 +22,42 @@ pub(super) struct Way<'w> {
     pub(super) is_result: bool,
     /// Whether all sections are shown in full, whatever their conditions say.
     pub(super) whole: bool,
-    /// Inputs whose values are taken out.
-    pub(super) masked: &'w BTreeSet<String>,
+    pub(super) mask: Mask<'w>,
+}
+
+/// What is taken out of a text.
+#[derive(Clone, Copy)]
+pub(super) struct Mask<'m> {
+    /// All that these inputs show.
+    pub(super) shown: &'m BTreeSet<String>,
+    /// What these inputs show, if it reads like one of these.
+    pub(super) written: &'m BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Mask<'_> {
+    fn hides(&self, emission: &Emission, text: &str) -> bool {
+        self.shown.iter().any(|name| emission.can_show(name))
+            || self.written.iter().any(|(name, forms)| emission.can_show(name) && forms.contains(&bare(text)))
+    }
+}
+
+/// All ways to write the odd values in a value, without what notations put around them: `True`, `true`, `['a']`, `["a"]`, `a`.
+pub(super) fn forms(value: &Json, into: &mut BTreeSet<String>) {
+    match value {
+        Json::String(_) => return,
+        Json::Number(number) if !number.is_f64() => return,
+        Json::Array(items) => items.iter().for_each(|item| forms(item, into)),
+        Json::Object(entries) => entries.values().for_each(|entry| forms(entry, into)),
+        Json::Null | Json::Bool(_) | Json::Number(_) => {}
+    }
+    into.insert(bare(&value.to_string()));
+}
+
+/// A text without the signs and the case that notations differ in.
+fn bare(text: &str) -> String {
+    let kept = |letter: &char| !letter.is_whitespace() && !"[]{}'\",:".contains(*letter);
+    let text: String = text.chars().filter(kept).collect::<String>().to_lowercase();
+    if text == "none" || text == "null" { String::new() } else { text }
 }
 
 impl Way<'_> {
@@ -57,18 +93,17 @@ impl Way<'_> {
 
     /// The text from a place on, without what masked inputs show in it.
     fn without_masked(&self, text: &str, pieces: &[Piece], units: &Units, start: usize) -> String {
-        if self.masked.is_empty() {
+        if self.mask.shown.is_empty() && self.mask.written.is_empty() {
             return text.get(start..).unwrap_or_default().to_owned();
         }
         let mut out = String::with_capacity(text.len());
         for (index, piece) in pieces.iter().enumerate() {
             let end = pieces.get(index + 1).map_or(text.len(), |next| next.start as usize);
+            let part = text.get(piece.start as usize..end).unwrap_or_default();
             let is_masked = match piece.writer {
-                Writer::Value { unit, offset } => units
-                    .get(unit)
-                    .0
-                    .emission(offset)
-                    .is_some_and(|emission| self.masked.iter().any(|name| emission.can_show(name))),
+                Writer::Value { unit, offset } => {
+                    units.get(unit).0.emission(offset).is_some_and(|emission| self.mask.hides(emission, part))
+                }
                 _ => false,
             };
             if !is_masked {

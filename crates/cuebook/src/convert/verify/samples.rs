@@ -66,9 +66,54 @@ fn of_input(input: &Input, round: Round, terms: &Terms) -> Json {
         Type::Number => json!(1.5),
         Type::Boolean => json!(round == Round::All),
         Type::List if is_empty => json!([]),
-        Type::List => json!(["a", "b"]),
+        Type::List => match input.more.get("items").and_then(Json::as_object) {
+            Some(items) => json!([of_shape(items, "a", round, terms), of_shape(items, "b", round, terms)]),
+            None => json!(["a", "b"]),
+        },
         Type::Object if is_empty => json!({}),
+        Type::Object if input.more.contains_key("properties") => {
+            of_properties(&input.more, &input.name, round, terms)
+        }
         Type::Object => json!({"a": "b"}),
+    }
+}
+
+/// A value of a declared shape.
+fn of_shape(shape: &Sample, name: &str, round: Round, terms: &Terms) -> Json {
+    if let Some(choice) = shape.get("enumValues").and_then(Json::as_array).and_then(|choices| choices.first())
+    {
+        return choice.clone();
+    }
+    match shape.get("kind").or(shape.get("type")).and_then(Json::as_str).unwrap_or_default() {
+        "integer" => json!(7 + round as i32),
+        "float" | "number" => json!(1.5),
+        "boolean" => json!(round == Round::All),
+        "array" => match shape.get("items").and_then(Json::as_object) {
+            Some(items) => json!([of_shape(items, name, round, terms)]),
+            None => json!([name]),
+        },
+        "object" => of_properties(shape, name, round, terms),
+        _ => text(name, round, terms),
+    }
+}
+
+fn of_properties(shape: &Sample, name: &str, round: Round, terms: &Terms) -> Json {
+    let is_there =
+        |property: &Sample| round != Round::Required || property.get("required") == Some(&Json::Bool(true));
+    let one = |key: &str, property: &Json| {
+        let property = property.as_object().filter(|property| is_there(property))?;
+        Some((key.to_owned(), of_shape(property, &format!("{name}.{key}"), round, terms)))
+    };
+    match shape.get("properties") {
+        Some(Json::Object(properties)) => {
+            Json::Object(properties.iter().filter_map(|(key, property)| one(key, property)).collect())
+        }
+        Some(Json::Array(properties)) => {
+            let named =
+                properties.iter().filter_map(|property| one(property.get("name")?.as_str()?, property));
+            Json::Object(named.collect())
+        }
+        _ => json!({"a": "b"}),
     }
 }
 
