@@ -20,7 +20,7 @@ use crate::library::{Config, Defaults};
 use crate::node::Node;
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Prompt};
-use crate::sections::{Body, Selector};
+use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
 use crate::template::bits::{Beyond, Bit, Branch};
 use crate::template::dollar::{self, Missing};
@@ -328,8 +328,14 @@ impl Drafting<'_> {
         let missing = self.prepared.missing();
         let mut chunks: Vec<Chunk> = Vec::new();
         let nodes = tree.sections();
+        let keeps_conditions = self.keeps_conditions();
+        // Where the conditions end that have begun.
+        let mut ends: Vec<usize> = Vec::new();
         let mut at = 0;
         while let Some(node) = nodes.get(at) {
+            while ends.pop_if(|end| *end <= at).is_some() {
+                chunks.push(condition("{% endif %}".to_owned(), node.section.place.as_ref(), tree));
+            }
             at += 1;
             let section = &node.section;
             if let Selector::Always(false) = section.enabled {
@@ -340,6 +346,13 @@ impl Drafting<'_> {
                     .hint("turn it on before, if it is to be kept");
                 at = node.end();
                 continue;
+            }
+            if let (Selector::Asked(_), Some(text)) = (&section.enabled, &section.enabled_if)
+                && keeps_conditions
+            {
+                let tag = format!("{{% if {} %}}", text.trim());
+                chunks.push(condition(tag, section.enabled_place.as_ref(), tree));
+                ends.push(node.end());
             }
             let heading = if chunks.is_empty() { &node.heading()[2..] } else { node.heading() };
             let under = match &section.body {
@@ -382,7 +395,22 @@ impl Drafting<'_> {
                 chunks.push(Chunk::text(examples));
             }
         }
+        ends.iter().for_each(|_| chunks.push(condition("{% endif %}".to_owned(), None, tree)));
         Ok(chunks)
+    }
+}
+
+/// A tag around sections that are there on a condition.
+fn condition(tag: String, place: Option<&Place>, tree: &Tree) -> Chunk {
+    let first = || tree.sections().first().and_then(|node| node.section.place.clone());
+    let place = place.cloned().or_else(first).unwrap_or_else(|| Source::new("", "").place(0..0));
+    Chunk {
+        pieces: Err(Stop { what: "a condition".to_owned(), place }),
+        written: None,
+        jinja: Some(tag),
+        print: Print::Python,
+        names: Vec::new(),
+        comments: Vec::new(),
     }
 }
 

@@ -12,8 +12,10 @@ use crate::prompt::Type;
 pub(super) enum Spared {
     /// Hooks and providers.
     Code,
-    /// Conditions and folds of sections.
+    /// Conditions of sections.
     Conditions,
+    /// Folds of sections.
+    Folds,
     /// What the environment says.
     Environment,
     /// What an input shows, whatever its value is.
@@ -45,8 +47,10 @@ pub(super) struct Terms {
     pub(super) no_markup: bool,
     /// Whether white space does not count.
     pub(super) no_space: bool,
-    /// Whether all sections of the source are shown in full.
-    pub(super) whole: bool,
+    /// Whether sections of the source are shown in full.
+    pub(super) unfolded: bool,
+    /// Whether all sections of the source are there.
+    pub(super) unconditional: bool,
     /// All of it in words.
     pub(super) told: Vec<String>,
 }
@@ -60,7 +64,11 @@ impl Terms {
             let told = match spared {
                 Spared::Code => "hooks and providers did not run".to_owned(),
                 Spared::Conditions => {
-                    terms.whole = true;
+                    terms.unconditional = true;
+                    "all sections were there".to_owned()
+                }
+                Spared::Folds => {
+                    terms.unfolded = true;
                     "all sections were shown in full".to_owned()
                 }
                 Spared::Environment => "the environment said nothing".to_owned(),

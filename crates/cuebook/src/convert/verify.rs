@@ -104,7 +104,8 @@ impl Bench<'_> {
         };
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
         let mask = Mask { shown: &none, written: &nothing };
-        let way = Way { context: &self.context, is_result: true, whole: false, mask };
+        let way =
+            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
         for sample in samples(draft, &Terms::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
@@ -230,9 +231,16 @@ impl Bench<'_> {
         let old_shown: BTreeSet<String> = shown.iter().map(before).collect();
         let old_written = written.iter().map(|(name, forms)| (before(name), forms.clone())).collect();
         let mask = Mask { shown: &old_shown, written: &old_written };
-        let source = Way { context: &self.context, is_result: false, whole: terms.whole, mask };
+        let source = Way {
+            context: &self.context,
+            is_result: false,
+            unfolded: terms.unfolded,
+            unconditional: terms.unconditional,
+            mask,
+        };
         let mask = Mask { shown: &shown, written: &written };
-        let target = Way { context: &self.context, is_result: true, whole: false, mask };
+        let target =
+            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
         let expected = source.said(self.source, values)?;
         let expected = format!("{prefix}{}", expected.trim_matches(is_space));
         Ok(match target.said(result, sample) {

@@ -170,20 +170,21 @@ impl Prepared {
         Ok(rendered)
     }
 
-    /// Renders a tree as its file has it, without the project's overrides: as it is shown with some values, or whole, whatever
-    /// its conditions and folds say of them. `None` if it is no tree.
+    /// Renders a tree as its file has it, without the project's overrides, and as far as that is asked for whatever its folds
+    /// and conditions say. `None` if it is no tree.
     pub(crate) fn render_own(
         &self,
         variables: &Variables,
         context: &Arc<Context>,
-        whole: bool,
+        unfolded: bool,
+        unconditional: bool,
     ) -> Option<Result<Rendered>> {
         let super::Body::Sections(body) = &self.body else { return None };
         let scope = self.scope(variables, context);
         let limit = self.prompt.limits.max_output_size;
         let rendered = validation_error(&self.prompt, &scope).and_then(|()| {
             body.with_setting(&scope, &Resolved::default(), limit, true, |setting| {
-                let setting = Setting { whole, ..*setting };
+                let setting = Setting { unfolded, unconditional, ..*setting };
                 let rendered = body.tree.render(&setting)?;
                 let disclosed = Disclosed::new(&body.tree, &rendered, &setting, None);
                 Ok(rendered.into_rendered().of_sections(self.prompt.clone(), scope.clone(), disclosed))

@@ -3,6 +3,7 @@
 
 mod cases;
 mod compared;
+mod conditions;
 mod features;
 mod model;
 mod mustache;

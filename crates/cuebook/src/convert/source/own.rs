@@ -11,7 +11,7 @@ use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Limits, Permissions, Prompt};
-use crate::sections::Selector;
+use crate::sections::{Body, Section, Selector};
 use crate::source::{Place, Source};
 
 impl Drafting<'_> {
@@ -182,6 +182,7 @@ impl Drafting<'_> {
                 format!("put their words into the sections before: cuebook overrides show {}", prompt.id);
             self.report.lost("overrides", message).hint(hint);
         }
+        let keeps_conditions = self.keeps_conditions();
         for node in tree.sections() {
             let section = &node.section;
             let named = node.dotted();
@@ -197,9 +198,16 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.visibility_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .spares(Spared::Conditions);
+                    .spares(Spared::Folds);
             }
-            if let Selector::Asked(_) = section.enabled {
+            let is_asked = matches!(section.enabled, Selector::Asked(_));
+            for tool in section.tools.iter().filter(|_| is_asked && keeps_conditions) {
+                let message = format!("the tool `{}` is there also where `{named}` is not", tool.name);
+                if self.target == Dialect::Prompty {
+                    self.report.changed("tools", message).at(place.clone());
+                }
+            }
+            if is_asked && !keeps_conditions {
                 let message = format!("`{named}` is always there: its condition is left out");
                 let hint = "write the condition around the text by hand: {% if … %}…{% endif %}";
                 self.report
@@ -217,6 +225,35 @@ impl Drafting<'_> {
                 self.report.lost("sections", message).at(place.clone());
             }
         }
+    }
+
+    /// Whether the conditions of all sections can be written around them. The first one is always there: what stands between two
+    /// sections would else stand before the text.
+    pub(super) fn keeps_conditions(&self) -> bool {
+        let settings = self.config.template_settings(false);
+        let is_safe = match self.target {
+            Dialect::Template => !settings.trim_blocks && !settings.lstrip_blocks,
+            Dialect::Prompty => true,
+            Dialect::Sections | Dialect::Directive => false,
+        };
+        let Some(tree) = self.prepared.tree().filter(|_| is_safe) else { return false };
+        let is_on = |section: &Section| !matches!(section.enabled, Selector::Always(false));
+        let is_asked = |section: &Section| matches!(section.enabled, Selector::Asked(_));
+        let first = tree.sections().iter().map(|node| &node.section).find(|section| is_on(section));
+        let fits = |section: &Section| {
+            // Only sections know a session, and a tag ends where it ends.
+            let condition = section.enabled_if.as_deref();
+            let can_say = condition
+                .is_some_and(|text| !text.contains(crate::variables::SESSION) && !text.contains("%}"));
+            let is_jinja = match &section.body {
+                Body::Template { engine, .. } => {
+                    ["dollar", "jinja2", "jinja", "nunjucks"].contains(&engine.as_str())
+                }
+                Body::TaskExample(_) | Body::TaskExamples => true,
+            };
+            is_jinja && (!is_asked(section) || can_say)
+        };
+        first.is_some_and(|first| !is_asked(first)) && tree.sections().iter().all(|node| fits(&node.section))
     }
 
     pub(super) fn own_of_directive(&mut self) {

@@ -20,8 +20,10 @@ pub(super) struct Way<'w> {
     pub(super) context: &'w Arc<Context>,
     /// Whether it was made here: then it has to be one message.
     pub(super) is_result: bool,
-    /// Whether all sections are shown in full, whatever their conditions say.
-    pub(super) whole: bool,
+    /// Whether sections are shown in full, whatever their folds say.
+    pub(super) unfolded: bool,
+    /// Whether all sections are there, whatever their conditions say.
+    pub(super) unconditional: bool,
     pub(super) mask: Mask<'w>,
 }
 
@@ -75,7 +77,8 @@ impl Way<'_> {
             });
         }
         let variables = Variables::from_json(sample);
-        let rendered = match prepared.render_own(&variables, self.context, self.whole) {
+        let rendered = match prepared.render_own(&variables, self.context, self.unfolded, self.unconditional)
+        {
             Some(rendered) => rendered?,
             None => prepared.render(&variables, self.context)?,
         };

@@ -166,14 +166,12 @@ impl<'t, 's> Run<'t, 's> {
         if matches!(node.section.enabled, Selector::Always(false)) || tree.is_removed(node, self.setting) {
             return Ok(SectionState::Disabled);
         }
-        if self.setting.whole {
-            return Ok(SectionState::Shown(Visibility::Full));
-        }
         let params = self.given.params(tree, node)?;
-        if !tree.is_enabled(node, params, self.setting)? {
+        if !self.setting.unconditional && !tree.is_enabled(node, params, self.setting)? {
             return Ok(SectionState::Disabled);
         }
         let visibility = match fold {
+            _ if self.setting.unfolded => Visibility::Full,
             Some(_) => Visibility::Summary,
             None => tree.visibility(node, params, tree.override_of(node, self.setting), self.setting)?,
         };
