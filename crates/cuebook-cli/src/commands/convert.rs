@@ -75,7 +75,7 @@ fn summary(conversion: &Conversion) -> String {
     };
     let without = match conversion.compared_without.as_slice() {
         [] => String::new(),
-        without => format!("\n(in the comparison, {})", without.join(", ")),
+        without => format!("\n(in the comparison, {})", without.join("; ")),
     };
     match &conversion.uncompared {
         Some(why) => format!("{apart}{losses}; renders of both were not compared: {why}"),

@@ -3,6 +3,8 @@
 //! Mustache finds that out while it renders, and looks names up in all values around. Here both have to be known beforehand, by
 //! what the inputs are declared to be; what is not declared is refused, and never guessed.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value as Json};
 
 use super::draft::Input;
@@ -43,11 +45,13 @@ pub(super) struct Writer<'i> {
     pub(super) inputs: &'i [Input],
     pub(super) jinja: Jinja<'i>,
     frames: Vec<Known<'i>>,
+    /// The names that are no part of a value around.
+    pub(super) roots: BTreeSet<String>,
 }
 
 impl<'i> Writer<'i> {
     pub(super) fn new(inputs: &'i [Input], jinja: Jinja<'i>) -> Writer<'i> {
-        Writer { inputs, jinja, frames: Vec::new() }
+        Writer { inputs, jinja, frames: Vec::new(), roots: BTreeSet::new() }
     }
 
     pub(super) fn write(&mut self, branches: &[Branch], out: &mut String) -> Result<(), Beyond> {
@@ -56,7 +60,7 @@ impl<'i> Writer<'i> {
                 // A brace at the end may stand before a tag.
                 Branch::Text(text) => self.jinja.text(text, true, out),
                 Branch::Value { keys, range, .. } => {
-                    let known = self.find(keys).ok_or_else(|| unclear("a value", keys, range))?;
+                    let known = self.known(keys).ok_or_else(|| unclear("a value", keys, range))?;
                     let when = match known.needs.as_slice() {
                         [] => String::new(),
                         needs => format!(" if {}", needs.join(" and ")),
@@ -81,7 +85,7 @@ impl<'i> Writer<'i> {
         body: &[Branch],
         out: &mut String,
     ) -> Result<(), Option<Beyond>> {
-        let known = self.find(keys).ok_or(None)?;
+        let known = self.known(keys).ok_or(None)?;
         let mut condition = known.needs.clone();
         match known.kind {
             // An empty object is something to Mustache, and nothing to Jinja2.
@@ -143,6 +147,15 @@ impl<'i> Writer<'i> {
             name = format!("item_{number}");
         }
         name
+    }
+
+    fn known(&mut self, keys: &[String]) -> Option<Known<'i>> {
+        let known = self.find(keys)?;
+        let root = known.expression.split(['.', '[']).next().unwrap_or_default();
+        if self.frames.iter().all(|frame| frame.expression != root) {
+            self.roots.insert(root.to_owned());
+        }
+        Some(known)
     }
 
     /// What a name means here; `None` if that depends on values.

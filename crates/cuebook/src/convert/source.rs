@@ -5,6 +5,7 @@ mod inputs;
 mod own;
 mod roles;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -142,12 +143,16 @@ impl Drafting<'_> {
     }
 
     fn mustache(&mut self, source: &Arc<Source>, escape: bool, inputs: &[Input]) -> Result<Chunk> {
-        let mut jinja = None;
+        let (mut jinja, mut names) = (None, self.names());
         let pieces = match mustache::bits::bits(source, DEEPEST, escape)? {
             Ok(bits) => Ok(self.pieces(source, bits)),
             Err(beyond) => match self.sections_as_jinja(source, escape, inputs)? {
-                Ok(text) => {
+                Ok((text, roots)) => {
                     jinja = Some(text);
+                    if self.target == Dialect::Template {
+                        // What is a part of an item is no name there.
+                        names.retain(|name| roots.contains(name));
+                    }
                     Err(stop(source, beyond))
                 }
                 // Somebody who wants Jinja2 is told what keeps it from being that.
@@ -156,7 +161,7 @@ impl Drafting<'_> {
             },
         };
         Ok(Chunk {
-            names: self.names(),
+            names,
             comments: Vec::new(),
             pieces,
             written: Some((Language::Mustache { escape }, source.text().to_owned())),
@@ -171,7 +176,7 @@ impl Drafting<'_> {
         source: &Arc<Source>,
         escape: bool,
         inputs: &[Input],
-    ) -> Result<std::result::Result<String, Beyond>> {
+    ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
         let settings = self.config.template_settings(false);
         if self.target == Dialect::Template && (settings.trim_blocks || settings.lstrip_blocks) {
             let what = "a Mustache section, and tags take white space away in this project".to_owned();
@@ -183,11 +188,12 @@ impl Drafting<'_> {
         };
         let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
         let mut text = String::new();
-        let written = Writer::new(inputs, jinja).write(&branches, &mut text);
+        let mut writer = Writer::new(inputs, jinja);
+        let written = writer.write(&branches, &mut text);
         if written.is_ok() && self.target == Dialect::Template {
             self.unescaped(source, &branches);
         }
-        Ok(written.map(|()| text))
+        Ok(written.map(|()| (text, writer.roots)))
     }
 
     /// Tells of values that were escaped.

@@ -60,62 +60,74 @@ impl Terms {
         let mut terms = Terms::default();
         // What was told of the source goes by the names that it has there.
         let named = |name: String| draft.renamed.get(&name).cloned().unwrap_or(name);
+        let (mut hidden, mut texts) = (Vec::new(), Vec::new());
         for spared in spared {
-            let told = match spared {
-                Spared::Code => "hooks and providers did not run".to_owned(),
+            match spared {
+                Spared::Code => terms.tell("hooks and providers did not run"),
                 Spared::Conditions => {
                     terms.unconditional = true;
-                    "all sections were there".to_owned()
+                    terms.tell("all sections were there");
                 }
                 Spared::Folds => {
                     terms.unfolded = true;
-                    "all sections were shown in full".to_owned()
+                    terms.tell("all sections were shown in full");
                 }
-                Spared::Environment => "the environment said nothing".to_owned(),
+                Spared::Environment => terms.tell("the environment said nothing"),
                 Spared::Value(name) => {
-                    let name = named(name);
-                    terms.masked.insert(name.clone());
-                    format!("what `{name}` shows did not count")
+                    hidden.push(named(name.clone()));
+                    terms.masked.insert(named(name));
                 }
                 Spared::Odd(name) => {
                     let name = named(name);
-                    let input = draft.input(&name);
                     let is_text = |default: &Json| default.is_string();
-                    match input.is_none_or(|input| {
+                    match draft.input(&name).is_none_or(|input| {
                         input.kind == Type::Any && input.default.as_ref().is_none_or(is_text)
                     }) {
-                        true => format!("`{name}` was a text"),
-                        false => {
-                            terms.odd.insert(name.clone());
-                            format!("how a value of `{name}` is written did not count")
-                        }
+                        true => texts.push(name),
+                        false => drop(terms.odd.insert(name)),
                     }
                 }
-                Spared::Absence(name) => {
-                    let name = named(name);
-                    terms.given.insert(name.clone());
-                    format!("`{name}` had a value")
-                }
-                Spared::Edge(name) => {
-                    let name = named(name);
-                    terms.given.insert(name.clone());
-                    terms.filled.insert(name.clone());
-                    format!("`{name}` had no white space around it")
-                }
+                Spared::Absence(name) => drop(terms.given.insert(named(name))),
+                Spared::Edge(name) => drop(terms.filled.insert(named(name))),
                 Spared::Markup => {
                     terms.no_markup = true;
-                    "values held no HTML".to_owned()
+                    terms.tell("values held no HTML");
                 }
                 Spared::Space => {
                     terms.no_space = true;
-                    "white space did not count".to_owned()
+                    terms.tell("white space did not count");
                 }
-            };
-            if !terms.told.contains(&told) {
-                terms.told.push(told);
             }
         }
+        terms.tell_of(&hidden, "was left out", "were left out");
+        let odd: Vec<String> = terms.odd.iter().cloned().collect();
+        terms.tell_of(
+            &odd,
+            "counted, but not how a value of it is written",
+            "counted, but not how values of them are written",
+        );
+        terms.tell_of(&texts, "was a text", "were texts");
+        let given: Vec<String> = terms.given.iter().cloned().collect();
+        terms.tell_of(&given, "had a value", "had values");
+        let filled: Vec<String> = terms.filled.iter().cloned().collect();
+        terms.tell_of(&filled, "had no white space around it", "had no white space around them");
+        terms.given.extend(filled);
         terms
+    }
+
+    fn tell(&mut self, what: &str) {
+        self.told.push(what.to_owned());
+    }
+
+    /// Says something of names, together.
+    fn tell_of(&mut self, names: &[String], one: &str, several: &str) {
+        let mut quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        quoted.dedup();
+        match quoted.as_slice() {
+            [] => {}
+            [name] => self.told.push(format!("{name} {one}")),
+            [before @ .., last] => self.told.push(format!("{} and {last} {several}", before.join(", "))),
+        }
     }
 
     /// The same, where white space does not count.

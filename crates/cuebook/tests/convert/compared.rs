@@ -66,9 +66,9 @@ fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
             "VARIABLES = {\"required\": [{\"name\": \"flag\", \"type\": \"boolean\"}, {\"name\": \"who\", \"type\": \"string\"}]}\n",
         ),
     ];
-    compared(&converted(&files, Directive), &["how a value of `flag` is written did not count"]);
+    compared(&converted(&files, Directive), &["`flag` counted, but not how a value of it is written"]);
     let text = "---\ninputs:\n  photo: {kind: image}\n  who: {kind: string, required: true}\n---\nuser:\nSee {{ photo }}, {{ who }}.\n";
-    compared(&converted(&[("prompts/p.prompty", text)], Template), &["what `photo` shows did not count"]);
+    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`photo` was left out"]);
 }
 
 #[test]
