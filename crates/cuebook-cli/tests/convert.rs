@@ -139,6 +139,17 @@ fn cases_are_written_beside_the_result_and_never_over_others() {
 }
 
 #[test]
+fn an_id_that_two_places_offer_afterwards_is_told() {
+    let project = project();
+    let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "prompts"]);
+    assert_eq!(code, 0, "{stderr}");
+    let told = "\n2 places offer `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
+    assert!(stderr.ends_with(told), "{stderr}");
+    let (_, _, stderr) = run(&project, &["prompts/p", "--to", "prompty", "--out", "prompts/q.prompty"]);
+    assert!(!stderr.contains("places offer"), "{stderr}");
+}
+
+#[test]
 fn half_of_a_template_is_never_left_behind() {
     let project = project();
     project.write("q.prompty", "Hi.");

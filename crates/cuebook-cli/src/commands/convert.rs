@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use cuebook::convert::{Conversion, Fate, OutFile, Target};
 use cuebook::error::printable;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::prompt::Dialect;
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::json;
 
 use super::with_choice;
@@ -55,7 +56,28 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     }
     print_findings(conversion.report.entries.iter().map(|entry| &entry.finding));
     say(summary(&conversion));
+    if place.is_some() {
+        tell_conflict(&book, &conversion, &target.category);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells if the result lies where it offers an id that something else offers as well, as what it was made from does.
+fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
+    let id = match (conversion.to, category) {
+        (Dialect::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
+        _ => conversion.name.clone(),
+    };
+    // Where candidates cannot be told, whoever uses the prompt is told why.
+    let Ok(offered) = book.list_candidates(&id) else { return };
+    let sources: Vec<&str> = offered.iter().map(|candidate| candidate.source.as_str()).collect();
+    if sources.len() > 1 && book.prepare(&id, &Context::default()).is_err() {
+        say(format_args!(
+            "\n{} places offer `{id}` now: delete one, or choose with cuebook resolve {id} SOURCE\n  {}",
+            sources.len(),
+            sources.join("\n  ")
+        ));
+    }
 }
 
 /// What became of it, in a line.
