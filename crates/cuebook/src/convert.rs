@@ -71,7 +71,7 @@ pub struct Conversion {
     pub compared: usize,
     /// What did not count in that comparison because the report tells of it, in words: `hooks and providers did not run`.
     pub compared_without: Vec<String>,
-    /// Why nothing could be compared, if nothing was.
+    /// Why no renders are said to be the same, if none are.
     pub uncompared: Option<String>,
 }
 

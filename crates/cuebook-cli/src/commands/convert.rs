@@ -100,7 +100,7 @@ fn summary(conversion: &Conversion) -> String {
         without => format!("\n(in the comparison, {})", without.join("; ")),
     };
     match &conversion.uncompared {
-        Some(why) => format!("{apart}{losses}; renders of both were not compared: {why}"),
+        Some(why) => format!("{apart}{losses}; {why}"),
         None if lost + changed == 0 => format!("{apart}{losses}: {renders} the same"),
         None => format!("{apart}{losses}; besides that, {renders} the same{without}"),
     }

@@ -40,7 +40,7 @@ pub(super) struct Compared {
     pub(super) renders: usize,
     /// What did not count there, in words.
     pub(super) without: Vec<String>,
-    /// Why nothing could be compared, if nothing was.
+    /// Why nothing can be said to be the same, if nothing can.
     pub(super) why_not: Option<String>,
 }
 
@@ -133,7 +133,7 @@ impl Bench<'_> {
                 report
                     .note("check", message)
                     .hint("put it where they are found, and look at it: cuebook render");
-                let why_not = "the templates that it includes are found from another place".to_owned();
+                let why_not = "renders of both were not compared: the templates that it includes are found from another place".to_owned();
                 return Ok(Compared { why_not: Some(why_not), ..Compared::default() });
             }
             read => read?,
@@ -149,13 +149,15 @@ impl Bench<'_> {
                 false => "look at both with cuebook render; if nothing explains it, it is a bug",
             };
             report.changed("text", message).hint(hint);
-            let why_not = Some("they are not the same".to_owned());
+            let why_not = Some("renders of both are not the same".to_owned());
             return Ok(Compared { why_not, ..Compared::default() });
         }
         let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
-            let why = format!("values that were made up do not fit: {}", error.diagnostic().message);
+            let why = &error.diagnostic().message;
+            let why =
+                format!("renders of both were not compared: values that were made up do not fit: {why}");
             let hint = "render both with values that fit, and compare: cuebook diff";
-            report.note("check", format!("no renders were compared: {why}")).hint(hint);
+            report.note("check", why.clone()).hint(hint);
             why
         });
         Ok(Compared { renders: outcome.same, without: terms.told, why_not })

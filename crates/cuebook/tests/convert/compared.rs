@@ -110,7 +110,10 @@ fn renders_that_could_not_be_made_are_not_said_to_be_the_same() {
     let conversion = converted(&[("prompts/p/template.md", text)], Prompty);
     assert_eq!(conversion.compared, 0, "{conversion:#?}");
     let why = conversion.uncompared.unwrap();
-    assert!(why.starts_with("values that were made up do not fit: "), "{why}");
+    assert!(
+        why.starts_with("renders of both were not compared: values that were made up do not fit: "),
+        "{why}"
+    );
     let noted = conversion.report.entries.iter().any(|entry| entry.about == "check");
     assert!(noted, "{:#?}", conversion.report);
 }
