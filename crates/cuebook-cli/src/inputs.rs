@@ -90,7 +90,7 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
         (Some(prompt), _) => prompt.to_owned(),
         (None, Some(prompt)) => prompt.clone(),
         (None, None) => {
-            return Err(bad_input("no prompt was given", "name one, as in: cuebook render general_system"));
+            return Err(bad_input("no prompt was given", "name one; `cuebook list` shows all of them"));
         }
     };
     let mut values = match &inputs.vars_file {

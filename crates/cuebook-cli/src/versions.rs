@@ -223,6 +223,7 @@ impl<'b> Stand<'b> {
             (None, Some((_, id))) => id.to_owned(),
             (None, None) => prompt.to_owned(),
         };
+        let mut elsewhere = None;
         if path.is_none() {
             // Only ids are left, and those of directives look like paths.
             let found = old.library().choose(&prompt);
@@ -238,8 +239,11 @@ impl<'b> Stand<'b> {
                     false => no_prompt(&prompt, revision, found.err()),
                 });
             }
+            // It is another file of the same id.
+            elsewhere = found.ok().map(|found| found.candidate.source).filter(|_| is_path(asked));
         }
         let label = match in_place_of {
+            Some(_) if elsewhere.is_some() => format!("{revision}:{}", elsewhere.unwrap_or_default()),
             Some(_) => format!("{revision}:{asked}"),
             None => format!("{revision}:{}", shown(&names, &prompt, revision)),
         };

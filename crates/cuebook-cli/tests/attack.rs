@@ -89,3 +89,24 @@ fn hooks_take_part_only_when_that_is_asked_for() {
     let with = run(&["--hooks"]);
     assert_eq!((&with["hooks"], &with["held"]), (&Json::Bool(true), &Json::Bool(true)), "{with}");
 }
+
+#[test]
+fn whether_the_structure_stayed_is_told_though_nobody_reads_it() {
+    let project = Project::new();
+    project.write("prompts/p.prompty", PROMPT);
+    // With any value but one, this cannot be rendered, and nothing is proved.
+    project.write(
+        "prompts/q/template.md",
+        "{% if n == \"x\" %}x{% else %}{% for i in 5 %}{% endfor %}{% endif %}",
+    );
+    for (prompt, expected) in [("p", 0), ("q", 1)] {
+        for more in [&[][..], &["--json"]] {
+            let mut command = project.command("cuebook", project.path());
+            command
+                .args(["attack", prompt, "--var"])
+                .arg(if prompt == "q" { "n=x" } else { "name=x" })
+                .args(more);
+            assert_eq!(support::code_when_closed(command), Some(expected), "{prompt} {more:?}");
+        }
+    }
+}

@@ -84,6 +84,58 @@ fn an_update_asks_writes_whole_files_and_changes_nothing_else() {
 }
 
 #[test]
+fn the_counts_of_an_update_are_those_of_the_cases_and_say_what_was_written() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "Hi.\n");
+    let cases = "## first\n\n## other\n```text expected\nold\n```\n\n## same\n```text expected\nHi.\n```\n\n\
+                 ## still\n```text expected\nold\n```\n```text contains\nBye\n```\n";
+    project.write("prompts/p/tests.md", cases);
+    let (code, _, stderr) = run(&project, &["test"]);
+    assert_eq!((code, stderr.as_str()), (1, "\n4 cases: 1 passed, 3 failed\n"));
+    let (code, stdout, stderr) = run(&project, &["test", "--update", "--yes"]);
+    assert_eq!(code, 1);
+    assert_eq!(
+        stdout,
+        "prompts/p/tests.md
+  ok      same
+  new     first
+          + Hi.  <- prompts/p/template.md:1
+  changed other
+          - old
+          + Hi.  <- prompts/p/template.md:1
+  FAILED  still
+          the text is not what was expected (prompts/p/tests.md:14)
+          - old
+          + Hi.  <- prompts/p/template.md:1
+          `Bye` is not in the text (prompts/p/tests.md:18)
+"
+    );
+    assert_eq!(
+        stderr,
+        "prompts/p/tests.md: wrote 1 new expected text and 2 changed expected texts
+
+4 cases: 1 passed, 2 updated, 1 failed
+"
+    );
+    project.write("prompts/p/tests.md", cases);
+    let (_, stdout, _) = run(&project, &["test", "--update", "--yes", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    let of = |key: &str| {
+        document["files"][0]["cases"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|case| case[key].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(serde_json::json!(of("written")), serde_json::json!(["new", "changed", null, "changed"]));
+    assert_eq!(serde_json::json!(of("updated")), serde_json::json!([true, true, null, false]));
+    // Behind it nothing is left to be written.
+    let (code, _, stderr) = run(&project, &["test", "--update", "--yes"]);
+    assert_eq!((code, stderr.as_str()), (1, "\n4 cases: 3 passed, 1 failed\n"));
+}
+
+#[test]
 fn every_dialect_has_its_cases_beside_it_and_folders_hold_many() {
     let project = greeting();
     project.write(
@@ -219,7 +271,8 @@ fn a_person_is_asked_about_each_difference_and_only_a_yes_is_written() {
     let (code, seen, after) = ask("`one` is to expect?=y;`two` is to expect?=");
     let expected = before.replacen("old\n", "Hi one!\nRights reserved.\nBye.\n", 1);
     assert_eq!((code, after), (Some(1), expected), "{seen}");
-    assert!(seen.contains("1 case updated"), "{seen}");
+    assert!(seen.contains("wrote 1 changed expected text"), "{seen}");
+    assert!(seen.contains("2 cases: 1 updated, 1 failed"), "{seen}");
     let (code, seen, after) = ask("`two` is to expect?=y");
     assert!(code == Some(0) && !after.contains("old"), "{seen}{after}");
 }

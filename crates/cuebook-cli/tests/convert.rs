@@ -76,6 +76,80 @@ fn files_are_written_where_they_are_wanted_and_never_over_others() {
 }
 
 #[test]
+fn a_name_that_contradicts_the_notation_is_refused_with_a_better_one() {
+    let project = project();
+    for (to, out, better) in [
+        ("template", "made/x.prompty", "--out made/x\n"),
+        ("template", "x.sections.md", "--out x\n"),
+        ("template", "x.md", "--out x\n"),
+        ("template", ".prompty", "--out NAME\n"),
+        ("prompty", "x.sections.md", "--out x.prompty,"),
+        ("sections", "made/x.prompty", "--out made/x.sections.md,"),
+        ("directive", "x.sections.md", "--out x.md,"),
+    ] {
+        let source = if to == "template" { "general_system" } else { "p" };
+        let (code, stdout, stderr) = run(&project, &[source, "--to", to, "--out", out]);
+        assert_eq!((code, stdout.as_str()), (2, ""), "{to} {out}: {stderr}");
+        assert!(
+            stderr.starts_with("error[CB407]: --out names a file that") && stderr.contains(better),
+            "{stderr}"
+        );
+        assert!(!stderr.contains("/tmp"), "{stderr}");
+        assert!(!project.path().join(out).exists() && !project.path().join("made").exists());
+    }
+}
+
+#[test]
+fn what_did_not_count_in_a_comparison_is_told() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "# Task\n\nGreet {{ name }} now.\n");
+    project.write("prompts/p/prompt.py", "def pre_render(variables, context):\n    return variables\n");
+    let (code, _, stderr) = run(&project, &["p", "--to", "prompty"]);
+    assert_eq!(code, 0, "{stderr}");
+    let told = "1 lost; besides that, 4 renders of both say the same\n(in the comparison, hooks and providers did not run)\n";
+    assert!(stderr.ends_with(told), "{stderr}");
+    let (_, stdout, _) = run(&project, &["p", "--to", "prompty", "--json"]);
+    let json: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&json["compared"], &json["uncompared"]), (&4.into(), &Json::Null));
+    assert_eq!(json["compared_without"], serde_json::json!(["hooks and providers did not run"]));
+}
+
+#[test]
+fn cases_are_written_beside_the_result_and_never_over_others() {
+    let project = project();
+    let cases = "## a\n```yaml inputs\nname: Ann\n```\n```text contains\nGreet Ann\n```\n";
+    project.write("prompts/p/tests.md", cases);
+    let (code, stdout, stderr) = run(&project, &["p", "--to", "prompty"]);
+    assert!(code == 0 && stdout.starts_with("---\n") && !stdout.contains("==>"), "{stdout}{stderr}");
+    assert!(
+        stderr.starts_with("its cases are not shown: --out writes them beside it, as p.tests.md\n"),
+        "{stderr}"
+    );
+    project.write("made/q.tests.md", "mine");
+    let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "made/q.prompty"]);
+    assert!(code == 1 && stderr.starts_with("error[CB518]: made/q.tests.md"), "{stderr}");
+    assert!(!project.path().join("made/q.prompty").exists());
+    let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "made/r.prompty"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stderr.starts_with("wrote made/r.prompty\nwrote made/r.tests.md\n"), "{stderr}");
+    assert_eq!(read(&project, "made/r.tests.md"), cases);
+    let tested =
+        project.command("cuebook", project.path()).args(["test", "made/r.prompty"]).output().unwrap();
+    assert!(tested.status.success());
+}
+
+#[test]
+fn an_id_that_two_places_offer_afterwards_is_told() {
+    let project = project();
+    let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "prompts"]);
+    assert_eq!(code, 0, "{stderr}");
+    let told = "\n2 places offer `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
+    assert!(stderr.ends_with(told), "{stderr}");
+    let (_, _, stderr) = run(&project, &["prompts/p", "--to", "prompty", "--out", "prompts/q.prompty"]);
+    assert!(!stderr.contains("places offer"), "{stderr}");
+}
+
+#[test]
 fn half_of_a_template_is_never_left_behind() {
     let project = project();
     project.write("q.prompty", "Hi.");
@@ -115,7 +189,7 @@ fn scripts_get_the_files_and_the_report() {
     let answer: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     assert_eq!((code, err.as_str()), (0, ""));
     assert_eq!((&answer["from"], &answer["to"]), (&Json::from("template"), &Json::from("prompty")));
-    assert_eq!((&answer["lossless"], &answer["compared"]), (&Json::from(true), &Json::from(3)));
+    assert_eq!((&answer["lossless"], &answer["compared"]), (&Json::from(true), &Json::from(4)));
     assert_eq!(answer["files"][0]["path"], "p.prompty");
     assert_eq!(answer["written"][0], "made/p.prompty");
     assert_eq!(answer["report"], Json::Array(Vec::new()));

@@ -333,3 +333,25 @@ fn an_answer_that_cannot_be_written_is_a_failure_and_no_difference() {
     assert_eq!(done.status.code(), Some(2), "{stderr}");
     assert!(stderr.contains("the output could not be written"), "{stderr}");
 }
+
+#[cfg(unix)]
+#[test]
+fn what_lies_at_the_top_of_the_disk_is_called_by_its_path() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "Hi.");
+    let output =
+        project.command("cuebook", project.path()).args(["diff", "/dev/null", "p"]).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.starts_with("error[CB110]: /dev/null: a file was expected"), "{stderr}");
+}
+
+#[test]
+fn another_file_of_the_same_id_is_called_by_its_own_name() {
+    let project = greeting();
+    project
+        .write("prompts/hi.prompty", "---\ninputs: {n: {kind: integer, required: true}}\n---\nNo {{ n }}.\n");
+    let (_, stdout, stderr) = diff(&project, &["prompts/hi.prompty"]);
+    assert!(stdout.starts_with("HEAD:prompts/hi → prompts/hi.prompty"), "{stdout}{stderr}");
+    // What is no text is passed with another sign.
+    assert!(stdout.contains("--var n:=…"), "{stdout}");
+}

@@ -230,6 +230,53 @@ help: give yourself the right to read it: chmod u+r prompts/p/template.md",
     );
 }
 
+#[test]
+fn a_folder_that_may_not_be_looked_into_is_told_and_offers_nothing_that_is_not_there() {
+    if is_root() {
+        return;
+    }
+    let project = Project::new().write(TEMPLATE, "text").write("prompts/p/tests.md", "## a\n");
+    let folder = project.path("prompts/p");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    let said = "\
+error[CB110]: prompts/p: the folder may not be looked into
+help: give yourself the right to: chmod u+rx prompts/p";
+    fails(&project, &["render", "p"], said);
+    let listed = project.run(&["list"]);
+    let tested = project.run(&["test"]);
+    let all = project.run(&["candidates", "p", "--json"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(listed.text().contains("prompts/p cannot be read"), "{}", listed.text());
+    assert_eq!(tested.code, Some(1), "{}", tested.stderr);
+    assert!(tested.stderr.ends_with("0 cases: 1 file could not be read\n"), "{}", tested.stderr);
+    assert!(!String::from_utf8_lossy(&all.stdout).contains(".prompty"));
+}
+
+#[test]
+fn a_place_of_prompts_that_cannot_be_looked_into_is_told_and_offers_nothing() {
+    // Not even root gets through a circle of links.
+    let project = Project::new();
+    std::os::unix::fs::symlink("prompts", project.path("prompts")).unwrap();
+    for args in [&["render", "p"][..], &["candidates", "p"], &["list"], &["test"], &["test", "p"]] {
+        let run = project.run(args);
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.starts_with("error[CB110]: prompts: symbolic links lead in a circle\n"),
+            "{args:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn cases_that_cannot_be_looked_at_are_not_taken_for_none() {
+    let project = Project::new().write(TEMPLATE, "text");
+    std::os::unix::fs::symlink("tests.md", project.path("prompts/p/tests.md")).unwrap();
+    let run = project.run(&["test"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.ends_with("0 cases: 1 file could not be read\n"), "{}", run.stderr);
+}
+
 // --- packs ---
 
 fn pack(manifest: &str) -> Project {

@@ -123,3 +123,23 @@ fn completions_know_the_commands_and_their_types() {
         assert!(script.contains(word), "{word}");
     }
 }
+
+#[test]
+fn a_key_is_told_to_be_where_it_is() {
+    let project = Project::new();
+    let elsewhere = project.path().join("elsewhere");
+    let run = |args: &[&str], moved: bool| {
+        let mut command = project.command("cuebook", project.path());
+        if moved {
+            command.env("USER_SPACE", &elsewhere);
+        }
+        let output = command.args(args).output().unwrap();
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    let told = run(&["keys", "generate"], true);
+    let place = elsewhere.join(".ai").to_string_lossy().into_owned();
+    assert!(told.contains(&format!("it is trusted in {place}/")) && !told.contains('~'), "{told}");
+    let again = run(&["keys", "generate"], true);
+    assert!(again.contains(&place) && !again.contains("~/"), "{again}");
+    assert!(run(&["keys", "generate"], false).contains("it is trusted in ~/.ai/"));
+}

@@ -143,6 +143,14 @@ fn the_code_of_a_pack_is_watched_and_so_is_its_approval() {
 }
 
 #[test]
+fn without_a_prompt_nothing_is_waited_for() {
+    let project = Project::new();
+    let output = project.command("cuebook", project.path()).arg("watch").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("error[CB407]: no prompt was given\n"));
+}
+
+#[test]
 fn what_cannot_be_watched_is_refused() {
     Test::new().args(["watch", "general_system", "--vars", "-"]).code(2).run();
 }

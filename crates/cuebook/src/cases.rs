@@ -135,6 +135,11 @@ impl Snapshot {
         Snapshot { diff, range: at..at, info: format!("{language} expected"), text }
     }
 
+    /// Whether there was none before.
+    pub fn is_new(&self) -> bool {
+        self.range.is_empty()
+    }
+
     /// The block, in fences that nothing in its text can close.
     fn block(&self) -> String {
         let longest =
@@ -146,7 +151,8 @@ impl Snapshot {
 }
 
 impl CaseFile {
-    fn of(found: Found, book: &Book) -> Option<CaseFile> {
+    /// The file of cases of a prompt, if it lies on disk.
+    pub(crate) fn of(found: Found, book: &Book) -> Option<CaseFile> {
         let candidate = &found.candidate;
         let file = match &candidate.template_file {
             None => CASES_FILE.to_owned(),
@@ -161,12 +167,22 @@ impl CaseFile {
         Some(CaseFile { prompt: found.id.clone(), source: candidate.source.clone(), name, path, found })
     }
 
-    /// Whether there are cases.
+    /// Whether there are cases, or something keeps that from being known.
     pub fn exists(&self) -> bool {
-        self.path.symlink_metadata().is_ok()
+        match self.path.symlink_metadata() {
+            Ok(_) => true,
+            Err(error) => {
+                use std::io::ErrorKind::{NotADirectory, NotFound};
+                !matches!(error.kind(), NotFound | NotADirectory)
+            }
+        }
     }
 
-    fn read(&self, book: &Book) -> Result<Arc<Source>> {
+    pub(crate) fn read(&self, book: &Book) -> Result<Arc<Source>> {
+        let candidate = &self.found.candidate;
+        if let Some(error) = candidate.root.closed(&candidate.entry) {
+            return Err(files::folder_error(&candidate.root.file_name(&candidate.entry), &error));
+        }
         files::read_text(&self.path, &self.name, book.library().config()?.limits.file_size)
     }
 
@@ -284,7 +300,7 @@ impl Book {
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<()> {
         for id in root.ids()? {
-            for candidate in self.library().candidates_below(root, &id) {
+            for candidate in self.library().candidates_below(root, &id)? {
                 if place(&candidate).is_some_and(|path| wanted(&path)) {
                     found.push(Found { id: id.clone(), candidate, reason: Reason::Given });
                 }

@@ -165,9 +165,15 @@ impl Checker<'_> {
     }
 
     /// Every prompt of this name below a place.
-    fn below(&self, root: &Arc<Root>, id: &str) -> Vec<Found> {
+    fn below(&mut self, root: &Arc<Root>, id: &str) -> Vec<Found> {
         let found = |candidate| Found { id: id.to_owned(), candidate, reason: Reason::Given };
-        self.library().candidates_below(root, id).into_iter().map(found).collect()
+        match self.library().candidates_below(root, id) {
+            Ok(candidates) => candidates.into_iter().map(found).collect(),
+            Err(error) => {
+                self.fail(error);
+                Vec::new()
+            }
+        }
     }
 
     /// Many prompts below a place, by as many threads as there are cores. This one tells how it goes.

@@ -2,19 +2,22 @@
 //!
 //! A prompt becomes a draft (`source.rs`, `draft.rs`): its text as words and names, and everything else that notations share. Each
 //! target writes drafts as files (`template.rs`, `prompty.rs`, `sections.rs`, `directive.rs`), and the files are read and rendered
-//! before they are given out (`verify.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
+//! before they are given out (`verify.rs`), without what the report says to be different (`spared.rs`). What was lost or is different is in the [`Report`]; nothing is lost in silence.
 //!
 //! Nothing here decides where files go: whoever converts writes them.
 
 mod aside;
+mod cases;
 mod directive;
 mod draft;
+mod mustache;
 mod notation;
 mod prompty;
 mod report;
 mod sections;
 mod shape;
 mod source;
+mod spared;
 mod template;
 mod verify;
 mod words;
@@ -60,10 +63,16 @@ pub struct Conversion {
     pub to: Dialect,
     /// The files of the result.
     pub files: Vec<OutFile>,
+    /// The cases of the prompt, as a file beside the result.
+    pub cases: Option<OutFile>,
     /// What was lost or is different.
     pub report: Report,
-    /// How many renders of both were compared, and were the same. None, if the report says why they can differ.
+    /// How many renders of both were compared, and were the same.
     pub compared: usize,
+    /// What did not count in that comparison because the report tells of it, in words: `hooks and providers did not run`.
+    pub compared_without: Vec<String>,
+    /// Why no renders are said to be the same, if none are.
+    pub uncompared: Option<String>,
 }
 
 /// A file of a result.
@@ -78,14 +87,18 @@ pub struct OutFile {
 impl Conversion {
     /// The result as scripts see it.
     pub fn to_json(&self) -> Json {
-        let files = self.files.iter().map(|file| json!({"path": file.path, "text": file.text}));
+        let file = |file: &OutFile| json!({"path": file.path, "text": file.text});
+        let files = self.files.iter().map(file);
         json!({
             "prompt": self.prompt,
             "from": self.from.as_str(),
             "to": self.to.as_str(),
             "files": files.collect::<Vec<_>>(),
+            "cases": self.cases.as_ref().map(file),
             "lossless": self.report.is_lossless(),
             "compared": self.compared,
+            "compared_without": self.compared_without,
+            "uncompared": self.uncompared,
             "report": self.report.to_json(),
         })
     }
@@ -162,6 +175,7 @@ impl Book {
             Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
         };
         let compared = bench.check(&draft, &files, &prefix, &mut report)?;
+        let cases = cases::carry(&bench, &draft, &files, &mut report)?;
         report.entries.sort_by_key(|entry| entry.fate);
         Ok(Conversion {
             prompt: prompt.id.clone(),
@@ -169,8 +183,11 @@ impl Book {
             from: prompt.dialect,
             to,
             files,
+            cases,
             report,
-            compared,
+            compared: compared.renders,
+            compared_without: compared.without,
+            uncompared: compared.why_not,
         })
     }
 }

@@ -49,6 +49,16 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint))
 }
 
+/// The error for a folder that cannot be looked into.
+pub fn folder_error(name: &str, error: &io::Error) -> Error {
+    if error.kind() != io::ErrorKind::PermissionDenied {
+        return io_error(name, error);
+    }
+    let message = "the folder may not be looked into";
+    let hint = format!("give yourself the right to: chmod u+rx {name}");
+    Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint(hint))
+}
+
 /// A link without a target.
 #[derive(Debug)]
 struct LeadsNowhere;

@@ -18,6 +18,7 @@ mod system;
 pub use id::ItemId;
 pub use item::{Item, Located};
 pub use kind::ItemType;
+pub(crate) use space::user_name;
 pub use space::{FOLDER, Space, SpaceKind, Spaces};
 
 /// The files of the system's space, by their paths below `.ai`: items, and what items need beside them.

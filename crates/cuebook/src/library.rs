@@ -207,7 +207,7 @@ impl Library {
     pub(crate) fn search(&self, id: &str) -> Result<Vec<Candidate>> {
         let mut candidates: Vec<Candidate> = Vec::new();
         for root in self.roots()? {
-            for candidate in self.candidates_below(&root, id) {
+            for candidate in self.candidates_below(&root, id)? {
                 // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
                 if candidates.iter().all(|known| known.source != candidate.source) {
                     candidates.push(candidate);
@@ -220,8 +220,10 @@ impl Library {
 
     /// What a place offers under an id: a folder of that name, a file of that name that is a prompt by itself, or such a
     /// file in the folder.
-    pub(crate) fn candidates_below(&self, root: &Arc<Root>, id: &str) -> Vec<Candidate> {
-        let mut candidates: Vec<Candidate> = self.folder_below(root, id).into_iter().collect();
+    ///
+    /// A folder that may not be looked into offers one prompt, which cannot be read; a place that may not is an error.
+    pub(crate) fn candidates_below(&self, root: &Arc<Root>, id: &str) -> Result<Vec<Candidate>> {
+        let mut candidates: Vec<Candidate> = self.folder_below(root, id)?.into_iter().collect();
         let has_folder = root.has_folder(id);
         for end in [PROMPTY_END, SECTIONS_END] {
             let file = format!("{id}{end}");
@@ -230,14 +232,16 @@ impl Library {
                 candidates.extend(self.file_below(root, id, &file));
             }
         }
-        candidates
+        Ok(candidates)
     }
 
     /// A file in a folder of a place that is a prompt by itself, or something of that name which cannot be looked at.
     fn file_below(&self, root: &Arc<Root>, entry: &str, file: &str) -> Option<Candidate> {
         let relative = if entry.is_empty() { file.to_owned() } else { format!("{entry}/{file}") };
         let (_, dialect) = whole_prompt(file)?;
-        (root.has_file(&relative) || root.trouble(&relative).is_some()).then(|| Candidate {
+        // Of a folder that may not be looked into nobody knows which files it has.
+        let hidden = || root.trouble(&relative).is_some() && root.closed(entry).is_none();
+        (root.has_file(&relative) || hidden()).then(|| Candidate {
             source: root.file_name(&relative),
             version: None,
             dialect,
@@ -251,19 +255,20 @@ impl Library {
         })
     }
 
-    fn folder_below(&self, root: &Arc<Root>, entry: &str) -> Option<Candidate> {
-        if !root.may_have_folder(entry) {
-            return None;
+    fn folder_below(&self, root: &Arc<Root>, entry: &str) -> Result<Option<Candidate>> {
+        if !root.may_have_folder(entry)? {
+            return Ok(None);
         }
         let has_prompt_py = root.has_file(&format!("{entry}/{PROMPT_FILE}"));
         let has_template = root.has_file(&format!("{entry}/{TEMPLATE_FILE}"));
         // A file that is there and cannot be looked at makes a candidate too: better an error than another place's prompt.
         let hidden = || {
             root.trouble(entry).is_some()
+                || root.closed(entry).is_some()
                 || root.trouble(&format!("{entry}/{TEMPLATE_FILE}")).is_some()
                 || root.trouble(&format!("{entry}/{PROMPT_FILE}")).is_some()
         };
-        (has_prompt_py || has_template || hidden()).then(|| Candidate {
+        Ok((has_prompt_py || has_template || hidden()).then(|| Candidate {
             source: root.file_name(entry),
             version: None,
             dialect: Dialect::Template,
@@ -274,7 +279,7 @@ impl Library {
             root: root.clone(),
             entry: entry.to_owned(),
             template_file: None,
-        })
+        }))
     }
 
     /// The candidate that lies at a recorded source, which may have another name than the id (a replacement).
@@ -288,7 +293,7 @@ impl Library {
             };
             let file = entry.rsplit('/').next().unwrap_or(entry);
             let id = whole_prompt(file).map_or(entry, |(id, _)| id);
-            let found = self.candidates_below(&root, id).into_iter().find(|found| found.source == source);
+            let found = self.candidates_below(&root, id)?.into_iter().find(|found| found.source == source);
             if found.is_some() {
                 return Ok(found);
             }

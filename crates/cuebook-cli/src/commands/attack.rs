@@ -67,6 +67,9 @@ fn tell(attack: &Attack) -> io::Result<()> {
     let tried = attack.tried();
     match attack.held() {
         true => say(format_args!("\n{tried} values, and the structure stayed as its authors wrote it")),
+        false if attack.breaches.is_empty() => {
+            say(format_args!("\n{tried} values; not every input could be driven, so that nothing is proved"));
+        }
         false => {
             let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
             say(format_args!("\n{tried} values, {broken} of which changed what they must not change"));

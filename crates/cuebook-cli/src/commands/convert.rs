@@ -4,9 +4,10 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use cuebook::convert::{Conversion, Fate, Target};
+use cuebook::convert::{Conversion, Fate, OutFile, Target};
 use cuebook::error::printable;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::prompt::Dialect;
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::json;
 
 use super::with_choice;
@@ -47,9 +48,36 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
             out.flush()?;
         }
     }
+    if let (None, Some(cases)) = (&place, &conversion.cases) {
+        say(format_args!(
+            "its cases are not shown: --out writes them beside it, as {}\n",
+            printable(&cases.path)
+        ));
+    }
     print_findings(conversion.report.entries.iter().map(|entry| &entry.finding));
     say(summary(&conversion));
+    if place.is_some() {
+        tell_conflict(&book, &conversion, &target.category);
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Tells if the result lies where it offers an id that something else offers as well, as what it was made from does.
+fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
+    let id = match (conversion.to, category) {
+        (Dialect::Directive, category) if !category.is_empty() => format!("{category}/{}", conversion.name),
+        _ => conversion.name.clone(),
+    };
+    // Where candidates cannot be told, whoever uses the prompt is told why.
+    let Ok(offered) = book.list_candidates(&id) else { return };
+    let sources: Vec<&str> = offered.iter().map(|candidate| candidate.source.as_str()).collect();
+    if sources.len() > 1 && book.prepare(&id, &Context::default()).is_err() {
+        say(format_args!(
+            "\n{} places offer `{id}` now: delete one, or choose with cuebook resolve {id} SOURCE\n  {}",
+            sources.len(),
+            sources.join("\n  ")
+        ));
+    }
 }
 
 /// What became of it, in a line.
@@ -63,12 +91,18 @@ fn summary(conversion: &Conversion) -> String {
         (lost, changed) => format!("{lost} lost, {changed} changed"),
     };
     let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
-    match conversion.compared {
-        0 => format!("{apart}{losses}"),
-        renders if lost + changed == 0 => {
-            format!("{apart}{losses}: {renders} renders of both were compared, and say the same")
-        }
-        renders => format!("{apart}{losses}; besides that, {renders} renders of both say the same"),
+    let renders = match conversion.compared {
+        1 => "1 render of both says".to_owned(),
+        renders => format!("{renders} renders of both say"),
+    };
+    let without = match conversion.compared_without.as_slice() {
+        [] => String::new(),
+        without => format!("\n(in the comparison, {})", without.join("; ")),
+    };
+    match &conversion.uncompared {
+        Some(why) => format!("{apart}{losses}; {why}"),
+        None if lost + changed == 0 => format!("{apart}{losses}: {renders} the same"),
+        None => format!("{apart}{losses}; besides that, {renders} the same{without}"),
     }
 }
 
@@ -87,6 +121,16 @@ impl Place {
             // The folder is the prompt, and its name is the prompt's.
             let absolute = std::path::absolute(out).map_err(|error| files::io_error(&text, &error))?;
             let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
+            let ends = [To::Sections, To::Prompty, To::Directive].map(To::ending);
+            if let Some(ending) = ends.into_iter().find(|end| text.ends_with(end)).filter(|_| !out.is_dir()) {
+                let message =
+                    format!("--out names a file that ends in `{ending}`, and a template is a folder");
+                let folder =
+                    text.strip_suffix(ending).filter(|stem| !stem.is_empty() && !stem.ends_with('/'));
+                let diagnostic = Diagnostic::new(Code::BadInput, message)
+                    .hint(format!("name the folder that it is to be: --out {}", folder.unwrap_or("NAME")));
+                return Err(Error::new(ErrorKind::Usage, diagnostic));
+            }
             return Ok(Place { folder: out.to_owned(), name });
         }
         if out.is_dir() || text.ends_with('/') {
@@ -128,7 +172,8 @@ fn category(folder: &Path) -> String {
 
 /// Writes the files, or none of them.
 fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<String>> {
-    let paths: Vec<PathBuf> = conversion.files.iter().map(|file| place.folder.join(&file.path)).collect();
+    let files: Vec<&OutFile> = conversion.files.iter().chain(&conversion.cases).collect();
+    let paths: Vec<PathBuf> = files.iter().map(|file| place.folder.join(&file.path)).collect();
     let there: Vec<bool> = paths.iter().map(|path| path.symlink_metadata().is_ok()).collect();
     if let Some((path, _)) = paths.iter().zip(&there).find(|(_, there)| **there && !force) {
         let message = "a file is there already, and nothing was written";
@@ -138,7 +183,7 @@ fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<Stri
         return Err(Error::new(ErrorKind::Io, diagnostic));
     }
     let mut done: Vec<String> = Vec::new();
-    for (index, (file, path)) in conversion.files.iter().zip(&paths).enumerate() {
+    for (index, (file, path)) in files.iter().zip(&paths).enumerate() {
         let name = path.to_string_lossy().into_owned();
         if let Err(error) = files::write_atomic(path, &name, file.text.as_bytes()) {
             // Half of a prompt is none: what was not there before goes.

@@ -145,10 +145,10 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     };
     for side in sides {
         for assumed in &side.assumed {
-            tell(format!(
-                "nobody gave {}, so it is {}: --var {}=…",
-                assumed.name, assumed.value, assumed.name
-            ));
+            let (name, value) = (&assumed.name, &assumed.value);
+            // What is no text is passed otherwise.
+            let sign = if value.is_string() { "=" } else { ":=" };
+            tell(format!("nobody gave {name}, so it is {value}: --var {name}{sign}…"));
         }
     }
     for side in sides {

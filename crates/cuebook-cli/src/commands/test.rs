@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::cases::{CaseFile, Failure, Outcome};
+use cuebook::cases::{CaseFile, Failure, Outcome, Snapshot};
 use cuebook::changes::{Change, Line};
 use cuebook::error::{printable, report};
 use cuebook::{Book, Error};
@@ -16,15 +16,18 @@ use crate::terminal::confirm;
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
+const NEWS: Style = AnsiColor::Yellow.on_default();
 const QUIET: Style = Style::new().dimmed();
 
 /// What became of everything.
 #[derive(Default)]
 struct Tally {
     passed: usize,
+    /// Those that are wrong, also behind an update.
     failed: usize,
+    /// Those that were wrong, and are right because what they expect was written down.
     updated: usize,
-    /// Files that cannot be understood.
+    /// Files that cannot be read, or understood.
     broken: usize,
 }
 
@@ -103,7 +106,7 @@ fn run_file(
         .run_cases(file, |outcome| {
             // An update shows its differences when it asks.
             if !options.json && told.is_ok() && !(args.update && outcome.snapshot.is_some()) {
-                told = unless_closed(tell(outcome));
+                told = unless_closed(tell(outcome, false));
             }
         })
         .map_err(Stop::File)?;
@@ -111,7 +114,7 @@ fn run_file(
     let mut accepted: Vec<&Outcome> = Vec::new();
     for outcome in outcomes.iter().filter(|outcome| args.update && outcome.snapshot.is_some()) {
         if !options.json {
-            unless_closed(tell(outcome))?;
+            unless_closed(tell(outcome, true))?;
         }
         if args.yes || confirm(&question(outcome), "--yes").map_err(|error| Stop::Whole(error.into()))? {
             accepted.push(outcome);
@@ -120,40 +123,60 @@ fn run_file(
     if !accepted.is_empty() {
         file.apply(book, &accepted).map_err(|error| Stop::Whole(error.into()))?;
         if !options.json {
-            let cases = if accepted.len() == 1 { "case" } else { "cases" };
-            say(format_args!("{}: {} {cases} updated", file.name, accepted.len()));
+            say(format_args!("{}: {}", file.name, written(&accepted)));
         }
     }
     let mut documents = Vec::new();
     for outcome in &outcomes {
         // What was wrong beside the text is still wrong.
-        let updated =
-            accepted.iter().any(|accepted| accepted.case == outcome.case) && outcome.failures.len() == 1;
+        let is_written = accepted.iter().any(|accepted| std::ptr::eq(*accepted, outcome));
+        let updated = is_written && outcome.failures.len() == 1;
         match (outcome.passed(), updated) {
             (true, _) => tally.passed += 1,
             (false, true) => tally.updated += 1,
             (false, false) => tally.failed += 1,
         }
         let mut document = outcome.to_json();
-        if updated {
-            document["updated"] = json!(true);
+        if let Some(snapshot) = outcome.snapshot.as_ref().filter(|_| is_written) {
+            document["written"] = json!(if snapshot.is_new() { "new" } else { "changed" });
+            document["updated"] = json!(updated);
         }
         documents.push(document);
     }
     Ok(documents)
 }
 
+/// What an update wrote into a file: not how many cases are right now, which the last line says.
+fn written(accepted: &[&Outcome]) -> String {
+    let new =
+        accepted.iter().filter(|outcome| outcome.snapshot.as_ref().is_some_and(Snapshot::is_new)).count();
+    let parts: Vec<String> = [(new, "new"), (accepted.len() - new, "changed")]
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| format!("{count} {what} expected {}", if count == 1 { "text" } else { "texts" }))
+        .collect();
+    format!("wrote {}", parts.join(" and "))
+}
+
 fn question(outcome: &Outcome) -> String {
     format!("Is that what `{}` is to expect?", printable(&outcome.case))
 }
 
-fn tell(outcome: &Outcome) -> io::Result<()> {
+/// Tells what became of a case; `is_update` says that what it expects may be written down next.
+fn tell(outcome: &Outcome, is_update: bool) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     let case = printable(&outcome.case);
     if outcome.passed() {
         return writeln!(out, "  {GOOD}ok{GOOD:#}      {case}");
     }
-    writeln!(out, "  {BAD}FAILED{BAD:#}  {case}")?;
+    match outcome.snapshot.as_ref().filter(|_| is_update && outcome.failures.len() == 1) {
+        Some(snapshot) => {
+            let what = if snapshot.is_new() { "new" } else { "changed" };
+            writeln!(out, "  {NEWS}{what:7}{NEWS:#} {case}")?;
+            return print_diff(&snapshot.diff, &mut out);
+        }
+        None => writeln!(out, "  {BAD}FAILED{BAD:#}  {case}")?,
+    }
     for failure in &outcome.failures {
         tell_failure(failure, &mut out)?;
     }
@@ -162,7 +185,9 @@ fn tell(outcome: &Outcome) -> io::Result<()> {
         outcome.snapshot.as_ref().filter(|_| outcome.failures.iter().all(|f| f.diff.is_empty()))
     {
         print_diff(&snapshot.diff, &mut out)?;
-        writeln!(out, "          {QUIET}cuebook test --update writes it down{QUIET:#}")?;
+        if !is_update {
+            writeln!(out, "          {QUIET}cuebook test --update writes it down{QUIET:#}")?;
+        }
     }
     Ok(())
 }
@@ -222,14 +247,16 @@ fn summarise(tally: &Tally, with: &[CaseFile], without: &[CaseFile]) {
     let total = tally.passed + tally.failed + tally.updated;
     let cases = if total == 1 { "case" } else { "cases" };
     let mut parts = Vec::new();
-    for (count, what) in [(tally.failed, "failed"), (tally.updated, "updated")] {
-        if count > 0 {
+    // All of them together are the cases.
+    let counts = [(tally.passed, "passed"), (tally.updated, "updated"), (tally.failed, "failed")];
+    for (count, what) in counts {
+        if count > 0 && tally.passed < total {
             parts.push(format!("{count} {what}"));
         }
     }
     if tally.broken > 0 {
         let files = if tally.broken == 1 { "file" } else { "files" };
-        parts.push(format!("{} {files} cannot be understood", tally.broken));
+        parts.push(format!("{} {files} could not be read", tally.broken));
     }
     let result = if parts.is_empty() { "all passed".to_owned() } else { parts.join(", ") };
     say(format_args!("\n{total} {cases}: {result}"));

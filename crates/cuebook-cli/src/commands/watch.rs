@@ -24,6 +24,12 @@ pub fn run(args: &WatchArgs, options: &Options) -> Outcome {
         let diagnostic = Diagnostic::new(Code::BadInput, message).hint("name a file: --vars inputs.json");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
+    if args.prompt.is_none() && args.inputs.agent.is_none() {
+        // No change of a file would make it known.
+        let diagnostic = Diagnostic::new(Code::BadInput, "no prompt was given");
+        let diagnostic = diagnostic.hint("name one; `cuebook list` shows all of them");
+        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+    }
     let book = options.book()?;
     let mut last: Option<String> = None;
     loop {

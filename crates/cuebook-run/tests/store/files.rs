@@ -101,3 +101,22 @@ fn a_damaged_file_is_an_error_and_no_crash() {
     let error = opened.and_then(|store| store.begin(&new(1.0))).unwrap_err();
     assert_eq!(error.code(), Code::StoreFailed);
 }
+
+#[test]
+fn a_log_that_was_moved_into_the_file_begins_again_at_its_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("threads.db");
+    let store = SqliteStore::open(&path).unwrap();
+    let writes = |count: usize| {
+        for number in 0..count {
+            store.begin(&new(1.0)).unwrap();
+            if number % 20 == 0 {
+                // Threads wait for models, and so leave room for others.
+                std::thread::sleep(std::time::Duration::from_millis(4));
+            }
+        }
+        std::fs::metadata(folder.path().join("threads.db-wal")).unwrap().len()
+    };
+    let (once, later) = (writes(800), writes(2_400));
+    assert!(later < once * 2, "it had {once} bytes, and has {later} after three times as many writes");
+}

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::read::{Case, Said, wrong};
 use super::settings::{Forbidden, Form};
 use super::{Failure, Outcome, Snapshot};
-use crate::changes::{compare, compare_with, origin_at};
+use crate::changes::{Change, compare, compare_with, origin_at};
 use crate::chat::Message;
 use crate::chat::wire::NAME_A_MODEL;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
@@ -191,7 +191,9 @@ impl Judge<'_> {
             if !case.said.expects_something() {
                 let what = "it says nothing of what is expected".to_owned();
                 self.outcome.failures.push(Failure::new(what, &case.place));
-                let diff = compare("", &text);
+                let mut diff = compare("", &text);
+                // Where nothing was, nothing is gone, not even an empty line.
+                diff.retain(|line| line.change != Change::Gone);
                 self.outcome.snapshot = Some(Snapshot::added(case.end, language, text, diff));
             }
             return;

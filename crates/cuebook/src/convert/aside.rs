@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::draft::{Draft, Piece, Print};
 use super::report::Report;
+use super::spared::Spared;
 use super::words::noun;
 use crate::chat::Role;
 use crate::prompt::Dialect;
@@ -71,7 +72,7 @@ pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Rep
                 .changed("text", message)
                 .at(input.and_then(|input| input.place.clone()))
                 .hint("declare it as a string, and pass it as one")
-                .in_values();
+                .spares(Spared::Odd(name.clone()));
         }
     }
 }
@@ -152,5 +153,5 @@ pub(super) fn space_gone(draft: &Draft, gone: &str, edge: &str, report: &mut Rep
         return;
     }
     let message = format!("white space at the {edge} of the text is taken away");
-    report.changed("text", message).hint("no model minds, as a rule").in_text();
+    report.changed("text", message).hint("no model minds, as a rule");
 }

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json};
 use super::draft::{Draft, Input, Piece, Print};
 use super::notation::xml;
 use super::report::Report;
+use super::spared::Spared;
 use super::words::{cannot, input};
 use super::{OutFile, aside};
 use crate::error::Result;
@@ -34,7 +35,7 @@ const OWN: [&str; 15] = [
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
-    let pieces = draft.pieces().map_err(|stop| cannot(&stop, Dialect::Directive))?;
+    let pieces = draft.pieces().map_err(|stop| cannot(draft, &stop, Dialect::Directive))?;
     declare_all(draft, &pieces);
     let body = input(draft, &pieces, report);
     edges(draft, &pieces, report);
@@ -116,7 +117,7 @@ fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
                     .changed("text", message)
                     .at(place)
                     .hint("write a word before or behind it")
-                    .in_values();
+                    .spares(Spared::Edge(name.clone()));
             }
             Some(Piece::Text(text)) => {
                 let bare = if at_start {

@@ -115,6 +115,8 @@ pub(super) struct Chunk {
     pub(super) pieces: Result<Vec<Piece>, Stop>,
     /// The stretch as it was written, where another notation may take it as it is.
     pub(super) written: Option<(Language, String)>,
+    /// The stretch as Jinja2, if it was written in something else and is more than words and names.
+    pub(super) jinja: Option<String>,
     pub(super) print: Print,
     /// The names that it mentions.
     pub(super) names: Vec<String>,
@@ -128,6 +130,7 @@ impl Chunk {
         Chunk {
             pieces: Ok(vec![Piece::Text(text.into())]),
             written: None,
+            jinja: None,
             print: Print::Python,
             names: Vec::new(),
             comments: Vec::new(),

@@ -5,6 +5,7 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Language, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
+use super::spared::Spared;
 use super::words::{Guard, Jinja, cannot, is_marker, mustache};
 use super::{OutFile, aside};
 use crate::chat::Role;
@@ -49,10 +50,11 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
             {
                 let message = "values are shown as they are, and no longer escaped for HTML";
                 let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
-                report.changed("text", message).hint(hint).in_values();
+                report.changed("text", message).hint(hint).spares(Spared::Markup);
             }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };
-            let text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Prompty))?;
+            let text =
+                jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, Dialect::Prompty))?;
             if is_python(draft) {
                 let format = json!({"kind": "jinja2", "options": {"scalars": "python"}});
                 front.insert("template".into(), json!({"format": format}));

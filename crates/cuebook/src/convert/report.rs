@@ -1,7 +1,10 @@
 //! What became of a prompt on its way into another notation: everything that was lost or is different now, with its place.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value as Json, json};
 
+use super::spared::Spared;
 use crate::error::{Code, Diagnostic, Severity};
 use crate::source::Place;
 
@@ -36,10 +39,8 @@ pub struct Entry {
     pub about: &'static str,
     /// What happened, where, and what to do.
     pub finding: Diagnostic,
-    /// Whether the rendered text can differ because of it.
-    pub(super) touches_text: bool,
-    /// Whether some values can show otherwise because of it, and plain words do not.
-    pub(super) touches_values: bool,
+    /// What a comparison has to leave out because of it, if the rendered text can differ.
+    pub(super) spared: Option<Spared>,
 }
 
 /// Everything that became of a prompt on its way.
@@ -65,12 +66,9 @@ impl Report {
         self.entries.iter().map(Entry::to_json).collect()
     }
 
-    pub(super) fn touches_text(&self) -> bool {
-        self.entries.iter().any(|entry| entry.touches_text)
-    }
-
-    pub(super) fn touches_values(&self) -> bool {
-        self.entries.iter().any(|entry| entry.touches_values)
+    /// What a comparison has to leave out because it can differ, each once.
+    pub(super) fn spared(&self) -> BTreeSet<Spared> {
+        self.entries.iter().filter_map(|entry| entry.spared.clone()).collect()
     }
 
     pub(super) fn lost(&mut self, about: &'static str, message: impl Into<String>) -> Adding<'_> {
@@ -88,10 +86,7 @@ impl Report {
     fn add(&mut self, fate: Fate, about: &'static str, message: impl Into<String>) -> Adding<'_> {
         let severity = if fate == Fate::Note { Severity::Note } else { Severity::Warning };
         let finding = Diagnostic::new(Code::NotCarriedOver, message).severity(severity);
-        Adding {
-            report: self,
-            entry: Entry { fate, about, finding, touches_text: false, touches_values: false },
-        }
+        Adding { report: self, entry: Entry { fate, about, finding, spared: None } }
     }
 }
 
@@ -114,15 +109,9 @@ impl Adding<'_> {
         self
     }
 
-    /// The rendered text can differ because of it.
-    pub(super) fn in_text(mut self) -> Self {
-        self.entry.touches_text = true;
-        self
-    }
-
-    /// Some values can show otherwise because of it; plain words show as they did.
-    pub(super) fn in_values(mut self) -> Self {
-        self.entry.touches_values = true;
+    /// The rendered text can differ because of it, and is compared without that.
+    pub(super) fn spares(mut self, spared: Spared) -> Self {
+        self.entry.spared = Some(spared);
         self
     }
 }

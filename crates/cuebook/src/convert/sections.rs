@@ -11,7 +11,8 @@ use serde_json::{Map, Value as Json, json};
 use super::draft::{Draft, Piece, Print};
 use super::notation::yaml;
 use super::report::Report;
-use super::verify::Bench;
+use super::spared::{Spared, Terms};
+use super::verify::{Bench, Verdict};
 use super::words::{Guard, Jinja, cannot, dollar, lines, looks_like_structure, mustache};
 use super::{OutFile, aside, prompty};
 use crate::dialect::sections::{key_of, scan};
@@ -65,14 +66,21 @@ pub(super) fn write(
     }
     let tools = tools(draft, report);
     let texts = Texts::of(draft);
+    let mut spared = report.spared();
     let alike = |name: &String| draft.input(name).is_some_and(super::draft::Input::prints_alike);
-    let is_vague =
-        report.touches_values() || draft.words.iter().flat_map(|chunk| &chunk.names).any(|name| !alike(name));
+    let odd = draft.words.iter().flat_map(|chunk| &chunk.names).filter(|name| !alike(name));
+    spared.extend(odd.map(|name| Spared::Odd(name.clone())));
+    let terms = Terms::new(spared, draft);
+    let mut spare = None;
     let mut failure = None;
     for plan in [Plan::Split, Plan::First, Plan::Added] {
+        if spare.is_some() {
+            // Headings of its own are worth more than white space at the edges of sections.
+            break;
+        }
         for engine in ["dollar", "jinja2", "mustache"] {
             let Some(text) = texts.write(draft, plan, engine) else { continue };
-            let text = text.map_err(|stop| cannot(&stop, Dialect::Sections))?;
+            let text = text.map_err(|stop| cannot(draft, &stop, Dialect::Sections))?;
             let mut front = front.clone();
             if engine != "dollar" {
                 front.insert("engine".into(), json!(engine));
@@ -84,17 +92,25 @@ pub(super) fn write(
                 path: format!("{}{SECTIONS_END}", draft.id),
                 text: format!("---\n{}---\n{body}\n", yaml(&front)),
             }];
-            // The way that always works is taken, and what differs there is told in the end.
-            let is_forgiven = report.touches_text() || is_vague && plan == Plan::Added;
-            match bench.says(draft, &files, &prefix, is_vague, is_forgiven) {
-                Ok(true) => {
+            match bench.says(draft, &files, &prefix, &terms) {
+                Ok(Verdict::Same) => {
                     told(draft, &texts, plan, engine, &title, report);
                     return Ok((files, prefix));
                 }
-                Ok(false) => {}
+                Ok(Verdict::Other) if plan != Plan::Added => {}
+                // The way that always works is taken, and what differs there is told in the end.
+                Ok(verdict) => drop(spare.get_or_insert((files, prefix, plan, engine, title, verdict))),
                 Err(error) => failure = Some(error),
             }
         }
+    }
+    if let Some((files, prefix, plan, engine, title, verdict)) = spare {
+        if verdict == Verdict::ButSpace {
+            let message = "white space that the template makes at an edge of a section is taken away";
+            report.changed("text", message).hint("no model minds, as a rule").spares(Spared::Space);
+        }
+        told(draft, &texts, plan, engine, &title, report);
+        return Ok((files, prefix));
     }
     // Nothing was found that says the same: whatever keeps the last way from being read is the reason.
     if let (Some(error), Err(_)) = (failure, draft.pieces()) {
@@ -103,8 +119,8 @@ pub(super) fn write(
     let place = bench.source.prompt().template.place(0..0);
     let stop = super::draft::Stop { what: "something".to_owned(), place };
     Err(match draft.pieces() {
-        Err(stop) => cannot(&stop, Dialect::Sections),
-        Ok(_) => cannot(&stop, Dialect::Sections),
+        Err(stop) => cannot(draft, &stop, Dialect::Sections),
+        Ok(_) => cannot(draft, &stop, Dialect::Sections),
     })
 }
 
@@ -343,7 +359,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         report
             .changed("text", message)
             .hint("write {{{name}}} for values that are to show as they are")
-            .in_values();
+            .spares(Spared::Markup);
     }
     match plan {
         Plan::Split => {}
@@ -383,7 +399,7 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
                     .changed("text", message)
                     .at(place)
                     .hint("write a word before or behind it")
-                    .in_values();
+                    .spares(Spared::Edge(name.clone()));
             }
         }
         from = bound + 1;

@@ -5,21 +5,25 @@ mod inputs;
 mod own;
 mod roles;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::draft::{Chunk, Draft, Language, Piece, Print, Stop};
+use super::draft::{Chunk, Draft, Input, Language, Piece, Print, Stop};
+use super::mustache::Writer;
 use super::report::Report;
+use super::spared::Spared;
+use super::words::{Guard, Jinja};
 use crate::chat::Role;
 use crate::error::Result;
 use crate::library::{Config, Defaults};
 use crate::node::Node;
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Prompt};
-use crate::sections::{Body, Selector};
+use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
-use crate::template::bits::{Beyond, Bit};
+use crate::template::bits::{Beyond, Bit, Branch};
 use crate::template::dollar::{self, Missing};
 use crate::template::input::NOBODY;
 use crate::template::jinja::{self, Settings, Style};
@@ -45,8 +49,8 @@ impl Drafting<'_> {
         let inputs = self.inputs(prompt, front.as_ref());
         let words = match prompt.dialect {
             Dialect::Template => vec![self.jinja(&prompt.template, self.config.template_settings(false))],
-            Dialect::Prompty => vec![self.prompty_text(prompt)?],
-            Dialect::Sections => self.sections()?,
+            Dialect::Prompty => vec![self.prompty_text(prompt, &inputs)?],
+            Dialect::Sections => self.sections(&inputs)?,
             Dialect::Directive => self.directive(),
         };
         let mut draft = Draft {
@@ -101,16 +105,16 @@ impl Drafting<'_> {
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
         let written = Some((Language::Jinja, written.to_owned()));
-        Chunk { names: self.names(), pieces, written, print, comments }
+        Chunk { names: self.names(), pieces, written, jinja: None, print, comments }
     }
 
-    fn prompty_text(&mut self, prompt: &Prompt) -> Result<Chunk> {
+    fn prompty_text(&mut self, prompt: &Prompt, inputs: &[Input]) -> Result<Chunk> {
         let source = &prompt.template;
         let settings = self.config.template_settings(false).portable();
         Ok(match prompt.format.engine.as_str() {
             "mustache" => {
                 let escape = prompt.format.options.get("escape") != Some(&Json::Bool(false));
-                self.mustache(source, escape)?
+                self.mustache(source, escape, inputs)?
             }
             "jinja2" | "jinja" | "nunjucks" => {
                 let python = prompt.format.options.get("scalars") == Some(&json!("python"));
@@ -131,24 +135,85 @@ impl Drafting<'_> {
         Chunk {
             pieces: Err(Stop { what, place }),
             written: None,
+            jinja: None,
             print: Print::Python,
             names: Vec::new(),
             comments: Vec::new(),
         }
     }
 
-    fn mustache(&mut self, source: &Arc<Source>, escape: bool) -> Result<Chunk> {
+    fn mustache(&mut self, source: &Arc<Source>, escape: bool, inputs: &[Input]) -> Result<Chunk> {
+        let (mut jinja, mut names) = (None, self.names());
         let pieces = match mustache::bits::bits(source, DEEPEST, escape)? {
             Ok(bits) => Ok(self.pieces(source, bits)),
-            Err(beyond) => Err(stop(source, beyond)),
+            Err(beyond) => match self.sections_as_jinja(source, escape, inputs)? {
+                Ok((text, roots)) => {
+                    jinja = Some(text);
+                    if self.target == Dialect::Template {
+                        // What is a part of an item is no name there.
+                        names.retain(|name| roots.contains(name));
+                    }
+                    Err(stop(source, beyond))
+                }
+                // Somebody who wants Jinja2 is told what keeps it from being that.
+                Err(worse) if self.target == Dialect::Template => Err(stop(source, worse)),
+                Err(_) => Err(stop(source, beyond)),
+            },
         };
         Ok(Chunk {
-            names: self.names(),
+            names,
             comments: Vec::new(),
             pieces,
             written: Some((Language::Mustache { escape }, source.text().to_owned())),
+            jinja,
             print: Print::Mustache,
         })
+    }
+
+    /// A Mustache template with sections as Jinja2, if its inputs say what its sections are.
+    fn sections_as_jinja(
+        &mut self,
+        source: &Arc<Source>,
+        escape: bool,
+        inputs: &[Input],
+    ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
+        let settings = self.config.template_settings(false);
+        if self.target == Dialect::Template && (settings.trim_blocks || settings.lstrip_blocks) {
+            let what = "a Mustache section, and tags take white space away in this project".to_owned();
+            return Ok(Err(Beyond { range: 0..0, what }));
+        }
+        let branches = match mustache::bits::branches(source, DEEPEST, escape)? {
+            Ok(branches) => branches,
+            Err(beyond) => return Ok(Err(beyond)),
+        };
+        let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+        let mut text = String::new();
+        let mut writer = Writer::new(inputs, jinja);
+        let written = writer.write(&branches, &mut text);
+        if written.is_ok() && self.target == Dialect::Template {
+            self.unescaped(source, &branches);
+        }
+        Ok(written.map(|()| (text, writer.roots)))
+    }
+
+    /// Tells of values that were escaped.
+    fn unescaped(&mut self, source: &Arc<Source>, branches: &[Branch]) {
+        for branch in branches {
+            match branch {
+                Branch::Value { keys, escaped: true, range } => {
+                    let name = if keys.is_empty() { ".".to_owned() } else { keys.join(".") };
+                    self.no_longer_escaped(&name, source.place(range.clone()));
+                }
+                Branch::Section { body, .. } => self.unescaped(source, body),
+                Branch::Text(_) | Branch::Value { .. } => {}
+            }
+        }
+    }
+
+    fn no_longer_escaped(&mut self, name: &str, place: Place) {
+        let message = format!("the value of `{name}` is shown as it is, and no longer escaped for HTML");
+        let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
+        self.report.changed("text", message).at(Some(place)).hint(hint).spares(Spared::Markup);
     }
 
     fn dollar(&mut self, source: &Arc<Source>, missing: Missing) -> Chunk {
@@ -158,7 +223,7 @@ impl Drafting<'_> {
             Err(beyond) => Err(stop(source, beyond)),
         };
         let names = template.placeholders().to_vec();
-        Chunk { pieces, written: None, print: Print::Python, names, comments: Vec::new() }
+        Chunk { pieces, written: None, jinja: None, print: Print::Python, names, comments: Vec::new() }
     }
 
     /// Bits as pieces. What the environment says is nobody's but a directive's, and HTML nobody's but Mustache's.
@@ -173,21 +238,16 @@ impl Drafting<'_> {
                 Bit::Value { name, range, .. } if rich.contains(&name.as_str()) => {
                     let message = format!("`{name}` is no text, and nothing stands where it stood");
                     let hint = "put conversations, pictures, files and sounds into messages of their own";
-                    self.report.lost("inputs", message).at(Some(source.place(range))).hint(hint).in_text();
+                    self.report
+                        .lost("inputs", message)
+                        .at(Some(source.place(range)))
+                        .hint(hint)
+                        .spares(Spared::Value(name));
                     continue;
                 }
                 Bit::Value { name, absent, escaped, range } => {
                     if escaped && matches!(self.target, Dialect::Template | Dialect::Directive) {
-                        let message = format!(
-                            "the value of `{name}` is shown as it is, and no longer escaped for HTML"
-                        );
-                        let hint =
-                            "if that is what was meant all along, write {{{…}}} in the Mustache template";
-                        self.report
-                            .changed("text", message)
-                            .at(Some(source.place(range)))
-                            .hint(hint)
-                            .in_values();
+                        self.no_longer_escaped(&name, source.place(range));
                     }
                     Piece::Value { name, absent }
                 }
@@ -195,7 +255,11 @@ impl Drafting<'_> {
                     let message =
                         format!("the environment's `{name}` does not show: only directives ask for it");
                     let hint = format!("make it an input, and pass it: --var {name}=\"${name}\"");
-                    self.report.lost("text", message).at(Some(source.place(range))).hint(hint).in_text();
+                    self.report
+                        .lost("text", message)
+                        .at(Some(source.place(range)))
+                        .hint(hint)
+                        .spares(Spared::Environment);
                     Piece::Text(otherwise)
                 }
             });
@@ -241,6 +305,7 @@ impl Drafting<'_> {
         chunks.push(Chunk {
             pieces,
             written: None,
+            jinja: None,
             print: Print::Json,
             names: self.names(),
             comments: Vec::new(),
@@ -259,18 +324,24 @@ impl Drafting<'_> {
                     .changed("text", message)
                     .at(Some(place.clone()))
                     .hint("write a word before it, or pass values without white space around them")
-                    .in_values();
+                    .spares(Spared::Edge(name.clone()));
             }
         }
     }
 
-    fn sections(&mut self) -> Result<Vec<Chunk>> {
+    fn sections(&mut self, inputs: &[Input]) -> Result<Vec<Chunk>> {
         let Some(tree) = self.prepared.tree() else { return Ok(Vec::new()) };
         let missing = self.prepared.missing();
         let mut chunks: Vec<Chunk> = Vec::new();
         let nodes = tree.sections();
+        let keeps_conditions = self.keeps_conditions();
+        // Where the conditions end that have begun.
+        let mut ends: Vec<usize> = Vec::new();
         let mut at = 0;
         while let Some(node) = nodes.get(at) {
+            while ends.pop_if(|end| *end <= at).is_some() {
+                chunks.push(condition("{% endif %}".to_owned(), node.section.place.as_ref(), tree));
+            }
             at += 1;
             let section = &node.section;
             if let Selector::Always(false) = section.enabled {
@@ -282,6 +353,13 @@ impl Drafting<'_> {
                 at = node.end();
                 continue;
             }
+            if let (Selector::Asked(_), Some(text)) = (&section.enabled, &section.enabled_if)
+                && keeps_conditions
+            {
+                let tag = format!("{{% if {} %}}", text.trim());
+                chunks.push(condition(tag, section.enabled_place.as_ref(), tree));
+                ends.push(node.end());
+            }
             let heading = if chunks.is_empty() { &node.heading()[2..] } else { node.heading() };
             let under = match &section.body {
                 Body::Template { text, engine } => {
@@ -291,7 +369,7 @@ impl Drafting<'_> {
                         _ if trimmed.is_empty() => None,
                         "dollar" => Some(self.dollar(text, missing)),
                         "jinja2" | "jinja" | "nunjucks" => Some(self.jinja(text, settings)),
-                        "mustache" => Some(self.mustache(text, true)?),
+                        "mustache" => Some(self.mustache(text, true, inputs)?),
                         other => Some(self.unknown_engine(text, other, section.place.clone())),
                     }
                 }
@@ -308,7 +386,10 @@ impl Drafting<'_> {
                         if let Some((_, text)) = &under.written
                             && (text.trim_start().starts_with('{') || text.trim_end().ends_with('}'))
                         {
-                            self.report.changed("text", message).at(Some(stop.place.clone())).in_text();
+                            self.report
+                                .changed("text", message)
+                                .at(Some(stop.place.clone()))
+                                .spares(Spared::Space);
                         }
                     }
                     chunks.push(Chunk::text(heading));
@@ -320,7 +401,22 @@ impl Drafting<'_> {
                 chunks.push(Chunk::text(examples));
             }
         }
+        ends.iter().for_each(|_| chunks.push(condition("{% endif %}".to_owned(), None, tree)));
         Ok(chunks)
+    }
+}
+
+/// A tag around sections that are there on a condition.
+fn condition(tag: String, place: Option<&Place>, tree: &Tree) -> Chunk {
+    let first = || tree.sections().first().and_then(|node| node.section.place.clone());
+    let place = place.cloned().or_else(first).unwrap_or_else(|| Source::new("", "").place(0..0));
+    Chunk {
+        pieces: Err(Stop { what: "a condition".to_owned(), place }),
+        written: None,
+        jinja: Some(tag),
+        print: Print::Python,
+        names: Vec::new(),
+        comments: Vec::new(),
     }
 }
 

@@ -16,7 +16,8 @@ pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> 
     let settings = config.template_settings(false);
     let blocks_are_safe = !settings.trim_blocks && !settings.lstrip_blocks;
     let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe, kept: &[], forced: &[] };
-    let mut text = jinja.write(draft, Some(report)).map_err(|stop| cannot(&stop, Dialect::Template))?;
+    let mut text =
+        jinja.write(draft, Some(report)).map_err(|stop| cannot(draft, &stop, Dialect::Template))?;
     if !settings.keep_trailing_newline {
         text.push('\n');
     }

@@ -1,21 +1,28 @@
 //! Reads what was written, renders it, and holds it against what it was made from.
 
+mod said;
+mod samples;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::Value as Json;
 
 use super::OutFile;
 use super::draft::{Draft, Piece};
 use super::report::Report;
+use super::spared::Terms;
 use crate::book::Book;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
-use crate::prompt::{Dialect, Need, Type};
+use crate::prompt::Dialect;
 use crate::template::bits::Absent;
 use crate::template::jinja::compat::is_space;
-use crate::variables::{Context, Variables};
+use crate::variables::Context;
+use said::{Mask, Way};
+use samples::{Sample, samples};
 
 /// Where results are read and rendered.
 pub(super) struct Bench<'b> {
@@ -26,88 +33,138 @@ pub(super) struct Bench<'b> {
     pub(super) context: Arc<Context>,
 }
 
-/// Values for one render.
-type Sample = Map<String, Json>;
+/// What came of a comparison.
+#[derive(Debug, Default)]
+pub(super) struct Compared {
+    /// How many renders were the same.
+    pub(super) renders: usize,
+    /// What did not count there, in words.
+    pub(super) without: Vec<String>,
+    /// Why nothing can be said to be the same, if nothing can.
+    pub(super) why_not: Option<String>,
+}
+
+/// Whether a result says what it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It does.
+    Same,
+    /// It does but for white space.
+    ButSpace,
+    /// It does not.
+    Other,
+}
+
+/// How closely two texts are looked at.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// All bytes.
+    Bytes,
+    /// Without values that notations write otherwise.
+    Written,
+    /// Without all that such inputs show.
+    Shown,
+}
+
+/// How renders compare, as far as both could be rendered.
+struct Outcome {
+    same: usize,
+    /// The first difference.
+    difference: Option<String>,
+    /// Why the source could not be rendered, if ever it could not.
+    failure: Option<Error>,
+}
 
 impl Bench<'_> {
-    /// Whether files say what a draft says, behind a prefix, as far as that can be told of the draft alone. White space around
-    /// the text does not count. `is_vague` says that only plain words show as they did, `is_forgiven` that a template may say
-    /// something else for reasons that are told.
+    /// Whether files say what a draft says, behind a prefix. White space around the text does not count.
     pub(super) fn says(
         &self,
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
-        is_vague: bool,
-        is_forgiven: bool,
-    ) -> Result<bool> {
+        terms: &Terms,
+    ) -> Result<Verdict> {
         let prepared = match self.read(draft, files) {
-            Err(error) if self.is_missing_include(&error) => return Ok(true),
+            Err(error) if self.is_missing_include(&error) => return Ok(Verdict::Same),
             read => read?,
         };
         let Ok(pieces) = draft.pieces() else {
             // More than words: the source is the only one that knows what it says.
-            let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
-            let difference = self.compare(draft, &prepared, prefix, &samples)?;
-            return Ok(difference.is_none() || is_forgiven || self.has_references());
+            let outcome = self.compare(draft, &prepared, prefix, terms);
+            return Ok(match outcome.difference {
+                None => Verdict::Same,
+                Some(_) if self.has_references() => Verdict::Same,
+                Some(_)
+                    if self.compare(draft, &prepared, prefix, &terms.spaceless()).difference.is_none() =>
+                {
+                    Verdict::ButSpace
+                }
+                Some(_) => Verdict::Other,
+            });
         };
-        for sample in samples(draft) {
+        let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
+        let mask = Mask { shown: &none, written: &nothing };
+        let way =
+            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
+        for sample in samples(draft, &Terms::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
-            let said = said(&prepared, &texts, &self.context, true)?;
+            let said = way.said(&prepared, &texts)?;
             let expected = format!("{prefix}{}", expected.trim_matches(is_space));
             // A heading with nothing below it has no empty line behind it.
             if said.trim_matches(is_space) != expected.trim_end_matches(is_space) {
-                return Ok(false);
+                return Ok(Verdict::Other);
             }
         }
-        Ok(true)
+        Ok(Verdict::Same)
     }
 
-    /// Reads and renders the result. Whatever is different from the source and has not been told is told; how many renders were
-    /// compared is returned.
+    /// Reads and renders the result. Whatever is different from the source and has not been told is told.
     pub(super) fn check(
         &self,
         draft: &Draft,
         files: &[OutFile],
         prefix: &str,
         report: &mut Report,
-    ) -> Result<usize> {
+    ) -> Result<Compared> {
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => {
                 let message = "the result could not be rendered for a comparison: the templates that it includes are found from another place";
                 report
                     .note("check", message)
                     .hint("put it where they are found, and look at it: cuebook render");
-                return Ok(0);
+                let why_not = "renders of both were not compared: the templates that it includes are found from another place".to_owned();
+                return Ok(Compared { why_not: Some(why_not), ..Compared::default() });
             }
             read => read?,
         };
-        if report.touches_text() {
-            return Ok(0);
+        let terms = Terms::new(report.spared(), draft);
+        let outcome = self.compare(draft, &prepared, prefix, &terms);
+        if let Some(difference) = outcome.difference {
+            let message = format!("the rendered text is not the same: {difference}");
+            let hint = match self.has_references() {
+                true => {
+                    "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
+                }
+                false => "look at both with cuebook render; if nothing explains it, it is a bug",
+            };
+            report.changed("text", message).hint(hint);
+            let why_not = Some("renders of both are not the same".to_owned());
+            return Ok(Compared { why_not, ..Compared::default() });
         }
-        let is_vague = report.touches_values();
-        let samples = if is_vague { vec![plain(draft)] } else { samples(draft) };
-        match self.compare(draft, &prepared, prefix, &samples)? {
-            // What is the same for plain words is not said to be the same for others.
-            None if is_vague => Ok(0),
-            None => Ok(samples.len()),
-            Some(difference) => {
-                let message = format!("the rendered text is not the same: {difference}");
-                let hint = match self.has_references() {
-                    true => {
-                        "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
-                    }
-                    false => "look at both with cuebook render; if nothing explains it, it is a bug",
-                };
-                report.changed("text", message).hint(hint).in_text();
-                Ok(0)
-            }
-        }
+        let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
+            let why = &error.diagnostic().message;
+            let why =
+                format!("renders of both were not compared: values that were made up do not fit: {why}");
+            let hint = "render both with values that fit, and compare: cuebook diff";
+            report.note("check", why.clone()).hint(hint);
+            why
+        });
+        Ok(Compared { renders: outcome.same, without: terms.told, why_not })
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
-    fn is_missing_include(&self, error: &Error) -> bool {
+    pub(super) fn is_missing_include(&self, error: &Error) -> bool {
         error.code() == Code::MissingInclude && self.has_references()
     }
 
@@ -115,46 +172,97 @@ impl Bench<'_> {
         self.source.outline().names().iter().any(|names| !names.references.is_empty())
     }
 
-    /// The first difference between renders of both.
-    fn compare(
-        &self,
-        draft: &Draft,
-        result: &Prepared,
-        prefix: &str,
-        samples: &[Sample],
-    ) -> Result<Option<String>> {
-        for sample in samples {
-            // A source that cannot be rendered with values that were made up says nothing.
-            let before: Sample = sample
-                .iter()
-                .map(|(name, value)| {
-                    let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
-                    (old.clone(), value.clone())
-                })
-                .collect();
-            let Ok(expected) = said(self.source, &before, &self.context, false) else { continue };
-            let found = said(result, sample, &self.context, true)?;
-            let expected = format!("{prefix}{}", expected.trim_matches(is_space));
-            let (found, expected) = (found.trim_matches(is_space), expected.trim_end_matches(is_space));
-            if found != expected {
-                let at = found.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
-                let excerpt = |text: &str| {
-                    text.chars()
-                        .skip(text.get(..at).map_or(0, |text| text.chars().count()))
-                        .take(30)
-                        .collect::<String>()
-                };
-                return Ok(Some(format!(
-                    "at byte {at} it is {:?}, where it was {:?}",
-                    excerpt(found),
-                    excerpt(expected)
-                )));
+    /// Renders both with values that were made up, up to the first difference.
+    fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str, terms: &Terms) -> Outcome {
+        let before = |name: &String| {
+            let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
+            old.clone()
+        };
+        let mut outcome = Outcome { same: 0, difference: None, failure: None };
+        for sample in samples(draft, terms) {
+            let values: Sample = sample.iter().map(|(name, value)| (before(name), value.clone())).collect();
+            // Byte by byte if they are the same, and else without what was told to be different.
+            let mut first = None;
+            for step in [Step::Bytes, Step::Written, Step::Shown] {
+                match self.step(result, (&values, &sample), prefix, terms, (step, &before)) {
+                    Err(error) => {
+                        outcome.failure = Some(error);
+                        break;
+                    }
+                    Ok(None) => {
+                        first = None;
+                        outcome.same += 1;
+                        break;
+                    }
+                    Ok(Some(difference)) => first = Some(difference),
+                }
+                if terms.odd.is_empty() {
+                    break;
+                }
+            }
+            if first.is_some() {
+                outcome.difference = first;
+                break;
             }
         }
-        Ok(None)
+        outcome
+    }
+
+    /// The difference between one render of each. An error if the source cannot be rendered with values that were made up: then
+    /// it says nothing.
+    fn step(
+        &self,
+        result: &Prepared,
+        (values, sample): (&Sample, &Sample),
+        prefix: &str,
+        terms: &Terms,
+        (step, before): (Step, &dyn Fn(&String) -> String),
+    ) -> Result<Option<String>> {
+        let mut shown = terms.masked.clone();
+        let mut written: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        match step {
+            Step::Bytes => {}
+            Step::Written => {
+                for name in &terms.odd {
+                    let forms = written.entry(name.clone()).or_default();
+                    sample.get(name).into_iter().for_each(|value| said::forms(value, forms));
+                }
+            }
+            Step::Shown => shown.extend(terms.odd.iter().cloned()),
+        }
+        let old_shown: BTreeSet<String> = shown.iter().map(before).collect();
+        let old_written = written.iter().map(|(name, forms)| (before(name), forms.clone())).collect();
+        let mask = Mask { shown: &old_shown, written: &old_written };
+        let source = Way {
+            context: &self.context,
+            is_result: false,
+            unfolded: terms.unfolded,
+            unconditional: terms.unconditional,
+            mask,
+        };
+        let mask = Mask { shown: &shown, written: &written };
+        let target =
+            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
+        let expected = source.said(self.source, values)?;
+        let expected = format!("{prefix}{}", expected.trim_matches(is_space));
+        Ok(match target.said(result, sample) {
+            Err(error) => {
+                Some(format!("it fails with values for which it did not: {}", error.diagnostic().message))
+            }
+            Ok(found) => difference(&found, &expected, terms),
+        })
     }
 
     fn read(&self, draft: &Draft, files: &[OutFile]) -> Result<Prepared> {
+        let (_scratch, path) = self.lay(draft, files)?;
+        let library = self.book.library();
+        let found = library.find(&path.to_string_lossy())?;
+        let language = crate::variables::Scope::language(&self.context).to_owned();
+        self.book.prepare_found(found, &language, Mode::Lenient, &library.config()?, None)
+    }
+
+    /// Writes files to where they can be read for a moment, and says where the prompt is.
+    pub(super) fn lay(&self, draft: &Draft, files: &[OutFile]) -> Result<(Scratch, PathBuf)> {
         let scratch = Scratch::new()?;
         let folder = match self.target {
             Dialect::Template => scratch.0.join(&draft.id),
@@ -171,34 +279,26 @@ impl Bench<'_> {
             (Dialect::Template, _) | (_, []) => folder,
             (_, [file, ..]) => folder.join(&file.path),
         };
-        let library = self.book.library();
-        let found = library.find(&path.to_string_lossy())?;
-        let language = crate::variables::Scope::language(&self.context).to_owned();
-        self.book.prepare_found(found, &language, Mode::Lenient, &library.config()?, None)
+        Ok((scratch, path))
     }
 }
 
-/// What a prompt says with some values: the text of its one message; of several, all of the text.
-fn said(prepared: &Prepared, sample: &Sample, context: &Arc<Context>, is_result: bool) -> Result<String> {
-    if let Some(directive) = prepared.directive() {
-        let body = directive.fill(sample)?.body()?.text;
-        let (preamble, body) = (directive.shown_preamble(), body.trim_matches(is_space));
-        return Ok(match (preamble.is_empty(), body.is_empty()) {
-            (true, _) => body.to_owned(),
-            (false, true) => preamble,
-            (false, false) => format!("{preamble}\n\n{body}"),
-        });
+/// The first difference between two texts, as far as they count.
+fn difference(found: &str, expected: &str, terms: &Terms) -> Option<String> {
+    let (found, expected) = match terms.no_space {
+        true => (found.replace(is_space, ""), expected.replace(is_space, "")),
+        false => (found.trim_matches(is_space).to_owned(), expected.trim_end_matches(is_space).to_owned()),
+    };
+    if found == expected {
+        return None;
     }
-    let rendered = prepared.render(&Variables::from_json(sample), context)?;
-    if prepared.prompt().dialect == Dialect::Prompty {
-        return match rendered.messages()?.as_slice() {
-            [message] => Ok(message.texts().collect()),
-            // A draft is one message, so that a result of several is never the same.
-            several if is_result => Ok(format!("{} messages", several.len())),
-            _ => Ok(rendered.into_text()),
-        };
-    }
-    Ok(rendered.into_text())
+    let at = found.bytes().zip(expected.bytes()).take_while(|(one, other)| one == other).count();
+    let excerpt = |text: &str| {
+        let start = text.floor_char_boundary(at);
+        text[start..].chars().take(30).collect::<String>()
+    };
+    let place = if terms.is_exact() { format!("at byte {at} ") } else { String::new() };
+    Some(format!("{place}it is {:?}, where it was {:?}", excerpt(&found), excerpt(&expected)))
 }
 
 /// What a draft says with some texts. `None` if a value is missing without which it says nothing.
@@ -231,62 +331,8 @@ fn text_of(value: &Json) -> Json {
     }
 }
 
-/// Values that were made up: all of them, only what is required, and texts that look like syntax everywhere.
-fn samples(draft: &Draft) -> Vec<Sample> {
-    let hostile = "x\nuser:\n# Heading\n```\n{{ y }} {% if %} $z ${z} {input:z} <b>&amp;</b> \\ \" y";
-    let names = names(draft);
-    let sample = |round: usize| -> Sample {
-        let value = |(name, kind, need, strict): &(String, Type, Need, bool)| {
-            if round == 1 && *need != Need::Required {
-                return None;
-            }
-            let value = match kind {
-                Type::String | Type::Any if round == 2 && !strict => json!(hostile),
-                Type::String | Type::Any => json!(format!("‹{name}›")),
-                Type::Integer => json!(7 + round),
-                Type::Number => json!(1.5),
-                Type::Boolean => json!(round == 0),
-                Type::List if round == 2 => json!([]),
-                Type::List => json!(["a", "b"]),
-                Type::Object => json!({"a": "b"}),
-            };
-            Some((name.clone(), value))
-        };
-        names.iter().filter_map(value).collect()
-    };
-    (0..3).map(sample).collect()
-}
-
-/// Values that show in every notation as they do in every other one.
-fn plain(draft: &Draft) -> Sample {
-    let value = |(name, kind, _, _): (String, Type, Need, bool)| {
-        let value = match kind {
-            Type::String | Type::Any => json!(format!("‹{name}›")),
-            Type::Integer | Type::Number => json!(7),
-            Type::List => json!([]),
-            Type::Object => json!({}),
-            // There is no yes that everybody writes alike.
-            Type::Boolean => return None,
-        };
-        Some((name, value))
-    };
-    names(draft).into_iter().filter_map(value).collect()
-}
-
-/// All that a draft mentions: its name, what it is, whether it must be there, and whether only some values will do.
-fn names(draft: &Draft) -> Vec<(String, Type, Need, bool)> {
-    let mut names: Vec<(String, Type, Need, bool)> =
-        draft.inputs.iter().map(|input| (input.name.clone(), input.kind, input.need, input.strict)).collect();
-    for name in draft.words.iter().flat_map(|chunk| &chunk.names) {
-        if draft.input(name).is_none() {
-            names.push((name.clone(), Type::Any, Need::Optional, false));
-        }
-    }
-    names
-}
-
 /// A folder for a moment.
-struct Scratch(PathBuf);
+pub(super) struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Scratch> {

@@ -3,6 +3,7 @@
 
 use super::draft::{Chunk, Draft, Language, Piece, Stop};
 use super::report::Report;
+use super::spared::Spared;
 use crate::chat::Marker;
 use crate::prompt::Dialect;
 use crate::template::bits::Absent;
@@ -49,7 +50,10 @@ impl Jinja<'_> {
                     Err(_) => self.guarded(text, &mut out),
                 },
                 (_, Ok(pieces)) => self.pieces(pieces, &mut out),
-                (_, Err(stop)) => return Err(stop.clone()),
+                (_, Err(stop)) => match &chunk.jinja {
+                    Some(text) => self.guarded(text, &mut out),
+                    None => return Err(stop.clone()),
+                },
             }
         }
         Ok(out)
@@ -140,7 +144,7 @@ impl Jinja<'_> {
     }
 
     /// Writes text so that it shows as it is. `before_tag` says whether a tag follows, with which a brace would mean more.
-    fn text(self, text: &str, before_tag: bool, out: &mut String) {
+    pub(super) fn text(self, text: &str, before_tag: bool, out: &mut String) {
         let special = |at: usize| match text.as_bytes().get(at + 1) {
             Some(next) => matches!(next, b'{' | b'%' | b'#'),
             None => before_tag,
@@ -282,7 +286,7 @@ pub(super) fn input(draft: &Draft, pieces: &[Piece], report: &mut Report) -> Str
                             .changed("text", message)
                             .at(input.and_then(|input| input.place.clone()))
                             .hint("give the input a default")
-                            .in_text();
+                            .spares(Spared::Absence(name.clone()));
                         format!("{{input:{name}?}}")
                     }
                     Absent::Nothing | Absent::Fails => format!("{{input:{name}?}}"),
@@ -344,24 +348,31 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 }
 
 /// The error for a text that the target has no way to say.
-pub(super) fn cannot(stop: &Stop, target: Dialect) -> crate::Error {
+pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
     let message = format!("the text has {} in it, which a {} cannot say", stop.what, noun(target));
     // Only what works is named: other notations refuse some things as well.
-    let is_mustache = stop.what.contains("Mustache section");
-    let hint = match target {
-        _ if stop.what.contains("{include:") => "write what it shows into the directive itself",
-        Dialect::Template | Dialect::Directive if is_mustache => {
-            "write it without; only .prompty files and trees of sections have Mustache"
-        }
-        Dialect::Directive => {
-            "a directive shows text and inputs; write it without, or convert to prompty, sections or template"
-        }
-        Dialect::Template => "templates are Jinja2; write it without",
-        Dialect::Prompty | Dialect::Sections => "write it without",
+    let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
+    let can = |other: &Dialect| *other != draft.from && *other != target && can_say(draft, *other);
+    let others: Vec<String> =
+        others.into_iter().filter(can).map(|other| format!("--to {}", other.as_str())).collect();
+    let hint = match others.as_slice() {
+        _ if stop.what.contains("{include:") => "write what it shows into the directive itself".to_owned(),
+        [] => "write it without".to_owned(),
+        others => format!("write it without, or convert to what can say it: {}", others.join(", ")),
     };
     let diagnostic = Diagnostic::new(Code::CannotConvert, message).at(stop.place.clone()).hint(hint);
     Error::new(ErrorKind::PromptRead, diagnostic).with("target", target.as_str())
+}
+
+/// Whether a notation has a way to say the text of a draft.
+fn can_say(draft: &Draft, target: Dialect) -> bool {
+    let jinja = Jinja { guard: Guard::Nothing, blocks_are_safe: true, kept: &[], forced: &[] };
+    match target {
+        Dialect::Directive => draft.pieces().is_ok(),
+        Dialect::Template => jinja.write(draft, None).is_ok(),
+        Dialect::Prompty | Dialect::Sections => mustache(draft).is_some() || jinja.write(draft, None).is_ok(),
+    }
 }
 
 /// What a prompt of a notation is called.

@@ -35,10 +35,7 @@ pub(crate) fn read(
     defaults: &Defaults,
 ) -> Result<Read> {
     let mut notes = Vec::new();
-    // A link that leads nowhere instead of the folder: nothing below it would say so.
-    if let Some(error) = candidate.root.trouble(&candidate.entry) {
-        return Err(files::io_error(&candidate.source, &error));
-    }
+    refuse_hidden(candidate)?;
     let python = read_python(candidate, loader)?;
     let (definition, module) = match &python {
         Some(source) => {
@@ -88,8 +85,24 @@ pub(crate) fn read(
     Ok(Read { prompt, extends, notes, sections: None, directive: None })
 }
 
+/// Refuses a link that leads nowhere instead of the folder, and a folder that may not be looked into: nothing below it would
+/// say so.
+fn refuse_hidden(candidate: &Candidate) -> Result<()> {
+    if candidate.has_template || candidate.has_prompt_py {
+        return Ok(());
+    }
+    if let Some(error) = candidate.root.trouble(&candidate.entry) {
+        return Err(files::io_error(&candidate.source, &error));
+    }
+    match candidate.root.closed(&candidate.entry) {
+        Some(error) => Err(files::folder_error(&candidate.source, &error)),
+        None => Ok(()),
+    }
+}
+
 /// The version that a candidate declares, for lists; nothing else of it is read.
 pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
+    refuse_hidden(candidate)?;
     let version = match candidate.has_prompt_py {
         false => None,
         true => {
@@ -102,6 +115,7 @@ pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
 
 /// Name, type, version and tags of a candidate without its template.
 pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    refuse_hidden(candidate)?;
     let definition = match candidate.has_prompt_py {
         false => Definition::default(),
         true => {

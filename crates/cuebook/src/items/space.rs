@@ -59,6 +59,16 @@ pub struct Spaces {
     spaces: Vec<Space>,
 }
 
+/// What the user's `.ai` folder is called where its own files are told: where it really is, if `USER_SPACE` says so.
+pub(crate) fn user_name(folder: &Path) -> String {
+    let moved = std::env::var_os("USER_SPACE").is_some_and(|user| !user.is_empty());
+    let is_home = || std::env::home_dir().is_some_and(|home| home.join(FOLDER) == folder);
+    match moved && !is_home() {
+        true => folder.to_string_lossy().into_owned(),
+        false => format!("~/{FOLDER}"),
+    }
+}
+
 impl Space {
     /// Whose it is.
     pub fn kind(&self) -> SpaceKind {

@@ -246,7 +246,11 @@ impl LibraryLoader {
                 return Ok(Some(source));
             }
             if let Some(error) = root.trouble(&name) {
-                return Err(files::io_error(&root.file_name(&name), &error));
+                let folder = name.rsplit_once('/').map_or("", |(folder, _)| folder);
+                return Err(match root.closed(folder) {
+                    Some(error) => files::folder_error(root.file_name(folder).trim_end_matches('/'), &error),
+                    None => files::io_error(&root.file_name(&name), &error),
+                });
             }
         }
         Ok(None)
@@ -297,7 +301,16 @@ impl LibraryLoader {
     fn is_contested(&self, id: &str, roots: &[Arc<Root>]) -> Result<bool> {
         let offers = match &self.survey {
             Some(survey) => survey.offers(id),
-            None => roots.iter().flat_map(|root| self.library.candidates_below(root, id)).take(2).count(),
+            None => {
+                let mut offers = 0;
+                for root in roots {
+                    offers += self.library.candidates_below(root, id)?.len();
+                    if offers >= 2 {
+                        break;
+                    }
+                }
+                offers
+            }
         };
         Ok(offers >= 2 || self.library.resolutions()?.get(id).is_some())
     }

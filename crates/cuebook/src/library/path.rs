@@ -73,7 +73,7 @@ impl Library {
 
     /// The prompt that a folder holds. With several prompts in it, it is not clear which one is meant.
     fn only_one_below(&self, root: &Arc<Root>, entry: &str, name: &str) -> Result<Candidate> {
-        let mut inside = self.candidates_below(root, entry);
+        let mut inside = self.candidates_below(root, entry)?;
         inside.retain(|candidate| candidate.entry == entry);
         match inside.len() {
             0 => Err(empty_folder(name)),

@@ -128,11 +128,27 @@ impl Root {
         }
     }
 
-    /// Whether there is a folder of this name below, or something that cannot be looked at.
-    pub(crate) fn may_have_folder(&self, relative: &str) -> bool {
-        match self.path(relative) {
-            Some(path) => files::look(&path).map_or(true, |found| found.is_some_and(|found| found.is_dir())),
-            None => builtin::has_folder(relative),
+    /// Whether there is a folder of this name below, or something that cannot be looked at. An error if nothing below can be.
+    pub(crate) fn may_have_folder(&self, relative: &str) -> Result<bool> {
+        let Some(path) = self.path(relative) else { return Ok(builtin::has_folder(relative)) };
+        match files::look(&path) {
+            Ok(found) => Ok(found.is_some_and(|found| found.is_dir())),
+            Err(_) => match self.closed("") {
+                Some(error) => Err(files::folder_error(&self.name, &error)),
+                None => Ok(true),
+            },
+        }
+    }
+
+    /// Why nothing in a folder below can be looked at, if that is so: nothing in it may count as missing or as there.
+    pub(crate) fn closed(&self, relative: &str) -> Option<io::Error> {
+        let inside = self.path(relative)?.join(".");
+        match fs::metadata(inside) {
+            Ok(_) => None,
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                None
+            }
+            Err(error) => Some(error),
         }
     }
 
@@ -147,6 +163,8 @@ impl Root {
     pub(crate) fn file_name(&self, relative: &str) -> String {
         if self.name.is_empty() || self.name == "." {
             relative.to_owned()
+        } else if self.name.ends_with('/') {
+            format!("{}{relative}", self.name)
         } else {
             format!("{}/{relative}", self.name)
         }
@@ -187,7 +205,7 @@ impl Root {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(files::io_error(&self.name, &error)),
+            Err(error) => return Err(files::folder_error(&self.name, &error)),
         };
         let mut names = Vec::new();
         for entry in entries {

@@ -26,7 +26,7 @@ impl Library {
         let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for root in &roots {
             for id in root.ids()? {
-                for candidate in self.candidates_below(root, &id) {
+                for candidate in self.candidates_below(root, &id)? {
                     let known = candidates.entry(id.clone()).or_default();
                     // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
                     if known.iter().all(|known| known.source != candidate.source) {

@@ -15,7 +15,7 @@ use crate::sections::{Body as SectionBody, Bound, Disclosed, Missing, Setting, T
 use crate::template::engine::{Engines, Loader, Outline};
 use crate::template::jinja::Settings;
 use crate::tokens::{Counter, Tokenizer};
-use crate::variables::Scope;
+use crate::variables::{Context, Scope, Variables, validation_error};
 
 /// A tree, and how its file wants it rendered.
 pub(super) struct SectionsBody {
@@ -168,6 +168,29 @@ impl Prepared {
             rendered.refuse_forgeries()?;
         }
         Ok(rendered)
+    }
+
+    /// Renders a tree as its file has it, without the project's overrides, and as far as that is asked for whatever its folds
+    /// and conditions say. `None` if it is no tree.
+    pub(crate) fn render_own(
+        &self,
+        variables: &Variables,
+        context: &Arc<Context>,
+        unfolded: bool,
+        unconditional: bool,
+    ) -> Option<Result<Rendered>> {
+        let super::Body::Sections(body) = &self.body else { return None };
+        let scope = self.scope(variables, context);
+        let limit = self.prompt.limits.max_output_size;
+        let rendered = validation_error(&self.prompt, &scope).and_then(|()| {
+            body.with_setting(&scope, &Resolved::default(), limit, true, |setting| {
+                let setting = Setting { unfolded, unconditional, ..*setting };
+                let rendered = body.tree.render(&setting)?;
+                let disclosed = Disclosed::new(&body.tree, &rendered, &setting, None);
+                Ok(rendered.into_rendered().of_sections(self.prompt.clone(), scope.clone(), disclosed))
+            })
+        });
+        Some(rendered)
     }
 
     /// Answers a model that was given a render of this prompt and called one of the tools which open or read sections. What it

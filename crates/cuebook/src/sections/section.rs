@@ -35,6 +35,8 @@ pub struct Section {
     pub visibility_place: Option<Place>,
     /// Where a file says whether it is there.
     pub enabled_place: Option<Place>,
+    /// The condition of a file for that, as it is written there.
+    pub enabled_if: Option<String>,
     /// What it is filled with; `None` if it takes nothing.
     pub params: Option<Arc<ParamsType>>,
     /// What it is filled with if nobody binds anything.
@@ -125,6 +127,7 @@ impl Section {
             enabled: Selector::Always(true),
             visibility_place: None,
             enabled_place: None,
+            enabled_if: None,
             params: None,
             default_params: None,
             tools: Vec::new(),

@@ -40,3 +40,14 @@ pub(crate) struct Beyond {
     /// In a few words, as in ``a loop``.
     pub(crate) what: String,
 }
+
+/// What a Mustache template does, beyond words and names: its sections, and parts of values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Branch {
+    /// Text of the author.
+    Text(String),
+    /// A value by the parts of its name; none for `.`.
+    Value { keys: Vec<String>, escaped: bool, range: Range<usize> },
+    /// A section.
+    Section { keys: Vec<String>, inverted: bool, body: Vec<Branch>, range: Range<usize> },
+}

@@ -17,7 +17,7 @@ use sha2::{Digest, Sha256};
 use super::line::hex;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
-use crate::items::Spaces;
+use crate::items::{Spaces, user_name};
 
 /// The folder of the signing keys below `.ai`.
 const FOLDER: &str = "config/keys/signing";
@@ -174,7 +174,7 @@ fn private_file(spaces: &Spaces) -> Result<(PathBuf, String)> {
         return Err(integrity(bad("there is no user's space, so there is no signing key").hint(hint)));
     };
     let file = format!("{FOLDER}/private_key.pem");
-    Ok((folder.join(&file), format!("~/.ai/{file}")))
+    Ok((folder.join(&file), format!("{}/{file}", user_name(&folder))))
 }
 
 /// Writes a file that only its owner can open, in a folder that only they can open.

@@ -49,8 +49,8 @@ pub enum ProjectKeys {
 impl TrustSettings {
     /// Reads the settings of a user's `.ai`; what is not there has its default.
     pub(crate) fn read(folder: Option<&Path>) -> Result<TrustSettings> {
-        let Some(path) = folder.map(|folder| folder.join(FILE)) else { return Ok(TrustSettings::default()) };
-        let name = format!("~/.ai/{FILE}");
+        let Some(folder) = folder else { return Ok(TrustSettings::default()) };
+        let (path, name) = (folder.join(FILE), format!("{}/{FILE}", crate::items::user_name(folder)));
         match files::look(&path).map_err(|error| files::io_error(&name, &error))? {
             None => Ok(TrustSettings::default()),
             Some(_) => parse(&files::read_text(&path, &name, super::key::MOST)?),

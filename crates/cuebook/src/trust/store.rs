@@ -22,7 +22,7 @@ use super::settings::{self, ProjectKeys, TrustSettings};
 use super::sign::sign_bytes;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files::{self, Stamp};
-use crate::items::{SpaceKind, Spaces, system_files};
+use crate::items::{SpaceKind, Spaces, system_files, user_name};
 
 /// The folder of the store below `.ai`.
 const FOLDER: &str = "config/keys/trusted";
@@ -163,7 +163,7 @@ impl Stores {
     ) -> Result<()> {
         let file = format!("{FOLDER}/{fingerprint}.toml");
         let path = folder.join(&file);
-        let name = if space == SpaceKind::User { format!("~/.ai/{file}") } else { format!(".ai/{file}") };
+        let name = format!("{}/{file}", start_of(space, folder));
         note(found, &path);
         if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
             return Ok(());
@@ -252,7 +252,7 @@ impl Stores {
                     &mut vec![fingerprint.clone()],
                     &mut found,
                 )?;
-                let start = if space == SpaceKind::User { "~/.ai" } else { ".ai" };
+                let start = start_of(space, folder);
                 let file = format!("{start}/{FOLDER}/{fingerprint}.toml");
                 let key = match (found.key, found.problem) {
                     (Some(key), _) => Ok(key),
@@ -328,17 +328,25 @@ impl Stores {
         Ok((*one).clone())
     }
 
-    fn folder(&self, space: SpaceKind) -> Result<(&Path, &'static str)> {
+    fn folder(&self, space: SpaceKind) -> Result<(&Path, String)> {
         let found = match space {
-            SpaceKind::User => self.user.as_deref().map(|folder| (folder, "~/.ai")),
-            SpaceKind::Project => self.project.as_deref().map(|folder| (folder, ".ai")),
+            SpaceKind::User => self.user.as_deref(),
+            SpaceKind::Project => self.project.as_deref(),
             SpaceKind::System => None,
         };
-        found.ok_or_else(|| {
+        found.map(|folder| (folder, start_of(space, folder))).ok_or_else(|| {
             let message = format!("there is no trust store of the {} that could be written", space.as_str());
             let hint = "choose the user's space, and set USER_SPACE if there is none";
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadTrust, message).hint(hint))
         })
+    }
+}
+
+/// What the names of files in the folder of a space begin with.
+fn start_of(space: SpaceKind, folder: &Path) -> String {
+    match space {
+        SpaceKind::User => user_name(folder),
+        SpaceKind::Project | SpaceKind::System => ".ai".to_owned(),
     }
 }
 

@@ -137,7 +137,7 @@ fn there_and_back(
     let files = || there.files.iter().map(|file| file.text.clone()).collect::<Vec<_>>().join("\n====\n");
     let losses: Vec<&str> = there.report.losses().map(|entry| entry.finding.message.as_str()).collect();
     prop_assert!(losses.is_empty(), "{from:?} to {to:?}: {losses:?}\n{}", files());
-    prop_assert_eq!(there.compared, 3, "the result is compared before it is given out");
+    prop_assert_eq!(there.compared, 4, "the result is compared before it is given out");
     // Only a .prompty file can keep that the user says what a directive says.
     let who = if to == Dialect::Prompty { role(from) } else { role(to) };
     prop_assert_eq!(
@@ -170,7 +170,7 @@ fn there_and_back(
 }
 
 /// Each case is dozens of conversions; `PROPTEST_CASES` asks for more of them.
-fn cases() -> u32 {
+pub fn cases() -> u32 {
     std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(24)
 }
 

@@ -85,7 +85,7 @@ fn a_name_that_templates_cannot_read_is_changed_and_told() {
     let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("`2nd` is called `input_2nd`"), "{told:?}");
-    assert_eq!(conversion.compared, 3);
+    assert_eq!(conversion.compared, 4);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn projects_that_trim_blocks_get_text_that_survives_it() {
         .file(".ai/directives/p.md", "```xml\n<directive name=\"p\"><metadata><category/></metadata></directive>\n```\nUse {{\n  {% y %}\nend.\n");
     let conversion = project.book().convert("p", &Target::new(Dialect::Template)).unwrap();
     assert!(conversion.report.is_lossless(), "{:#?}", conversion.report);
-    assert_eq!(conversion.compared, 3);
+    assert_eq!(conversion.compared, 4);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Drafting;
 use crate::convert::draft::{Draft, Input, Piece, anything};
+use crate::convert::spared::Spared;
 use crate::node::{Data, Node};
 use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::template::bits::Absent;
@@ -29,7 +30,11 @@ impl Drafting<'_> {
                 "the input `{name}` is of the kind `{}`, which only .prompty files have",
                 rich.as_str()
             );
-            self.report.lost("inputs", message).at(place).hint("put it into a message of its own").in_text();
+            self.report
+                .lost("inputs", message)
+                .at(place)
+                .hint("put it into a message of its own")
+                .spares(Spared::Value(name.clone()));
             return None;
         }
         let (mut kind_name, mut more) = (None, Map::new());
@@ -69,7 +74,11 @@ impl Drafting<'_> {
             let message =
                 format!("the default of `{name}` comes from the environment, and is not written down");
             let hint = "pass it with --var, or make it required";
-            self.report.lost("inputs", message).at(place.clone()).hint(hint).in_text();
+            self.report
+                .lost("inputs", message)
+                .at(place.clone())
+                .hint(hint)
+                .spares(Spared::Absence(name.clone()));
             input.default = None;
         }
         if input.strict && target != Dialect::Prompty {
@@ -96,7 +105,11 @@ impl Drafting<'_> {
                 true => format!("write {{{{ system.{name} }}}} in its stead"),
                 false => format!("pass it: --var {name}=…"),
             };
-            self.report.changed("inputs", message).at(place.clone()).hint(hint).in_text();
+            self.report
+                .changed("inputs", message)
+                .at(place.clone())
+                .hint(hint)
+                .spares(Spared::Absence(name.clone()));
             if input.default.is_none() {
                 input.need = Need::Required;
             }

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Drafting;
+use crate::convert::spared::Spared;
 use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Limits, Permissions, Prompt};
-use crate::sections::Selector;
+use crate::sections::{Body, Section, Selector};
 use crate::source::{Place, Source};
 
 impl Drafting<'_> {
@@ -18,7 +19,7 @@ impl Drafting<'_> {
         for hook in &prompt.hooks {
             let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
             let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
-            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).in_text();
+            self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).spares(Spared::Code);
         }
         let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
         let place = |name: &str| {
@@ -61,7 +62,10 @@ impl Drafting<'_> {
         }
         if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
             let message = "variable providers do not fill directives";
-            self.report.lost("providers", message).hint("pass what they provide as inputs").in_text();
+            self.report
+                .lost("providers", message)
+                .hint("pass what they provide as inputs")
+                .spares(Spared::Code);
         }
     }
 
@@ -170,7 +174,15 @@ impl Drafting<'_> {
             self.front_comments(root);
         }
         let Some(tree) = self.prepared.tree() else { return };
-        let _ = prompt;
+        // A folder of overrides that cannot be read is an error of whoever renders with them.
+        let tags = self.prepared.override_tags().unwrap_or_default();
+        if !tags.is_empty() {
+            let message = format!("the project's overrides of it are left out: {}", tags.join(", "));
+            let hint =
+                format!("put their words into the sections before: cuebook overrides show {}", prompt.id);
+            self.report.lost("overrides", message).hint(hint);
+        }
+        let keeps_conditions = self.keeps_conditions();
         for node in tree.sections() {
             let section = &node.section;
             let named = node.dotted();
@@ -186,16 +198,23 @@ impl Drafting<'_> {
                     .lost("sections", message)
                     .at(section.visibility_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .in_text();
+                    .spares(Spared::Folds);
             }
-            if let Selector::Asked(_) = section.enabled {
+            let is_asked = matches!(section.enabled, Selector::Asked(_));
+            for tool in section.tools.iter().filter(|_| is_asked && keeps_conditions) {
+                let message = format!("the tool `{}` is there also where `{named}` is not", tool.name);
+                if self.target == Dialect::Prompty {
+                    self.report.changed("tools", message).at(place.clone());
+                }
+            }
+            if is_asked && !keeps_conditions {
                 let message = format!("`{named}` is always there: its condition is left out");
                 let hint = "write the condition around the text by hand: {% if … %}…{% endif %}";
                 self.report
                     .lost("sections", message)
                     .at(section.enabled_place.clone().or_else(|| place.clone()))
                     .hint(hint)
-                    .in_text();
+                    .spares(Spared::Conditions);
             }
             for skill in &section.skills {
                 let message = format!("the skill `{}` of `{named}` is left out", skill.name);
@@ -206,6 +225,35 @@ impl Drafting<'_> {
                 self.report.lost("sections", message).at(place.clone());
             }
         }
+    }
+
+    /// Whether the conditions of all sections can be written around them. The first one is always there: what stands between two
+    /// sections would else stand before the text.
+    pub(super) fn keeps_conditions(&self) -> bool {
+        let settings = self.config.template_settings(false);
+        let is_safe = match self.target {
+            Dialect::Template => !settings.trim_blocks && !settings.lstrip_blocks,
+            Dialect::Prompty => true,
+            Dialect::Sections | Dialect::Directive => false,
+        };
+        let Some(tree) = self.prepared.tree().filter(|_| is_safe) else { return false };
+        let is_on = |section: &Section| !matches!(section.enabled, Selector::Always(false));
+        let is_asked = |section: &Section| matches!(section.enabled, Selector::Asked(_));
+        let first = tree.sections().iter().map(|node| &node.section).find(|section| is_on(section));
+        let fits = |section: &Section| {
+            // Only sections know a session, and a tag ends where it ends.
+            let condition = section.enabled_if.as_deref();
+            let can_say = condition
+                .is_some_and(|text| !text.contains(crate::variables::SESSION) && !text.contains("%}"));
+            let is_jinja = match &section.body {
+                Body::Template { engine, .. } => {
+                    ["dollar", "jinja2", "jinja", "nunjucks"].contains(&engine.as_str())
+                }
+                Body::TaskExample(_) | Body::TaskExamples => true,
+            };
+            is_jinja && (!is_asked(section) || can_say)
+        };
+        first.is_some_and(|first| !is_asked(first)) && tree.sections().iter().all(|node| fits(&node.section))
     }
 
     pub(super) fn own_of_directive(&mut self) {
@@ -295,26 +343,49 @@ pub(super) fn element(prepared: &Prepared, name: &str) -> Option<Place> {
     Some(source.place(start..start + name.len() + 1))
 }
 
-/// Comments in YAML: from a `#` behind white space that stands in no quotes to the end of the line.
+/// Comments in YAML: from a `#` behind white space that stands in no quotes and in no block of text to the end of the line.
 fn yaml_comments(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    let mut at = 0;
+    let (mut at, mut quote) = (0, None);
+    // The indent of the line whose block of text this is.
+    let mut block: Option<usize> = None;
     for line in text.split_inclusive('\n') {
-        let (mut quote, mut before) = (None, ' ');
-        for (index, letter) in line.char_indices() {
+        let start = at;
+        at += line.len();
+        let bare = line.trim();
+        let indent = line.len() - line.trim_start().len();
+        if block.is_some_and(|outer| bare.is_empty() || indent > outer) {
+            continue;
+        }
+        block = None;
+        let mut shown = bare;
+        // A quote begins a text only where a value begins.
+        let (mut before, mut last) = (' ', ':');
+        let mut letters = line.char_indices();
+        while let Some((index, letter)) = letters.next() {
             match (quote, letter) {
+                (Some('"'), '\\') => drop(letters.next()),
                 (Some(open), _) if letter == open => quote = None,
                 (Some(_), _) => {}
-                (None, '"' | '\'') if !before.is_alphanumeric() => quote = Some(letter),
+                (None, '"' | '\'') if ":-,[{?".contains(last) => quote = Some(letter),
                 (None, '#') if before.is_whitespace() => {
-                    found.push(at + index..at + line.trim_end().len());
+                    found.push(start + index..start + line.trim_end().len());
+                    shown = line[..index].trim();
                     break;
                 }
                 (None, _) => {}
             }
             before = letter;
+            if !letter.is_whitespace() {
+                last = letter;
+            }
         }
-        at += line.len();
+        let header = shown.trim_end_matches(|letter: char| letter.is_ascii_digit() || "+-".contains(letter));
+        let opens =
+            header.ends_with(['|', '>']) && header[..header.len() - 1].trim_end().ends_with([':', '-']);
+        if quote.is_none() && opens {
+            block = Some(indent);
+        }
     }
     found
 }
@@ -328,5 +399,8 @@ mod tests {
         let text = "---\na: 1 # one\n# two\nb: 'x # no'\nc: it's # three\nd: a#b\n";
         let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(shown, ["# one", "# two", "# three"]);
+        let text = "a: \"x \\\" # no\"  # one\nb: |- # two\n  # no\n\n  no # no\nc: \"over\n  lines # no\" # three\nd: ['# no', x] # four\n";
+        let shown: Vec<&str> = yaml_comments(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(shown, ["# one", "# two", "# three", "# four"]);
     }
 }

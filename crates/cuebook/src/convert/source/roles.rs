@@ -42,6 +42,12 @@ impl Drafting<'_> {
                 if let Some((_, written)) = &mut chunk.written {
                     *written = written.get(end..).unwrap_or_default().trim_matches('\n').to_owned();
                 }
+                if let Some(jinja) = &mut chunk.jinja {
+                    // The marker is text of the author, which reads the same there.
+                    let bare = jinja.trim_start();
+                    let rest = bare.split_once('\n').map_or("", |(_, rest)| rest);
+                    *jinja = rest.trim_matches('\n').to_owned();
+                }
                 if let Ok(pieces) = &mut chunk.pieces {
                     without_first_line(pieces);
                 }

@@ -204,6 +204,7 @@ impl Making<'_> {
                 "enabled" => {
                     section.enabled = self.enabled(node);
                     section.enabled_place = Some(node.place.clone());
+                    section.enabled_if = node.text().map(str::to_owned);
                 }
                 "tools" => section.tools = self.reader.section_tools(node, &mut self.tools),
                 "skills" => section.skills = self.reader.skills(node),

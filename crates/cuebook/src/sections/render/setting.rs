@@ -27,6 +27,10 @@ pub struct Setting<'s> {
     pub deadline: Option<Instant>,
     /// Sections that must make room, by index and in ascending order: shown as their summary, or not at all.
     pub(crate) folded: &'s [(usize, Fold)],
+    /// Whether what is shown is shown in full, whatever folds, session and overrides say of it.
+    pub(crate) unfolded: bool,
+    /// Whether everything that is not turned off is there, whatever conditions say of it.
+    pub(crate) unconditional: bool,
 }
 
 /// How a section makes room.
@@ -59,6 +63,8 @@ impl<'s> Setting<'s> {
             limit: LIMIT,
             deadline: None,
             folded: &[],
+            unfolded: false,
+            unconditional: false,
         }
     }
 

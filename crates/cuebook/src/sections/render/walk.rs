@@ -167,10 +167,11 @@ impl<'t, 's> Run<'t, 's> {
             return Ok(SectionState::Disabled);
         }
         let params = self.given.params(tree, node)?;
-        if !tree.is_enabled(node, params, self.setting)? {
+        if !self.setting.unconditional && !tree.is_enabled(node, params, self.setting)? {
             return Ok(SectionState::Disabled);
         }
         let visibility = match fold {
+            _ if self.setting.unfolded => Visibility::Full,
             Some(_) => Visibility::Summary,
             None => tree.visibility(node, params, tree.override_of(node, self.setting), self.setting)?,
         };

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::parse::parse;
-use super::tree::{Node, Slice};
+use super::tree::{Name, Node, Slice};
 use crate::error::Result;
 use crate::source::Source;
-use crate::template::bits::{Absent, Beyond, Bit};
+use crate::template::bits::{Absent, Beyond, Bit, Branch};
 
 /// What a template writes; what keeps it from being words and names, if it is more. `escape` says whether values are escaped.
 pub(crate) fn bits(
@@ -36,4 +36,41 @@ pub(crate) fn bits(
     };
     let nodes = parse(source, deepest)?;
     Ok(nodes.iter().filter_map(|node| bit(node).transpose()).collect())
+}
+
+/// What a template does, section by section; what keeps it from being that, if it uses other templates.
+pub(crate) fn branches(
+    source: &Arc<Source>,
+    deepest: usize,
+    escape: bool,
+) -> Result<std::result::Result<Vec<Branch>, Beyond>> {
+    let nodes = parse(source, deepest)?;
+    Ok(grow(source, &nodes, escape))
+}
+
+fn grow(source: &Arc<Source>, nodes: &[Node], escape: bool) -> std::result::Result<Vec<Branch>, Beyond> {
+    let keys = |name: &Name| name.keys.iter().map(|key| key.to_string()).collect();
+    let mut branches = Vec::new();
+    for node in nodes {
+        branches.push(match node {
+            Node::Text { slice, .. } => Branch::Text(source.text()[slice.range()].to_owned()),
+            Node::LineStart => continue,
+            Node::Variable { tag, name, raw } => {
+                Branch::Value { keys: keys(name), escaped: escape && !raw, range: tag.range() }
+            }
+            Node::Section { tag, name, inverted, body } => Branch::Section {
+                keys: keys(name),
+                inverted: *inverted,
+                body: grow(source, body, escape)?,
+                range: tag.range(),
+            },
+            Node::Partial(partial) => {
+                return Err(Beyond { range: partial.tag.range(), what: "another template in it".to_owned() });
+            }
+            Node::Block(block) => {
+                return Err(Beyond { range: block.tag.range(), what: "a block".to_owned() });
+            }
+        });
+    }
+    Ok(branches)
 }

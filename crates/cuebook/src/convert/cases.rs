@@ -1,0 +1,88 @@
+//! The cases beside a prompt, which come along with it: they are run before and behind, and what passes no longer is told.
+
+use super::OutFile;
+use super::draft::Draft;
+use super::report::Report;
+use super::verify::Bench;
+use crate::cases::{CASES_END, CASES_FILE, CaseFile, Outcome};
+use crate::error::Result;
+use crate::prompt::Dialect;
+
+/// The cases for the result, if the prompt has some.
+pub(super) fn carry(
+    bench: &Bench<'_>,
+    draft: &Draft,
+    files: &[OutFile],
+    report: &mut Report,
+) -> Result<Option<OutFile>> {
+    let Some(own) = CaseFile::of(bench.source.found().clone(), bench.book).filter(CaseFile::exists) else {
+        return Ok(None);
+    };
+    let before = own.read(bench.book).and_then(|source| {
+        let outcomes = bench.book.run_cases(&own, |_| {})?;
+        Ok((source, outcomes))
+    });
+    let (source, before) = match before {
+        Ok(read) => read,
+        Err(error) => {
+            let message = format!("the cases in {} are left out: {}", own.name, error.diagnostic().message);
+            report
+                .lost("cases", message)
+                .hint(format!("mend them, and convert again: cuebook test {}", own.prompt));
+            return Ok(None);
+        }
+    };
+    let path = match bench.target {
+        Dialect::Template => CASES_FILE.to_owned(),
+        Dialect::Prompty | Dialect::Sections | Dialect::Directive => format!("{}{CASES_END}", draft.id),
+    };
+    let cases = OutFile { path, text: source.text().to_owned() };
+    let all: Vec<OutFile> = files.iter().cloned().chain([cases.clone()]).collect();
+    let (_scratch, at) = bench.lay(draft, &all)?;
+    let found = bench.book.library().find(&at.to_string_lossy())?;
+    let behind = match CaseFile::of(found, bench.book) {
+        Some(file) => bench.book.run_cases(&file, |_| {}),
+        None => return Ok(None),
+    };
+    let behind = match behind {
+        Ok(outcomes) => outcomes,
+        Err(error) => {
+            let message = format!("the cases in {} fail: {}", own.name, error.diagnostic().message);
+            report.changed("cases", message).hint("look at them where they are written to: cuebook test");
+            return Ok(Some(cases));
+        }
+    };
+    let mut passing = 0;
+    for (before, now) in before.iter().zip(&behind) {
+        match (before.passed(), now.passed()) {
+            (_, true) => passing += 1,
+            (true, false) => tell(bench, before, now, report),
+            (false, false) => {}
+        }
+    }
+    let message = match (passing, before.len()) {
+        (passing, all) if passing == all => format!("the cases in {} come along, and all pass", own.name),
+        (passing, all) => format!("the cases in {} come along, and {passing} of {all} pass", own.name),
+    };
+    report.note("cases", message);
+    Ok(Some(cases))
+}
+
+/// Tells of a case that passed, and does not any more.
+fn tell(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut Report) {
+    let missing = |error: &crate::Error| bench.is_missing_include(error);
+    let failure = now.failures.first();
+    let (why, hint) = match failure {
+        Some(failure) if failure.error.as_ref().is_some_and(missing) => (
+            "what the prompt includes is found from another place",
+            "run it where the result is written to: cuebook test",
+        ),
+        Some(failure) => (
+            failure.what.as_str(),
+            "look at what it says now, and write that down if it is right: cuebook test --update",
+        ),
+        None => return,
+    };
+    let message = format!("the case `{}` passed, and no longer does: {why}", before.case);
+    report.changed("cases", message).at(Some(before.place.clone())).hint(hint);
+}

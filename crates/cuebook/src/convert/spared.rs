@@ -1,0 +1,142 @@
+//! What a comparison leaves out because it was told to be lost or different, so that all the rest can be compared.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value as Json;
+
+use super::draft::Draft;
+use crate::prompt::Type;
+
+/// Something that can make two renders differ, and has been told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Spared {
+    /// Hooks and providers.
+    Code,
+    /// Conditions of sections.
+    Conditions,
+    /// Folds of sections.
+    Folds,
+    /// What the environment says.
+    Environment,
+    /// What an input shows, whatever its value is.
+    Value(String),
+    /// What an input shows if its value is neither text nor a whole number.
+    Odd(String),
+    /// What shows where an input has no value.
+    Absence(String),
+    /// White space at an edge of what an input shows.
+    Edge(String),
+    /// Signs that mean something in HTML.
+    Markup,
+    /// White space anywhere.
+    Space,
+}
+
+/// What two renders are compared by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Terms {
+    /// Inputs whose values are taken out of both texts, by their names in the result.
+    pub(super) masked: BTreeSet<String>,
+    /// Inputs of which it does not count how a value is written that is neither text nor a whole number.
+    pub(super) odd: BTreeSet<String>,
+    /// Inputs that always have a value.
+    pub(super) given: BTreeSet<String>,
+    /// Inputs whose value is never an empty text.
+    pub(super) filled: BTreeSet<String>,
+    /// Whether values are free of HTML.
+    pub(super) no_markup: bool,
+    /// Whether white space does not count.
+    pub(super) no_space: bool,
+    /// Whether sections of the source are shown in full.
+    pub(super) unfolded: bool,
+    /// Whether all sections of the source are there.
+    pub(super) unconditional: bool,
+    /// All of it in words.
+    pub(super) told: Vec<String>,
+}
+
+impl Terms {
+    pub(super) fn new(spared: BTreeSet<Spared>, draft: &Draft) -> Terms {
+        let mut terms = Terms::default();
+        // What was told of the source goes by the names that it has there.
+        let named = |name: String| draft.renamed.get(&name).cloned().unwrap_or(name);
+        let (mut hidden, mut texts) = (Vec::new(), Vec::new());
+        for spared in spared {
+            match spared {
+                Spared::Code => terms.tell("hooks and providers did not run"),
+                Spared::Conditions => {
+                    terms.unconditional = true;
+                    terms.tell("all sections were there");
+                }
+                Spared::Folds => {
+                    terms.unfolded = true;
+                    terms.tell("all sections were shown in full");
+                }
+                Spared::Environment => terms.tell("the environment said nothing"),
+                Spared::Value(name) => {
+                    hidden.push(named(name.clone()));
+                    terms.masked.insert(named(name));
+                }
+                Spared::Odd(name) => {
+                    let name = named(name);
+                    let is_text = |default: &Json| default.is_string();
+                    match draft.input(&name).is_none_or(|input| {
+                        input.kind == Type::Any && input.default.as_ref().is_none_or(is_text)
+                    }) {
+                        true => texts.push(name),
+                        false => drop(terms.odd.insert(name)),
+                    }
+                }
+                Spared::Absence(name) => drop(terms.given.insert(named(name))),
+                Spared::Edge(name) => drop(terms.filled.insert(named(name))),
+                Spared::Markup => {
+                    terms.no_markup = true;
+                    terms.tell("values held no HTML");
+                }
+                Spared::Space => {
+                    terms.no_space = true;
+                    terms.tell("white space did not count");
+                }
+            }
+        }
+        terms.tell_of(&hidden, "was left out", "were left out");
+        let odd: Vec<String> = terms.odd.iter().cloned().collect();
+        terms.tell_of(
+            &odd,
+            "counted, but not how a value of it is written",
+            "counted, but not how values of them are written",
+        );
+        terms.tell_of(&texts, "was a text", "were texts");
+        let given: Vec<String> = terms.given.iter().cloned().collect();
+        terms.tell_of(&given, "had a value", "had values");
+        let filled: Vec<String> = terms.filled.iter().cloned().collect();
+        terms.tell_of(&filled, "had no white space around it", "had no white space around them");
+        terms.given.extend(filled);
+        terms
+    }
+
+    fn tell(&mut self, what: &str) {
+        self.told.push(what.to_owned());
+    }
+
+    /// Says something of names, together.
+    fn tell_of(&mut self, names: &[String], one: &str, several: &str) {
+        let mut quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+        quoted.dedup();
+        match quoted.as_slice() {
+            [] => {}
+            [name] => self.told.push(format!("{name} {one}")),
+            [before @ .., last] => self.told.push(format!("{} and {last} {several}", before.join(", "))),
+        }
+    }
+
+    /// The same, where white space does not count.
+    pub(super) fn spaceless(&self) -> Terms {
+        Terms { no_space: true, ..self.clone() }
+    }
+
+    /// Whether every byte of both texts is compared.
+    pub(super) fn is_exact(&self) -> bool {
+        self.masked.is_empty() && self.odd.is_empty() && !self.no_space
+    }
+}

@@ -1,0 +1,77 @@
+//! The cases beside a prompt come along with it.
+
+use cuebook::convert::{Conversion, Fate, Target};
+use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+
+use crate::support::Project;
+
+const CASES: &str = "## Ann\n```yaml inputs\nwho: Ann\n```\n```text expected\n# Task\n\nGreet Ann now.\n```\n\n\
+                     ## Some of it\n```yaml inputs\nwho: Bo\n```\n```text contains\nGreet Bo\n```\n";
+
+fn project(cases: &str) -> Project {
+    Project::new()
+        .file("prompts/p/template.md", "# Task\n\nGreet {{ who }} now.\n")
+        .file("prompts/p/tests.md", cases)
+}
+
+fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
+    let about = conversion.report.entries.iter().filter(|entry| entry.about == "cases");
+    about.map(|entry| (entry.fate, entry.finding.message.as_str())).collect()
+}
+
+fn convert(project: &Project, to: Dialect) -> Conversion {
+    project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
+}
+
+#[test]
+fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
+    let project = project(CASES);
+    for to in [Prompty, Sections] {
+        let conversion = convert(&project, to);
+        let cases = conversion.cases.as_ref().unwrap();
+        assert_eq!((cases.path.as_str(), cases.text.as_str()), ("p.tests.md", CASES));
+        assert_eq!(
+            told(&conversion),
+            [(Fate::Note, "the cases in prompts/p/tests.md come along, and all pass")]
+        );
+        // And there they are found, and back again.
+        let result = Project::new();
+        for file in conversion.files.iter().chain(&conversion.cases) {
+            result.write(&format!("prompts/{}", file.path), &file.text);
+        }
+        let back = convert(&result, Template);
+        assert_eq!(back.cases.as_ref().unwrap().path, "tests.md");
+        assert_eq!(told(&back), [(Fate::Note, "the cases in prompts/p.tests.md come along, and all pass")]);
+    }
+}
+
+#[test]
+fn cases_that_pass_no_longer_are_told() {
+    let conversion = convert(&project(CASES), Directive);
+    assert_eq!(
+        told(&conversion),
+        [
+            (Fate::Changed, "the case `Ann` passed, and no longer does: the text is not what was expected"),
+            (Fate::Note, "the cases in prompts/p/tests.md come along, and 1 of 2 pass"),
+        ]
+    );
+    assert_eq!(conversion.cases.unwrap().path, "p.tests.md");
+}
+
+#[test]
+fn cases_that_cannot_be_understood_are_left_out_and_told() {
+    let conversion = convert(&project("## a\n```yaml settings\nnonsense: 1\n```\n"), Prompty);
+    assert!(conversion.cases.is_none());
+    let told = told(&conversion);
+    assert!(
+        told[0].0 == Fate::Lost && told[0].1.starts_with("the cases in prompts/p/tests.md are left out: "),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_prompt_without_cases_has_none_afterwards() {
+    let project = Project::with_template("Hi.\n");
+    let conversion = convert(&project, Prompty);
+    assert!(conversion.cases.is_none() && told(&conversion).is_empty());
+}

@@ -1,0 +1,111 @@
+//! Conditions of sections, where they can be written around them.
+
+use cuebook::convert::{Conversion, Target};
+use cuebook::prompt::Dialect::{self, Directive, Prompty, Template};
+use serde_json::json;
+
+use crate::model::convert;
+use crate::support::Project;
+
+const TREE: &str = "---
+inputs:
+  who: {kind: string, required: true}
+  expert: {kind: boolean, default: false}
+---
+# Task
+
+Greet $who now.
+
+# Details
+```yaml section
+enabled: expert
+```
+All of it, $who.
+
+## Inner
+```yaml section
+enabled: who == \"Ann\"
+```
+For $who alone.
+
+# End
+
+Stop.
+";
+
+fn told(conversion: &Conversion) -> Vec<&str> {
+    conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect()
+}
+
+#[test]
+fn sections_on_a_condition_say_the_same_where_there_are_conditions() {
+    let source = Project::new().file("prompts/p.sections.md", TREE);
+    for to in [Template, Prompty] {
+        let (conversion, result) = convert(&source, to).unwrap();
+        assert_eq!(told(&conversion), [] as [&str; 0], "{to:?}");
+        assert_eq!((conversion.compared, conversion.compared_without.len()), (4, 0), "{conversion:#?}");
+        for values in [
+            json!({"who": "Ann"}),
+            json!({"who": "Ann", "expert": true}),
+            json!({"who": "Bo", "expert": true}),
+            json!({"who": "", "expert": false}),
+        ] {
+            assert_eq!(
+                result.text("p", values.clone()),
+                source.text("p", values.clone()),
+                "{to:?}: {values}"
+            );
+        }
+    }
+    let (conversion, _) = convert(&source, Template).unwrap();
+    assert_eq!(
+        conversion.files[0].text,
+        "# Task\n\nGreet {{ who }} now.{% if expert %}\n\n# Details\n\nAll of it, {{ who }}.{% if who == \"Ann\" %}\n\n## Inner\n\nFor {{ who }} alone.{% endif %}{% endif %}\n\n# End\n\nStop.\n"
+    );
+}
+
+#[test]
+fn where_there_are_none_they_are_lost_and_the_rest_is_compared() {
+    let source = Project::new().file("prompts/p.sections.md", TREE);
+    let conversion = source.book().convert("p", &Target::new(Directive)).unwrap();
+    assert_eq!(
+        told(&conversion)[..2],
+        [
+            "`details` is always there: its condition is left out",
+            "`details.inner` is always there: its condition is left out"
+        ]
+    );
+    assert!(conversion.compared_without.contains(&"all sections were there".to_owned()), "{conversion:#?}");
+    assert!(conversion.compared >= 3);
+}
+
+#[test]
+fn conditions_and_folds_at_once_are_compared_without_the_folds_alone() {
+    let text = TREE.replace("# End\n", "# End\n```yaml section\nsummary: Short.\nvisibility: summary\n```\n");
+    let source = Project::new().file("prompts/p.sections.md", &text);
+    let conversion = source.book().convert("p", &Target::new(Template)).unwrap();
+    assert_eq!(conversion.compared_without, ["all sections were shown in full"], "{:#?}", conversion.report);
+    assert_eq!(conversion.compared, 4);
+}
+
+#[test]
+fn what_only_sections_know_keeps_a_condition_from_being_written() {
+    let lost = |text: &str, to: Dialect| {
+        let source = Project::new().file("prompts/p.sections.md", text);
+        let conversion = source.book().convert("p", &Target::new(to)).unwrap();
+        told(&conversion).iter().any(|message| message.contains("is always there"))
+    };
+    assert!(!lost(TREE, Prompty));
+    // A session, and a section at the beginning.
+    assert!(lost(&TREE.replace("enabled: expert", "enabled: not session.quiet"), Prompty));
+    assert!(lost(&TREE.replace("# Task\n", "# Task\n```yaml section\nenabled: expert\n```\n"), Template));
+}
+
+#[test]
+fn a_tool_that_came_and_went_with_its_section_is_told_to_stay() {
+    let text =
+        TREE.replace("enabled: expert\n", "enabled: expert\ntools: [{name: find, description: Finds}]\n");
+    let source = Project::new().file("prompts/p.sections.md", &text);
+    let conversion = source.book().convert("p", &Target::new(Prompty)).unwrap();
+    assert_eq!(told(&conversion), ["the tool `find` is there also where `details` is not"]);
+}
