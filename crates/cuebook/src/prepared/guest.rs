@@ -7,6 +7,7 @@
 //! Only the text of a guest is included. It sees the values of the prompt that includes it, which takes what its guests take. What
 //! runs code is no guest: hooks see whole prompts.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -23,7 +24,8 @@ use crate::hooks::Hooks;
 use crate::items::{Item, ItemId, ItemType};
 use crate::library::{Defaults, LibraryLoader};
 use crate::overrides::DEFAULT_TAG;
-use crate::prompt::{Dialect, Prompt, Variable};
+use crate::prompt::{Dialect, Need, Prompt, Variable};
+use crate::render::refuse_forgeries;
 use crate::sections::render_part;
 use crate::source::{OffsetMap, Place, Source};
 use crate::template::address::{Address, Kind};
@@ -31,8 +33,9 @@ use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Out
 use crate::template::input::Template as InputTemplate;
 use crate::template::jinja::names::Names;
 use crate::template::jinja::{GUEST_SHARE, Settings};
+use crate::template::lent::{Bound, Lent};
 use crate::template::unit::Unit;
-use crate::variables::Scope;
+use crate::variables::{Scope, convert, refuse_invalid, validate_lent};
 
 /// What all guests of a prompt are made with.
 pub(super) struct House {
@@ -77,6 +80,37 @@ pub(super) struct Hosting {
     way: Vec<Step>,
     /// How many guests include each other in a row below this.
     tallest: AtomicUsize,
+    /// Where the texts include something; `None` once they all have been read.
+    sites: Mutex<Option<Vec<Site>>>,
+}
+
+/// A place where something is included, and what has been set there.
+struct Site {
+    place: Place,
+    guest: Weak<Guest>,
+    lent: Lent,
+}
+
+/// A variable that a guest asks of what includes it.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    /// What it is, with the guest that declares it.
+    pub(crate) variable: Variable,
+    /// Where that guest is included.
+    pub(crate) place: Place,
+    /// Whether it may have been set on the way: then nobody has to give it beforehand, and the guest asks when it is rendered.
+    may_be_set: bool,
+}
+
+impl Asked {
+    /// The variable, as one of the prompt that includes the guest.
+    pub(crate) fn into_variable(self) -> Variable {
+        let mut variable = self.variable;
+        if self.may_be_set && variable.need == Need::Required {
+            variable.need = Need::Optional;
+        }
+        variable
+    }
 }
 
 /// Something that is included.
@@ -85,8 +119,11 @@ pub(crate) struct Guest {
     pub(crate) id: String,
     /// Where it is first included.
     pub(crate) place: Place,
-    /// What it takes.
-    pub(crate) variables: Vec<Variable>,
+    /// What it declares and mentions: validated where it is rendered, if that was set there.
+    variables: Vec<Variable>,
+    dialect: Dialect,
+    /// What it takes, and what its own guests take beside that.
+    asks: Vec<Asked>,
     /// What it has beside its text, in words: that is not included.
     pub(crate) left: Vec<&'static str>,
     body: GuestBody,
@@ -131,7 +168,39 @@ impl Hosting {
     /// The loader of the texts of a prompt.
     pub(super) fn new(house: Arc<House>, source: &str, id: &str) -> Hosting {
         let step = Step { key: source.to_owned(), shown: id.to_owned(), place: None };
-        Hosting { house, way: vec![step], tallest: AtomicUsize::new(0) }
+        Hosting::leading(house, vec![step])
+    }
+
+    fn leading(house: Arc<House>, way: Vec<Step>) -> Hosting {
+        Hosting { house, way, tallest: AtomicUsize::new(0), sites: Mutex::new(Some(Vec::new())) }
+    }
+
+    fn sites(&self) -> std::sync::MutexGuard<'_, Option<Vec<Site>>> {
+        self.sites.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the guests ask for that has not surely been set where they are included; asked once, when all texts have been read. The
+    /// first who declares a name says what it is.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        let sites = self.sites().take().unwrap_or_default();
+        let mut asked: Vec<Asked> = Vec::new();
+        for Site { guest, lent, .. } in sites {
+            for one in guest.upgrade().iter().flat_map(|guest| &guest.asks) {
+                let may_be_set = match lent.of(&one.variable.name) {
+                    Bound::Surely => continue,
+                    Bound::Perhaps => true,
+                    Bound::Never => one.may_be_set,
+                };
+                let one = Asked { may_be_set, ..one.clone() };
+                match asked.iter_mut().find(|known| known.variable.name == one.variable.name) {
+                    None => asked.push(one),
+                    // Somewhere else it is needed whatever is set.
+                    Some(known) if known.may_be_set && !may_be_set => *known = one,
+                    Some(_) => {}
+                }
+            }
+        }
+        asked
     }
 
     /// What an address names, found and not yet compiled.
@@ -191,16 +260,40 @@ impl Hosting {
         // What nests on one side of a border adds up with what nests on the other.
         let recursion = house.settings.recursion / GUEST_SHARE;
         let settings = Settings { recursion, ..house.settings.clone() };
-        let below = Arc::new(Hosting { house: house.clone(), way, tallest: AtomicUsize::new(0) });
-        let guest = |id: String, variables, left, body| Guest {
-            id,
-            place: at.clone(),
-            variables,
-            left,
-            body,
-            files: house.files.clone(),
-            overrides: house.overrides.clone(),
-            opens: !house.is_tree,
+        let below = Arc::new(Hosting::leading(house.clone(), way));
+        let guest = |id: String, made: Made| {
+            let Made { dialect, mut variables, left, body } = made;
+            let own = variables.iter().map(|variable| Asked {
+                variable: Variable { inherited_from: Some(id.clone()), ..variable.clone() },
+                place: at.clone(),
+                may_be_set: false,
+            });
+            let mut asks: Vec<Asked> = own.collect();
+            for one in below.asked() {
+                if asks.iter().all(|known| known.variable.name != one.variable.name) {
+                    asks.push(one);
+                }
+            }
+            let outline = body.outline();
+            let reads: HashSet<&str> = outline
+                .names()
+                .iter()
+                .flat_map(|names| &names.reads)
+                .map(|read| read.root.as_str())
+                .collect();
+            variables.retain(|variable| reads.contains(variable.name.as_str()));
+            Guest {
+                id,
+                place: at.clone(),
+                variables,
+                dialect,
+                asks,
+                left,
+                body,
+                files: house.files.clone(),
+                overrides: house.overrides.clone(),
+                opens: !house.is_tree,
+            }
         };
         let made = match wanted.what {
             What::Prompt(found) => {
@@ -209,9 +302,12 @@ impl Hosting {
                 inherit(&mut read.prompt, extends, &house.files, &house.defaults)?;
                 self.refuse_code(&read.prompt, at)?;
                 match read.directive.take() {
-                    Some(file) => directive_guest(file.directive, file.item, found.id, guest),
+                    Some(file) => {
+                        let made = directive_guest(file.directive, file.item, &found.id);
+                        guest(found.id, made)
+                    }
                     None => match prompt_body(read, address, &below, &settings, &house.engines)? {
-                        Some((variables, left, body)) => guest(found.id.clone(), variables, left, body),
+                        Some(made) => guest(found.id, made),
                         None => return Ok(None),
                     },
                 }
@@ -224,13 +320,15 @@ impl Hosting {
                 };
                 let depth = house.settings.include_depth;
                 let directive = dialect::directive::read(&item.source()?)?.include(&id, depth, load)?;
-                directive_guest(directive, Some(*item), id, guest)
+                let made = directive_guest(directive, Some(*item), &id);
+                guest(id, made)
             }
             What::Knowledge(item) => {
                 let knowledge = knowledge::read(&item.source()?)?;
                 let texts = Texts::of(&knowledge.source);
                 let id = item.located.id.to_string();
-                guest(id, Vec::new(), Vec::new(), GuestBody::Knowledge(knowledge, *item, texts))
+                let body = GuestBody::Knowledge(knowledge, *item, texts);
+                guest(id, Made { dialect: Dialect::Directive, variables: Vec::new(), left: Vec::new(), body })
             }
         };
         self.tallest.fetch_max(below.tallest.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
@@ -251,6 +349,14 @@ impl Hosting {
             format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(at.clone()).hint(hint);
         Err(Error::new(ErrorKind::PromptRead, diagnostic))
+    }
+
+    /// Notes where something is included.
+    fn note(&self, guest: &Arc<Guest>, at: &Place) {
+        let site = Site { place: at.clone(), guest: Arc::downgrade(guest), lent: Lent::default() };
+        if let Some(sites) = &mut *self.sites() {
+            sites.push(site);
+        }
     }
 
     /// Ids that could have been meant.
@@ -308,7 +414,14 @@ impl Wanted {
     }
 }
 
-type Made = (Vec<Variable>, Vec<&'static str>, GuestBody);
+/// What a guest is made of.
+struct Made {
+    dialect: Dialect,
+    /// What it declares.
+    variables: Vec<Variable>,
+    left: Vec<&'static str>,
+    body: GuestBody,
+}
 
 /// Compiles a prompt that is no directive; `None` if it has no such section.
 fn prompt_body(
@@ -342,7 +455,8 @@ fn prompt_body(
             |name: &str| outline.names().iter().any(|names| names.reads.iter().any(|read| read.root == name));
         let mut variables = prompt.variables;
         variables.retain(|variable| index.is_none() || reads(&variable.name));
-        return Ok(Some((variables, left, GuestBody::Sections(Box::new(body), index))));
+        let body = GuestBody::Sections(Box::new(body), index);
+        return Ok(Some(Made { dialect: prompt.dialect, variables, left, body }));
     }
     if address.section.is_some() {
         return Ok(None);
@@ -354,7 +468,8 @@ fn prompt_body(
         left.push("outputs");
     }
     let compiled = compile(&prompt, loader.clone(), settings, engines)?;
-    Ok(Some((prompt.variables, left, GuestBody::Template(compiled))))
+    let body = GuestBody::Template(compiled);
+    Ok(Some(Made { dialect: prompt.dialect, variables: prompt.variables, left, body }))
 }
 
 /// Compiles a prompt that is one template.
@@ -377,13 +492,8 @@ pub(super) fn compile(
     })
 }
 
-fn directive_guest(
-    directive: Directive,
-    item: Option<Item>,
-    id: String,
-    guest: impl FnOnce(String, Vec<Variable>, Vec<&'static str>, GuestBody) -> Guest,
-) -> Guest {
-    let variables = directive.prompt(&id, directive.source.name(), &Defaults::default()).variables;
+fn directive_guest(directive: Directive, item: Option<Item>, id: &str) -> Made {
+    let variables = directive.prompt(id, directive.source.name(), &Defaults::default()).variables;
     let mut left = Vec::new();
     if !directive.outputs.is_empty() {
         left.push("outputs");
@@ -396,7 +506,8 @@ fn directive_guest(
     units.extend(included.0);
     names.extend(included.1);
     let texts = Arc::new(Texts { units: Arc::new(units), names });
-    guest(id, variables, left, GuestBody::Directive(Box::new(directive), item, texts))
+    let body = GuestBody::Directive(Box::new(directive), item, texts);
+    Made { dialect: Dialect::Directive, variables, left, body }
 }
 
 impl Loader for Hosting {
@@ -449,25 +560,24 @@ impl Loader for Hosting {
         self.refuse(&wanted, height, at)?;
         if let Some((guest, height)) = known {
             self.tallest.fetch_max(height, Ordering::Relaxed);
+            self.note(&guest, at);
             return Ok(Some(guest));
         }
         let before = self.tallest.swap(0, Ordering::Relaxed);
-        let invited = self.invite(name, address, wanted, at).map_err(|error| {
-            let told = error.diagnostic();
-            let is_told = told.place.as_ref().into_iter().chain(told.related.iter().map(|(place, _)| place));
-            match is_told.into_iter().any(|place| place.is_same(at)) {
-                true => error,
-                false => {
-                    let told = told.clone().related(at.clone(), "included here");
-                    error.replaced(told)
-                }
-            }
-        })?;
+        let invited =
+            self.invite(name, address, wanted, at).map_err(|error| error.map(|told| told.included(at)))?;
         let height = self.tallest.fetch_max(before, Ordering::Relaxed);
         let Some(guest) = invited else { return Ok(nobody()) };
         let guest = Arc::new(guest);
         self.house.known().insert(key, (Arc::downgrade(&guest), height.max(1)));
+        self.note(&guest, at);
         Ok(Some(guest))
+    }
+
+    fn lends(&self, at: &Place, lent: &Lent) {
+        for site in self.sites().iter_mut().flatten().filter(|site| site.place.is_same(at)) {
+            site.lent = lent.clone();
+        }
     }
 
     fn suggestions(&self, name: &str) -> Vec<String> {
@@ -518,16 +628,60 @@ impl Guest {
             GuestBody::Knowledge(_, item, _) => trust.verify(item).map(|_| ()),
             GuestBody::Template(_) | GuestBody::Sections(..) => Ok(()),
         };
-        verified.map_err(|error| {
-            let told = error.diagnostic().clone().related(self.place.clone(), "included here");
-            error.replaced(told)
-        })
+        verified.map_err(|error| error.map(|told| told.included(&self.place)))
     }
 }
 
 impl Compiled for Guest {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         self.verify()?;
+        let filled = self.fill(scope)?;
+        let output = self.write(filled.as_ref().unwrap_or(scope), limit)?;
+        self.refuse_forgeries(scope, &output)?;
+        Ok(output)
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.body.outline()
+    }
+}
+
+impl GuestBody {
+    fn outline(&self) -> Arc<dyn Outline> {
+        match self {
+            GuestBody::Template(compiled) => compiled.outline(),
+            GuestBody::Sections(body, _) => body.outline(),
+            GuestBody::Directive(_, _, texts) | GuestBody::Knowledge(_, _, texts) => texts.clone(),
+        }
+    }
+}
+
+impl Guest {
+    /// What was set where it is included, as its own declarations want it: everything of its type, and defaults for what was set to
+    /// nothing. `None` if there is nothing to add.
+    fn fill(&self, scope: &Arc<Scope>) -> Result<Option<Arc<Scope>>> {
+        let mut problems = Vec::new();
+        let mut defaults = Vec::new();
+        for variable in &self.variables {
+            let is_missing = scope.find(&variable.name).is_none();
+            match &variable.default {
+                Some(default) if is_missing => defaults.push((variable.name.clone(), convert(default))),
+                _ => problems.extend(validate_lent(self.dialect, variable, scope)),
+            }
+        }
+        refuse_invalid(&self.id, problems)?;
+        Ok((!defaults.is_empty()).then(|| scope.lending(defaults)))
+    }
+
+    /// Refuses the text if what was set for a strict input looks like a role marker in it. Inputs of the whole prompt are looked at
+    /// when all of it is there.
+    fn refuse_forgeries(&self, scope: &Arc<Scope>, output: &Output) -> Result<()> {
+        let strict = self.variables.iter().filter(|variable| variable.strict && variable.rich.is_none());
+        let names = strict.map(|variable| variable.name.as_str()).filter(|name| scope.lent(name).is_some());
+        refuse_forgeries(output, &names.collect::<Vec<_>>())
+    }
+
+    fn write(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         match &self.body {
             GuestBody::Template(compiled) => compiled.render(scope, limit),
             GuestBody::Sections(body, index) => {
@@ -549,14 +703,6 @@ impl Compiled for Guest {
                     InputTemplate::compile(knowledge.source.clone(), end..end).too_large(limit)
                 })
             }
-        }
-    }
-
-    fn outline(&self) -> Arc<dyn Outline> {
-        match &self.body {
-            GuestBody::Template(compiled) => compiled.outline(),
-            GuestBody::Sections(body, _) => body.outline(),
-            GuestBody::Directive(_, _, texts) | GuestBody::Knowledge(_, _, texts) => texts.clone(),
         }
     }
 }

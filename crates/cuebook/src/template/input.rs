@@ -129,6 +129,7 @@ impl Template {
                     range: range.clone(),
                     optional: false,
                     conditional: false,
+                    lent: Arc::default(),
                 });
             }
             let Step::Value { kind, key, fallback, .. } = step else { continue };

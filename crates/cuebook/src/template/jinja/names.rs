@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
 use super::paths::{OTHER, Paths, bounded, root, step};
+use crate::template::lent::{Bound, Lent};
 
 /// Everything that a template mentions.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +80,8 @@ pub struct Reference {
     pub optional: bool,
     /// Whether it stands inside a condition or a loop, so that a render may pass it by.
     pub conditional: bool,
+    /// What the template has set there. Of a parent it is what has been set at the end: that is when the parent is rendered.
+    pub lent: Arc<Lent>,
 }
 
 /// A block.
@@ -131,7 +135,11 @@ impl Names {
             walk.statement(&tree);
         }
         walk.emissions.sort_by_key(|emission| emission.start);
+        let at_end = walk.lent();
         let mut names = walk.names;
+        for reference in names.references.iter_mut().filter(|one| one.kind == ReferenceKind::Extends) {
+            reference.lent = at_end.clone();
+        }
         for Emitted { paths, accessor, .. } in walk.emissions {
             names.emissions.push(paths.into_iter().collect());
             names.accessors.push(accessor);
@@ -150,6 +158,9 @@ impl Names {
         }
     }
 }
+
+/// Names that are noted as set where something is included, in all; of what comes then, nothing is known to be set.
+const MOST_NOTED: usize = 100_000;
 
 /// A place that emits a value: where it stands, what can show there, and its [accessor](Names::accessors).
 struct Emitted {
@@ -174,6 +185,10 @@ struct Walk<'s> {
     known: HashMap<String, Paths>,
     /// Macros around the current statement.
     macros: usize,
+    /// How many scopes are around the innermost of them: what is included in a macro sees nothing of these.
+    outside: usize,
+    /// How many names were noted as set where something is included.
+    noted: usize,
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
     fed: HashMap<String, Paths>,
     emissions: Vec<Emitted>,
@@ -265,6 +280,21 @@ impl Walk<'_> {
         for (name, binding) in otherwise {
             scope.entry(name).or_default().paths.extend(binding.paths);
         }
+    }
+
+    /// What has been set here.
+    fn lent(&mut self) -> Arc<Lent> {
+        let mut names: HashMap<&String, Bound> = HashMap::new();
+        for (name, binding) in self.scopes.iter().skip(self.outside).flatten() {
+            let bound = if binding.certain { Bound::Surely } else { Bound::Perhaps };
+            let known = names.entry(name).or_default();
+            *known = bound.max(*known);
+        }
+        self.noted += names.len();
+        if names.is_empty() || self.noted > MOST_NOTED {
+            return Arc::default();
+        }
+        Arc::new(Lent::new(names.into_iter().map(|(name, bound)| (name.clone(), bound))))
     }
 
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
@@ -420,6 +450,7 @@ impl Walk<'_> {
     fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
         let defaults: Paths = declared.defaults.iter().flat_map(|value| self.expression(value)).collect();
         self.macros += 1;
+        let outside = std::mem::replace(&mut self.outside, self.scopes.len());
         let shown = self.scoped(|walk| {
             for argument in &declared.args {
                 walk.bind(argument, &defaults);
@@ -429,6 +460,7 @@ impl Walk<'_> {
             }
             walk.body(&declared.body)
         });
+        self.outside = outside;
         self.macros -= 1;
         shown
     }
@@ -444,12 +476,15 @@ impl Walk<'_> {
             self.expression(name);
         }
         let conditional = self.conditions > 0;
+        // An imported template sees nothing of the one that imports it.
+        let lent = if kind == ReferenceKind::Include { self.lent() } else { Arc::default() };
         self.names.references.push(Reference {
             kind,
             names,
             range: range(name.span()),
             optional,
             conditional,
+            lent,
         });
     }
 

@@ -239,10 +239,7 @@ impl<'p> Run<'p> {
         let lending = (!lent.is_empty()).then(|| scope.lending(lent));
         let rendered =
             guests::inside(&**guest, &place, || guest.render(lending.as_ref().unwrap_or(scope), limit));
-        let output = rendered.map_err(|error| {
-            let told = error.diagnostic().clone().related(place, "included here");
-            error.replaced(told)
-        })?;
+        let output = rendered.map_err(|error| error.map(|told| told.included(&place)))?;
         let entered = &self.program.entered;
         let output = guests::widened(output, |paths| {
             let mut wider = paths.to_vec();
