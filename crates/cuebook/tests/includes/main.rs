@@ -3,6 +3,7 @@
 
 mod border;
 mod circles;
+mod lent;
 mod names;
 mod project;
 mod signed;
