@@ -24,6 +24,7 @@ pub(crate) mod bits;
 mod dedent;
 mod errors;
 mod flow;
+mod guest;
 mod parse;
 mod print;
 mod run;

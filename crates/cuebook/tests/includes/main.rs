@@ -4,6 +4,7 @@
 mod border;
 mod circles;
 mod lent;
+mod lines;
 mod names;
 mod project;
 mod signed;
