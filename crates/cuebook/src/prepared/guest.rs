@@ -607,6 +607,17 @@ impl Guest {
         matches!(self.body, GuestBody::Sections(..))
     }
 
+    /// The signed files that it is made from.
+    pub(super) fn items(&self) -> Vec<&Item> {
+        match &self.body {
+            GuestBody::Directive(directive, item, _) => {
+                item.iter().chain(directive.included_items()).collect()
+            }
+            GuestBody::Knowledge(_, item, _) => vec![item],
+            GuestBody::Template(_) | GuestBody::Sections(..) => Vec::new(),
+        }
+    }
+
     /// Sections that are included in their short form: nothing can open them where they are included.
     pub(crate) fn summarized(&self) -> Vec<String> {
         let GuestBody::Sections(body, index) = &self.body else { return Vec::new() };

@@ -121,3 +121,72 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
     assert_eq!(error.diagnostic().related.len(), 1);
     assert_eq!(project.error("host", json!({"who": "Ann"})).code(), Code::IncludeCycle);
 }
+
+#[test]
+fn where_it_is_included_is_told_once() {
+    let mustache = "---\nname: host\ntemplate: {format: mustache}\n---\n{{> ADDRESS}}";
+    for (path, text) in [
+        ("prompts/host/template.md", "{% include 'ADDRESS' %}"),
+        ("prompts/host.prompty", mustache),
+        ("prompts/host.sections.md", "---\nengine: jinja2\n---\n# Host\n{% include 'ADDRESS' %}\n"),
+    ] {
+        for (address, item, content) in [
+            ("directive:demo/greet", ".ai/directives/demo/greet.md", GREET),
+            ("prompt:demo/greet", ".ai/directives/demo/greet.md", GREET),
+            ("knowledge:demo/tea", ".ai/knowledge/demo/tea.md", TEA),
+        ] {
+            let project = Project::new().with(path, &text.replace("ADDRESS", address));
+            let labels = |error: &cuebook::Error| -> Vec<String> {
+                error
+                    .diagnostic()
+                    .related
+                    .iter()
+                    .map(|(place, label)| format!("{} {label}", place.file()))
+                    .collect()
+            };
+            let here = [format!("{path} included here")];
+            project.write(item, content);
+            let error = project.error("host", json!({"who": "Ann"}));
+            assert_eq!(
+                (error.code(), labels(&error).as_slice()),
+                (Code::Unsigned, &here[..]),
+                "{text} {address}"
+            );
+            project.sign(item, content);
+            let changed = std::fs::read_to_string(project.project.path().join(item)).unwrap() + "!\n";
+            project.write(item, changed);
+            let error = project.error("host", json!({"who": "Ann"}));
+            assert_eq!(
+                (error.code(), labels(&error).as_slice()),
+                (Code::ContentChanged, &here[..]),
+                "{text} {address}"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_signature_of_what_is_included_is_told_wherever_it_shows() {
+    let project = Project::new()
+        .signed(WELCOME, &welcome("{include:demo/tea} Then: {include:directive:demo/greet}"))
+        .with(
+            "prompts/host/template.md",
+            "Plain. {% include 'prompt:mid' %} {% include 'knowledge:demo/tea' %}",
+        )
+        .with("prompts/mid.prompty", "---\nname: mid\n---\n{% include 'directive:demo/welcome' %}");
+    let signature = |id: &str, text: &str| {
+        let variables = Variables::new().set("who", "Ann");
+        let explained = project.book().explain(id, &variables, &Context::default()).unwrap();
+        let found = explained.find(text).unwrap();
+        found.into_iter().map(|answer| answer.pieces[0].signature.clone()).collect::<Vec<_>>()
+    };
+    let signed = Some(format!("signed by ann ({})", project.key.public().fingerprint()));
+    assert_eq!(signature("host", "Then:"), [signed.clone()]);
+    assert_eq!(signature("host", "in a"), [signed.clone()]);
+    assert_eq!(signature("host", "Ann"), [signed.clone()]);
+    assert_eq!(signature("host", "Four minutes"), [signed.clone(), signed.clone()]);
+    assert_eq!(signature("host", "Plain"), [None]);
+    // As for a directive by itself, and for what that includes.
+    assert_eq!(signature("demo/welcome", "Then:"), [signed.clone()]);
+    assert_eq!(signature("demo/welcome", "Four minutes"), [signed]);
+}
