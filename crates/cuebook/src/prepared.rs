@@ -3,6 +3,7 @@
 mod code;
 mod directive;
 mod guest;
+mod hosting;
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,8 +28,9 @@ use crate::variables::{
 pub(crate) use code::{Provider, choose_provider, refuse_home};
 use directive::DirectiveBody;
 pub(crate) use directive::findings as directive_findings;
+use guest::Guest;
 pub(crate) use guest::findings as guest_findings;
-use guest::{Asked, Guest, Hosting, House};
+use hosting::{Asked, Hosting, House};
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
 
