@@ -147,6 +147,11 @@ impl Names {
         Ok(names)
     }
 
+    /// The paths of the variables that show somewhere, or in what the template sets: of an item of a loop, those of the list.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.emissions.iter().flatten().chain(self.bound.values().flatten())
+    }
+
     /// Takes back that a name was read: it is a literal.
     pub(crate) fn forget(&mut self, name: &str) {
         self.reads.retain(|read| read.root != name);
