@@ -38,7 +38,6 @@ pub(crate) struct Guest {
     pub(crate) place: Place,
     /// What it declares and mentions: validated where it is rendered, if that was set there.
     variables: Vec<Variable>,
-    dialect: Dialect,
     /// What it takes, and what its own guests take beside that.
     pub(super) asks: Vec<Asked>,
     /// What it has beside its text, in words: that is not included.
@@ -83,7 +82,6 @@ impl Texts {
 
 /// What a guest is made of.
 pub(super) struct Made {
-    dialect: Dialect,
     /// What it declares.
     variables: Vec<Variable>,
     left: Vec<&'static str>,
@@ -123,7 +121,7 @@ pub(super) fn prompt_body(
         let mut variables = prompt.variables;
         variables.retain(|variable| index.is_none() || reads(&variable.name));
         let body = GuestBody::Sections(Box::new(body), index);
-        return Ok(Some(Made { dialect: prompt.dialect, variables, left, body }));
+        return Ok(Some(Made { variables, left, body }));
     }
     if address.section.is_some() {
         return Ok(None);
@@ -136,7 +134,7 @@ pub(super) fn prompt_body(
     }
     let compiled = compile(&prompt, loader.clone(), settings, engines)?;
     let body = GuestBody::Template(compiled);
-    Ok(Some(Made { dialect: prompt.dialect, variables: prompt.variables, left, body }))
+    Ok(Some(Made { variables: prompt.variables, left, body }))
 }
 
 /// Compiles a prompt that is one template.
@@ -174,7 +172,7 @@ pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str
     names.extend(included.1);
     let texts = Arc::new(Texts { units: Arc::new(units), names });
     let body = GuestBody::Directive(Box::new(directive), item, texts);
-    Made { dialect: Dialect::Directive, variables, left, body }
+    Made { variables, left, body }
 }
 
 /// A piece of knowledge as a guest, and its id.
@@ -183,13 +181,13 @@ pub(super) fn knowledge_guest(item: Item) -> Result<(String, Made)> {
     let texts = Texts::of(&knowledge.source);
     let id = item.located.id.to_string();
     let body = GuestBody::Knowledge(knowledge, item, texts);
-    Ok((id, Made { dialect: Dialect::Directive, variables: Vec::new(), left: Vec::new(), body }))
+    Ok((id, Made { variables: Vec::new(), left: Vec::new(), body }))
 }
 
 impl Guest {
     /// One that is included at a place; `below` is the loader that its texts were read with.
     pub(super) fn new(id: String, made: Made, house: &House, below: &Hosting, at: &Place) -> Guest {
-        let Made { dialect, mut variables, left, body } = made;
+        let Made { mut variables, left, body } = made;
         let own = variables.iter().map(|variable| Asked {
             variable: Variable { inherited_from: Some(id.clone()), ..variable.clone() },
             place: at.clone(),
@@ -209,7 +207,6 @@ impl Guest {
             id,
             place: at.clone(),
             variables,
-            dialect,
             asks,
             left,
             body,
@@ -294,7 +291,7 @@ impl Guest {
             let is_missing = scope.find(&variable.name).is_none();
             match &variable.default {
                 Some(default) if is_missing => defaults.push((variable.name.clone(), convert(default))),
-                _ => problems.extend(validate_lent(self.dialect, variable, scope)),
+                _ => problems.extend(validate_lent(variable, scope)),
             }
         }
         refuse_invalid(&self.id, problems)?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Dialect, Need, Prompt, Rich, Type, Variable};
+use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -37,7 +37,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
                 let told = missing(variable, &given.collect::<Vec<_>>());
                 problems.push((problem(None, None), told));
             }
-            Some((layer, value)) if !variable.lenient && !takes(prompt.dialect, variable, layer, &value) => {
+            Some((layer, value)) if !variable.lenient && !takes(variable, layer, &value) => {
                 let found = type_name(&value);
                 let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
@@ -67,11 +67,7 @@ pub(crate) fn validation_error(prompt: &Prompt, scope: &Scope) -> Result<()> {
 
 /// What is wrong with a variable of a prompt that is included, by what the text which includes it has set there. Everything else was
 /// validated before the render began.
-pub(crate) fn validate_lent(
-    dialect: Dialect,
-    variable: &Variable,
-    scope: &Scope,
-) -> Option<(Problem, Diagnostic)> {
+pub(crate) fn validate_lent(variable: &Variable, scope: &Scope) -> Option<(Problem, Diagnostic)> {
     let name = &variable.name;
     let problem =
         |found, layer| Problem { name: name.clone(), expected: variable.kind.as_str(), found, layer };
@@ -106,7 +102,7 @@ pub(crate) fn validate_lent(
             format!("only a caller has such values: do not set `{name}`, or set it to an input of that kind");
         return wrong(message, hint);
     }
-    if variable.lenient || takes(dialect, variable, Layer::Caller, value) {
+    if variable.lenient || takes(variable, Layer::Caller, value) {
         return None;
     }
     let what = format!("{} {}", article(variable.kind), variable.kind.as_str());
@@ -199,12 +195,11 @@ fn article(kind: Type) -> &'static str {
     }
 }
 
-/// Whether a value fits. The inputs of a directive come from attributes and from models: nothing at all is a value of every type,
-/// text takes all that has no parts, and defaults are text.
-fn takes(dialect: Dialect, variable: &Variable, layer: Layer, value: &Value) -> bool {
+/// Whether a value fits.
+fn takes(variable: &Variable, layer: Layer, value: &Value) -> bool {
     let plain = !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     admits(variable.kind, value)
-        || (dialect == Dialect::Directive
+        || (variable.of_directive
             && (layer == Layer::Optional || value.is_none() || (variable.kind == Type::String && plain)))
 }
 

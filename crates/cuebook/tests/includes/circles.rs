@@ -41,6 +41,28 @@ fn circles_across_notations_are_found_and_shown_whole() {
 }
 
 #[test]
+fn check_tells_a_circle_once_from_wherever_it_is_found() {
+    let project = Project::new()
+        .with("prompts/a/template.md", "{% include 'prompt:b' %}")
+        .with("prompts/b.sections.md", "---\nengine: jinja2\n---\n# B\n{% include 'prompt:c' %}\n")
+        .with("prompts/c.prompty", "---\nname: c\ntemplate: {format: mustache}\n---\n{{> prompt:a}}")
+        .with("prompts/outside/template.md", "{% include 'prompt:b' %}");
+    let report = project.book().check(&[], |_| {}).unwrap();
+    let circles = report.findings.iter().filter(|finding| finding.code == Code::IncludeCycle);
+    assert_eq!(circles.count(), 1, "{:?}", report.findings);
+    for id in ["a", "b", "c", "outside"] {
+        assert_eq!(project.codes(id), ["CB307"], "{id}");
+        assert_eq!(project.error(id, json!({})).code(), Code::IncludeCycle, "{id}");
+    }
+    // Two circles are two.
+    project.write("prompts/c.prompty", "---\nname: c\n---\n{% include 'prompt:a' %}{% include 'prompt:d' %}");
+    project.write("prompts/d/template.md", "{% include 'prompt:e' %}");
+    project.write("prompts/e/template.md", "{% include 'prompt:d' %}");
+    let report = project.book().check(&[], |_| {}).unwrap();
+    assert_eq!(report.findings.iter().filter(|finding| finding.code == Code::IncludeCycle).count(), 2);
+}
+
+#[test]
 fn includes_go_as_deep_as_the_project_allows_and_each_prompt_is_read_once() {
     let chain = |length: usize| {
         let project = Project::new().with("cuebook.toml", "[limits]\ninclude_depth = 4\n");

@@ -123,6 +123,33 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
 }
 
 #[test]
+fn inputs_of_an_included_directive_take_what_they_take_by_themselves() {
+    let typed = GREET.replace(
+        "<input name=\"tone\" type=\"string\" default=\"calm\">How</input>",
+        "<input name=\"tone\" type=\"integer\" default=\"3\">How</input>",
+    );
+    let project = Project::new().signed(".ai/directives/demo/greet.md", &typed);
+    for (path, text) in [
+        ("prompts/host/template.md", "{% include 'directive:demo/greet' %}"),
+        (
+            "prompts/other.prompty",
+            "---\nname: other\ntemplate: {format: mustache}\n---\n{{> prompt:demo/greet}}",
+        ),
+    ] {
+        project.write(path, text);
+    }
+    for id in ["host", "other"] {
+        // A default is a text whatever the type, and a text takes every plain value.
+        assert_eq!(project.text(id, json!({"who": "Ann"})), "Greet Ann in a 3 way.");
+        assert_eq!(project.text(id, json!({"who": 7, "tone": 4})), "Greet 7 in a 4 way.");
+        for wrong in [json!({"who": ["Ann"]}), json!({"who": "Ann", "tone": "4"})] {
+            assert_eq!(project.error(id, wrong.clone()).code(), Code::InvalidVariables, "{wrong}");
+        }
+        assert!(!project.codes(id).contains(&"CB401"), "{:?}", project.codes(id));
+    }
+}
+
+#[test]
 fn where_it_is_included_is_told_once() {
     let mustache = "---\nname: host\ntemplate: {format: mustache}\n---\n{{> ADDRESS}}";
     for (path, text) in [
