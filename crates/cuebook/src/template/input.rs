@@ -129,6 +129,7 @@ impl Template {
                     range: range.clone(),
                     optional: false,
                     conditional: false,
+                    in_macro: false,
                     lent: Arc::default(),
                 });
             }

@@ -693,7 +693,7 @@ fn unit(
     captured: bool,
     style: Style,
 ) -> Result<(Unit, String)> {
-    let instrumented = instrument::instrument(source.text(), syntax, captured, style)
+    let instrumented = instrument::instrument(source.text(), syntax, captured, style, &names.references)
         .map_err(|error| errors::syntax(source, &error, None))?;
     let emissions = instrumented
         .tags

@@ -30,7 +30,7 @@ fn file_of(error: &Error) -> &str {
 }
 
 /// Everything that a text can set a name with, around an include.
-const SETTERS: [(&str, &str); 12] = [
+const SETTERS: [(&str, &str); 13] = [
     ("{% set who = 'Bo' %}INCLUDE", "Bo"),
     ("{% set who %}Bo{% endset %}INCLUDE", "Bo"),
     ("{% set who, other = 'Bo', 1 %}INCLUDE", "Bo"),
@@ -41,6 +41,7 @@ const SETTERS: [(&str, &str); 12] = [
     ("{% if 1 %}{% set who = 'Bo' %}INCLUDE{% endif %}", "Bo"),
     ("{% if 0 %}{% set who = 'Cy' %}{% else %}{% set who = 'Bo' %}{% endif %}INCLUDE", "Bo"),
     ("{% macro m(who) %}INCLUDE{% endmacro %}{{ m('Bo') }}", "Bo"),
+    ("{% set who = 'Bo' %}{% macro m() %}INCLUDE{% endmacro %}{{ m() }}", "Bo"),
     ("{% macro m(who='Bo') %}INCLUDE{% endmacro %}{{ m() }}", "Bo"),
     ("{% macro m() %}{{ caller('Bo') }}{% endmacro %}{% call(who) m() %}INCLUDE{% endcall %}", "Bo"),
 ];
@@ -101,7 +102,6 @@ fn a_set_counts_no_further_than_it_goes_in_jinja() {
         "{% with who = 'Bo' %}{% endwith %}{% include 'prompt:note' %}",
         "{% macro m(who) %}{{ who }}{% endmacro %}{{ m('Bo') }}{% include 'prompt:note' %}",
         "{% for who in [] %}{% else %}{% include 'prompt:note' %}{% endfor %}",
-        "{% set who = 'Bo' %}{% include 'prompt:note' %}{% include 'parts/other.md' %}{% macro m() %}{% include 'prompt:note' %}{% endmacro %}{{ m() }}",
         // Set at one place, and open at another.
         "{% with who = 'Bo' %}{% include 'prompt:note' %}{% endwith %}{% include 'prompt:note' %}",
     ] {
@@ -140,9 +140,26 @@ fn what_may_be_set_is_asked_for_where_it_is_missing() {
     assert_eq!(project.text("host", json!({})), "");
     // Needed at another place in any case.
     let project = with(
-        "{% if bold %}{% set who = 'Bo' %}{% endif %}{% include 'prompt:note' %}{% macro m() %}{% include 'prompt:plain' %}{% endmacro %}",
+        "{% include 'prompt:plain' %}{% if bold %}{% set who = 'Bo' %}{% endif %}{% include 'prompt:note' %}",
     );
     assert_eq!(asks(&project, "who"), Some(Need::Required));
+}
+
+#[test]
+fn a_macro_sees_what_is_set_before_it_is_called() {
+    let project =
+        with("{% macro m() %}{% include 'prompt:note' %}{% endmacro %}{% set who = 'Bo' %}{{ m() }}");
+    assert_eq!(asks(&project, "who"), Some(Need::Optional));
+    assert_eq!(project.text("host", json!({})), "Dear Bo, be calm.");
+    let project =
+        with("{% macro m() %}{% include 'prompt:note' %}{% endmacro %}{{ m() }}{% set who = 'Bo' %}");
+    assert_eq!(project.error("host", json!({})).code(), Code::InvalidVariables);
+    assert_eq!(project.text("host", json!({"who": "Ann"})), "Dear Ann, be calm.");
+    // What its parameters are called and what is set elsewhere do not get into each other's way.
+    let project = with(
+        "{% set who = 'Bo' %}{% macro m(tone) %}{% include 'prompt:note' %}{% endmacro %}{{ m('loud') }} {{ m() }}",
+    );
+    assert_eq!(project.text("host", json!({"tone": "shy"})), "Dear Bo, be loud. Dear Bo, be calm.");
 }
 
 #[test]

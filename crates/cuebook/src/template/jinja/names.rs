@@ -80,6 +80,8 @@ pub struct Reference {
     pub optional: bool,
     /// Whether it stands inside a condition or a loop, so that a render may pass it by.
     pub conditional: bool,
+    /// Whether it stands in a macro, which sees of the names around it only those that its text mentions.
+    pub in_macro: bool,
     /// What the template has set there. Of a parent it is what has been set at the end: that is when the parent is rendered.
     pub lent: Arc<Lent>,
 }
@@ -131,7 +133,8 @@ impl Names {
         if !walk.fed.is_empty() || walk.names.captures {
             // What one turn of a loop puts into a namespace, the next can read, and a macro sees what is set before it is
             // called: walk again, knowing all of it.
-            walk = Walk { source, fed: walk.fed, known: walk.names.bound, ..Walk::default() };
+            let last: Vec<String> = walk.scopes.iter().flat_map(HashMap::keys).cloned().collect();
+            walk = Walk { source, fed: walk.fed, known: walk.names.bound, last, ..Walk::default() };
             walk.statement(&tree);
         }
         walk.emissions.sort_by_key(|emission| emission.start);
@@ -188,10 +191,10 @@ struct Walk<'s> {
     scopes: Vec<HashMap<String, Binding>>,
     /// What an earlier walk found to be bound anywhere in the template.
     known: HashMap<String, Paths>,
+    /// Names that an earlier walk found to be set in the end, outside of everything: a macro may be called then.
+    last: Vec<String>,
     /// Macros around the current statement.
     macros: usize,
-    /// How many scopes are around the innermost of them: what is included in a macro sees nothing of these.
-    outside: usize,
     /// How many names were noted as set where something is included.
     noted: usize,
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
@@ -290,10 +293,18 @@ impl Walk<'_> {
     /// What has been set here.
     fn lent(&mut self) -> Arc<Lent> {
         let mut names: HashMap<&String, Bound> = HashMap::new();
-        for (name, binding) in self.scopes.iter().skip(self.outside).flatten() {
+        for (name, binding) in self.scopes.iter().flatten() {
+            // The engine's own names are no values that somebody could take.
+            if ["loop", "caller", "varargs", "kwargs"].contains(&name.as_str()) {
+                continue;
+            }
             let bound = if binding.certain { Bound::Surely } else { Bound::Perhaps };
             let known = names.entry(name).or_default();
             *known = bound.max(*known);
+        }
+        for name in self.last.iter().filter(|_| self.macros > 0) {
+            let known = names.entry(name).or_default();
+            *known = Bound::Perhaps.max(*known);
         }
         self.noted += names.len();
         if names.is_empty() || self.noted > MOST_NOTED {
@@ -455,7 +466,6 @@ impl Walk<'_> {
     fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
         let defaults: Paths = declared.defaults.iter().flat_map(|value| self.expression(value)).collect();
         self.macros += 1;
-        let outside = std::mem::replace(&mut self.outside, self.scopes.len());
         let shown = self.scoped(|walk| {
             for argument in &declared.args {
                 walk.bind(argument, &defaults);
@@ -465,7 +475,6 @@ impl Walk<'_> {
             }
             walk.body(&declared.body)
         });
-        self.outside = outside;
         self.macros -= 1;
         shown
     }
@@ -489,6 +498,7 @@ impl Walk<'_> {
             range: range(name.span()),
             optional,
             conditional,
+            in_macro: self.macros > 0,
             lent,
         });
     }

@@ -93,6 +93,7 @@ fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<Lent>), names:
                     range: partial.tag.range(),
                     optional,
                     conditional,
+                    in_macro: false,
                     lent: lent.clone(),
                 });
                 for argument in &mut partial.arguments {
