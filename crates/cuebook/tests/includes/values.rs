@@ -35,8 +35,18 @@ fn a_mustache_section_lends_what_it_goes_into() {
     assert_eq!(rendered.text(), "  Dear Ann, be calm.\n  Dear Bo, be calm.\nEnd.");
     let span = rendered.span_at(rendered.text().find("Bo").unwrap()).unwrap();
     let Origin::Value { shown, .. } = span.origin else { panic!("no value") };
-    assert!(shown.iter().any(|shown| shown.path == "people"), "{shown:?}");
+    // And not what the caller gave under that name.
+    assert_eq!(shown.iter().map(|shown| shown.path.as_str()).collect::<Vec<_>>(), ["people"]);
     assert_covered(&rendered);
+    project.write(
+        "prompts/host.prompty",
+        "---\nname: host\ntemplate: {format: mustache}\n---\n{{#who}}{{> prompt:note}}{{/who}}",
+    );
+    let rendered = project.render("host", json!({"who": {"who": "Di"}})).unwrap();
+    assert_eq!(rendered.text(), "Dear Di, be calm.");
+    let span = rendered.span_at(rendered.text().find("Di").unwrap()).unwrap();
+    let Origin::Value { shown, .. } = span.origin else { panic!("no value") };
+    assert_eq!(shown.iter().map(|shown| shown.path.as_str()).collect::<Vec<_>>(), ["who"]);
 }
 
 #[test]

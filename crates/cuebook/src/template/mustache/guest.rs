@@ -46,13 +46,16 @@ impl<'p> Run<'p> {
         let output = rendered.map_err(|error| error.map(|told| told.included(&place)))?;
         let entered = &self.program.entered;
         let output = guests::widened(output, |paths| {
-            let mut wider = paths.to_vec();
             let is_lent =
-                |path: &String| names.iter().any(|name| path.split(['.', '[']).next() == Some(name));
-            if paths.iter().any(is_lent) {
-                wider.extend(entered.iter().filter(|known| !paths.contains(known)).cloned());
+                |path: &&String| names.iter().any(|name| path.split(['.', '[']).next() == Some(name));
+            // What was lent is a part of what some section went into, and of nothing else.
+            let mut shown: Vec<String> = paths.iter().filter(|path| !is_lent(path)).cloned().collect();
+            if shown.len() < paths.len() {
+                let more: Vec<String> =
+                    entered.iter().filter(|known| !shown.contains(known)).cloned().collect();
+                shown.extend(more);
             }
-            wider
+            shown
         });
         match partial.indent {
             Some(indent) => self.on_lines(unit, partial, indent, &output),
