@@ -274,8 +274,12 @@ impl Hosting {
                 {
                     let read =
                         dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
-                    let file = read.ok().and_then(|read| read.sections);
-                    let paths = file.map_or_else(Vec::new, |file| file.paths());
+                    let paths = match read.map(|read| read.sections) {
+                        Ok(Some(file)) => file.paths(),
+                        // One text without sections can only be included whole.
+                        Ok(None) => return vec![format!("prompt:{}", address.id)],
+                        Err(_) => Vec::new(),
+                    };
                     let near = nearest(&section.replace('/', "."), paths.iter().map(String::as_str));
                     return near.into_iter().map(|path| format!("prompt:{}#{path}", address.id)).collect();
                 }

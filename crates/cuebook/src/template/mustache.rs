@@ -221,8 +221,8 @@ impl Program {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let mut index: HashMap<String, u32> = HashMap::new();
         let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut guests, mut hosts): (Vec<Arc<dyn Compiled>>, Vec<Vec<Option<usize>>>) =
-            (Vec::new(), Vec::new());
+        let mut guests: Vec<Arc<dyn Compiled>> = Vec::new();
+        let mut hosts: Vec<Vec<Option<usize>>> = Vec::new();
         let mut missing: Vec<Diagnostic> = Vec::new();
         let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
         while let Some(source) = queue.pop_front() {

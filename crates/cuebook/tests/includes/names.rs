@@ -14,7 +14,7 @@ fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
             "no prompt `guide` with a section `maner` exists",
             "did you mean `prompt:guide#manner`",
         ),
-        ("prompt:note#x", "no prompt `note` with a section `x` exists", "`cuebook list` shows every prompt"),
+        ("prompt:note#x", "no prompt `note` with a section `x` exists", "did you mean `prompt:note`?"),
         ("directive:demo/gret", "no directive `demo/gret` exists", "did you mean `directive:demo/greet`"),
         ("knowledge:demo/te", "no knowledge `demo/te` exists", "did you mean `knowledge:demo/tea`"),
         ("promt:note", "`promt:note` is neither a file nor an address", "did you mean `prompt:note`"),
