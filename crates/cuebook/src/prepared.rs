@@ -448,7 +448,8 @@ impl Prepared {
     }
 }
 
-/// Adds the variables that guests ask for; the prompt's own win by name. Returns those that were added, and where their guests are included.
+/// Adds the variables that guests ask for; the prompt's own win by name. Returns those that were added, and where their guests are
+/// included.
 fn borrow(prompt: &mut Prompt, asked: Vec<Asked>) -> BTreeMap<String, Place> {
     let mut borrowed = BTreeMap::new();
     for one in asked {

@@ -297,7 +297,7 @@ impl Program {
         guests.join(&names);
         if !guests.is_empty() {
             let target = |unit: usize, name: &String| {
-                let links = links.get::<str>(Arc::as_ref(&sources[unit]).name())?;
+                let links = links.get(sources[unit].name())?;
                 index.get(links.get(name)?).copied()
             };
             guests.settle(&names, roots.len(), target, &**loader);

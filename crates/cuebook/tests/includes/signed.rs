@@ -208,12 +208,16 @@ fn the_signature_of_what_is_included_is_told_wherever_it_shows() {
         found.into_iter().map(|answer| answer.pieces[0].signature.clone()).collect::<Vec<_>>()
     };
     let signed = Some(format!("signed by ann ({})", project.key.public().fingerprint()));
-    assert_eq!(signature("host", "Then:"), [signed.clone()]);
-    assert_eq!(signature("host", "in a"), [signed.clone()]);
-    assert_eq!(signature("host", "Ann"), [signed.clone()]);
-    assert_eq!(signature("host", "Four minutes"), [signed.clone(), signed.clone()]);
+    for (id, text, times) in [
+        ("host", "Then:", 1),
+        ("host", "in a", 1),
+        ("host", "Ann", 1),
+        ("host", "Four minutes", 2),
+        // As for a directive by itself, and for what that includes.
+        ("demo/welcome", "Then:", 1),
+        ("demo/welcome", "Four minutes", 1),
+    ] {
+        assert_eq!(signature(id, text), vec![signed.clone(); times], "{id} {text}");
+    }
     assert_eq!(signature("host", "Plain"), [None]);
-    // As for a directive by itself, and for what that includes.
-    assert_eq!(signature("demo/welcome", "Then:"), [signed.clone()]);
-    assert_eq!(signature("demo/welcome", "Four minutes"), [signed]);
 }

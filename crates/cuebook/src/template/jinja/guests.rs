@@ -186,14 +186,20 @@ impl Guests {
         let (scope, limit) = RUNNING
             .with_borrow(|running| running.last().map(|render| (render.scope.clone(), render.limit)))
             .ok_or_else(unknown)?;
-        // What the scope has itself needs no lending.
-        let is_set = |name: &String| {
-            let value = state.lookup(name)?;
-            (scope.get_value_by_str(name).as_ref() != Some(&value)).then(|| (name.clone(), value))
-        };
-        let lent: Vec<(String, Value)> = guest.local.keys().filter_map(is_set).collect();
-        let set: Vec<String> =
-            lent.iter().filter(|(_, value)| !value.is_undefined()).map(|(name, _)| name.clone()).collect();
+        let mut set = Vec::new();
+        let mut lent: Vec<(String, Value)> = Vec::new();
+        for name in guest.local.keys() {
+            let Some(value) = state.lookup(name) else { continue };
+            // The same value may be the scope's own, which needs no lending; or the template has set just that.
+            let may_be_own = scope.get_value_by_str(name).as_ref() == Some(&value);
+            if may_be_own && guest.lent.of(name) != Bound::Surely {
+                continue;
+            }
+            if !may_be_own && !value.is_undefined() {
+                set.push(name.clone());
+            }
+            lent.push((name.clone(), value));
+        }
         let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
         let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
             .map_err(|error| {
