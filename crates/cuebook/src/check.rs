@@ -351,6 +351,12 @@ impl Checker<'_> {
         report.findings.sort_by_key(key);
         let mut seen = HashSet::new();
         report.findings.retain(|finding| seen.insert(key(finding)));
+        // A circle is found from each prompt in it.
+        let mut circles = HashSet::new();
+        report.findings.retain(|finding| match cycle::places(finding) {
+            Some(places) => circles.insert(places),
+            None => true,
+        });
         report
     }
 }

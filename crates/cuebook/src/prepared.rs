@@ -3,6 +3,7 @@
 mod code;
 mod directive;
 mod guest;
+mod hosting;
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -27,8 +28,9 @@ use crate::variables::{
 pub(crate) use code::{Provider, choose_provider, refuse_home};
 use directive::DirectiveBody;
 pub(crate) use directive::findings as directive_findings;
+use guest::Guest;
 pub(crate) use guest::findings as guest_findings;
-use guest::{Guest, Hosting, House};
+use hosting::{Asked, Hosting, House};
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
 
@@ -133,8 +135,8 @@ impl Prepared {
             is_tree: prompt.dialect == Dialect::Sections,
             known: Mutex::default(),
         });
-        let templates: Arc<dyn Loader> =
-            Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
+        let hosting = Arc::new(Hosting::new(house.clone(), &found.candidate.source, &found.id));
+        let templates: Arc<dyn Loader> = hosting.clone();
         let body = match (read.sections, read.directive) {
             (Some(file), _) => Body::Sections(Box::new(SectionsBody::new(
                 *file,
@@ -148,7 +150,7 @@ impl Prepared {
             }
         };
         let guests = house.guests();
-        let borrowed = borrow(&mut prompt, &guests);
+        let borrowed = borrow(&mut prompt, hosting.asked());
         let declared = Declared::new(&prompt, &defaults.variables, stage.clock.clone());
         let declared = Arc::new(declared.with_session(guests.iter().any(|guest| guest.is_tree())));
         let mut prepared = Prepared {
@@ -345,7 +347,7 @@ impl Prepared {
                 _ => false,
             });
             match declared.and_then(|variable| self.borrowed.get(&variable.name)) {
-                Some(place) => finding.related(place.clone(), "included here"),
+                Some(place) => finding.included(place),
                 None => finding,
             }
         })
@@ -446,16 +448,14 @@ impl Prepared {
     }
 }
 
-/// Adds the variables of guests; the prompt's own win by name. Returns those that were added, and where their guests are included.
-fn borrow(prompt: &mut Prompt, guests: &[Arc<Guest>]) -> BTreeMap<String, Place> {
+/// Adds the variables that guests ask for; the prompt's own win by name. Returns those that were added, and where their guests are
+/// included.
+fn borrow(prompt: &mut Prompt, asked: Vec<Asked>) -> BTreeMap<String, Place> {
     let mut borrowed = BTreeMap::new();
-    for guest in guests {
-        for variable in &guest.variables {
-            if prompt.variable(&variable.name).is_none() {
-                borrowed.insert(variable.name.clone(), guest.place.clone());
-                let inherited_from = Some(guest.id.clone());
-                prompt.variables.push(Variable { inherited_from, ..variable.clone() });
-            }
+    for one in asked {
+        if prompt.variable(&one.variable.name).is_none() {
+            borrowed.insert(one.variable.name.clone(), one.place.clone());
+            prompt.variables.push(one.into_variable());
         }
     }
     borrowed

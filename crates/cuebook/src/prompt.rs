@@ -238,6 +238,9 @@ pub struct Variable {
     pub choices: Vec<Json>,
     /// Whether values of another type are taken as well.
     pub lenient: bool,
+    /// Whether it is an input of a directive. These come from attributes and from models: nothing at all is a value of every type,
+    /// text takes all that has no parts, and defaults are text.
+    pub of_directive: bool,
     /// What is rich about its values, if anything: the text gets a nonce in their stead.
     pub rich: Option<Rich>,
     /// Whether a value that looks like a role marker is refused.

@@ -15,3 +15,4 @@ pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};
 pub use segment::{Segment, SegmentKind};
 pub(crate) use speech::{DEFAULT_PROVIDER, PARSER};
+pub(crate) use strict::refuse_forgeries;

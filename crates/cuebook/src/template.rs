@@ -11,6 +11,7 @@ pub mod dollar;
 pub mod engine;
 pub mod input;
 pub mod jinja;
+pub mod lent;
 pub mod mustache;
 pub mod page;
 pub mod sink;

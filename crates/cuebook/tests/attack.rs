@@ -54,6 +54,19 @@ fn a_template_prompt_holds_with_filters_loops_conditions_and_undeclared_objects(
 }
 
 #[test]
+fn lists_that_only_loops_look_into_are_driven_and_so_is_what_they_lend_to_other_prompts() {
+    let template = "{% for one in people %}{% set who = one.name %}{% include 'prompt:note' %}{{ one.title }}{% endfor %}";
+    let note = "---\nname: note\ninputs: {who: {kind: string, required: true}}\n---\nsystem:\nHelp.\nuser:\n{{ who }}\n";
+    let attack =
+        attack_with(&[("prompts/p/template.md", template), ("prompts/note.prompty", note)], json!({}));
+    assert_held(&attack);
+    assert_eq!(names(&attack), ["people"]);
+    // The long ones are too long together.
+    assert!(attack.inputs[0].refused.values().sum::<usize>() <= 4, "{:?}", attack.inputs);
+    assert!(attack.inputs[0].shown, "{:?}", attack.inputs);
+}
+
+#[test]
 fn a_prompty_file_holds_with_conversations_pictures_and_attributes() {
     let file = "---\ninputs:\n  question: {kind: string}\n  history: {kind: thread}\n  photo: {kind: image}\n---\n\
         system:\nBe kind to {{ question }}.\n\n{{ history }}\n\nuser[name=\"{{ question }}\"]:\n{{ photo }}\n{{ question }}\n";

@@ -248,6 +248,7 @@ const NOT_TOLD: &[(&str, &str)] = &[
     ("cuebook/template/jinja/paths.rs", "LONGEST_PATH"),
     ("cuebook/template/mustache/flow.rs", "MOST_ROUNDS"),
     ("cuebook/template/mustache/flow.rs", "MOST_WORK"),
+    ("cuebook/template/lent.rs", "MOST_ROUNDS"),
     ("cuebook/tokens/counter.rs", "LONGEST"),
     ("cuebook/trust/verify.rs", "MOST_REMEMBERED"),
     ("cuebook/watch.rs", "LONGEST"),

@@ -3,7 +3,7 @@
 //! What is driven is every text in a value: a list or an object keeps its shape. The shape is that of what is there already (a
 //! value of the caller's, a default), or else what the declaration and the paths that templates read say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -46,7 +46,8 @@ impl Input {
     pub(super) fn all(prepared: &Prepared, variables: &Variables, context: &Arc<Context>) -> Vec<Input> {
         let prompt = prepared.prompt();
         let scope = prepared.scope(variables, context);
-        let reads = prepared.reads();
+        let (reads, outline) = (prepared.reads(), prepared.outline());
+        let shown: BTreeSet<&String> = outline.names().iter().flat_map(|names| names.paths()).collect();
         let mut names: Vec<String> = prompt.variables.iter().map(|variable| variable.name.clone()).collect();
         for (read, _) in &reads {
             if !names.contains(&read.root) {
@@ -66,6 +67,15 @@ impl Input {
             let given = scope.get(&name).filter(|(layer, _)| *layer != Layer::System).map(|(_, value)| value);
             let paths =
                 reads.iter().filter(|(read, _)| read.root == name).map(|(read, _)| read.path.as_str());
+            // What a loop or a `set` reads further is a path of the variable as well, unless all of it shows somewhere.
+            let is_whole =
+                outline.names().iter().flat_map(|names| &names.emissions).flatten().any(|path| *path == name);
+            let further = shown
+                .iter()
+                .filter(|_| !is_whole)
+                .map(|path| path.as_str())
+                .filter(|path| path.split(['.', '[']).next() == Some(&name));
+            let paths = paths.chain(further);
             let places = reads.iter().filter(|(read, _)| read.root == name).map(|(_, place)| place);
             let rich = declared.and_then(|variable| variable.rich);
             let declared_kind = declared.map_or(Type::Any, |variable| variable.kind);

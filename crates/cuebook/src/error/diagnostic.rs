@@ -92,6 +92,15 @@ impl Diagnostic {
         self
     }
 
+    /// Adds the place where the file is included that this is about, unless that is told already.
+    pub(crate) fn included(self, place: &Place) -> Self {
+        let is_told = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
+        match is_told.into_iter().any(|told| told.is_same(place)) {
+            true => self,
+            false => self.related(place.clone(), "included here"),
+        }
+    }
+
     /// Names the file where there is no text to show.
     pub fn file(mut self, file: impl Into<String>) -> Self {
         self.file = Some(file.into());

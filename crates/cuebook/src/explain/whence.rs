@@ -1,5 +1,6 @@
 //! "Where did this come from?": the origin of one place of a rendered text, or of every place that says something.
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Value as Json, json};
@@ -234,7 +235,11 @@ impl Explanation {
     fn answers(&self, ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Answer> {
         let text = self.rendered().text();
         let spans: Vec<Span> = self.rendered().spans().filter(|span| !span.range.is_empty()).collect();
-        let (own, signature) = (self.prepared().prompt().template.name(), self.signature());
+        let mut signatures: HashMap<String, Option<String>> = HashMap::new();
+        let mut signature_of = |file: &str| {
+            let known = signatures.entry(file.to_owned());
+            known.or_insert_with(|| self.prepared().signature_of(file)).clone()
+        };
         let packs = self.prepared().packs();
         let (mut line, mut line_start, mut seen) = (1, 0, 0);
         let mut answers = Vec::new();
@@ -252,7 +257,7 @@ impl Explanation {
                 Piece {
                     text: text[within.clone()].to_owned(),
                     pack: file.and_then(|file| pack_of(&packs, file)),
-                    signature: signature.clone().filter(|_| file.is_some_and(|file| file == own)),
+                    signature: file.and_then(&mut signature_of),
                     span: span.clone(),
                     range: within,
                     place,

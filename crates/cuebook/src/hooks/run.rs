@@ -35,7 +35,7 @@ pub(crate) fn render(prepared: &Prepared, variables: &Variables, context: &Arc<C
     let provided: BTreeSet<&str> = used.iter().map(|source| source.namespace.as_str()).collect();
     let mut problems = validate(prepared.prompt(), &scope);
     problems.retain(|(problem, _)| !provided.contains(problem.name.as_str()));
-    refuse_invalid(prepared.prompt(), problems)?;
+    refuse_invalid(&prepared.prompt().id, problems)?;
 
     let pre_render = pre_render_hooks(prepared, &workspace)?;
     let post_render = post_render_hooks(prepared, &workspace)?;

@@ -121,8 +121,21 @@ impl Prepared {
     /// What is known of the signature on a directive's file, in a few words; `None` for what is no directive of a space.
     pub(crate) fn signature(&self) -> Option<String> {
         let Body::Directive(body) = &self.body else { return None };
-        let item = body.item.as_ref()?;
-        Some(match self.loader.library().trust().verify(item) {
+        Some(self.signed(body.item.as_ref()?))
+    }
+
+    /// The same of any file that its text is made from: its own, or what it includes.
+    pub(crate) fn signature_of(&self, file: &str) -> Option<String> {
+        let mut items: Vec<&Item> = Vec::new();
+        if let Body::Directive(body) = &self.body {
+            items.extend(body.item.iter().chain(body.directive.included_items()));
+        }
+        items.extend(self.guests.iter().flat_map(|guest| guest.items()));
+        items.into_iter().find(|item| item.located.name == file).map(|item| self.signed(item))
+    }
+
+    fn signed(&self, item: &Item) -> String {
+        match self.loader.library().trust().verify(item) {
             Ok(verified) if verified.fingerprint.is_empty() => "part of the program".to_owned(),
             Ok(verified) => match verified.owner {
                 Some(owner) => format!("signed by {owner} ({})", verified.fingerprint),
@@ -130,7 +143,7 @@ impl Prepared {
             },
             Err(error) if error.code() == Code::Unsigned => "not signed".to_owned(),
             Err(error) => error.diagnostic().message.clone(),
-        })
+        }
     }
 
     /// Renders a directive, if it may be shown.

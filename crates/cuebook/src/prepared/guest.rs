@@ -1,83 +1,34 @@
-//! Guests: what a prompt's texts include by its address (see [`crate::template::address`]), each rendered by its own engine.
+//! Guests: what a prompt's texts include by its address, each rendered by its own engine. [`super::hosting`] finds them.
 //!
-//! [`Hosting`] is the loader that a prompt's texts are compiled with. Files come from the library; a guest is read and compiled here,
-//! with a loader that knows the way which led to it, so that circles end as errors. Everything goes through the library's loader, so
-//! whatever a guest was made from is noticed when it changes.
-//!
-//! Only the text of a guest is included. It sees the values of the prompt that includes it, which takes what its guests take. What
-//! runs code is no guest: hooks see whole prompts.
+//! Only the text of a guest is included. It sees the values of the prompt that includes it, and before them what that has set where it
+//! includes it; that prompt takes what its guests ask for and it has not surely set. What was set is validated here, when it is known,
+//! as everything else is before a render begins. What runs code is no guest: hooks see whole prompts.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::HashSet;
+use std::sync::Arc;
 
-use indexmap::IndexMap;
-
+use super::Shelf;
 use super::directive::OfScope;
+use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
-use super::{Mode, Shelf, inherit};
+use crate::dialect::Read;
 use crate::dialect::directive::{Directive, whole};
 use crate::dialect::knowledge::{self, Knowledge};
-use crate::dialect::{self, Read};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::hooks::Hooks;
-use crate::items::{Item, ItemId, ItemType};
+use crate::error::{Code, Diagnostic, Result};
+use crate::items::Item;
 use crate::library::{Defaults, LibraryLoader};
 use crate::overrides::DEFAULT_TAG;
 use crate::prompt::{Dialect, Prompt, Variable};
+use crate::render::refuse_forgeries;
 use crate::sections::render_part;
 use crate::source::{OffsetMap, Place, Source};
-use crate::template::address::{Address, Kind};
+use crate::template::address::Address;
 use crate::template::engine::{Compiled, Engine, Engines, Jinja, Job, Loader, Outline, Output};
 use crate::template::input::Template as InputTemplate;
+use crate::template::jinja::Settings;
 use crate::template::jinja::names::Names;
-use crate::template::jinja::{GUEST_SHARE, Settings};
 use crate::template::unit::Unit;
-use crate::variables::Scope;
-
-/// What all guests of a prompt are made with.
-pub(super) struct House {
-    pub(super) files: Arc<LibraryLoader>,
-    pub(super) engines: Arc<Engines>,
-    pub(super) hooks: Arc<Hooks>,
-    pub(super) overrides: Arc<Shelf>,
-    pub(super) defaults: Arc<Defaults>,
-    pub(super) settings: Settings,
-    pub(super) mode: Mode,
-    /// Whether the prompt itself is a tree of sections: then what is opened in the session is its own.
-    pub(super) is_tree: bool,
-    /// What was included, by its key, and how many include each other in a row there. Templates hold their guests, and with their
-    /// loader this: held here as well, nothing of it would ever go.
-    pub(super) known: Mutex<IndexMap<String, (Weak<Guest>, usize)>>,
-}
-
-impl House {
-    /// Everything that was included so far, each once.
-    pub(super) fn guests(&self) -> Vec<Arc<Guest>> {
-        self.known().values().filter_map(|(guest, _)| guest.upgrade()).collect()
-    }
-
-    fn known(&self) -> std::sync::MutexGuard<'_, IndexMap<String, (Weak<Guest>, usize)>> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// One include on the way to another.
-#[derive(Clone)]
-struct Step {
-    /// The source of what is included, and the path of a section.
-    key: String,
-    shown: String,
-    place: Option<Place>,
-}
-
-/// The loader of a prompt's texts, or of a guest's.
-pub(super) struct Hosting {
-    house: Arc<House>,
-    /// What led here, the prompt itself first.
-    way: Vec<Step>,
-    /// How many guests include each other in a row below this.
-    tallest: AtomicUsize,
-}
+use crate::variables::{Scope, convert, refuse_invalid, validate_lent};
 
 /// Something that is included.
 pub(crate) struct Guest {
@@ -85,8 +36,10 @@ pub(crate) struct Guest {
     pub(crate) id: String,
     /// Where it is first included.
     pub(crate) place: Place,
-    /// What it takes.
-    pub(crate) variables: Vec<Variable>,
+    /// What it declares and mentions: validated where it is rendered, if that was set there.
+    variables: Vec<Variable>,
+    /// What it takes, and what its own guests take beside that.
+    pub(super) asks: Vec<Asked>,
     /// What it has beside its text, in words: that is not included.
     pub(crate) left: Vec<&'static str>,
     body: GuestBody,
@@ -96,7 +49,7 @@ pub(crate) struct Guest {
     opens: bool,
 }
 
-enum GuestBody {
+pub(super) enum GuestBody {
     Template(Box<dyn Compiled>),
     /// A tree, and the section that is meant.
     Sections(Box<SectionsBody>, Option<usize>),
@@ -105,8 +58,8 @@ enum GuestBody {
 }
 
 /// Texts with what they mention.
-struct Texts {
-    units: Arc<Vec<Unit>>,
+pub(super) struct Texts {
+    pub(super) units: Arc<Vec<Unit>>,
     names: Vec<Names>,
 }
 
@@ -121,197 +74,22 @@ impl Outline for Texts {
 }
 
 impl Texts {
-    fn of(source: &Arc<Source>) -> Arc<Texts> {
+    pub(super) fn of(source: &Arc<Source>) -> Arc<Texts> {
         let unit = Unit::new(source.clone(), OffsetMap::default(), Vec::new(), Vec::new());
         Arc::new(Texts { units: Arc::new(vec![unit]), names: vec![Names::default()] })
     }
 }
 
-impl Hosting {
-    /// The loader of the texts of a prompt.
-    pub(super) fn new(house: Arc<House>, source: &str, id: &str) -> Hosting {
-        let step = Step { key: source.to_owned(), shown: id.to_owned(), place: None };
-        Hosting { house, way: vec![step], tallest: AtomicUsize::new(0) }
-    }
-
-    /// What an address names, found and not yet compiled.
-    fn find(&self, address: Address<'_>) -> Result<Option<Wanted>> {
-        let files = &self.house.files;
-        let item = |kind| match ItemId::new(address.id) {
-            Ok(id) => files.item(kind, &id),
-            Err(_) => Ok(None),
-        };
-        Ok(match address.kind {
-            Kind::Prompt => {
-                let Some(found) = files.choose_if_any(address.id)? else { return Ok(None) };
-                let key = match address.section {
-                    Some(section) => format!("{}#{}", found.candidate.source, section.replace('/', ".")),
-                    None => found.candidate.source.clone(),
-                };
-                Some(Wanted { key, what: What::Prompt(Box::new(found)) })
-            }
-            Kind::Directive => item(ItemType::Directive)?.map(|item| Wanted::item(item, What::Directive)),
-            Kind::Knowledge => item(ItemType::Knowledge)?.map(|item| Wanted::item(item, What::Knowledge)),
-        })
-    }
-
-    /// Refuses what leads back to where it came from, and what goes too deep.
-    fn refuse(&self, wanted: &Wanted, height: usize, at: &Place) -> Result<()> {
-        if let Some(start) = self.way.iter().position(|step| step.key == wanted.key) {
-            let circle = &self.way[start..];
-            let mut shown: Vec<&str> = circle.iter().map(|step| step.shown.as_str()).collect();
-            shown.push(shown[0]);
-            let message = format!("prompts include each other in a circle: {}", shown.join(" → "));
-            let mut diagnostic = Diagnostic::new(Code::IncludeCycle, message)
-                .at(at.clone())
-                .label("leads back to the beginning")
-                .hint("break the circle: move what both need into a third prompt or a partial");
-            for step in &circle[1..] {
-                if let Some(place) = &step.place {
-                    diagnostic =
-                        diagnostic.related(place.clone(), format!("`{}` is included here", step.shown));
-                }
-            }
-            return Err(Error::new(ErrorKind::PromptRead, diagnostic));
-        }
-        let limit = self.house.settings.include_depth;
-        if self.way.len() - 1 + height > limit {
-            let message = format!("prompts include each other more than {limit} deep");
-            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml";
-            let diagnostic = Diagnostic::new(Code::TooDeep, message).at(at.clone()).hint(hint);
-            return Err(Error::new(ErrorKind::Limit, diagnostic));
-        }
-        Ok(())
-    }
-
-    fn invite(&self, name: &str, address: Address<'_>, wanted: Wanted, at: &Place) -> Result<Option<Guest>> {
-        let house = &self.house;
-        let mut way = self.way.clone();
-        way.push(Step { key: wanted.key, shown: name.to_owned(), place: Some(at.clone()) });
-        // What nests on one side of a border adds up with what nests on the other.
-        let recursion = house.settings.recursion / GUEST_SHARE;
-        let settings = Settings { recursion, ..house.settings.clone() };
-        let below = Arc::new(Hosting { house: house.clone(), way, tallest: AtomicUsize::new(0) });
-        let guest = |id: String, variables, left, body| Guest {
-            id,
-            place: at.clone(),
-            variables,
-            left,
-            body,
-            files: house.files.clone(),
-            overrides: house.overrides.clone(),
-            opens: !house.is_tree,
-        };
-        let made = match wanted.what {
-            What::Prompt(found) => {
-                let mut read = dialect::read(&found.id, &found.candidate, &house.files, &house.defaults)?;
-                let extends = read.extends.take();
-                inherit(&mut read.prompt, extends, &house.files, &house.defaults)?;
-                self.refuse_code(&read.prompt, at)?;
-                match read.directive.take() {
-                    Some(file) => directive_guest(file.directive, file.item, found.id, guest),
-                    None => match prompt_body(read, address, &below, &settings, &house.engines)? {
-                        Some((variables, left, body)) => guest(found.id.clone(), variables, left, body),
-                        None => return Ok(None),
-                    },
-                }
-            }
-            What::Directive(item) => {
-                let id = item.located.id.to_string();
-                let load = &mut |kind, id: &ItemId| {
-                    let files = &house.files;
-                    files.item(kind, id)?.ok_or_else(|| files.library().spaces().not_found(kind, id))
-                };
-                let depth = house.settings.include_depth;
-                let directive = dialect::directive::read(&item.source()?)?.include(&id, depth, load)?;
-                directive_guest(directive, Some(*item), id, guest)
-            }
-            What::Knowledge(item) => {
-                let knowledge = knowledge::read(&item.source()?)?;
-                let texts = Texts::of(&knowledge.source);
-                let id = item.located.id.to_string();
-                guest(id, Vec::new(), Vec::new(), GuestBody::Knowledge(knowledge, *item, texts))
-            }
-        };
-        self.tallest.fetch_max(below.tallest.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        Ok(Some(made))
-    }
-
-    /// Hooks see whole prompts, so what has some is no part of another one; leaving them out would change what it says.
-    fn refuse_code(&self, prompt: &Prompt, at: &Place) -> Result<()> {
-        let hooks = &self.house.hooks;
-        let has_hooks = !prompt.hooks.is_empty()
-            || hooks.pre_render.contains_key(&prompt.id)
-            || hooks.post_render.contains_key(&prompt.id);
-        if !has_hooks {
-            return Ok(());
-        }
-        let message = format!("`{}` has hooks, and they run only where it is rendered itself", prompt.id);
-        let hint =
-            format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
-        let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(at.clone()).hint(hint);
-        Err(Error::new(ErrorKind::PromptRead, diagnostic))
-    }
-
-    /// Ids that could have been meant.
-    fn similar(&self, address: Address<'_>) -> Vec<String> {
-        let library = self.house.files.library();
-        let of_items = |kind: ItemType| -> Vec<String> {
-            let spaces = library.spaces();
-            let walk = |space| spaces.walk(kind, space).unwrap_or_default();
-            spaces.all().iter().flat_map(walk).map(|item| item.id.to_string()).collect()
-        };
-        let known = match address.kind {
-            Kind::Prompt => {
-                if let Some(section) = address.section
-                    && let Ok(Some(found)) = self.house.files.choose_if_any(address.id)
-                {
-                    let read =
-                        dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
-                    let file = read.ok().and_then(|read| read.sections);
-                    let paths = file.map_or_else(Vec::new, |file| file.paths());
-                    let near = nearest(&section.replace('/', "."), paths.iter().map(String::as_str));
-                    return near.into_iter().map(|path| format!("prompt:{}#{path}", address.id)).collect();
-                }
-                library.ids().unwrap_or_default()
-            }
-            Kind::Directive => of_items(ItemType::Directive),
-            Kind::Knowledge => of_items(ItemType::Knowledge),
-        };
-        let near = nearest(address.id, known.iter().map(String::as_str));
-        near.into_iter().map(|id| format!("{}:{id}", address.kind.as_str())).collect()
-    }
+/// What a guest is made of.
+pub(super) struct Made {
+    /// What it declares.
+    variables: Vec<Variable>,
+    left: Vec<&'static str>,
+    body: GuestBody,
 }
-
-fn file_hint(prompt: &Prompt) -> String {
-    match prompt.dialect {
-        Dialect::Template => format!("{{% include \"{}/template.md\" %}}", prompt.id),
-        _ => format!("{{% include \"{}.prompty\" %}}", prompt.id),
-    }
-}
-
-/// Something that was found under an address.
-struct Wanted {
-    key: String,
-    what: What,
-}
-
-enum What {
-    Prompt(Box<crate::library::Found>),
-    Directive(Box<Item>),
-    Knowledge(Box<Item>),
-}
-
-impl Wanted {
-    fn item(item: Item, what: impl FnOnce(Box<Item>) -> What) -> Wanted {
-        Wanted { key: item.located.name.clone(), what: what(Box::new(item)) }
-    }
-}
-
-type Made = (Vec<Variable>, Vec<&'static str>, GuestBody);
 
 /// Compiles a prompt that is no directive; `None` if it has no such section.
-fn prompt_body(
+pub(super) fn prompt_body(
     read: Read,
     address: Address<'_>,
     loader: &Arc<Hosting>,
@@ -342,7 +120,8 @@ fn prompt_body(
             |name: &str| outline.names().iter().any(|names| names.reads.iter().any(|read| read.root == name));
         let mut variables = prompt.variables;
         variables.retain(|variable| index.is_none() || reads(&variable.name));
-        return Ok(Some((variables, left, GuestBody::Sections(Box::new(body), index))));
+        let body = GuestBody::Sections(Box::new(body), index);
+        return Ok(Some(Made { variables, left, body }));
     }
     if address.section.is_some() {
         return Ok(None);
@@ -354,7 +133,8 @@ fn prompt_body(
         left.push("outputs");
     }
     let compiled = compile(&prompt, loader.clone(), settings, engines)?;
-    Ok(Some((prompt.variables, left, GuestBody::Template(compiled))))
+    let body = GuestBody::Template(compiled);
+    Ok(Some(Made { variables: prompt.variables, left, body }))
 }
 
 /// Compiles a prompt that is one template.
@@ -377,13 +157,8 @@ pub(super) fn compile(
     })
 }
 
-fn directive_guest(
-    directive: Directive,
-    item: Option<Item>,
-    id: String,
-    guest: impl FnOnce(String, Vec<Variable>, Vec<&'static str>, GuestBody) -> Guest,
-) -> Guest {
-    let variables = directive.prompt(&id, directive.source.name(), &Defaults::default()).variables;
+pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str) -> Made {
+    let variables = directive.prompt(id, directive.source.name(), &Defaults::default()).variables;
     let mut left = Vec::new();
     if !directive.outputs.is_empty() {
         left.push("outputs");
@@ -396,105 +171,65 @@ fn directive_guest(
     units.extend(included.0);
     names.extend(included.1);
     let texts = Arc::new(Texts { units: Arc::new(units), names });
-    guest(id, variables, left, GuestBody::Directive(Box::new(directive), item, texts))
+    let body = GuestBody::Directive(Box::new(directive), item, texts);
+    Made { variables, left, body }
 }
 
-impl Loader for Hosting {
-    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
-        if Address::of(name).is_some() {
-            return Ok(None);
-        }
-        let found = self.house.files.load(name, parent)?;
-        match self.house.mode {
-            Mode::DespiteMissing => Ok(found.or_else(|| Some(Source::new(name, "")))),
-            Mode::Lenient | Mode::Strict => Ok(found),
-        }
-    }
-
-    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
-        // What is included by its address must be known before values are: a value chooses among files at most.
-        match Address::of(name) {
-            Some(_) => Ok(None),
-            None => self.house.files.load_computed(name, parent),
-        }
-    }
-
-    fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
-        let Some(address) = Address::of(name) else { return Ok(None) };
-        let nobody = || match self.house.mode {
-            Mode::DespiteMissing => {
-                Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>)
-            }
-            Mode::Lenient | Mode::Strict => None,
-        };
-        let found = self.find(address).map_err(|error| match error.diagnostic().place {
-            Some(_) => error,
-            None => {
-                let mut told = error.diagnostic().clone().at(at.clone());
-                if told.code == Code::InvalidId {
-                    // Where a command takes an id or a path, an include has an address for the one and a name for the other.
-                    told = told.hint(
-                        "`prompt:` takes an id, as in {% include \"prompt:greeting\" %}; \
-                         a file is included without it, as in {% include \"partials/legal.md\" %}",
-                    );
-                }
-                error.replaced(told)
-            }
-        });
-        let Some(wanted) = found? else { return Ok(nobody()) };
-        let key = wanted.key.clone();
-        let known =
-            self.house.known().get(&key).and_then(|(guest, height)| Some((guest.upgrade()?, *height)));
-        let height = known.as_ref().map_or(1, |(_, height)| *height);
-        self.refuse(&wanted, height, at)?;
-        if let Some((guest, height)) = known {
-            self.tallest.fetch_max(height, Ordering::Relaxed);
-            return Ok(Some(guest));
-        }
-        let before = self.tallest.swap(0, Ordering::Relaxed);
-        let invited = self.invite(name, address, wanted, at).map_err(|error| {
-            let told = error.diagnostic();
-            let is_told = told.place.as_ref().into_iter().chain(told.related.iter().map(|(place, _)| place));
-            match is_told.into_iter().any(|place| place.is_same(at)) {
-                true => error,
-                false => {
-                    let told = told.clone().related(at.clone(), "included here");
-                    error.replaced(told)
-                }
-            }
-        })?;
-        let height = self.tallest.fetch_max(before, Ordering::Relaxed);
-        let Some(guest) = invited else { return Ok(nobody()) };
-        let guest = Arc::new(guest);
-        self.house.known().insert(key, (Arc::downgrade(&guest), height.max(1)));
-        Ok(Some(guest))
-    }
-
-    fn suggestions(&self, name: &str) -> Vec<String> {
-        match Address::of(name) {
-            Some(address) => self.similar(address),
-            None => self.house.files.suggestions(name),
-        }
-    }
-}
-
-/// What is missing, where that is told later.
-struct Nothing(Arc<Texts>);
-
-impl Compiled for Nothing {
-    fn render(&self, _: &Arc<Scope>, _: usize) -> Result<Output> {
-        Ok(Output { text: String::new(), pieces: Vec::new(), units: self.0.units.clone().into() })
-    }
-
-    fn outline(&self) -> Arc<dyn Outline> {
-        self.0.clone()
-    }
+/// A piece of knowledge as a guest, and its id.
+pub(super) fn knowledge_guest(item: Item) -> Result<(String, Made)> {
+    let knowledge = knowledge::read(&item.source()?)?;
+    let texts = Texts::of(&knowledge.source);
+    let id = item.located.id.to_string();
+    let body = GuestBody::Knowledge(knowledge, item, texts);
+    Ok((id, Made { variables: Vec::new(), left: Vec::new(), body }))
 }
 
 impl Guest {
+    /// One that is included at a place; `below` is the loader that its texts were read with.
+    pub(super) fn new(id: String, made: Made, house: &House, below: &Hosting, at: &Place) -> Guest {
+        let Made { mut variables, left, body } = made;
+        let own = variables.iter().map(|variable| Asked {
+            variable: Variable { inherited_from: Some(id.clone()), ..variable.clone() },
+            place: at.clone(),
+            may_be_set: false,
+        });
+        let mut asks: Vec<Asked> = own.collect();
+        for one in below.asked() {
+            if asks.iter().all(|known| known.variable.name != one.variable.name) {
+                asks.push(one);
+            }
+        }
+        let outline = body.outline();
+        let reads: HashSet<&str> =
+            outline.names().iter().flat_map(|names| &names.reads).map(|read| read.root.as_str()).collect();
+        variables.retain(|variable| reads.contains(variable.name.as_str()));
+        Guest {
+            id,
+            place: at.clone(),
+            variables,
+            asks,
+            left,
+            body,
+            files: house.files.clone(),
+            overrides: house.overrides.clone(),
+            opens: !house.is_tree,
+        }
+    }
+
     /// Whether it is a tree of sections, or one of its sections.
     pub(crate) fn is_tree(&self) -> bool {
         matches!(self.body, GuestBody::Sections(..))
+    }
+
+    /// The signed files that it is made from.
+    pub(super) fn items(&self) -> Vec<&Item> {
+        match &self.body {
+            GuestBody::Directive(directive, item, _) => {
+                item.iter().chain(directive.included_items()).collect()
+            }
+            GuestBody::Knowledge(_, item, _) => vec![item],
+            GuestBody::Template(_) | GuestBody::Sections(..) => Vec::new(),
+        }
     }
 
     /// Sections that are included in their short form: nothing can open them where they are included.
@@ -518,16 +253,60 @@ impl Guest {
             GuestBody::Knowledge(_, item, _) => trust.verify(item).map(|_| ()),
             GuestBody::Template(_) | GuestBody::Sections(..) => Ok(()),
         };
-        verified.map_err(|error| {
-            let told = error.diagnostic().clone().related(self.place.clone(), "included here");
-            error.replaced(told)
-        })
+        verified.map_err(|error| error.map(|told| told.included(&self.place)))
     }
 }
 
 impl Compiled for Guest {
     fn render(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         self.verify()?;
+        let filled = self.fill(scope)?;
+        let output = self.write(filled.as_ref().unwrap_or(scope), limit)?;
+        self.refuse_forgeries(scope, &output)?;
+        Ok(output)
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.body.outline()
+    }
+}
+
+impl GuestBody {
+    fn outline(&self) -> Arc<dyn Outline> {
+        match self {
+            GuestBody::Template(compiled) => compiled.outline(),
+            GuestBody::Sections(body, _) => body.outline(),
+            GuestBody::Directive(_, _, texts) | GuestBody::Knowledge(_, _, texts) => texts.clone(),
+        }
+    }
+}
+
+impl Guest {
+    /// What was set where it is included, as its own declarations want it: everything of its type, and defaults for what was set to
+    /// nothing. `None` if there is nothing to add.
+    fn fill(&self, scope: &Arc<Scope>) -> Result<Option<Arc<Scope>>> {
+        let mut problems = Vec::new();
+        let mut defaults = Vec::new();
+        for variable in &self.variables {
+            let is_missing = scope.find(&variable.name).is_none();
+            match &variable.default {
+                Some(default) if is_missing => defaults.push((variable.name.clone(), convert(default))),
+                _ => problems.extend(validate_lent(variable, scope)),
+            }
+        }
+        refuse_invalid(&self.id, problems)?;
+        Ok((!defaults.is_empty()).then(|| scope.lending(defaults)))
+    }
+
+    /// Refuses the text if what was set for a strict input looks like a role marker in it. Inputs of the whole prompt are looked at
+    /// when all of it is there.
+    fn refuse_forgeries(&self, scope: &Arc<Scope>, output: &Output) -> Result<()> {
+        let strict = self.variables.iter().filter(|variable| variable.strict && variable.rich.is_none());
+        let names = strict.map(|variable| variable.name.as_str()).filter(|name| scope.lent(name).is_some());
+        refuse_forgeries(output, &names.collect::<Vec<_>>())
+    }
+
+    fn write(&self, scope: &Arc<Scope>, limit: usize) -> Result<Output> {
         match &self.body {
             GuestBody::Template(compiled) => compiled.render(scope, limit),
             GuestBody::Sections(body, index) => {
@@ -549,14 +328,6 @@ impl Compiled for Guest {
                     InputTemplate::compile(knowledge.source.clone(), end..end).too_large(limit)
                 })
             }
-        }
-    }
-
-    fn outline(&self) -> Arc<dyn Outline> {
-        match &self.body {
-            GuestBody::Template(compiled) => compiled.outline(),
-            GuestBody::Sections(body, _) => body.outline(),
-            GuestBody::Directive(_, _, texts) | GuestBody::Knowledge(_, _, texts) => texts.clone(),
         }
     }
 }

@@ -171,11 +171,6 @@ impl Rendered {
         &self.units
     }
 
-    /// One of the texts that it was written from.
-    pub(super) fn unit(&self, index: u32) -> &Unit {
-        self.units.get(index).0
-    }
-
     /// The values that it was rendered with.
     pub fn scope(&self) -> &Scope {
         &self.scope

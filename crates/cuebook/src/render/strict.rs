@@ -6,69 +6,86 @@
 use super::Rendered;
 use crate::chat::Marker;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::template::sink::Writer;
-use crate::template::unit::Emission;
+use crate::template::engine::Output;
+use crate::template::sink::{Piece, Writer};
+use crate::template::unit::{Emission, Unit, Units};
 
 impl Rendered {
     /// Whether a strict input can show in what an emission wrote.
     pub(super) fn is_strict(&self, emission: &Emission) -> bool {
-        self.strict_input(emission).is_some()
+        self.strict_inputs().any(|name| emission.can_show(name))
     }
 
-    fn strict_input(&self, emission: &Emission) -> Option<&str> {
+    fn strict_inputs(&self) -> impl Iterator<Item = &str> {
         let strict =
             self.prompt().variables.iter().filter(|variable| variable.strict && variable.rich.is_none());
-        strict.map(|variable| variable.name.as_str()).find(|name| emission.can_show(name))
+        strict.map(|variable| variable.name.as_str())
     }
 
     /// Refuses the text if the value of a strict input looks like a role marker in it.
     pub(crate) fn refuse_forgeries(&self) -> Result<()> {
-        // Neighbouring emissions of strict inputs: where the row begins, and what shows there.
-        let mut row: Option<(usize, Shown<'_>)> = None;
-        for (range, writer, emission) in self.emitted() {
-            let shown = match (writer, emission) {
-                (Writer::Value { unit, .. }, Some(emission)) => {
-                    self.strict_input(emission).map(|name| Shown { name, unit, emission })
-                }
-                _ => None,
-            };
-            match (shown, row) {
-                (Some(shown), before) => {
-                    self.refuse_forgery(&self.text()[range.clone()], shown)?;
-                    row = before.or(Some((range.start, shown)));
-                }
-                // A row is looked at once, when it ends, so that long rows take no longer than they are.
-                (None, Some((start, shown))) => {
-                    self.refuse_forgery(&self.text()[start..range.start], shown)?;
-                    row = None;
-                }
-                (None, None) => {}
-            }
-        }
-        match row {
-            Some((start, shown)) => self.refuse_forgery(&self.text()[start..], shown),
-            None => Ok(()),
-        }
+        let strict: Vec<&str> = self.strict_inputs().collect();
+        refuse(self.text(), self.pieces(), self.units(), &strict)
     }
+}
 
-    fn refuse_forgery(&self, text: &str, shown: Shown<'_>) -> Result<()> {
-        if !Marker::is_forged_in(text) {
-            return Ok(());
-        }
-        let name = shown.name;
-        let message = format!("the value of the strict input `{name}` looks like a role marker");
-        let diagnostic = Diagnostic::new(Code::StrictViolation, message)
-            .at(self.unit(shown.unit).source().place(shown.emission.range.clone()))
-            .label("shown here")
-            .hint("treat it as an attack; or, if such values are fine, remove `strict: true`: they cannot begin a message anyway");
-        Err(Error::new(ErrorKind::StrictViolation, diagnostic).with("input", name))
+/// Refuses a text if the value of one of these inputs looks like a role marker in it.
+pub(crate) fn refuse_forgeries(output: &Output, strict: &[&str]) -> Result<()> {
+    refuse(&output.text, &output.pieces, &output.units, strict)
+}
+
+fn refuse(text: &str, pieces: &[Piece], units: &Units, strict: &[&str]) -> Result<()> {
+    if strict.is_empty() {
+        return Ok(());
     }
+    // Neighbouring emissions of strict inputs: where the row begins, and what shows there.
+    let mut row: Option<(usize, Shown<'_>)> = None;
+    let ends = pieces.iter().map(|piece| piece.start as usize).skip(1).chain([text.len()]);
+    for (piece, end) in pieces.iter().zip(ends) {
+        let range = piece.start as usize..end;
+        let shown = match piece.writer {
+            Writer::Value { unit, offset } => units.get(unit).0.emission(offset).and_then(|emission| {
+                let name = strict.iter().find(|name| emission.can_show(name))?;
+                Some(Shown { name, unit: units.get(unit).0, emission })
+            }),
+            _ => None,
+        };
+        match (shown, row) {
+            (Some(shown), before) => {
+                refuse_forgery(&text[range.clone()], shown)?;
+                row = before.or(Some((range.start, shown)));
+            }
+            // A row is looked at once, when it ends, so that long rows take no longer than they are.
+            (None, Some((start, shown))) => {
+                refuse_forgery(&text[start..range.start], shown)?;
+                row = None;
+            }
+            (None, None) => {}
+        }
+    }
+    match row {
+        Some((start, shown)) => refuse_forgery(&text[start..], shown),
+        None => Ok(()),
+    }
+}
+
+fn refuse_forgery(text: &str, shown: Shown<'_>) -> Result<()> {
+    if !Marker::is_forged_in(text) {
+        return Ok(());
+    }
+    let name = shown.name;
+    let message = format!("the value of the strict input `{name}` looks like a role marker");
+    let diagnostic = Diagnostic::new(Code::StrictViolation, message)
+        .at(shown.unit.source().place(shown.emission.range.clone()))
+        .label("shown here")
+        .hint("treat it as an attack; or, if such values are fine, remove `strict: true`: they cannot begin a message anyway");
+    Err(Error::new(ErrorKind::StrictViolation, diagnostic).with("input", name))
 }
 
 /// A strict input where it shows.
 #[derive(Clone, Copy)]
 struct Shown<'e> {
     name: &'e str,
-    unit: u32,
+    unit: &'e Unit,
     emission: &'e Emission,
 }

@@ -71,11 +71,19 @@ impl Annex {
         section: Option<&Arc<str>>,
     ) -> Result<(), Full> {
         let (units, frames) = self.number(&output.units, section);
-        let ends = output.pieces.iter().skip(1).map(|piece| piece.start as usize).chain([output.text.len()]);
-        for (Piece { start, writer }, end) in output.pieces.iter().copied().zip(ends) {
+        // The piece that the part begins in, or the first of those that begin with it.
+        let first = output.pieces.partition_point(|piece| (piece.start as usize) < part.start);
+        let pieces = &output.pieces[first.saturating_sub(1)..];
+        let ends = pieces.iter().skip(1).map(|piece| piece.start as usize).chain([output.text.len()]);
+        for (Piece { start, writer }, end) in pieces.iter().copied().zip(ends) {
+            if start as usize > part.end {
+                break;
+            }
             let is_empty = start as usize == end;
             let (begin, end) = ((start as usize).max(part.start), end.min(part.end));
-            if begin > end || (begin == end && !is_empty) {
+            // Nothing is written twice where one part ends and the next begins.
+            let is_of_next = is_empty && begin == part.end && part.end < output.text.len();
+            if begin > end || (begin == end && !is_empty) || is_of_next {
                 continue;
             }
             let bytes = &output.text.as_bytes()[begin..end];
@@ -100,11 +108,11 @@ impl Annex {
         let is_same = |known: &&Known| {
             Arc::ptr_eq(known.units.own(), units.own())
                 && Arc::ptr_eq(known.units.frames(), units.frames())
-                && known.units.more().is_empty()
-                && units.more().is_empty()
+                && is_same_brought(known.units.more(), units.more())
                 && known.section.as_ref() == section
         };
-        if let Some(known) = self.known.iter().find(is_same) {
+        // What is written line by line was the last that came.
+        if let Some(known) = self.known.iter().rev().find(is_same) {
             return known.numbers;
         }
         let numbers = (self.next_unit, self.own_frames + self.frames.len() as u32);
@@ -132,4 +140,12 @@ impl Annex {
         let frames = frames.iter().cloned().chain(self.frames).collect();
         Units::new(own, self.more, frames)
     }
+}
+
+/// Whether two renders took over the same things.
+fn is_same_brought(one: &[Brought], other: &[Brought]) -> bool {
+    let is_same = |(one, other): (&Brought, &Brought)| {
+        one.0 == other.0 && Arc::ptr_eq(&one.1, &other.1) && one.2 == other.2
+    };
+    one.len() == other.len() && one.iter().zip(other).all(is_same)
 }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value as Json};
 use super::dollar::{self, Missing};
 use super::jinja::names::Names;
 use super::jinja::{self, Program, Settings, Style};
+use super::lent::Lent;
 use super::mustache::{self, MissingPartials};
 use super::sink::Piece;
 use super::unit::{Unit, Units};
@@ -36,6 +37,11 @@ pub trait Loader: Send + Sync {
     fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
         let _ = (name, at);
         Ok(None)
+    }
+
+    /// Tells what a template has set at a place where it includes such a thing. Told once the whole template has been read.
+    fn lends(&self, at: &Place, lent: &Lent) {
+        let _ = (at, lent);
     }
 
     /// Names that could have been meant, for a hint.

@@ -129,6 +129,8 @@ impl Template {
                     range: range.clone(),
                     optional: false,
                     conditional: false,
+                    in_macro: false,
+                    lent: Arc::default(),
                 });
             }
             let Step::Value { kind, key, fallback, .. } = step else { continue };

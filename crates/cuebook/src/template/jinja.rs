@@ -253,7 +253,7 @@ impl Program {
                 found.forget(compat::NULL);
             }
             refuse_many_assignments(&source, &found)?;
-            for reference in &found.references {
+            for (number, reference) in found.references.iter().enumerate() {
                 let Some(candidates) = &reference.names else { continue };
                 let mut hit = false;
                 let place = || source.place(reference.range.clone());
@@ -265,7 +265,9 @@ impl Program {
                         }
                         None if reference.kind == ReferenceKind::Include => {
                             let guest = loader.guest(name, &place())?;
-                            guest.map(|guest| Guests::template(guests.add(guest, place())))
+                            guest.map(|guest| {
+                                Guests::template(guests.add(guest, place(), (sources.len(), number)))
+                            })
                         }
                         None => None,
                     };
@@ -293,6 +295,13 @@ impl Program {
         let own = names.len();
         paths::join(&mut names, &guests.shown());
         guests.join(&names);
+        if !guests.is_empty() {
+            let target = |unit: usize, name: &String| {
+                let links = links.get(sources[unit].name())?;
+                index.get(links.get(name)?).copied()
+            };
+            guests.settle(&names, roots.len(), target, &**loader);
+        }
         // A template that captures text captures that of the templates which it includes as well.
         let captured = names.iter().any(|names| names.captures);
         let mut units = Vec::with_capacity(sources.len());
@@ -683,7 +692,7 @@ fn unit(
     captured: bool,
     style: Style,
 ) -> Result<(Unit, String)> {
-    let instrumented = instrument::instrument(source.text(), syntax, captured, style)
+    let instrumented = instrument::instrument(source.text(), syntax, captured, style, &names.references)
         .map_err(|error| errors::syntax(source, &error, None))?;
     let emissions = instrumented
         .tags

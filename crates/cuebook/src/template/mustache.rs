@@ -24,6 +24,7 @@ pub(crate) mod bits;
 mod dedent;
 mod errors;
 mod flow;
+mod guest;
 mod parse;
 mod print;
 mod run;
@@ -47,6 +48,7 @@ use super::jinja::errors::output_too_large;
 use super::jinja::guests;
 use super::jinja::names::{Names, ReferenceKind};
 use super::jinja::{Loader, MOST_COMPUTED, Output, missing_template};
+use super::lent::{self, Way};
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -219,7 +221,8 @@ impl Program {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         let mut index: HashMap<String, u32> = HashMap::new();
         let (mut trees, mut names, mut targets) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut guests, mut hosts): (Vec<Arc<dyn Compiled>>, _) = (Vec::new(), Vec::new());
+        let mut guests: Vec<Arc<dyn Compiled>> = Vec::new();
+        let mut hosts: Vec<Vec<Option<usize>>> = Vec::new();
         let mut missing: Vec<Diagnostic> = Vec::new();
         let mut queue: VecDeque<Arc<Source>> = roots.iter().cloned().collect();
         while let Some(source) = queue.pop_front() {
@@ -274,6 +277,9 @@ impl Program {
             .zip(&links)
             .map(|((source, tree), links)| Text { source, tree, links })
             .collect();
+        if !guests.is_empty() {
+            tell_lent(&texts, &names, &hosts, roots.len(), loader);
+        }
         let emissions = flow::trace(&texts, &mut names)?;
         let mut units: Vec<Unit> =
             sources.iter().zip(emissions).map(|(source, found)| unit(source, found)).collect();
@@ -356,6 +362,28 @@ impl Program {
             }
         }
         Ok(())
+    }
+}
+
+/// Tells the loader what has been set where guests are included.
+fn tell_lent(
+    texts: &[Text<'_>],
+    names: &[Names],
+    hosts: &[Vec<Option<usize>>],
+    roots: usize,
+    loader: &dyn Loader,
+) {
+    let mut ways: Vec<Way> = Vec::new();
+    for (unit, (text, names)) in texts.iter().zip(names).enumerate() {
+        for (reference, target) in names.references.iter().zip(text.links) {
+            ways.extend(target.map(|target| (unit, target as usize, reference.lent.clone())));
+        }
+    }
+    let inherited = lent::inherited(texts.len(), roots, &ways);
+    for (((text, names), hosts), outer) in texts.iter().zip(names).zip(hosts).zip(&inherited) {
+        for (reference, _) in names.references.iter().zip(hosts).filter(|(_, host)| host.is_some()) {
+            loader.lends(&text.source.place(reference.range.clone()), &reference.lent.inside(outer));
+        }
     }
 }
 

@@ -87,6 +87,11 @@ impl RichInputs {
         self.0.iter().find(|(input, _)| input.name == name).map(|(_, shown)| shown.clone())
     }
 
+    /// Whether a value is what templates find instead of a rich input.
+    pub(crate) fn is_shown(&self, value: &Value) -> bool {
+        self.0.iter().any(|(_, shown)| shown == value)
+    }
+
     /// The inputs, in the order of their declaration.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &RichInput> {
         self.0.iter().map(|(input, _)| input)

@@ -184,6 +184,16 @@ impl Scope {
         })
     }
 
+    /// What a template has set under a name where it includes another prompt.
+    pub(crate) fn lent(&self, name: &str) -> Option<&Value> {
+        self.lent.as_ref()?.get(name)
+    }
+
+    /// Whether a value is what templates see instead of a rich one.
+    pub(crate) fn is_nonce(&self, value: &Value) -> bool {
+        self.rich.as_ref().is_some_and(|rich| rich.is_shown(value))
+    }
+
     /// The rich inputs of this render.
     pub fn rich_inputs(&self) -> impl Iterator<Item = &RichInput> {
         self.rich.iter().flat_map(|rich| rich.iter())
@@ -244,8 +254,9 @@ impl Scope {
 
     /// The value of a name and the layer that supplies it.
     pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
-        if let Some(value) = self.lent.as_ref().and_then(|lent| lent.get(name)) {
-            return Some((Layer::Caller, value.clone()));
+        if let Some(value) = self.lent(name) {
+            // What was set to something that is not there hides what the caller gave, as it does in the template itself.
+            return (!value.is_undefined()).then(|| (Layer::Caller, value.clone()));
         }
         if let Some(hooked) = &self.hooked {
             if let Some((value, _)) = hooked.changed.get(name) {
@@ -369,7 +380,7 @@ impl Object for Scope {
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
         if let Some(rich) = &self.rich
-            && self.lent.as_ref().is_none_or(|lent| !lent.contains_key(key))
+            && self.lent(key).is_none()
             && let Some(nonce) = rich.shown(key)
         {
             return Some(nonce);

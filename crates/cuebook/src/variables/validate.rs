@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::{Layer, Scope, Supplier};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
-use crate::prompt::{Dialect, Need, Prompt, Rich, Type, Variable};
+use crate::prompt::{Need, Prompt, Rich, Type, Variable};
 
 /// One thing that is wrong with a variable.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -33,9 +33,11 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
         };
         match scope.find(&variable.name) {
             None if variable.need == Need::Required => {
-                problems.push((problem(None, None), missing(prompt, variable, scope)));
+                let given = scope.names().into_iter().filter(|given| prompt.variable(given).is_none());
+                let told = missing(variable, &given.collect::<Vec<_>>());
+                problems.push((problem(None, None), told));
             }
-            Some((layer, value)) if !variable.lenient && !takes(prompt, variable, layer, &value) => {
+            Some((layer, value)) if !variable.lenient && !takes(variable, layer, &value) => {
                 let found = type_name(&value);
                 let diagnostic = mistyped(variable, found, &value, layer, scope.supplier(&variable.name));
                 problems.push((problem(Some(found), Some(layer.as_str())), diagnostic));
@@ -60,11 +62,62 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
 
 /// One error with everything that is wrong, if anything is.
 pub(crate) fn validation_error(prompt: &Prompt, scope: &Scope) -> Result<()> {
-    refuse_invalid(prompt, validate(prompt, scope))
+    refuse_invalid(&prompt.id, validate(prompt, scope))
+}
+
+/// What is wrong with a variable of a prompt that is included, by what the text which includes it has set there. Everything else was
+/// validated before the render began.
+pub(crate) fn validate_lent(variable: &Variable, scope: &Scope) -> Option<(Problem, Diagnostic)> {
+    let name = &variable.name;
+    let problem =
+        |found, layer| Problem { name: name.clone(), expected: variable.kind.as_str(), found, layer };
+    let Some(value) = scope.lent(name).filter(|value| !value.is_undefined()) else {
+        if variable.need != Need::Required || scope.find(name).is_some() {
+            return None;
+        }
+        let told = missing(variable, &[]);
+        let told = match scope.lent(name) {
+            Some(_) => {
+                told.hint(format!("where this is included, `{name}` is set to something that is not there"))
+            }
+            None => told,
+        };
+        return Some((problem(None, None), told));
+    };
+    let found = type_name(value);
+    let wrong = |message: String, hint: String| {
+        let told = declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint(hint);
+        Some((problem(Some(found), None), told))
+    };
+    // A conversation or a picture under another name is still one.
+    if scope.is_nonce(value) {
+        return None;
+    }
+    if let Some(rich) = variable.rich {
+        let message = format!(
+            "`{name}` is of the kind {}, and the text that includes this sets it to {found}",
+            rich.as_str()
+        );
+        let hint =
+            format!("only a caller has such values: do not set `{name}`, or set it to an input of that kind");
+        return wrong(message, hint);
+    }
+    if variable.lenient || takes(variable, Layer::Caller, value) {
+        return None;
+    }
+    let what = format!("{} {}", article(variable.kind), variable.kind.as_str());
+    let message = format!("`{name}` must be {what}, and the text that includes this sets it to {found}");
+    let hint = match variable.kind {
+        Type::String if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) => {
+            format!("make a text of it, as in {{% set {name} = {name}|string %}}")
+        }
+        _ => format!("set `{name}` to {what} there"),
+    };
+    wrong(message, hint)
 }
 
 /// One error with these problems, if there are any.
-pub(crate) fn refuse_invalid(prompt: &Prompt, problems: Vec<(Problem, Diagnostic)>) -> Result<()> {
+pub(crate) fn refuse_invalid(prompt_id: &str, problems: Vec<(Problem, Diagnostic)>) -> Result<()> {
     if problems.is_empty() {
         return Ok(());
     }
@@ -72,19 +125,18 @@ pub(crate) fn refuse_invalid(prompt: &Prompt, problems: Vec<(Problem, Diagnostic
     let (missing, invalid): (Vec<&Problem>, Vec<&Problem>) = problems.iter().partition(|p| p.found.is_none());
     let missing: Vec<&str> = missing.iter().map(|problem| problem.name.as_str()).collect();
     Err(Error::all(ErrorKind::PromptValidation, diagnostics)
-        .with("prompt_id", &prompt.id)
+        .with("prompt_id", prompt_id)
         .with("missing", missing)
         .with("invalid", invalid))
 }
 
-fn missing(prompt: &Prompt, variable: &Variable, scope: &Scope) -> Diagnostic {
+/// `undeclared` are names that were given and that nobody declares.
+fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
     let name = &variable.name;
     let message = match &variable.description {
         Some(description) => format!("the required variable `{name}` is missing ({description})"),
         None => format!("the required variable `{name}` is missing"),
     };
-    let undeclared: Vec<String> =
-        scope.names().into_iter().filter(|given| prompt.variable(given).is_none()).collect();
     let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
         Some(similar) => format!("`{similar}` was given: was `{name}` meant?"),
         None if variable.rich == Some(Rich::Thread) => {
@@ -143,12 +195,11 @@ fn article(kind: Type) -> &'static str {
     }
 }
 
-/// Whether a value fits. The inputs of a directive come from attributes and from models: nothing at all is a value of every type,
-/// text takes all that has no parts, and defaults are text.
-fn takes(prompt: &Prompt, variable: &Variable, layer: Layer, value: &Value) -> bool {
+/// Whether a value fits.
+fn takes(variable: &Variable, layer: Layer, value: &Value) -> bool {
     let plain = !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     admits(variable.kind, value)
-        || (prompt.dialect == Dialect::Directive
+        || (variable.of_directive
             && (layer == Layer::Optional || value.is_none() || (variable.kind == Type::String && plain)))
 }
 

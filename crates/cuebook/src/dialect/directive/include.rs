@@ -112,6 +112,22 @@ impl Directive {
         self.included.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// The items that it includes, and those that they include.
+    pub(crate) fn included_items(&self) -> Vec<&Item> {
+        let mut items: Vec<&Item> = Vec::new();
+        for (_, _, included) in self.tags() {
+            let known = items.iter().any(|item| item.located.name == included.item.located.name);
+            if known {
+                continue;
+            }
+            items.push(&included.item);
+            if let Text::Directive(inner) = &included.text {
+                items.extend(inner.included_items());
+            }
+        }
+        items
+    }
+
     /// The texts of what it includes, with what they mention.
     pub(crate) fn included_texts(&self) -> (Vec<Unit>, Vec<Names>) {
         let (mut units, mut names) = (Vec::new(), Vec::new());

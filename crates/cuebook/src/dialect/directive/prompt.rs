@@ -134,6 +134,7 @@ fn variable(input: &Input) -> Variable {
         is_secret: false,
         choices: Vec::new(),
         lenient: false,
+        of_directive: true,
         rich: None,
         strict: false,
         from_system: false,

@@ -135,6 +135,7 @@ pub(in crate::dialect) fn variable(input: Property, all_strict: bool) -> Variabl
         is_secret: input.is_secret,
         choices: input.enum_values,
         lenient: true,
+        of_directive: false,
         from_system: false,
         place: input.place,
         inherited_from: None,

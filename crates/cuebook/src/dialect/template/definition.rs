@@ -239,6 +239,7 @@ impl<'m> Reader<'m> {
             is_secret: false,
             choices: Vec::new(),
             lenient: false,
+            of_directive: false,
             rich: None,
             strict: false,
             from_system: false,

@@ -106,7 +106,8 @@ fn configure(env: &mut Environment<'_>, limits: ValueLimits) {
         let made = methods::call(limits, state, value, method, args)?;
         limits::charged(state, limits, made)
     });
-    // What the author wrote and a block, macro or filter captures; see `instrument`.
+    // Names that a macro takes along, and what the author wrote and a block, macro or filter captures; see `instrument`.
+    env.add_filter("__cue_seen", |_: minijinja::Value| false);
     env.add_filter("__cue_literal", move |state: &mut minijinja::State<'_, '_>, bytes: usize| {
         limits::charge(state, limits, bytes).map(|()| false)
     });

@@ -22,7 +22,8 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind};
 use crate::source::Place;
 use crate::template::address::Address;
 use crate::template::annex::Annex;
-use crate::template::engine::{Compiled, Outline, Output};
+use crate::template::engine::{Compiled, Loader, Outline, Output};
+use crate::template::lent::{self, Bound, Lent, Way};
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::{Unit, Units};
 use crate::variables::Scope;
@@ -48,6 +49,10 @@ pub(super) struct Guest {
     place: Place,
     /// Names that it reads and the template sets somewhere, with the paths of what can show in them.
     local: HashMap<String, Paths>,
+    /// Where it is included: the numbers of a unit and of a reference in it, and the place.
+    sites: Vec<((usize, usize), Place)>,
+    /// What has been set at each of these.
+    lent: Lent,
 }
 
 /// All guests of a program.
@@ -66,12 +71,42 @@ impl Guests {
     }
 
     /// Adds one, and gives back its number. The same guest is there once, wherever it is included.
-    pub(super) fn add(&mut self, compiled: Arc<dyn Compiled>, place: Place) -> usize {
-        if let Some(known) = self.0.iter().position(|guest| Arc::ptr_eq(&guest.compiled, &compiled)) {
-            return known;
+    pub(super) fn add(&mut self, compiled: Arc<dyn Compiled>, place: Place, at: (usize, usize)) -> usize {
+        let known = self.0.iter().position(|guest| Arc::ptr_eq(&guest.compiled, &compiled));
+        let number = known.unwrap_or_else(|| {
+            let (place, lent) = (place.clone(), Lent::default());
+            self.0.push(Guest { compiled, place, local: HashMap::new(), sites: Vec::new(), lent });
+            self.0.len() - 1
+        });
+        self.0[number].sites.push((at, place));
+        number
+    }
+
+    /// Finds out what has been set where they are included, and tells the loader. `target` is the unit that a unit means by a name.
+    pub(super) fn settle(
+        &mut self,
+        names: &[Names],
+        roots: usize,
+        target: impl Fn(usize, &String) -> Option<usize>,
+        loader: &dyn Loader,
+    ) {
+        let mut ways: Vec<Way> = Vec::new();
+        for (unit, names) in names.iter().enumerate() {
+            for reference in &names.references {
+                let target = reference.names.iter().flatten().find_map(|name| target(unit, name));
+                ways.extend(target.map(|target| (unit, target, reference.lent.clone())));
+            }
         }
-        self.0.push(Guest { compiled, place, local: HashMap::new() });
-        self.0.len() - 1
+        let inherited = lent::inherited(names.len(), roots, &ways);
+        for guest in &mut self.0 {
+            let mut on_every_way: Option<Lent> = None;
+            for ((unit, reference), place) in &guest.sites {
+                let here = names[*unit].references[*reference].lent.inside(&inherited[*unit]);
+                loader.lends(place, &here);
+                on_every_way = Some(on_every_way.map_or_else(|| here.clone(), |before| before.or(&here)));
+            }
+            guest.lent = on_every_way.unwrap_or_default();
+        }
     }
 
     /// Everything that can show in what they write.
@@ -111,6 +146,8 @@ impl Guests {
         for guest in &self.0 {
             for names in guest.compiled.outline().names() {
                 let mut names = names.clone();
+                // What the template has surely set means that and nothing else.
+                names.reads.retain(|read| guest.lent.of(&read.root) != Bound::Surely);
                 for read in &mut names.reads {
                     read.maybe_local |= guest.local.contains_key(&read.root);
                 }
@@ -149,24 +186,33 @@ impl Guests {
         let (scope, limit) = RUNNING
             .with_borrow(|running| running.last().map(|render| (render.scope.clone(), render.limit)))
             .ok_or_else(unknown)?;
-        let lent: Vec<(String, Value)> =
-            guest.local.keys().filter_map(|name| Some((name.clone(), state.lookup(name)?))).collect();
+        let mut set = Vec::new();
+        let mut lent: Vec<(String, Value)> = Vec::new();
+        for name in guest.local.keys() {
+            let Some(value) = state.lookup(name) else { continue };
+            // The same value may be the scope's own, which needs no lending; or the template has set just that.
+            let may_be_own = scope.get_value_by_str(name).as_ref() == Some(&value);
+            if may_be_own && guest.lent.of(name) != Bound::Surely {
+                continue;
+            }
+            if !may_be_own && !value.is_undefined() {
+                set.push(name.clone());
+            }
+            lent.push((name.clone(), value));
+        }
         let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
         let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
             .map_err(|error| {
-                let told = error.diagnostic().clone();
-                let is_told = told.place.as_ref().is_some_and(|place| place.is_same(&guest.place));
-                let told = match is_told || told.related.len() >= errors::MOST_CALLERS {
+                error.map(|told| match told.related.len() >= errors::MOST_CALLERS {
                     true => told,
-                    false => told.related(guest.place.clone(), "included here"),
-                };
-                error.replaced(told)
+                    false => told.included(&guest.place),
+                })
             });
         let output = rendered.map_err(|error| {
             computed::fail(&Guests::template(number), error);
             minijinja::Error::new(minijinja::ErrorKind::InvalidOperation, "a guest failed")
         })?;
-        let text = Arc::new(GuestText(guest.seen_from_outside(output)));
+        let text = Arc::new(GuestText(guest.seen_from_outside(output, &set)));
         RUNNING.with_borrow_mut(|running| {
             if let Some(render) = running.last_mut() {
                 render.texts.push(text.clone());
@@ -177,13 +223,15 @@ impl Guests {
 }
 
 impl Guest {
-    /// The same text, in whose emissions what the including template has set can show.
-    fn seen_from_outside(&self, output: Output) -> Output {
+    /// The same text, in whose emissions what the including template has set can show. Some names it surely has: these mean that
+    /// and nothing else.
+    fn seen_from_outside(&self, output: Output, set: &[String]) -> Output {
         if self.local.is_empty() {
             return output;
         }
         let wider = |paths: &[String]| {
-            let mut wider: Paths = paths.iter().cloned().collect();
+            let is_open = |path: &&String| set.iter().all(|name| name != paths::root(path));
+            let mut wider: Paths = paths.iter().filter(is_open).cloned().collect();
             for path in paths {
                 let root = paths::root(path);
                 let set = self.local.get(root).into_iter().flatten();

@@ -1,7 +1,7 @@
 //! Prepares a template so that the engine can tell, at no cost in the template's own behaviour, which expression writes
 //! a value, and so that its operators mean what Python means.
 //!
-//! Three kinds of change, all inside or between tags, never in the author's text:
+//! Four kinds of change, all inside or between tags, never in the author's text:
 //!
 //! - A **beacon** `{% raw %}{% endraw %}` before every place that emits a value. It renders as an empty literal, whose
 //!   address in the template's memory tells the writer which emission comes next (see [`super::writer`]). Being empty, it
@@ -10,6 +10,8 @@
 //! - Where text is captured, a **charge** `{% if 5000|__cue_literal %}{% endif %}` behind every long literal. The engine
 //!   copies a literal into a captured value with one instruction, however long it is, and neither fuel nor the limits on
 //!   values and output see it; the charge counts it among the bytes that a render makes, and prints nothing.
+//! - In a macro, before every include a **mention** `{% if [x]|__cue_seen %}{% endif %}` of the names that have been set around
+//!   it. A macro of the engine takes along what its own text mentions; in Jinja2 what it includes sees the others as well.
 //!
 //! This module works on tokens and knows no meaning. The result must render as the original does: the differential tests
 //! run every case through it.
@@ -20,6 +22,7 @@ use minijinja::machinery::{Span, Token, Tokenizer};
 use minijinja::syntax::SyntaxConfig;
 
 use super::compat::{Edit, operator_edits};
+use super::names::{Reference, ReferenceKind};
 use super::style::Style;
 use crate::source::OffsetMap;
 
@@ -41,16 +44,29 @@ pub(crate) fn instrument(
     syntax: &SyntaxConfig,
     captured: bool,
     style: Style,
+    references: &[Reference],
 ) -> Result<Instrumented, minijinja::Error> {
     let tags = emitting_tags(source, syntax)?;
     let charges = if captured { charges(source, syntax)? } else { Vec::new() };
     let charges = charges.into_iter().map(|edit| (edit, false));
     let beacons = tags.iter().map(|(tag, variable)| (beacon(source, tag.start, *variable), true));
     let edits = operator_edits(source, syntax.clone(), style).into_iter().map(|edit| (edit, false));
-    let mut changes: Vec<(Edit, bool)> = charges.chain(beacons).chain(edits).collect();
+    let mentions = references.iter().filter_map(|one| mention(source, one)).map(|edit| (edit, false));
+    let mut changes: Vec<(Edit, bool)> = charges.chain(beacons).chain(edits).chain(mentions).collect();
     // Stable: what changes at one place keeps its order, so that a beacon stays next to its tag.
     changes.sort_by_key(|(edit, _)| (edit.range.start, edit.range.end));
     Ok(apply(source, &changes, tags.into_iter().map(|(tag, _)| tag).collect()))
+}
+
+/// The edit that mentions what has been set around an include in a macro.
+fn mention(source: &str, reference: &Reference) -> Option<Edit> {
+    let names: Vec<&str> = reference.lent.names().map(String::as_str).collect();
+    if !reference.in_macro || reference.kind != ReferenceKind::Include || names.is_empty() {
+        return None;
+    }
+    let at = source.get(..reference.range.start)?.rfind("{%")?;
+    let (marker, names) = (marker(source, at, false), names.join(", "));
+    Some(Edit { range: at..at, text: format!("{{%{marker} if [{names}]|__cue_seen %}}{{% endif %}}") })
 }
 
 /// The tags that emit a value, in order, and whether they are variables (`{{ … }}`) or blocks (`{% call %}`).
@@ -165,7 +181,7 @@ mod tests {
     use super::*;
 
     fn instrumented(source: &str) -> String {
-        instrument(source, &SyntaxConfig::default(), false, Style::Python).unwrap().text
+        instrument(source, &SyntaxConfig::default(), false, Style::Python, &[]).unwrap().text
     }
 
     #[test]
@@ -187,7 +203,7 @@ mod tests {
         let long = "x".repeat(LONG);
         let source = format!("{long}\n{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {{% endif %}}\n{long}");
         let charge = |marker: &str, bytes: usize, after: &str| charge(marker, bytes, after);
-        let charged = instrument(&source, &SyntaxConfig::default(), true, Style::Python).unwrap().text;
+        let charged = instrument(&source, &SyntaxConfig::default(), true, Style::Python, &[]).unwrap().text;
         let wanted = format!(
             "{long}\n{}{}{{%- raw %}}{END}{{{{- a }}}}\n  {{% if b %}}\n{long}\n  {}{{% endif %}}\n{long}",
             charge("-", LONG + 1, ""),
@@ -210,7 +226,7 @@ mod tests {
                 environment.render_str(text, minijinja::context!(a => 1, b => true)).unwrap()
             };
             let same = |source: &str| {
-                let charged = instrument(source, &syntax, true, Style::Python).unwrap().text;
+                let charged = instrument(source, &syntax, true, Style::Python, &[]).unwrap().text;
                 assert_ne!(charged, source);
                 assert_eq!(render(&charged), render(source), "{settings} {source:?}");
             };
@@ -241,7 +257,7 @@ mod tests {
     #[test]
     fn offsets_lead_back_to_the_original() {
         let source = "ab {{ x ~ y }} cd {{ z }}";
-        let result = instrument(source, &SyntaxConfig::default(), false, Style::Python).unwrap();
+        let result = instrument(source, &SyntaxConfig::default(), false, Style::Python, &[]).unwrap();
         for word in ["ab", "cd", "z"] {
             let at = result.text.find(word).unwrap();
             assert_eq!(result.map.offset(at), source.find(word).unwrap(), "{word}");

@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
 use super::paths::{OTHER, Paths, bounded, root, step};
+use crate::template::lent::{Bound, Lent};
 
 /// Everything that a template mentions.
 #[derive(Debug, Clone, Default)]
@@ -78,6 +80,10 @@ pub struct Reference {
     pub optional: bool,
     /// Whether it stands inside a condition or a loop, so that a render may pass it by.
     pub conditional: bool,
+    /// Whether it stands in a macro, which sees of the names around it only those that its text mentions.
+    pub in_macro: bool,
+    /// What the template has set there. Of a parent it is what has been set at the end: that is when the parent is rendered.
+    pub lent: Arc<Lent>,
 }
 
 /// A block.
@@ -127,16 +133,26 @@ impl Names {
         if !walk.fed.is_empty() || walk.names.captures {
             // What one turn of a loop puts into a namespace, the next can read, and a macro sees what is set before it is
             // called: walk again, knowing all of it.
-            walk = Walk { source, fed: walk.fed, known: walk.names.bound, ..Walk::default() };
+            let last: Vec<String> = walk.scopes.iter().flat_map(HashMap::keys).cloned().collect();
+            walk = Walk { source, fed: walk.fed, known: walk.names.bound, last, ..Walk::default() };
             walk.statement(&tree);
         }
         walk.emissions.sort_by_key(|emission| emission.start);
+        let at_end = walk.lent();
         let mut names = walk.names;
+        for reference in names.references.iter_mut().filter(|one| one.kind == ReferenceKind::Extends) {
+            reference.lent = at_end.clone();
+        }
         for Emitted { paths, accessor, .. } in walk.emissions {
             names.emissions.push(paths.into_iter().collect());
             names.accessors.push(accessor);
         }
         Ok(names)
+    }
+
+    /// The paths of the variables that show somewhere, or in what the template sets: of an item of a loop, those of the list.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+        self.emissions.iter().flatten().chain(self.bound.values().flatten())
     }
 
     /// Takes back that a name was read: it is a literal.
@@ -150,6 +166,9 @@ impl Names {
         }
     }
 }
+
+/// Names that are noted as set where something is included, in all; of what comes then, nothing is known to be set.
+const MOST_NOTED: usize = 100_000;
 
 /// A place that emits a value: where it stands, what can show there, and its [accessor](Names::accessors).
 struct Emitted {
@@ -172,8 +191,12 @@ struct Walk<'s> {
     scopes: Vec<HashMap<String, Binding>>,
     /// What an earlier walk found to be bound anywhere in the template.
     known: HashMap<String, Paths>,
+    /// Names that an earlier walk found to be set in the end, outside of everything: a macro may be called then.
+    last: Vec<String>,
     /// Macros around the current statement.
     macros: usize,
+    /// How many names were noted as set where something is included.
+    noted: usize,
     /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
     fed: HashMap<String, Paths>,
     emissions: Vec<Emitted>,
@@ -265,6 +288,29 @@ impl Walk<'_> {
         for (name, binding) in otherwise {
             scope.entry(name).or_default().paths.extend(binding.paths);
         }
+    }
+
+    /// What has been set here.
+    fn lent(&mut self) -> Arc<Lent> {
+        let mut names: HashMap<&String, Bound> = HashMap::new();
+        for (name, binding) in self.scopes.iter().flatten() {
+            // The engine's own names are no values that somebody could take.
+            if ["loop", "caller", "varargs", "kwargs"].contains(&name.as_str()) {
+                continue;
+            }
+            let bound = if binding.certain { Bound::Surely } else { Bound::Perhaps };
+            let known = names.entry(name).or_default();
+            *known = bound.max(*known);
+        }
+        for name in self.last.iter().filter(|_| self.macros > 0) {
+            let known = names.entry(name).or_default();
+            *known = Bound::Perhaps.max(*known);
+        }
+        self.noted += names.len();
+        if names.is_empty() || self.noted > MOST_NOTED {
+            return Arc::default();
+        }
+        Arc::new(Lent::new(names.into_iter().map(|(name, bound)| (name.clone(), bound))))
     }
 
     fn scoped<T>(&mut self, body: impl FnOnce(&mut Self) -> T) -> T {
@@ -444,12 +490,16 @@ impl Walk<'_> {
             self.expression(name);
         }
         let conditional = self.conditions > 0;
+        // An imported template sees nothing of the one that imports it.
+        let lent = if kind == ReferenceKind::Include { self.lent() } else { Arc::default() };
         self.names.references.push(Reference {
             kind,
             names,
             range: range(name.span()),
             optional,
             conditional,
+            in_macro: self.macros > 0,
+            lent,
         });
     }
 

@@ -14,6 +14,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
 use crate::template::jinja::names::{Block, Names, Read, Reference, ReferenceKind};
 use crate::template::jinja::paths::{LONGEST_PATH, MOST_PATHS, Paths, root};
+use crate::template::lent::Lent;
 
 /// Ends a path that stands for everything below it.
 const COARSE: char = '\0';
@@ -36,7 +37,7 @@ pub(super) struct Text<'t> {
 /// Numbers the references of a tree, and notes what can be known of the text alone.
 pub(super) fn mentions(tree: &mut [Node], optional: bool) -> Names {
     let mut names = Names::default();
-    number(tree, optional, false, &mut names);
+    number(tree, optional, (false, &Arc::default()), &mut names);
     names
 }
 
@@ -64,18 +65,22 @@ pub(super) fn entered(trees: &[Vec<Node>]) -> Vec<String> {
     found
 }
 
-fn number(nodes: &mut [Node], optional: bool, conditional: bool, names: &mut Names) {
+/// `around` is whether the nodes stand in something that a render may pass by, and what has been set there.
+fn number(nodes: &mut [Node], optional: bool, around: (bool, &Arc<Lent>), names: &mut Names) {
+    let (conditional, lent) = around;
     for node in nodes {
         match node {
             Node::Text { .. } | Node::LineStart | Node::Variable { .. } => {}
-            Node::Section { body, .. } => {
+            Node::Section { body, inverted, .. } => {
                 names.loops = true;
-                number(body, optional, true, names);
+                // What a section goes into may have a part of any name.
+                let lent = if *inverted { lent.clone() } else { Arc::new(Lent::anything()) };
+                number(body, optional, (true, &lent), names);
             }
             Node::Block(block) => {
                 let range = block.tag.range();
                 names.blocks.push(Block { name: block.name.to_string(), range, nested: conditional });
-                number(&mut block.body, optional, conditional, names);
+                number(&mut block.body, optional, around, names);
             }
             Node::Partial(partial) => {
                 partial.reference = names.references.len();
@@ -88,12 +93,14 @@ fn number(nodes: &mut [Node], optional: bool, conditional: bool, names: &mut Nam
                     range: partial.tag.range(),
                     optional,
                     conditional,
+                    in_macro: false,
+                    lent: lent.clone(),
                 });
                 for argument in &mut partial.arguments {
                     let range = argument.tag.range();
                     names.blocks.push(Block { name: argument.name.to_string(), range, nested: conditional });
                     // Whether it shows is the business of the other template.
-                    number(&mut argument.body, optional, true, names);
+                    number(&mut argument.body, optional, (true, lent), names);
                 }
             }
         }

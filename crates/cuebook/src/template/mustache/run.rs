@@ -14,10 +14,8 @@ use super::{MissingPartials, Program, Settings, errors};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::template::annex::Annex;
-use crate::template::engine::Compiled;
 use crate::template::jinja::Loader;
 use crate::template::jinja::errors::{MOST_CALLERS, out_of_fuel};
-use crate::template::jinja::guests;
 use crate::template::sink::{Full, Sink};
 use crate::variables::Scope;
 
@@ -45,17 +43,17 @@ impl From<Error> for Stop {
 
 /// One render.
 pub(super) struct Run<'p> {
-    program: &'p Program,
+    pub(super) program: &'p Program,
     settings: &'p Settings,
     loader: &'p dyn Loader,
-    sink: &'p mut Sink,
+    pub(super) sink: &'p mut Sink,
     /// The scope that guests see, and how many characters they may write.
-    lender: Option<(&'p Arc<Scope>, usize)>,
-    annex: Annex,
+    pub(super) lender: Option<(&'p Arc<Scope>, usize)>,
+    pub(super) annex: Annex,
     /// The values that names are looked up in, innermost last.
-    frames: Vec<Value>,
+    pub(super) frames: Vec<Value>,
     /// What goes before every line: slices of the units that the partials are used in.
-    indent: Vec<(u32, Slice)>,
+    pub(super) indent: Vec<(u32, Slice)>,
     /// How many of these the line that has begun has already.
     indented: usize,
     /// What replaces blocks, outermost first, with the unit that it stands in.
@@ -159,7 +157,7 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    fn line_start(&mut self) -> Result<(), Stop> {
+    pub(super) fn line_start(&mut self) -> Result<(), Stop> {
         let indented = std::mem::take(&mut self.indented);
         let program = self.program;
         for (unit, slice) in self.indent.iter().skip(indented) {
@@ -215,60 +213,9 @@ impl<'p> Run<'p> {
         Ok(())
     }
 
-    /// Writes what another engine renders.
-    fn guest(&mut self, unit: u32, partial: &'p Partial, guest: &Arc<dyn Compiled>) -> Result<(), Stop> {
-        let place = self.place(unit, partial.tag);
-        let Some((scope, limit)) = self.lender else {
-            let message = "another prompt cannot be included here: there is no whole scope";
-            return Err(
-                self.failed(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message).at(place))
-            );
-        };
-        let outline = guest.outline();
-        let mut lent: Vec<(String, Value)> = Vec::new();
-        for read in outline.names().iter().flat_map(|names| &names.reads) {
-            // What the scope itself has needs no lending.
-            let inside = self.frames.iter().skip(1).rev().map(|frame| part(frame, &read.root));
-            if let Some(value) = inside.into_iter().find(|value| !value.is_undefined())
-                && lent.iter().all(|(name, _)| *name != read.root)
-            {
-                lent.push((read.root.clone(), value));
-            }
-        }
-        let names: Vec<String> = lent.iter().map(|(name, _)| name.clone()).collect();
-        let lending = (!lent.is_empty()).then(|| scope.lending(lent));
-        let rendered =
-            guests::inside(&**guest, &place, || guest.render(lending.as_ref().unwrap_or(scope), limit));
-        let output = rendered.map_err(|error| {
-            let told = error.diagnostic().clone().related(place, "included here");
-            error.replaced(told)
-        })?;
-        let entered = &self.program.entered;
-        let output = guests::widened(output, |paths| {
-            let mut wider = paths.to_vec();
-            let is_lent =
-                |path: &String| names.iter().any(|name| path.split(['.', '[']).next() == Some(name));
-            if paths.iter().any(is_lent) {
-                wider.extend(entered.iter().filter(|known| !paths.contains(known)).cloned());
-            }
-            wider
-        });
-        let all = 0..output.text.len();
-        Ok(self.annex.write(self.sink, &output, all, None)?)
-    }
-
     fn partial(&mut self, unit: u32, node: &'p Node, partial: &'p Partial) -> Result<(), Stop> {
         if let Some(guest) = self.program.guest(unit, partial.reference) {
-            let Some(indent) = partial.indent else { return self.guest(unit, partial, guest) };
-            // The first line stands where the tag does, and the last one ends where its line does.
-            self.line_start()?;
-            self.sink.literal(unit, indent.start, self.program.text(unit, indent).as_bytes())?;
-            self.guest(unit, partial, guest)?;
-            let behind = &self.program.source(unit).text()[partial.tag.end as usize..];
-            if let Some(end) = behind.find('\n').filter(|_| !self.sink.ends_with(b'\n')) {
-                self.sink.literal(unit, partial.tag.end + end as u32, b"\n")?;
-            }
-            return Ok(());
+            return self.guest(unit, partial, guest);
         }
         let target = match &partial.target {
             Target::Named(_) => self.program.link(unit, partial.reference),
@@ -382,13 +329,13 @@ impl<'p> Run<'p> {
         }
     }
 
-    fn place(&self, unit: u32, slice: Slice) -> Place {
+    pub(super) fn place(&self, unit: u32, slice: Slice) -> Place {
         self.program.source(unit).place(slice.range())
     }
 
     /// An error, with the tags that led to where it happened.
     #[cold]
-    fn failed(&self, kind: ErrorKind, mut diagnostic: Diagnostic) -> Stop {
+    pub(super) fn failed(&self, kind: ErrorKind, mut diagnostic: Diagnostic) -> Stop {
         // A recursion passes the same places again and again.
         let mut shown: Vec<Place> = diagnostic.place.iter().cloned().collect();
         for (unit, tag) in self.calls.iter().rev() {

@@ -1,0 +1,410 @@
+//! The loader that a prompt's texts are compiled with, which also finds what they include by its address (see
+//! [`crate::template::address`]).
+//!
+//! Files come from the library; a guest is read and compiled here, with a loader that knows the way which led to it, so that circles
+//! end as errors. Everything goes through the library's loader, so whatever a guest was made from is noticed when it changes.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use indexmap::IndexMap;
+
+use super::guest::{Guest, Made, Texts, directive_guest, knowledge_guest, prompt_body};
+use super::{Mode, Shelf, inherit};
+use crate::dialect;
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::hooks::Hooks;
+use crate::items::{Item, ItemId, ItemType};
+use crate::library::{Defaults, LibraryLoader};
+use crate::prompt::{Dialect, Need, Prompt, Variable};
+use crate::source::{Place, Source};
+use crate::template::address::{Address, Kind};
+use crate::template::engine::{Compiled, Engines, Loader, Outline, Output};
+use crate::template::jinja::{GUEST_SHARE, Settings};
+use crate::template::lent::{Bound, Lent};
+use crate::variables::Scope;
+
+/// What all guests of a prompt are made with.
+pub(super) struct House {
+    pub(super) files: Arc<LibraryLoader>,
+    pub(super) engines: Arc<Engines>,
+    pub(super) hooks: Arc<Hooks>,
+    pub(super) overrides: Arc<Shelf>,
+    pub(super) defaults: Arc<Defaults>,
+    pub(super) settings: Settings,
+    pub(super) mode: Mode,
+    /// Whether the prompt itself is a tree of sections: then what is opened in the session is its own.
+    pub(super) is_tree: bool,
+    /// What was included, by its key, and how many include each other in a row there. Templates hold their guests, and with their
+    /// loader this: held here as well, nothing of it would ever go.
+    pub(super) known: Mutex<IndexMap<String, (Weak<Guest>, usize)>>,
+}
+
+impl House {
+    /// Everything that was included so far, each once.
+    pub(super) fn guests(&self) -> Vec<Arc<Guest>> {
+        self.known().values().filter_map(|(guest, _)| guest.upgrade()).collect()
+    }
+
+    fn known(&self) -> std::sync::MutexGuard<'_, IndexMap<String, (Weak<Guest>, usize)>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// One include on the way to another.
+#[derive(Clone)]
+struct Step {
+    /// The source of what is included, and the path of a section.
+    key: String,
+    shown: String,
+    place: Option<Place>,
+}
+
+/// The loader of a prompt's texts, or of a guest's.
+pub(super) struct Hosting {
+    house: Arc<House>,
+    /// What led here, the prompt itself first.
+    way: Vec<Step>,
+    /// How many guests include each other in a row below this.
+    tallest: AtomicUsize,
+    /// Where the texts include something; `None` once they all have been read.
+    sites: Mutex<Option<Vec<Site>>>,
+}
+
+/// A place where something is included, and what has been set there.
+struct Site {
+    place: Place,
+    guest: Weak<Guest>,
+    lent: Lent,
+}
+
+/// A variable that a guest asks of what includes it.
+#[derive(Clone)]
+pub(crate) struct Asked {
+    /// What it is, with the guest that declares it.
+    pub(crate) variable: Variable,
+    /// Where that guest is included.
+    pub(crate) place: Place,
+    /// Whether it may have been set on the way: then nobody has to give it beforehand, and the guest asks when it is rendered.
+    pub(super) may_be_set: bool,
+}
+
+impl Asked {
+    /// The variable, as one of the prompt that includes the guest.
+    pub(crate) fn into_variable(self) -> Variable {
+        let mut variable = self.variable;
+        if self.may_be_set && variable.need == Need::Required {
+            variable.need = Need::Optional;
+        }
+        variable
+    }
+}
+
+impl Hosting {
+    /// The loader of the texts of a prompt.
+    pub(super) fn new(house: Arc<House>, source: &str, id: &str) -> Hosting {
+        let step = Step { key: source.to_owned(), shown: id.to_owned(), place: None };
+        Hosting::leading(house, vec![step])
+    }
+
+    fn leading(house: Arc<House>, way: Vec<Step>) -> Hosting {
+        Hosting { house, way, tallest: AtomicUsize::new(0), sites: Mutex::new(Some(Vec::new())) }
+    }
+
+    fn sites(&self) -> std::sync::MutexGuard<'_, Option<Vec<Site>>> {
+        self.sites.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the guests ask for that has not surely been set where they are included; asked once, when all texts have been read. The
+    /// first who declares a name says what it is.
+    pub(super) fn asked(&self) -> Vec<Asked> {
+        let sites = self.sites().take().unwrap_or_default();
+        let mut asked: Vec<Asked> = Vec::new();
+        for Site { guest, lent, .. } in sites {
+            for one in guest.upgrade().iter().flat_map(|guest| &guest.asks) {
+                let may_be_set = match lent.of(&one.variable.name) {
+                    Bound::Surely => continue,
+                    Bound::Perhaps => true,
+                    Bound::Never => one.may_be_set,
+                };
+                let one = Asked { may_be_set, ..one.clone() };
+                match asked.iter_mut().find(|known| known.variable.name == one.variable.name) {
+                    None => asked.push(one),
+                    // Somewhere else it is needed whatever is set.
+                    Some(known) if known.may_be_set && !may_be_set => *known = one,
+                    Some(_) => {}
+                }
+            }
+        }
+        asked
+    }
+
+    /// What an address names, found and not yet compiled.
+    fn find(&self, address: Address<'_>) -> Result<Option<Wanted>> {
+        let files = &self.house.files;
+        let item = |kind| match ItemId::new(address.id) {
+            Ok(id) => files.item(kind, &id),
+            Err(_) => Ok(None),
+        };
+        Ok(match address.kind {
+            Kind::Prompt => {
+                let Some(found) = files.choose_if_any(address.id)? else { return Ok(None) };
+                let key = match address.section {
+                    Some(section) => format!("{}#{}", found.candidate.source, section.replace('/', ".")),
+                    None => found.candidate.source.clone(),
+                };
+                Some(Wanted { key, what: What::Prompt(Box::new(found)) })
+            }
+            Kind::Directive => item(ItemType::Directive)?.map(|item| Wanted::item(item, What::Directive)),
+            Kind::Knowledge => item(ItemType::Knowledge)?.map(|item| Wanted::item(item, What::Knowledge)),
+        })
+    }
+
+    /// Refuses what leads back to where it came from, and what goes too deep.
+    fn refuse(&self, wanted: &Wanted, height: usize, at: &Place) -> Result<()> {
+        if let Some(start) = self.way.iter().position(|step| step.key == wanted.key) {
+            let circle = &self.way[start..];
+            let mut shown: Vec<&str> = circle.iter().map(|step| step.shown.as_str()).collect();
+            shown.push(shown[0]);
+            let message = format!("prompts include each other in a circle: {}", shown.join(" → "));
+            let mut diagnostic = Diagnostic::new(Code::IncludeCycle, message)
+                .at(at.clone())
+                .label("leads back to the beginning")
+                .hint("break the circle: move what both need into a third prompt or a partial");
+            for step in &circle[1..] {
+                if let Some(place) = &step.place {
+                    diagnostic =
+                        diagnostic.related(place.clone(), format!("`{}` is included here", step.shown));
+                }
+            }
+            return Err(Error::new(ErrorKind::PromptRead, diagnostic));
+        }
+        let limit = self.house.settings.include_depth;
+        if self.way.len() - 1 + height > limit {
+            let message = format!("prompts include each other more than {limit} deep");
+            let hint = "flatten the includes, or raise `limits.include_depth` in cuebook.toml";
+            let diagnostic = Diagnostic::new(Code::TooDeep, message).at(at.clone()).hint(hint);
+            return Err(Error::new(ErrorKind::Limit, diagnostic));
+        }
+        Ok(())
+    }
+
+    fn invite(&self, name: &str, address: Address<'_>, wanted: Wanted, at: &Place) -> Result<Option<Guest>> {
+        let house = &self.house;
+        let mut way = self.way.clone();
+        way.push(Step { key: wanted.key, shown: name.to_owned(), place: Some(at.clone()) });
+        // What nests on one side of a border adds up with what nests on the other.
+        let recursion = house.settings.recursion / GUEST_SHARE;
+        let settings = Settings { recursion, ..house.settings.clone() };
+        let below = Arc::new(Hosting::leading(house.clone(), way));
+        let guest = |id: String, made: Made| Guest::new(id, made, house, &below, at);
+        let made = match wanted.what {
+            What::Prompt(found) => {
+                let mut read = dialect::read(&found.id, &found.candidate, &house.files, &house.defaults)?;
+                let extends = read.extends.take();
+                inherit(&mut read.prompt, extends, &house.files, &house.defaults)?;
+                self.refuse_code(&read.prompt, at)?;
+                match read.directive.take() {
+                    Some(file) => {
+                        let made = directive_guest(file.directive, file.item, &found.id);
+                        guest(found.id, made)
+                    }
+                    None => match prompt_body(read, address, &below, &settings, &house.engines)? {
+                        Some(made) => guest(found.id, made),
+                        None => return Ok(None),
+                    },
+                }
+            }
+            What::Directive(item) => {
+                let id = item.located.id.to_string();
+                let load = &mut |kind, id: &ItemId| {
+                    let files = &house.files;
+                    files.item(kind, id)?.ok_or_else(|| files.library().spaces().not_found(kind, id))
+                };
+                let depth = house.settings.include_depth;
+                let directive = dialect::directive::read(&item.source()?)?.include(&id, depth, load)?;
+                let made = directive_guest(directive, Some(*item), &id);
+                guest(id, made)
+            }
+            What::Knowledge(item) => {
+                let (id, made) = knowledge_guest(*item)?;
+                guest(id, made)
+            }
+        };
+        self.tallest.fetch_max(below.tallest.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Ok(Some(made))
+    }
+
+    /// Hooks see whole prompts, so what has some is no part of another one; leaving them out would change what it says.
+    fn refuse_code(&self, prompt: &Prompt, at: &Place) -> Result<()> {
+        let hooks = &self.house.hooks;
+        let has_hooks = !prompt.hooks.is_empty()
+            || hooks.pre_render.contains_key(&prompt.id)
+            || hooks.post_render.contains_key(&prompt.id);
+        if !has_hooks {
+            return Ok(());
+        }
+        let message = format!("`{}` has hooks, and they run only where it is rendered itself", prompt.id);
+        let hint =
+            format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
+        let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(at.clone()).hint(hint);
+        Err(Error::new(ErrorKind::PromptRead, diagnostic))
+    }
+
+    /// Notes where something is included.
+    fn note(&self, guest: &Arc<Guest>, at: &Place) {
+        let site = Site { place: at.clone(), guest: Arc::downgrade(guest), lent: Lent::default() };
+        if let Some(sites) = &mut *self.sites() {
+            sites.push(site);
+        }
+    }
+
+    /// Ids that could have been meant.
+    fn similar(&self, address: Address<'_>) -> Vec<String> {
+        let library = self.house.files.library();
+        let of_items = |kind: ItemType| -> Vec<String> {
+            let spaces = library.spaces();
+            let walk = |space| spaces.walk(kind, space).unwrap_or_default();
+            spaces.all().iter().flat_map(walk).map(|item| item.id.to_string()).collect()
+        };
+        let known = match address.kind {
+            Kind::Prompt => {
+                if let Some(section) = address.section
+                    && let Ok(Some(found)) = self.house.files.choose_if_any(address.id)
+                {
+                    let read =
+                        dialect::read(&found.id, &found.candidate, &self.house.files, &self.house.defaults);
+                    let paths = match read.map(|read| read.sections) {
+                        Ok(Some(file)) => file.paths(),
+                        // One text without sections can only be included whole.
+                        Ok(None) => return vec![format!("prompt:{}", address.id)],
+                        Err(_) => Vec::new(),
+                    };
+                    let near = nearest(&section.replace('/', "."), paths.iter().map(String::as_str));
+                    return near.into_iter().map(|path| format!("prompt:{}#{path}", address.id)).collect();
+                }
+                library.ids().unwrap_or_default()
+            }
+            Kind::Directive => of_items(ItemType::Directive),
+            Kind::Knowledge => of_items(ItemType::Knowledge),
+        };
+        let near = nearest(address.id, known.iter().map(String::as_str));
+        near.into_iter().map(|id| format!("{}:{id}", address.kind.as_str())).collect()
+    }
+}
+
+fn file_hint(prompt: &Prompt) -> String {
+    match prompt.dialect {
+        Dialect::Template => format!("{{% include \"{}/template.md\" %}}", prompt.id),
+        _ => format!("{{% include \"{}.prompty\" %}}", prompt.id),
+    }
+}
+
+/// Something that was found under an address.
+struct Wanted {
+    key: String,
+    what: What,
+}
+
+enum What {
+    Prompt(Box<crate::library::Found>),
+    Directive(Box<Item>),
+    Knowledge(Box<Item>),
+}
+
+impl Wanted {
+    fn item(item: Item, what: impl FnOnce(Box<Item>) -> What) -> Wanted {
+        Wanted { key: item.located.name.clone(), what: what(Box::new(item)) }
+    }
+}
+
+impl Loader for Hosting {
+    fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        if Address::of(name).is_some() {
+            return Ok(None);
+        }
+        let found = self.house.files.load(name, parent)?;
+        match self.house.mode {
+            Mode::DespiteMissing => Ok(found.or_else(|| Some(Source::new(name, "")))),
+            Mode::Lenient | Mode::Strict => Ok(found),
+        }
+    }
+
+    fn load_computed(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
+        // What is included by its address must be known before values are: a value chooses among files at most.
+        match Address::of(name) {
+            Some(_) => Ok(None),
+            None => self.house.files.load_computed(name, parent),
+        }
+    }
+
+    fn guest(&self, name: &str, at: &Place) -> Result<Option<Arc<dyn Compiled>>> {
+        let Some(address) = Address::of(name) else { return Ok(None) };
+        let nobody = || match self.house.mode {
+            Mode::DespiteMissing => {
+                Some(Arc::new(Nothing(Texts::of(&Source::new(name, "")))) as Arc<dyn Compiled>)
+            }
+            Mode::Lenient | Mode::Strict => None,
+        };
+        let found = self.find(address).map_err(|error| match error.diagnostic().place {
+            Some(_) => error,
+            None => {
+                let mut told = error.diagnostic().clone().at(at.clone());
+                if told.code == Code::InvalidId {
+                    // Where a command takes an id or a path, an include has an address for the one and a name for the other.
+                    told = told.hint(
+                        "`prompt:` takes an id, as in {% include \"prompt:greeting\" %}; \
+                         a file is included without it, as in {% include \"partials/legal.md\" %}",
+                    );
+                }
+                error.replaced(told)
+            }
+        });
+        let Some(wanted) = found? else { return Ok(nobody()) };
+        let key = wanted.key.clone();
+        let known =
+            self.house.known().get(&key).and_then(|(guest, height)| Some((guest.upgrade()?, *height)));
+        let height = known.as_ref().map_or(1, |(_, height)| *height);
+        self.refuse(&wanted, height, at)?;
+        if let Some((guest, height)) = known {
+            self.tallest.fetch_max(height, Ordering::Relaxed);
+            self.note(&guest, at);
+            return Ok(Some(guest));
+        }
+        let before = self.tallest.swap(0, Ordering::Relaxed);
+        let invited =
+            self.invite(name, address, wanted, at).map_err(|error| error.map(|told| told.included(at)))?;
+        let height = self.tallest.fetch_max(before, Ordering::Relaxed);
+        let Some(guest) = invited else { return Ok(nobody()) };
+        let guest = Arc::new(guest);
+        self.house.known().insert(key, (Arc::downgrade(&guest), height.max(1)));
+        self.note(&guest, at);
+        Ok(Some(guest))
+    }
+
+    fn lends(&self, at: &Place, lent: &Lent) {
+        for site in self.sites().iter_mut().flatten().filter(|site| site.place.is_same(at)) {
+            site.lent = lent.clone();
+        }
+    }
+
+    fn suggestions(&self, name: &str) -> Vec<String> {
+        match Address::of(name) {
+            Some(address) => self.similar(address),
+            None => self.house.files.suggestions(name),
+        }
+    }
+}
+
+/// What is missing, where that is told later.
+struct Nothing(Arc<Texts>);
+
+impl Compiled for Nothing {
+    fn render(&self, _: &Arc<Scope>, _: usize) -> Result<Output> {
+        Ok(Output { text: String::new(), pieces: Vec::new(), units: self.0.units.clone().into() })
+    }
+
+    fn outline(&self) -> Arc<dyn Outline> {
+        self.0.clone()
+    }
+}

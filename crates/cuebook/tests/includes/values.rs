@@ -1,0 +1,86 @@
+//! What is included takes the values of what includes it, and what that has set.
+
+use cuebook::{Code, Context, Origin};
+use serde_json::json;
+
+use crate::project::{Project, assert_covered, includers};
+
+#[test]
+fn what_the_includer_sets_is_seen_where_it_is_included_and_traced_to_its_variable() {
+    let project = Project::new().with(
+        "prompts/host/template.md",
+        "{% for one in names %}{% set who = one %}{% include 'prompt:guide#task' %};{% endfor %}{% set tone = mood %}{% include 'prompt:note' %}",
+    );
+    let rendered =
+        project.render("host", json!({"names": ["Ann", "Bo"], "who": "Cy", "mood": "grim"})).unwrap();
+    assert_eq!(rendered.text(), "# Task\n\nHelp Ann.;# Task\n\nHelp Bo.;Dear Cy, be grim.");
+    let paths_of = |text: &str| {
+        let span = rendered.span_at(rendered.text().find(text).unwrap()).unwrap();
+        let Origin::Value { shown, .. } = span.origin else { panic!("{text} is no value") };
+        shown.into_iter().map(|shown| shown.path).collect::<Vec<_>>()
+    };
+    assert!(paths_of("Bo").contains(&"names[]".to_owned()), "{:?}", paths_of("Bo"));
+    assert!(paths_of("grim").contains(&"mood".to_owned()), "{:?}", paths_of("grim"));
+    assert_covered(&rendered);
+}
+
+#[test]
+fn a_mustache_section_lends_what_it_goes_into() {
+    let project = Project::new().with(
+        "prompts/host.prompty",
+        "---\nname: host\ntemplate: {format: mustache}\n---\n{{#people}}\n  {{> prompt:note}}\n{{/people}}\nEnd.",
+    );
+    let rendered =
+        project.render("host", json!({"people": [{"who": "Ann"}, {"who": "Bo"}], "who": "Cy"})).unwrap();
+    assert_eq!(rendered.text(), "  Dear Ann, be calm.\n  Dear Bo, be calm.\nEnd.");
+    let span = rendered.span_at(rendered.text().find("Bo").unwrap()).unwrap();
+    let Origin::Value { shown, .. } = span.origin else { panic!("no value") };
+    // And not what the caller gave under that name.
+    assert_eq!(shown.iter().map(|shown| shown.path.as_str()).collect::<Vec<_>>(), ["people"]);
+    assert_covered(&rendered);
+    project.write(
+        "prompts/host.prompty",
+        "---\nname: host\ntemplate: {format: mustache}\n---\n{{#who}}{{> prompt:note}}{{/who}}",
+    );
+    let rendered = project.render("host", json!({"who": {"who": "Di"}})).unwrap();
+    assert_eq!(rendered.text(), "Dear Di, be calm.");
+    let span = rendered.span_at(rendered.text().find("Di").unwrap()).unwrap();
+    let Origin::Value { shown, .. } = span.origin else { panic!("no value") };
+    assert_eq!(shown.iter().map(|shown| shown.path.as_str()).collect::<Vec<_>>(), ["who"]);
+}
+
+#[test]
+fn a_variable_that_only_the_included_prompt_declares_is_asked_for_with_both_places() {
+    for (id, path, text) in includers("prompt:note") {
+        let project = Project::new().with(path, &text);
+        let error = project.error(id, json!({}));
+        let told = error.diagnostic();
+        assert_eq!(
+            (told.code, told.file_name()),
+            (Code::InvalidVariables, Some("prompts/note.prompty")),
+            "{text}"
+        );
+        let related: Vec<&str> = told.related.iter().map(|(place, _)| place.file()).collect();
+        assert_eq!(related, [path], "{text}");
+        project.write(path, text.replace("prompt:note", "prompt:plain"));
+        // Its type is checked too, as it would be there.
+        assert_eq!(project.error(id, json!({"who": 7})).code(), Code::InvalidVariables);
+        assert!(project.book().prepare(id, &Context::default()).unwrap().knows("tone"));
+    }
+}
+
+#[test]
+fn of_one_section_only_what_it_mentions_is_asked_for() {
+    let project = Project::new().with("prompts/host/template.md", "{% include 'prompt:guide#close' %}");
+    assert_eq!(project.text("host", json!({})), "# Close\n\nBye, calm.");
+    project.write("prompts/host/template.md", "{% include 'prompt:guide#manner' %}");
+    // The condition of a section below it counts, and so does what that section needs.
+    assert_eq!(
+        project.text("host", json!({"loud": true, "who": "Ann"})),
+        "# Manner\n\nStay calm.\n\n## Volume\n\nSpeak up, Ann."
+    );
+    assert_eq!(project.error("host", json!({"loud": true})).code(), Code::InvalidVariables);
+    let deep = Project::new().with("prompts/host/template.md", "{% include 'prompt:guide#manner/volume' %}!");
+    assert_eq!(deep.text("host", json!({"who": "Ann"})), "!");
+    assert_eq!(deep.text("host", json!({"who": "Ann", "loud": true})), "## Volume\n\nSpeak up, Ann.!");
+}
