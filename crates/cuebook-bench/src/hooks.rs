@@ -19,7 +19,7 @@ use serde_json::json;
 use crate::measure::turns;
 use crate::peers::PYTHON;
 use crate::rows::Race;
-use crate::table::{self, Row, Target};
+use crate::table::{self, Row};
 
 const PROMPT: &str = "TEMPLATE = \"Hello {{ name }}, {{ greeting }}\"\n\n\
     async def pre_render(variables, context):\n    variables[\"greeting\"] = \"good \" + variables[\"time\"]\n    return variables\n";
@@ -72,8 +72,8 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
             Ok(Box::new(move || Ok(trip()? + inside))),
         )
         .peer(
-            table::Peer::new(PYTHON, version).note(
-                "the simplest worker: JSON in, the same call, JSON out; without a fence, without a render",
+            table::Peer::new(PYTHON, version).yardstick().note(
+                "a yardstick: the simplest worker, with JSON in, the same call, JSON out; without a fence, without a render",
             ),
             Ok(turns(|| worker.turn(&question, &mut back))),
         )
@@ -83,7 +83,7 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     }
     match echo.failed.or(worker.failed) {
         Some(error) => Err(error.into()),
-        None => Ok(row.target(Target::Ahead)),
+        None => Ok(row),
     }
 }
 

@@ -29,6 +29,9 @@ pub struct Variables(Option<Arc<Values>>);
 
 type Values = IndexMap<String, Value, RandomState>;
 
+/// So many names are looked through faster than a hash is made.
+const FEW: usize = 8;
+
 impl Variables {
     /// No values.
     pub fn new() -> Variables {
@@ -77,7 +80,11 @@ impl Variables {
     }
 
     pub(crate) fn value(&self, name: &str) -> Option<&Value> {
-        self.0.as_ref()?.get(name)
+        let values = self.0.as_deref()?;
+        match values.len() <= FEW {
+            true => values.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
+            false => values.get(name),
+        }
     }
 
     /// The names, in the order in which they were given.
