@@ -252,6 +252,17 @@ impl Scope {
         self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.declared.clock.clone())))
     }
 
+    /// What a template sees under a name.
+    pub(crate) fn seen(&self, name: &str) -> Option<Value> {
+        if let Some(rich) = &self.rich
+            && self.lent(name).is_none()
+            && let Some(nonce) = rich.shown(name)
+        {
+            return Some(nonce);
+        }
+        self.find(name).map(|(_, value)| value)
+    }
+
     /// The value of a name and the layer that supplies it.
     pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
         if let Some(value) = self.lent(name) {
@@ -379,13 +390,7 @@ impl Object for Scope {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        if let Some(rich) = &self.rich
-            && self.lent(key).is_none()
-            && let Some(nonce) = rich.shown(key)
-        {
-            return Some(nonce);
-        }
-        self.find(key).map(|(_, value)| value)
+        self.seen(key)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

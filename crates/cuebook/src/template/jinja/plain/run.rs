@@ -8,6 +8,7 @@ use minijinja::{Environment, State, Value};
 use super::{Condition, Counter, Expression, Key, Operand, Plain, Start, Step};
 use crate::template::jinja::compat::{ValueLimits, to_str};
 use crate::template::sink::Sink;
+use crate::variables::Scope;
 
 struct Loop {
     item: Value,
@@ -19,6 +20,8 @@ struct Loop {
 pub(super) struct Run<'r, 'e, 's> {
     text: &'r str,
     scope: &'r Value,
+    /// The same, if it is the usual one, which can be asked without a detour.
+    known: Option<&'r Scope>,
     sink: &'s mut Sink,
     environment: &'e Environment<'e>,
     /// Made when a filter first needs it.
@@ -40,6 +43,7 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         Run {
             text,
             scope,
+            known: scope.downcast_object_ref(),
             sink,
             environment,
             state: None,
@@ -99,7 +103,10 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         let mut keys = expression.keys.as_slice();
         let mut value = match &expression.start {
             // What is missing may still be known to the engine; only what is there is certain.
-            Start::Scope(name) => self.scope.get_attr(name).ok()?,
+            Start::Scope(name) => match self.known {
+                Some(scope) => scope.seen(name).unwrap_or_default(),
+                None => self.scope.get_attr(name).ok()?,
+            },
             Start::Item(depth) => match keys.split_first() {
                 // The usual case: the item itself need not be counted as used once more.
                 Some((Key::Attribute(name), rest)) => {
