@@ -185,6 +185,8 @@ fn strict_fails_with_everything_that_would_be_lost_and_writes_nothing() {
 #[test]
 fn scripts_get_the_files_and_the_report() {
     let project = project();
+    let limits = "{\"limits\": {\"max_output_size\": 50000}}";
+    project.write("user_data/shared/prompts/defaults.json", limits);
     let (code, out, err) = run(&project, &["p", "--to", "prompty", "--json", "--out", "made/p.prompty"]);
     let answer: Json = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{out}{err}"));
     assert_eq!((code, err.as_str()), (0, ""));
