@@ -70,7 +70,7 @@ fn every_page_shows_its_code_in_a_session_that_is_true() {
 
 #[test]
 fn the_page_on_convert_is_true_and_short() {
-    topic("convert.md", 205);
+    topic("convert.md", 225);
 }
 
 #[test]

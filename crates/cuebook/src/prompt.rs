@@ -424,6 +424,10 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Characters that the text of anything but a template may come to, unless `defaults.json` says otherwise. Those notations have
+    /// no word for a limit, so this one is generous.
+    pub(crate) const GENEROUS_SIZE: usize = 1_000_000;
+
     /// No hook takes longer than a day.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 

@@ -50,6 +50,20 @@ impl Marker {
         Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>()).map(|marker| marker.role)
     }
 
+    /// The role that a line of a template begins. What stands in a tag is a value.
+    pub(crate) fn in_template(line: &str) -> Option<Role> {
+        let mut atoms: Vec<(bool, &str)> = Vec::new();
+        let mut rest = line;
+        while let Some(at) = rest.find("{{") {
+            let Some(length) = rest[at..].find("}}") else { break };
+            atoms.push((true, &rest[..at]));
+            atoms.push((false, "x"));
+            rest = rest[at + length + 2..].trim_start_matches('}');
+        }
+        atoms.push((true, rest));
+        Marker::role_of(atoms)
+    }
+
     /// The role that a line was nearly a marker of: `user: Hello`, `sytem:`, `user[]:`.
     pub(crate) fn almost(line: &str) -> Option<Role> {
         if Marker::read(&[Atom::Literal(line)]).is_some() {

@@ -5,5 +5,5 @@ use crate::prepared::{Prepared, guest_findings};
 
 /// What is odd about what a prompt includes by an address: what stays behind, and what nobody has signed.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    guest_findings(prepared.guests())
+    guest_findings(prepared.guests(), prepared.prompt().dialect)
 }

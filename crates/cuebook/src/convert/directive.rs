@@ -32,6 +32,9 @@ const OWN: [&str; 15] = [
     "example",
 ];
 
+/// What stands for an author whom nobody has named.
+const NO_AUTHOR: &str = "unknown";
+
 pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> Result<Vec<OutFile>> {
     let is_key = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     aside::rename(draft, |name| is_key(name) && name != crate::template::input::NOBODY, report);
@@ -42,6 +45,7 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
     aside::prints(draft, Print::Json, Dialect::Directive, report);
     draft.words.iter().for_each(|chunk| super::words::no_comments(chunk, report));
     aside::no_tools(draft, Dialect::Directive, report);
+    signable(draft, report);
     let mut out = String::new();
     if let Some(name) = &draft.name {
         out.push_str(&format!("# {}\n\n", name.replace('\n', " ").trim()));
@@ -69,6 +73,50 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
         format!("put it at .ai/directives/{path}.md, read it, and sign it: cuebook sign directive {path}");
     report.note("signature", message).hint(hint);
     Ok(vec![OutFile { path: format!("{}.md", draft.id), text: out }])
+}
+
+/// Says what signing asks for where the prompt does not, and tells of it.
+fn signable(draft: &mut Draft, report: &mut Report) {
+    let is_said = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
+    if !is_said(&draft.description) {
+        let title = draft.title();
+        let message =
+            format!("the prompt has no description, which signing asks for: `{title}` stands in its place");
+        report.note("signature", message).hint("write into <description> what the directive is for");
+        draft.description = Some(title);
+    }
+    if !is_said(&author(draft)) {
+        let message =
+            format!("the prompt names no author, which signing asks for: `{NO_AUTHOR}` stands in its place");
+        report.note("signature", message).hint("write into <author> whose it is, before you sign it");
+        draft.extra.insert("author".into(), NO_AUTHOR.into());
+    }
+    let (id, version) = (&draft.id, draft.version.as_deref().unwrap_or("1.0.0"));
+    if !crate::items::sign::is_directive_name(id) {
+        let message = format!(
+            "`{id}` cannot be signed by that name: it takes small letters, digits and `_`, a letter first"
+        );
+        report.note("signature", message).hint("name it otherwise: --out .ai/directives/NAME.md");
+    }
+    if !crate::items::sign::is_version(version) {
+        let message =
+            format!("the version `{version}` cannot be signed: it takes three numbers, as in 1.0.0");
+        report.note("signature", message).hint("write such a version");
+    }
+}
+
+/// Who wrote a prompt, if it says so; several become one text.
+fn author(draft: &mut Draft) -> Option<String> {
+    let texts = |value: &Json| match value {
+        Json::String(text) => Some(text.trim().to_owned()),
+        Json::Array(names) => Some(names.iter().map(Json::as_str).collect::<Option<Vec<_>>>()?.join(", ")),
+        _ => None,
+    };
+    let key = ["author", "authors"].into_iter().find(|key| draft.extra.contains_key(*key))?;
+    let author = texts(draft.extra.get(key)?).filter(|text| !text.is_empty())?;
+    draft.extra.shift_remove(key);
+    draft.extra.insert("author".into(), author.as_str().into());
+    Some(author)
 }
 
 /// A text that XML can say, without what it cannot.

@@ -29,6 +29,8 @@ pub(super) struct Draft {
     pub(super) words: Vec<Chunk>,
     /// Who says it.
     pub(super) role: Role,
+    /// What became of the lines of its own text that begin messages.
+    pub(super) opening: Opening,
     /// The model, in the words of a `.prompty` file, and where it is named.
     pub(super) model: Option<(Map<String, Json>, Option<Place>)>,
     /// What a model may call, in the words of a `.prompty` file, and where it is declared.
@@ -39,6 +41,17 @@ pub(super) struct Draft {
     pub(super) max_output_size: usize,
     /// Inputs that are called otherwise now, by their names before.
     pub(super) renamed: BTreeMap<String, String>,
+}
+
+/// What became of lines that begin messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// The text has none.
+    Missing,
+    /// The one that it began with was taken away.
+    Taken,
+    /// There are several, or one within the text: they are text now, and that has been told.
+    Several,
 }
 
 /// What a prompt takes.
@@ -199,6 +212,12 @@ pub(super) struct Stop {
 }
 
 impl Draft {
+    /// The name that an input had before it was called otherwise.
+    pub(super) fn name_before(&self, name: &str) -> String {
+        let old = self.renamed.iter().find(|(_, new)| *new == name);
+        old.map_or(name, |(old, _)| old).to_owned()
+    }
+
     pub(super) fn input(&self, name: &str) -> Option<&Input> {
         self.inputs.iter().find(|input| input.name == name)
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
-use super::draft::{Chunk, Draft, Input, Language, Piece, Print, Stop};
+use super::draft::{Chunk, Draft, Input, Language, Opening, Piece, Print, Stop};
 use super::mustache::Writer;
 use super::report::Report;
 use super::spared::Spared;
@@ -65,6 +65,7 @@ impl Drafting<'_> {
             inputs,
             words,
             role: if prompt.dialect == Dialect::Directive { Role::User } else { Role::System },
+            opening: Opening::Missing,
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
             outputs: self.outputs(prompt, front.as_ref()),

@@ -10,14 +10,17 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::OutFile;
-use super::draft::{Draft, Piece};
+use super::draft::{Draft, Opening, Piece};
 use super::report::Report;
 use super::spared::Terms;
+use super::words::noun;
 use crate::book::Book;
+use crate::chat::Role;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prepared::{Mode, Prepared};
 use crate::prompt::Dialect;
+use crate::source::Place;
 use crate::template::bits::Absent;
 use crate::template::jinja::compat::is_space;
 use crate::variables::Context;
@@ -104,8 +107,7 @@ impl Bench<'_> {
         };
         let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
         let mask = Mask { shown: &none, written: &nothing };
-        let way =
-            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
+        let way = self.of_result(mask);
         for sample in samples(draft, &Terms::default()) {
             let texts: Sample = sample.iter().map(|(name, value)| (name.clone(), text_of(value))).collect();
             let Some(expected) = expand(draft, &pieces, &texts) else { continue };
@@ -127,6 +129,7 @@ impl Bench<'_> {
         prefix: &str,
         report: &mut Report,
     ) -> Result<Compared> {
+        self.messages_of_source(draft, report);
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => {
                 let message = "the result could not be rendered for a comparison: the templates that it includes are found from another place";
@@ -140,6 +143,10 @@ impl Bench<'_> {
         };
         let terms = Terms::new(report.spared(), draft);
         let outcome = self.compare(draft, &prepared, prefix, &terms);
+        if outcome.difference.is_some() && self.messages_of_result(draft, &prepared, &terms, report) {
+            let why_not = Some("renders of both are not the same".to_owned());
+            return Ok(Compared { why_not, ..Compared::default() });
+        }
         if let Some(difference) = outcome.difference {
             let message = format!("the rendered text is not the same: {difference}");
             let hint = match self.has_references() {
@@ -172,19 +179,93 @@ impl Bench<'_> {
         self.source.outline().names().iter().any(|names| !names.references.is_empty())
     }
 
+    /// Tells of messages that only a render shows: those that something included begins, or a condition. A `.prompty` file alone
+    /// has several.
+    fn messages_of_source(&self, draft: &Draft, report: &mut Report) {
+        if self.source.prompt().dialect != Dialect::Prompty || draft.opening == Opening::Several {
+            return;
+        }
+        let terms = Terms::new(report.spared(), draft);
+        let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
+        let way = self.of_source(draft, &terms, Mask { shown: &none, written: &nothing });
+        let renders = samples(draft, &terms).into_iter().map(|sample| {
+            let sample = sample.into_iter().map(|(name, value)| (draft.name_before(&name), value)).collect();
+            // Values that do not fit are told where texts are compared.
+            way.roles(self.source, &sample).unwrap_or_default()
+        });
+        let Some(roles) = other_roles(renders, draft) else { return };
+        let target = noun(self.target);
+        let message = match roles.as_slice() {
+            [role] => format!(
+                "rendered, the prompt is a message of the {}, which a {target} cannot begin: the line that does is text in it",
+                role.as_str()
+            ),
+            roles => format!(
+                "rendered, the prompt is {} messages ({}), and a {target} is one: the lines that begin them are text in it",
+                roles.len(),
+                names_of(roles)
+            ),
+        };
+        let hint = "only .prompty files have several; split the prompt, or let the program add the others";
+        report.lost("roles", message).at(self.speaker()).hint(hint);
+    }
+
+    /// Tells of messages that a `.prompty` file makes of lines that were text, and says whether it does.
+    fn messages_of_result(
+        &self,
+        draft: &Draft,
+        result: &Prepared,
+        terms: &Terms,
+        report: &mut Report,
+    ) -> bool {
+        if self.target != Dialect::Prompty {
+            return false;
+        }
+        let (none, nothing) = (BTreeSet::new(), BTreeMap::new());
+        let way = self.of_result(Mask { shown: &none, written: &nothing });
+        let renders = samples(draft, terms).into_iter();
+        let renders = renders.map(|sample| way.roles(result, &sample).unwrap_or_default());
+        let Some(roles) = other_roles(renders, draft) else { return false };
+        let message = format!(
+            "lines that were text begin messages in a .prompty file: rendered, it is said by {}",
+            names_of(&roles)
+        );
+        let hint = "include what has no such lines, if the text is to be one message";
+        report.changed("roles", message).at(self.speaker()).hint(hint);
+        true
+    }
+
+    /// Where something is included that begins messages.
+    fn speaker(&self) -> Option<Place> {
+        self.source.guests().iter().find(|guest| guest.begins_messages()).map(|guest| guest.place.clone())
+    }
+
+    fn of_source<'w>(&'w self, draft: &Draft, terms: &Terms, mask: Mask<'w>) -> Way<'w> {
+        Way {
+            context: &self.context,
+            is_result: false,
+            unmarked: draft.opening == Opening::Taken,
+            unfolded: terms.unfolded,
+            unconditional: terms.unconditional,
+            mask,
+        }
+    }
+
+    fn of_result<'w>(&'w self, mask: Mask<'w>) -> Way<'w> {
+        let (unfolded, unconditional) = (false, false);
+        Way { context: &self.context, is_result: true, unmarked: true, unfolded, unconditional, mask }
+    }
+
     /// Renders both with values that were made up, up to the first difference.
     fn compare(&self, draft: &Draft, result: &Prepared, prefix: &str, terms: &Terms) -> Outcome {
-        let before = |name: &String| {
-            let old = draft.renamed.iter().find(|(_, new)| *new == name).map_or(name, |(old, _)| old);
-            old.clone()
-        };
+        let before = |name: &String| draft.name_before(name);
         let mut outcome = Outcome { same: 0, difference: None, failure: None };
         for sample in samples(draft, terms) {
             let values: Sample = sample.iter().map(|(name, value)| (before(name), value.clone())).collect();
             // Byte by byte if they are the same, and else without what was told to be different.
             let mut first = None;
             for step in [Step::Bytes, Step::Written, Step::Shown] {
-                match self.step(result, (&values, &sample), prefix, terms, (step, &before)) {
+                match self.step(draft, result, (&values, &sample), prefix, terms, (step, &before)) {
                     Err(error) => {
                         outcome.failure = Some(error);
                         break;
@@ -212,6 +293,7 @@ impl Bench<'_> {
     /// it says nothing.
     fn step(
         &self,
+        draft: &Draft,
         result: &Prepared,
         (values, sample): (&Sample, &Sample),
         prefix: &str,
@@ -233,16 +315,8 @@ impl Bench<'_> {
         let old_shown: BTreeSet<String> = shown.iter().map(before).collect();
         let old_written = written.iter().map(|(name, forms)| (before(name), forms.clone())).collect();
         let mask = Mask { shown: &old_shown, written: &old_written };
-        let source = Way {
-            context: &self.context,
-            is_result: false,
-            unfolded: terms.unfolded,
-            unconditional: terms.unconditional,
-            mask,
-        };
-        let mask = Mask { shown: &shown, written: &written };
-        let target =
-            Way { context: &self.context, is_result: true, unfolded: false, unconditional: false, mask };
+        let source = self.of_source(draft, terms, mask);
+        let target = self.of_result(Mask { shown: &shown, written: &written });
         let expected = source.said(self.source, values)?;
         let expected = format!("{prefix}{}", expected.trim_matches(is_space));
         Ok(match target.said(result, sample) {
@@ -281,6 +355,15 @@ impl Bench<'_> {
         };
         Ok((scratch, path))
     }
+}
+
+/// Who says the first render that is anything else than the one message that a draft is.
+fn other_roles(mut renders: impl Iterator<Item = Vec<Role>>, draft: &Draft) -> Option<Vec<Role>> {
+    renders.find(|roles| !roles.is_empty() && *roles != [draft.role.clone()])
+}
+
+fn names_of(roles: &[Role]) -> String {
+    roles.iter().map(Role::as_str).collect::<Vec<_>>().join(", ")
 }
 
 /// The first difference between two texts, as far as they count.

@@ -8,6 +8,7 @@ use crate::chat::Marker;
 use crate::prompt::Dialect;
 use crate::template::bits::Absent;
 use crate::template::input::NOBODY;
+use crate::template::mustache::bits::PARTIAL;
 
 /// Lines that would be more than text where a Jinja2 template is written to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -350,7 +351,14 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 /// The error for a text that the target has no way to say.
 pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
-    let message = format!("the text has {} in it, which a {} cannot say", stop.what, noun(target));
+    let is_partial = stop.what == PARTIAL && target == Dialect::Template;
+    let message = match is_partial {
+        // Templates have includes, but none that does the same.
+        true => format!(
+            "the text has {PARTIAL} in it, and an `{{% include %}}` does not do the same: a partial is indented where it stands, and sees the item of the section around it"
+        ),
+        false => format!("the text has {} in it, which a {} cannot say", stop.what, noun(target)),
+    };
     // Only what works is named: other notations refuse some things as well.
     let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
     let can = |other: &Dialect| *other != draft.from && *other != target && can_say(draft, *other);
@@ -358,6 +366,13 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Erro
         others.into_iter().filter(can).map(|other| format!("--to {}", other.as_str())).collect();
     let hint = match others.as_slice() {
         _ if stop.what.contains("{include:") => "write what it shows into the directive itself".to_owned(),
+        _ if is_partial => {
+            let jinja = "write the prompt in Jinja2, with an include where the partial stands";
+            match others.as_slice() {
+                [] => jinja.to_owned(),
+                others => format!("{jinja}, or convert to what has partials: {}", others.join(", ")),
+            }
+        }
         [] => "write it without".to_owned(),
         others => format!("write it without, or convert to what can say it: {}", others.join(", ")),
     };

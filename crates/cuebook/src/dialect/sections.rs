@@ -53,9 +53,6 @@ use crate::yaml;
 /// The name of the type that all sections of a file are filled with.
 pub(crate) const INPUTS: &str = "inputs";
 
-/// Characters that the text may come to, unless `defaults.json` says otherwise: that of `.prompty` files.
-const MAX_OUTPUT_SIZE: usize = 1_000_000;
-
 /// Everything about a file that is no part of a [`Prompt`].
 #[derive(Debug)]
 pub(crate) struct File {
@@ -186,8 +183,10 @@ pub(crate) fn read(
     let sections = tree::read(&source, body, &front, &mut reader, &mut conditions, &mut engines);
     let notes = reader.finish()?;
     let metadata = metadata(id, candidate, &front, defaults);
-    let limits =
-        Limits { max_output_size: defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE), ..Limits::default() };
+    let limits = Limits {
+        max_output_size: defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE),
+        ..Limits::default()
+    };
     engines.extend(front.engines);
     let file = File {
         ns: front.ns,

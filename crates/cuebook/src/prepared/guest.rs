@@ -11,6 +11,7 @@ use super::Shelf;
 use super::directive::OfScope;
 use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
+use crate::chat::Marker;
 use crate::dialect::Read;
 use crate::dialect::directive::{Directive, whole};
 use crate::dialect::knowledge::{self, Knowledge};
@@ -19,7 +20,7 @@ use crate::items::Item;
 use crate::library::{Defaults, LibraryLoader};
 use crate::overrides::DEFAULT_TAG;
 use crate::prompt::{Dialect, Prompt, Variable};
-use crate::render::refuse_forgeries;
+use crate::render::{PARSER, refuse_forgeries};
 use crate::sections::render_part;
 use crate::source::{OffsetMap, Place, Source};
 use crate::template::address::Address;
@@ -42,6 +43,8 @@ pub(crate) struct Guest {
     pub(super) asks: Vec<Asked>,
     /// What it has beside its text, in words: that is not included.
     pub(crate) left: Vec<&'static str>,
+    /// Whether its text has lines that begin messages.
+    begins_messages: bool,
     body: GuestBody,
     files: Arc<LibraryLoader>,
     overrides: Arc<Shelf>,
@@ -85,6 +88,7 @@ pub(super) struct Made {
     /// What it declares.
     variables: Vec<Variable>,
     left: Vec<&'static str>,
+    begins_messages: bool,
     body: GuestBody,
 }
 
@@ -121,7 +125,7 @@ pub(super) fn prompt_body(
         let mut variables = prompt.variables;
         variables.retain(|variable| index.is_none() || reads(&variable.name));
         let body = GuestBody::Sections(Box::new(body), index);
-        return Ok(Some(Made { variables, left, body }));
+        return Ok(Some(Made { variables, left, begins_messages: false, body }));
     }
     if address.section.is_some() {
         return Ok(None);
@@ -134,7 +138,9 @@ pub(super) fn prompt_body(
     }
     let compiled = compile(&prompt, loader.clone(), settings, engines)?;
     let body = GuestBody::Template(compiled);
-    Ok(Some(Made { variables: prompt.variables, left, body }))
+    let begins_messages = prompt.format.parser.as_deref() == Some(PARSER)
+        && prompt.template.text().lines().any(|line| Marker::in_template(line).is_some());
+    Ok(Some(Made { variables: prompt.variables, left, begins_messages, body }))
 }
 
 /// Compiles a prompt that is one template.
@@ -172,7 +178,7 @@ pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str
     names.extend(included.1);
     let texts = Arc::new(Texts { units: Arc::new(units), names });
     let body = GuestBody::Directive(Box::new(directive), item, texts);
-    Made { variables, left, body }
+    Made { variables, left, begins_messages: false, body }
 }
 
 /// A piece of knowledge as a guest, and its id.
@@ -181,13 +187,13 @@ pub(super) fn knowledge_guest(item: Item) -> Result<(String, Made)> {
     let texts = Texts::of(&knowledge.source);
     let id = item.located.id.to_string();
     let body = GuestBody::Knowledge(knowledge, item, texts);
-    Ok((id, Made { variables: Vec::new(), left: Vec::new(), body }))
+    Ok((id, Made { variables: Vec::new(), left: Vec::new(), begins_messages: false, body }))
 }
 
 impl Guest {
     /// One that is included at a place; `below` is the loader that its texts were read with.
     pub(super) fn new(id: String, made: Made, house: &House, below: &Hosting, at: &Place) -> Guest {
-        let Made { mut variables, left, body } = made;
+        let Made { mut variables, left, begins_messages, body } = made;
         let own = variables.iter().map(|variable| Asked {
             variable: Variable { inherited_from: Some(id.clone()), ..variable.clone() },
             place: at.clone(),
@@ -209,6 +215,7 @@ impl Guest {
             variables,
             asks,
             left,
+            begins_messages,
             body,
             files: house.files.clone(),
             overrides: house.overrides.clone(),
@@ -219,6 +226,16 @@ impl Guest {
     /// Whether it is a tree of sections, or one of its sections.
     pub(crate) fn is_tree(&self) -> bool {
         matches!(self.body, GuestBody::Sections(..))
+    }
+
+    /// Whether it is a directive: in XML everything is text, its defaults as well.
+    pub(crate) fn is_directive(&self) -> bool {
+        matches!(self.body, GuestBody::Directive(..))
+    }
+
+    /// Whether its text has lines that begin messages in a `.prompty` file.
+    pub(crate) fn begins_messages(&self) -> bool {
+        self.begins_messages
     }
 
     /// The signed files that it is made from.
@@ -332,8 +349,8 @@ impl Guest {
     }
 }
 
-/// What is odd about what a prompt includes, for `check`.
-pub(crate) fn findings(guests: &[Arc<Guest>]) -> Vec<Diagnostic> {
+/// What is odd about what a prompt of a notation includes, for `check`.
+pub(crate) fn findings(guests: &[Arc<Guest>], host: Dialect) -> Vec<Diagnostic> {
     let mut findings = Vec::new();
     for guest in guests {
         if let Err(error) = guest.verify() {
@@ -347,6 +364,18 @@ pub(crate) fn findings(guests: &[Arc<Guest>]) -> Vec<Diagnostic> {
             told(
                 format!("only the text of `{}` is included: its {what} are not", guest.id),
                 "declare them in this prompt too, or run the other one by itself".to_owned(),
+            );
+        }
+        if guest.begins_messages && host != Dialect::Prompty {
+            told(
+                format!(
+                    "`{}` has lines that begin messages, and they are text here: only .prompty files have roles",
+                    guest.id
+                ),
+                format!(
+                    "include it in a .prompty file, or move the text that both need out of `{}` into a partial",
+                    guest.id
+                ),
             );
         }
         if let [first, ..] = guest.summarized().as_slice() {

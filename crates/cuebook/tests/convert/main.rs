@@ -5,6 +5,8 @@ mod cases;
 mod compared;
 mod conditions;
 mod features;
+mod guests;
+mod messages;
 mod model;
 mod mustache;
 mod property;

@@ -102,7 +102,7 @@ impl Model {
 
     fn template(&self) -> Vec<(String, String)> {
         let definition = format!(
-            "METADATA = {{\"name\": \"Probe\", \"version\": \"2.1.0\", \"description\": {}, \"metadata\": {{\"author\": \"ann\"}}}}\nVARIABLES = {{\"required\": [{{\"name\": \"who\", \"type\": \"string\", \"description\": \"Whom\"}}, {{\"name\": \"_what_2\", \"type\": \"string\"}}, {{\"name\": \"count\", \"type\": \"integer\"}}], \"optional\": [{{\"name\": \"tone\", \"type\": \"string\", \"default\": \"kind\"}}]}}\n",
+            "METADATA = {{\"name\": \"Probe\", \"version\": \"2.1.0\", \"description\": {}, \"metadata\": {{\"author\": \"ann\"}}}}\nVARIABLES = {{\"required\": [{{\"name\": \"who\", \"type\": \"string\", \"description\": \"Whom\"}}, {{\"name\": \"_what_2\", \"type\": \"string\"}}, {{\"name\": \"count\", \"type\": \"integer\"}}], \"optional\": [{{\"name\": \"tone\", \"type\": \"string\", \"default\": \"kind\"}}]}}\nLIMITS = {{\"max_output_size\": 1000000}}\n",
             json!(self.description)
         );
         vec![

@@ -15,7 +15,9 @@ impl Drafting<'_> {
         let own = ["limits", "permissions", "acknowledged_risks", "context", "outputs", "category"];
         let mut extra = prompt.metadata.extra.clone();
         extra.retain(|key, value| {
-            self.defaults.metadata.get(key) != Some(value)
+            // What everybody inherits is not said again, but for what a directive must say itself to be signed.
+            let must_say = self.target == Dialect::Directive && (key == "author" || key == "authors");
+            (must_say || self.defaults.metadata.get(key) != Some(value))
                 && !(prompt.dialect == Dialect::Directive && own.contains(&key.as_str()))
         });
         extra

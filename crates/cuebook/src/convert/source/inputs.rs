@@ -114,9 +114,11 @@ impl Drafting<'_> {
                 input.need = Need::Required;
             }
         }
-        if from == Dialect::Directive
-            && let Some(Json::String(text)) = &input.default
-        {
+        let declared_in_xml = from == Dialect::Directive
+            || variable.inherited_from.as_ref().is_some_and(|parent| {
+                self.prepared.guests().iter().any(|guest| guest.is_directive() && guest.id == *parent)
+            });
+        if declared_in_xml && let Some(Json::String(text)) = &input.default {
             // In XML everything is text.
             match (input.kind, serde_json::from_str::<Json>(text)) {
                 (Type::String | Type::Any, _) => {}

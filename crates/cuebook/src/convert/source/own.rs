@@ -44,13 +44,19 @@ impl Drafting<'_> {
         if prompt.limits.max_execution_time != standard.max_execution_time {
             self.report.lost("limits", "how long hooks may take is left out with them").at(place("LIMITS"));
         }
-        let known = [standard.max_output_size, 1_000_000, self.defaults.max_output_size.unwrap_or(0)];
-        if !known.contains(&prompt.limits.max_output_size) {
-            let message = format!("the limit of {} characters is left out", prompt.limits.max_output_size);
-            self.report
-                .lost("limits", message)
-                .at(place("LIMITS"))
-                .hint("`max_output_size` in defaults.json holds for all prompts");
+        let limit = prompt.limits.max_output_size;
+        let later = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
+        let hint = "`max_output_size` under \"limits\" in defaults.json holds for all prompts";
+        match place("LIMITS") {
+            _ if limit == later => {}
+            None => {
+                let message = format!("the text may have {later} characters, and no longer {limit} at most");
+                self.report.changed("limits", message).hint(hint);
+            }
+            stated => {
+                let message = format!("the limit of {limit} characters is left out");
+                self.report.lost("limits", message).at(stated).hint(hint);
+            }
         }
         if let Some(code) = &prompt.code {
             self.comments(code, python::comments(code.text()), "prompt.py");

@@ -2,7 +2,7 @@
 
 use super::Drafting;
 use crate::chat::{Marker, Role};
-use crate::convert::draft::{Draft, Piece};
+use crate::convert::draft::{Draft, Opening, Piece};
 use crate::convert::words::{is_marker, lines, noun};
 use crate::prompt::Prompt;
 
@@ -17,7 +17,7 @@ impl Drafting<'_> {
         for line in text.split_inclusive('\n') {
             let range = at..at + line.len();
             at = range.end;
-            if let Some(role) = role_of(line.trim_end_matches('\n')) {
+            if let Some(role) = Marker::in_template(line.trim_end_matches('\n')) {
                 markers.push((role, range));
             }
         }
@@ -38,6 +38,7 @@ impl Drafting<'_> {
                     self.report.lost("roles", message).at(Some(source.place(range.start..range.end)));
                 }
                 draft.role = role.clone();
+                draft.opening = Opening::Taken;
                 let end = range.end;
                 if let Some((_, written)) = &mut chunk.written {
                     *written = written.get(end..).unwrap_or_default().trim_matches('\n').to_owned();
@@ -53,6 +54,7 @@ impl Drafting<'_> {
                 }
             }
             [(_, first), ..] => {
+                draft.opening = Opening::Several;
                 let message = format!(
                     "the text has {} messages, and a {} is one: the lines that begin them are text in it",
                     markers.len(),
@@ -64,20 +66,6 @@ impl Drafting<'_> {
             }
         }
     }
-}
-
-/// The role that a line of a template begins. What stands in a tag is a value.
-fn role_of(line: &str) -> Option<Role> {
-    let mut atoms: Vec<(bool, &str)> = Vec::new();
-    let mut rest = line;
-    while let Some(at) = rest.find("{{") {
-        let Some(length) = rest[at..].find("}}") else { break };
-        atoms.push((true, &rest[..at]));
-        atoms.push((false, "x"));
-        rest = rest[at + length + 2..].trim_start_matches('}');
-    }
-    atoms.push((true, rest));
-    Marker::role_of(atoms)
 }
 
 /// Takes the marker away that the first line with words is, and the newlines around what is left.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::samples::Sample;
-use crate::chat::Marker;
+use crate::chat::{Marker, Role};
 use crate::error::Result;
 use crate::prepared::Prepared;
 use crate::prompt::Dialect;
+use crate::render::Rendered;
 use crate::template::jinja::compat::is_space;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::{Emission, Units};
@@ -20,6 +21,8 @@ pub(super) struct Way<'w> {
     pub(super) context: &'w Arc<Context>,
     /// Whether it was made here: then it has to be one message.
     pub(super) is_result: bool,
+    /// Whether the line that begins its first message is no part of what is compared.
+    pub(super) unmarked: bool,
     /// Whether sections are shown in full, whatever their folds say.
     pub(super) unfolded: bool,
     /// Whether all sections are there, whatever their conditions say.
@@ -76,22 +79,33 @@ impl Way<'_> {
                 (false, false) => format!("{preamble}\n\n{body}"),
             });
         }
-        let variables = Variables::from_json(sample);
-        let rendered = match prepared.render_own(&variables, self.context, self.unfolded, self.unconditional)
-        {
-            Some(rendered) => rendered?,
-            None => prepared.render(&variables, self.context)?,
-        };
+        let rendered = self.render(prepared, sample)?;
         let mut start = 0;
         if prepared.prompt().dialect == Dialect::Prompty {
             match rendered.messages()?.as_slice() {
-                [_] => start = behind_marker(rendered.text(), rendered.pieces()),
                 // A draft is one message, so that a result of several is never the same.
-                several if self.is_result => return Ok(format!("{} messages", several.len())),
+                several if self.is_result && several.len() != 1 => {
+                    return Ok(format!("{} messages", several.len()));
+                }
+                _ if self.unmarked => start = behind_marker(rendered.text(), rendered.pieces()),
                 _ => {}
             }
         }
         Ok(self.without_masked(rendered.text(), rendered.pieces(), rendered.units(), start))
+    }
+
+    /// Who says what a prompt says with some values, message by message.
+    pub(super) fn roles(&self, prepared: &Prepared, sample: &Sample) -> Result<Vec<Role>> {
+        let messages = self.render(prepared, sample)?.messages()?;
+        Ok(messages.into_iter().map(|message| message.role).collect())
+    }
+
+    fn render(&self, prepared: &Prepared, sample: &Sample) -> Result<Rendered> {
+        let variables = Variables::from_json(sample);
+        match prepared.render_own(&variables, self.context, self.unfolded, self.unconditional) {
+            Some(rendered) => rendered,
+            None => prepared.render(&variables, self.context),
+        }
     }
 
     /// The text from a place on, without what masked inputs show in it.

@@ -16,9 +16,6 @@ use crate::render::Rendered;
 use crate::source::Source;
 use crate::variables::{Scope, Variables};
 
-/// Characters that the prompt may come to, unless `defaults.json` says otherwise: that of `.prompty` files.
-const MAX_OUTPUT_SIZE: usize = 1_000_000;
-
 /// The key of the engine that fills bodies.
 const ENGINE: &str = "input";
 
@@ -73,7 +70,7 @@ fn bytes_of(id: &str, candidate: &Candidate, loader: &LibraryLoader) -> Result<(
 impl Directive {
     /// The definition of it as a prompt.
     pub(crate) fn prompt(&self, id: &str, source: &str, defaults: &Defaults) -> Prompt {
-        let max_output_size = defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE);
+        let max_output_size = defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         Prompt {
             id: id.to_owned(),
             dialect: Dialect::Directive,

@@ -14,10 +14,6 @@ use crate::prompt::{
 };
 use crate::source::Source;
 
-/// Characters that the text of a `.prompty` file may come to, unless `defaults.json` says otherwise: the format itself has no
-/// limit, so this one is generous.
-const MAX_OUTPUT_SIZE: usize = 1_000_000;
-
 /// Reads the prompt that a candidate offers.
 pub(crate) fn read(
     id: &str,
@@ -83,8 +79,10 @@ fn prompt(
     let metadata = metadata(id, candidate, &definition, defaults);
     let all_strict = definition.template.strict == Some(true);
     let variables = definition.inputs.into_iter().map(|input| variable(input, all_strict)).collect();
-    let limits =
-        Limits { max_output_size: defaults.max_output_size.unwrap_or(MAX_OUTPUT_SIZE), ..Limits::default() };
+    let limits = Limits {
+        max_output_size: defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE),
+        ..Limits::default()
+    };
     Prompt {
         id: id.to_owned(),
         dialect: Dialect::Prompty,

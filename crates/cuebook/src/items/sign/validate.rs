@@ -35,9 +35,7 @@ fn directive(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
     let said = said.as_object().cloned().unwrap_or_default();
     let mut issues = Issues { located, said: &said, found: Vec::new() };
     if let Some(name) = issues.required("name") {
-        let is_name = name.starts_with(|first: char| first.is_ascii_lowercase())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-        if !is_name {
+        if !is_directive_name(&name) {
             issues.push(format!("Field 'name' must match pattern ^[a-z][a-z0-9_]*$, got '{name}'"));
         }
         issues.matches_file(&name);
@@ -180,7 +178,14 @@ impl Issues<'_> {
     }
 }
 
-fn is_version(text: &str) -> bool {
+/// Whether a directive may be called so.
+pub(crate) fn is_directive_name(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether it is a version of three numbers.
+pub(crate) fn is_version(text: &str) -> bool {
     let mut parts = text.split('.');
     let is_number = |part: Option<&str>| {
         part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))

@@ -8,6 +8,9 @@ use crate::error::Result;
 use crate::source::Source;
 use crate::template::bits::{Absent, Beyond, Bit, Branch};
 
+/// What a tag that shows another template is called.
+pub(crate) const PARTIAL: &str = "a Mustache partial";
+
 /// What a template writes; what keeps it from being words and names, if it is more. `escape` says whether values are escaped.
 pub(crate) fn bits(
     source: &Arc<Source>,
@@ -31,7 +34,7 @@ pub(crate) fn bits(
         },
         Node::Section { tag, inverted: false, .. } => beyond(*tag, "a Mustache section"),
         Node::Section { tag, .. } => beyond(*tag, "an inverted Mustache section"),
-        Node::Partial(partial) => beyond(partial.tag, "another template in it"),
+        Node::Partial(partial) => beyond(partial.tag, PARTIAL),
         Node::Block(block) => beyond(block.tag, "a block"),
     };
     let nodes = parse(source, deepest)?;
@@ -65,7 +68,7 @@ fn grow(source: &Arc<Source>, nodes: &[Node], escape: bool) -> std::result::Resu
                 range: tag.range(),
             },
             Node::Partial(partial) => {
-                return Err(Beyond { range: partial.tag.range(), what: "another template in it".to_owned() });
+                return Err(Beyond { range: partial.tag.range(), what: PARTIAL.to_owned() });
             }
             Node::Block(block) => {
                 return Err(Beyond { range: block.tag.range(), what: "a block".to_owned() });

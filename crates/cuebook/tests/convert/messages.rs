@@ -1,0 +1,98 @@
+//! Messages are seen where a render makes them, whoever wrote the lines that begin them.
+
+use cuebook::Code;
+use cuebook::convert::{Conversion, Fate, Target};
+use cuebook::prompt::Dialect::{self, Prompty, Sections, Template};
+
+use crate::support::Project;
+
+const TWO: &str = "system:\nOne\nuser:\nTwo\n";
+
+fn project(path: &str, text: &str) -> Project {
+    Project::new().file("prompts/two.prompty", TWO).file(path, text)
+}
+
+fn convert(project: &Project, to: Dialect) -> Conversion {
+    project.book().convert("p", &Target::new(to)).unwrap_or_else(|error| panic!("{to:?}: {error}"))
+}
+
+fn told(conversion: &Conversion) -> Vec<(Fate, &str)> {
+    let about = conversion.report.entries.iter().filter(|entry| entry.about == "roles");
+    about.map(|entry| (entry.fate, entry.finding.message.as_str())).collect()
+}
+
+#[test]
+fn messages_of_what_is_included_are_lost_and_told() {
+    let project = project("prompts/p.prompty", "Intro\n{% include \"prompt:two\" %}\n");
+    for (to, noun) in [(Template, "template"), (Sections, "tree of sections")] {
+        let conversion = convert(&project, to);
+        let message = format!(
+            "rendered, the prompt is 3 messages (system, system, user), and a {noun} is one: the lines that begin them are text in it"
+        );
+        assert_eq!(told(&conversion), [(Fate::Lost, message.as_str())]);
+        // All else is compared, and is the same.
+        assert_eq!((conversion.compared, &conversion.uncompared), (4, &None), "{:#?}", conversion.report);
+        let entry = conversion.report.entries.iter().find(|entry| entry.about == "roles").unwrap();
+        assert_eq!(entry.finding.place.as_ref().unwrap().line(), 2);
+        let error = conversion.strictly().unwrap_err();
+        assert!(error.diagnostics().iter().any(|found| found.message == message), "{error}");
+    }
+}
+
+#[test]
+fn a_line_of_its_own_before_what_is_included_keeps_nothing_from_being_compared() {
+    let conversion =
+        convert(&project("prompts/p.prompty", "user:\nIntro\n{% include \"prompt:two\" %}\n"), Template);
+    let lost = "rendered, the prompt is 3 messages (user, system, user), and a template is one: the lines that begin them are text in it";
+    assert!(told(&conversion).contains(&(Fate::Lost, lost)), "{:#?}", conversion.report);
+    assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
+    assert!(conversion.files[0].text.starts_with("Intro\n"), "{}", conversion.files[0].text);
+}
+
+#[test]
+fn a_role_from_a_partial_or_behind_a_condition_is_seen_as_well() {
+    for text in ["{% include \"partials/ask.md\" %}", "{% if true %}user:{% endif %}\nGo.\n"] {
+        let project = project("prompts/p.prompty", text).file("prompts/partials/ask.md", "user:\nGo.\n");
+        let conversion = convert(&project, Template);
+        let message = "rendered, the prompt is a message of the user, which a template cannot begin: the line that does is text in it";
+        assert_eq!(told(&conversion), [(Fate::Lost, message)], "{text}");
+        assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
+    }
+}
+
+#[test]
+fn several_messages_of_the_text_itself_are_told_once() {
+    let conversion =
+        convert(&project("prompts/p.prompty", &format!("{TWO}{{% include \"prompt:two\" %}}")), Template);
+    assert_eq!(told(&conversion).len(), 1, "{:#?}", conversion.report);
+    assert!(told(&conversion)[0].1.starts_with("the text has 2 messages"));
+}
+
+#[test]
+fn lines_that_were_text_and_begin_messages_are_a_change() {
+    let project = project("prompts/p/template.md", "Intro\n{% include \"prompt:two\" %}\n");
+    let conversion = convert(&project, Prompty);
+    let message = "lines that were text begin messages in a .prompty file: rendered, it is said by system, system, user";
+    assert_eq!(told(&conversion), [(Fate::Changed, message)]);
+    assert_eq!(conversion.uncompared.as_deref(), Some("renders of both are not the same"));
+}
+
+#[test]
+fn check_tells_where_lines_that_begin_messages_are_text() {
+    let include = "Intro\n{% include \"prompt:two\" %}\n";
+    let section = format!("---\nengine: jinja2\n---\n# A\n\n{include}");
+    let found = |path: &str, text: &str| {
+        let report = project(path, text).book().check(&["p".to_owned()], |_| {}).unwrap();
+        let of_includes = report.findings.iter().filter(|found| found.code == Code::LeftBehind);
+        of_includes
+            .map(|found| (found.message.clone(), found.place.as_ref().unwrap().source().name().to_owned()))
+            .collect::<Vec<_>>()
+    };
+    let message =
+        "`two` has lines that begin messages, and they are text here: only .prompty files have roles";
+    for (path, text) in [("prompts/p/template.md", include), ("prompts/p.sections.md", section.as_str())] {
+        let [(told, place)] = found(path, text).try_into().unwrap();
+        assert_eq!((told.as_str(), place.as_str()), (message, path));
+    }
+    assert_eq!(found("prompts/p.prompty", include), []);
+}
