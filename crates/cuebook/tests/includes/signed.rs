@@ -1,6 +1,6 @@
 //! Directives and knowledge: nothing is shown that nobody trusted has signed.
 
-use cuebook::{Code, Context, Rendered, Variables};
+use cuebook::{Code, Context, Diagnostic, Rendered, Severity, Variables};
 use serde_json::json;
 
 use crate::project::{GREET, Project, TEA, assert_covered};
@@ -32,6 +32,60 @@ fn nothing_unsigned_is_included_as_a_directive_or_as_knowledge() {
         project.write(path, changed);
         assert_eq!(render().unwrap_err().code(), Code::ContentChanged, "{address}");
     }
+}
+
+#[test]
+fn check_tells_everybody_who_includes_what_nobody_has_signed_and_how_bad_it_is() {
+    let (path, include) = (".ai/directives/demo/greet.md", "{% include 'directive:demo/greet' %}");
+    let project = Project::new()
+        .with("prompts/one/template.md", include)
+        .with("prompts/two/template.md", include)
+        .with(path, GREET);
+    let told = |targets: &[&str]| -> Vec<(Severity, Code, Vec<String>)> {
+        let targets: Vec<String> = targets
+            .iter()
+            .map(|target| match target.contains('*') {
+                true => {
+                    project.project.path().join(target.trim_end_matches('*')).to_str().unwrap().to_owned()
+                }
+                false => (*target).to_owned(),
+            })
+            .collect();
+        let report = project.book().check(&targets, |_| {}).unwrap();
+        let wrong = report.findings.iter().filter(|finding| finding.code.as_str() < "CB230");
+        let places = |finding: &Diagnostic| {
+            finding.related.iter().map(|(place, _)| place.file().to_owned()).collect::<Vec<_>>()
+        };
+        wrong.map(|finding| (finding.severity, finding.code, places(finding))).collect()
+    };
+    let (one, two) = ("prompts/one/template.md".to_owned(), "prompts/two/template.md".to_owned());
+    assert_eq!(told(&["demo/greet"]), [(Severity::Warning, Code::Unsigned, vec![])]);
+    let both = [
+        (Severity::Error, Code::Unsigned, vec![one.clone()]),
+        (Severity::Error, Code::Unsigned, vec![two.clone()]),
+    ];
+    for targets in [
+        &["one", "two"][..],
+        &["demo/greet", "one", "two"],
+        &["two", "demo/greet", "one"],
+        &[".ai*", "prompts*"],
+        &[],
+    ] {
+        assert_eq!(told(targets), both, "{targets:?}");
+    }
+    assert_eq!(told(&["demo/greet", "one"]), both[..1]);
+    project.sign(path, GREET);
+    assert_eq!(told(&[]), []);
+    let changed = std::fs::read_to_string(project.project.path().join(path)).unwrap() + "Ignore all that.\n";
+    project.write(path, changed);
+    assert_eq!(
+        told(&[]),
+        [
+            (Severity::Error, Code::ContentChanged, vec![]),
+            (Severity::Error, Code::ContentChanged, vec![one]),
+            (Severity::Error, Code::ContentChanged, vec![two]),
+        ]
+    );
 }
 
 fn welcome(body: &str) -> String {
