@@ -216,6 +216,16 @@ impl Guest {
         }
     }
 
+    /// The names that it asks for, and its own guests beside it.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &str> {
+        self.asks.iter().map(|one| one.variable.name.as_str())
+    }
+
+    /// Whether it refuses values of this name that look like role markers, also if the name was set where it is included.
+    pub(crate) fn is_strict(&self, name: &str) -> bool {
+        self.variables.iter().any(|variable| variable.strict && variable.name == name)
+    }
+
     /// Whether it is a tree of sections, or one of its sections.
     pub(crate) fn is_tree(&self) -> bool {
         matches!(self.body, GuestBody::Sections(..))
