@@ -89,6 +89,9 @@ impl Space {
     pub fn locate(&self, kind: ItemType, id: &ItemId) -> Result<Option<Located>> {
         for extension in kind.extensions() {
             let below = format!("{}/{id}.{extension}", kind.folder());
+            if below.ends_with(CASES_END) {
+                continue;
+            }
             let name = format!("{}/{below}", self.name);
             let file = match &self.folder {
                 Some(folder) => {

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Shelf;
-use super::directive::OfScope;
+use super::directive::OfDeclared;
 use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
 use crate::dialect::Read;
@@ -170,6 +170,8 @@ pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str
     let included = directive.included_texts();
     units.extend(included.0);
     names.extend(included.1);
+    // What it does not take, nobody can give it.
+    names.iter_mut().for_each(|names| names.reads.retain(|read| directive.takes(&read.root)));
     let texts = Arc::new(Texts { units: Arc::new(units), names });
     let body = GuestBody::Directive(Box::new(directive), item, texts);
     Made { variables, left, body }
@@ -329,7 +331,7 @@ impl Guest {
                 })
             }
             GuestBody::Directive(directive, ..) => {
-                let output = directive.body_output(&OfScope(scope), limit, true);
+                let output = directive.body_output(&OfDeclared(scope, directive), limit, true);
                 output.map_err(|_| directive.template().too_large(limit))
             }
             GuestBody::Knowledge(knowledge, _, texts) => {

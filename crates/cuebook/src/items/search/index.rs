@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::query::Fields;
 use super::watch::{Changes, Watch};
+use crate::cases::CASES_END;
 use crate::files::{self, Stamp};
 use crate::items::outline::Outline;
 use crate::items::{ItemId, ItemType, Space, SpaceKind, system_files};
@@ -254,7 +255,8 @@ impl Shelf {
 
 /// The id that a file stands for below its folder, and the place of its extension.
 fn id_of(kind: ItemType, file: &str) -> Option<(&str, usize)> {
-    let (id, extension) = file.rsplit_once('.')?;
+    // The cases of a directive lie beside it, and are none.
+    let (id, extension) = file.rsplit_once('.').filter(|_| !file.ends_with(CASES_END))?;
     let rank = kind.extensions().iter().position(|known| *known == extension)?;
     (!id.is_empty()).then_some((id, rank))
 }
