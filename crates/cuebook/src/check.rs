@@ -153,6 +153,7 @@ impl Checker<'_> {
             Ok(ids) => ids,
             Err(error) => return self.fail(error),
         };
+        self.report.findings.extend(root.misnamed());
         match ids.len() >= MANY {
             true => self.together(root, &ids, progress),
             false => {
