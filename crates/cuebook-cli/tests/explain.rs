@@ -204,6 +204,42 @@ fn the_page_is_whole_and_whatever_values_hold_is_text_in_it() {
 }
 
 #[test]
+fn a_page_takes_the_place_of_a_page_and_of_nothing_else_unasked() {
+    let project = letter();
+    project.write("inputs.json", "{\"name\": \"Ann\"}");
+    project.write("work.txt", "Somebody's work.");
+    project.write("empty.html", "");
+    let explain = |more: &[&str]| {
+        cuebook(&project, &[&["explain", "letter", "--vars", "inputs.json", "--html"], more].concat())
+    };
+    let read = |path: &str| std::fs::read_to_string(project.path().join(path)).unwrap();
+    let (code, _, err) = explain(&["work.txt"]);
+    assert!(code == 1 && err.contains("CB518") && err.contains("--force"), "{err}");
+    assert_eq!(read("work.txt"), "Somebody's work.");
+    for page in ["page.html", "page.html", "empty.html"] {
+        assert_eq!(explain(&[page]).0, 0, "{page}");
+    }
+    assert_eq!(explain(&["work.txt", "--force"]).0, 0);
+    assert!(read("work.txt").starts_with("<!doctype html>"));
+    let template = read("prompts/letter/template.md");
+    project.write("cuebook.toml", "");
+    for own in [
+        "prompts/letter/template.md",
+        "./prompts/../prompts/letter/template.md",
+        "inputs.json",
+        "cuebook.toml",
+    ] {
+        for force in [&[][..], &["--force"]] {
+            let before = read(own);
+            let (code, _, err) = explain(&[&[own], force].concat());
+            assert!(code == 1 && err.contains("is made from this file"), "{own}: {err}");
+            assert_eq!(read(own), before);
+        }
+    }
+    assert_eq!(read("prompts/letter/template.md"), template);
+}
+
+#[test]
 fn a_page_that_cannot_be_written_and_options_that_exclude_each_other_are_errors() {
     let project = letter();
     project.write("file", "");

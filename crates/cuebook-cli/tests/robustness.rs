@@ -253,6 +253,79 @@ help: give yourself the right to: chmod u+rx prompts/p";
 }
 
 #[test]
+fn a_closed_folder_on_the_way_is_named_and_not_a_file_that_nobody_can_know_of() {
+    if is_root() {
+        return;
+    }
+    for (folder, commands) in [
+        (".ai", &[&["render", "p"][..], &["list"], &["check"], &["verify"], &["search", "zebra"]][..]),
+        ("user_data", &[&["render", "p"], &["list"], &["check"]]),
+    ] {
+        let project = Project::new()
+            .write(TEMPLATE, "text")
+            .write(".ai/directives/ok.md", "x")
+            .write("user_data/shared/defaults.json", "{}");
+        let path = project.path(folder);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        let runs: Vec<Run> = commands.iter().map(|args| project.run(args)).collect();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        for (run, args) in runs.iter().zip(commands) {
+            let said = format!("error[CB110]: {folder}: the folder may not be looked into\n");
+            assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+            let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+            assert_eq!(all.matches(&said).count(), 1, "{args:?}: {all}");
+            assert!(!run.stderr.contains("nothing fits"), "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_directive_that_is_a_circle_of_links_is_told_by_everything_that_looks_at_all_of_them() {
+    let project = Project::new().link(".ai/directives/x.md", "x.md");
+    let listed = project.run(&["list"]);
+    assert!(listed.text().contains(".ai/directives/x.md cannot be read"), "{}", listed.text());
+    for args in [&["check"][..], &["verify"], &["search", "zebra"], &["render", "x"]] {
+        let run = project.run(args);
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+        assert!(all.contains("x.md: symbolic links lead in a circle"), "{args:?}: {all}");
+    }
+}
+
+#[test]
+fn a_prompt_that_nobody_can_ask_for_is_not_listed_and_check_says_why() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new().write(TEMPLATE, "text");
+    let names: [&[u8]; 5] = [b"a\\b", b"new\nline", b"bad\xff", b"b\xfe.prompty", b"plain"];
+    for name in names {
+        let path = project.path("prompts").join(std::ffi::OsStr::from_bytes(name));
+        match name.ends_with(b".prompty") {
+            true => fs::write(path, "Hi").unwrap(),
+            false => {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("template.md"), "Hi").unwrap();
+            }
+        }
+    }
+    let listed = project.run(&["list"]);
+    let own: Vec<&str> = listed.text().lines().filter(|line| line.contains(" prompts/")).collect();
+    assert_eq!(own.len(), 2, "{}", listed.text());
+    let checked = project.run(&["check", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let told: Vec<&str> = report
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["code"] == "CB104")
+        .map(|finding| finding["file"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        told,
+        ["prompts/a\\b", "prompts/bad\u{fffd}", "prompts/b\u{fffd}.prompty", "prompts/new\nline"]
+    );
+}
+
+#[test]
 fn a_place_of_prompts_that_cannot_be_looked_into_is_told_and_offers_nothing() {
     // Not even root gets through a circle of links.
     let project = Project::new();

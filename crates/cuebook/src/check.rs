@@ -19,7 +19,7 @@ mod text;
 mod undeclared;
 mod unused;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZero;
 use std::panic::resume_unwind;
 use std::path::Path;
@@ -153,6 +153,7 @@ impl Checker<'_> {
             Ok(ids) => ids,
             Err(error) => return self.fail(error),
         };
+        self.report.findings.extend(root.misnamed());
         match ids.len() >= MANY {
             true => self.together(root, &ids, progress),
             false => {
@@ -344,11 +345,19 @@ impl Checker<'_> {
 
     fn finish(self) -> Report {
         let mut report = self.report;
-        let key = |finding: &Diagnostic| {
+        let about = |finding: &Diagnostic| {
             let start = finding.place.as_ref().map_or(0, |place| place.range().start);
             (finding.file_name().unwrap_or_default().to_owned(), start, finding.code, finding.message.clone())
         };
+        let key = |finding: &Diagnostic| (about(finding), includers(finding));
         report.findings.sort_by_key(key);
+        // What is a warning by itself and keeps those from working that include it is told as what it is to them.
+        let mut worst: HashMap<_, Severity> = HashMap::new();
+        for finding in &report.findings {
+            let known = worst.entry(about(finding)).or_insert(finding.severity);
+            *known = finding.severity.max(*known);
+        }
+        report.findings.retain(|finding| worst.get(&about(finding)) == Some(&finding.severity));
         let mut seen = HashSet::new();
         report.findings.retain(|finding| seen.insert(key(finding)));
         // A circle is found from each prompt in it.
@@ -359,6 +368,23 @@ impl Checker<'_> {
         });
         report
     }
+}
+
+/// The places that include what a finding is about, where each of them has a problem of its own: what nobody trusted has signed can be
+/// looked at by itself, and keeps from working whatever includes it. Anything else is mended in one place, and told once.
+fn includers(finding: &Diagnostic) -> Vec<(String, usize)> {
+    let is_signature = matches!(
+        finding.code,
+        Code::Unsigned
+            | Code::ContentChanged
+            | Code::ItemMoved
+            | Code::UntrustedKey
+            | Code::ForgedSignature
+            | Code::BadSignature
+            | Code::NarrowSignature
+    );
+    let places = finding.related.iter().filter(|_| is_signature).map(|(place, _)| place);
+    places.map(|place| (place.file().to_owned(), place.range().start)).collect()
 }
 
 /// The languages that a prompt's folder has a template for: `template.ja.md` makes `ja`. The plain template is first.

@@ -14,7 +14,7 @@ use crate::ledger::{Ledger, shown_label};
 use crate::prepared::Prepared;
 use crate::render::{Origin, Rendered};
 use crate::variables::Layer;
-pub use page::page;
+pub use page::{is_page, page};
 pub use whence::{Answer, Piece, Position};
 
 /// Everything about one render.

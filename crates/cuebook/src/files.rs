@@ -30,6 +30,9 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         let hint = "replace one of the links with the file that was meant";
         return Error::new(ErrorKind::Io, diagnostic.hint(hint));
     }
+    if let Some(closed) = error.get_ref().and_then(|inner| inner.downcast_ref::<Closed>()) {
+        return folder_error(&closed.name(name), error);
+    }
     let (message, hint) = match error.kind() {
         io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
             (error.to_string(), Some("replace the link with what was meant".to_owned()))
@@ -59,6 +62,48 @@ pub fn folder_error(name: &str, error: &io::Error) -> Error {
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint(hint))
 }
 
+/// The same, if it may also be one above it that keeps everybody out.
+pub(crate) fn closed_folder(path: &Path, name: &str, error: &io::Error) -> Error {
+    match look(path) {
+        Err(error) => io_error(name, &error),
+        Ok(_) => folder_error(name, error),
+    }
+}
+
+/// A folder on the way that may not be looked into: nobody knows what is there.
+#[derive(Debug)]
+struct Closed {
+    folder: PathBuf,
+    /// How many parts of the path lie below it.
+    below: usize,
+}
+
+impl Closed {
+    /// The folder that keeps a path from being looked at: the last one on the way that can be seen at all.
+    fn before(path: &Path) -> Option<Closed> {
+        let mut folders = path.ancestors().enumerate().skip(1);
+        let (below, folder) = folders.find(|(_, folder)| folder.symlink_metadata().is_ok())?;
+        Some(Closed { folder: folder.to_owned(), below })
+    }
+
+    /// Its name for people, by that of what lies below it.
+    fn name(&self, of: &str) -> String {
+        let parts: Vec<&str> = of.split('/').collect();
+        match parts.len().checked_sub(self.below).filter(|left| *left > 0) {
+            Some(left) => parts[..left].join("/"),
+            None => self.folder.to_string_lossy().into_owned(),
+        }
+    }
+}
+
+impl std::fmt::Display for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} may not be looked into", self.folder.display())
+    }
+}
+
+impl std::error::Error for Closed {}
+
 /// A link without a target.
 #[derive(Debug)]
 struct LeadsNowhere;
@@ -78,7 +123,14 @@ pub fn look(path: &Path) -> io::Result<Option<fs::Metadata>> {
         Ok(found) => found,
         Err(error) => {
             let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-            return if absent { Ok(None) } else { Err(error) };
+            if absent {
+                return Ok(None);
+            }
+            let denied = error.kind() == io::ErrorKind::PermissionDenied;
+            return Err(match Closed::before(path).filter(|_| denied) {
+                Some(closed) => io::Error::new(io::ErrorKind::PermissionDenied, closed),
+                None => error,
+            });
         }
     };
     if !found.is_symlink() {

@@ -7,6 +7,7 @@ mod hosting;
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use serde_json::{Value as Json, json};
@@ -14,7 +15,7 @@ use serde_json::{Value as Json, json};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
-use crate::library::{Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
+use crate::library::{CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
 use crate::prompt::{Dialect, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::Place;
@@ -205,6 +206,17 @@ impl Prepared {
     /// Where it was found, and why there.
     pub fn found(&self) -> &Found {
         &self.found
+    }
+
+    /// Whether a file, by whatever name, is one that it is made from: its own, what it includes or inherits, or a setting of the
+    /// project.
+    pub fn is_made_from(&self, path: &Path) -> bool {
+        let root = self.loader.library().root();
+        let is_config = || match (path.canonicalize(), root.join(CONFIG_FILE).canonicalize()) {
+            (Ok(one), Ok(other)) => one == other,
+            _ => false,
+        };
+        self.loader.depends_on(path) || is_config()
     }
 
     /// The prompts that it inherits variables from, nearest first.

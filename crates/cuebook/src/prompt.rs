@@ -355,6 +355,17 @@ impl Type {
             Type::Any => true,
         }
     }
+
+    /// Whether a text stands for a value of this type, as the default of a directive does: XML knows nothing but text. An empty one
+    /// is no value at all.
+    pub fn admits_text(self, text: &str) -> bool {
+        match self {
+            _ if text.is_empty() => true,
+            Type::String | Type::Any => true,
+            Type::Boolean => text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("false"),
+            _ => serde_json::from_str(text).is_ok_and(|value| self.admits(&value)),
+        }
+    }
 }
 
 /// What the hooks of a prompt may do. Nothing is granted unless declared.

@@ -122,6 +122,64 @@ fn a_directive_holds() {
 }
 
 #[test]
+fn a_directive_is_driven_only_by_what_it_takes_and_its_defaults_are_meant_as_their_types() {
+    let directive = "```xml\n<directive name=\"p\" version=\"1.0.0\">\n<metadata><description>Deploys</description></metadata>\n\
+        <inputs><input name=\"app\" type=\"string\" required=\"true\">Which</input>\
+        <input name=\"replicas\" type=\"integer\" default=\"2\">How many</input></inputs>\n</directive>\n```\n\
+        Deploy {input:app} to {input:place|staging}, {input:replicas} times.\n";
+    let attack = attack_with(&[(".ai/directives/p.md", directive)], json!({}));
+    assert_held(&attack);
+    assert_eq!(names(&attack), ["app", "replicas", "all"]);
+}
+
+#[test]
+fn a_strict_input_of_an_included_prompt_may_refuse_what_another_name_lends_to_it() {
+    let note =
+        "---\nname: note\ninputs: {q: {kind: string, strict: true, required: true}}\n---\nuser:\n{{ q }}\n";
+    let template = "{% set q = v %}{% include 'prompt:note' %}";
+    let attack =
+        attack_with(&[("prompts/p/template.md", template), ("prompts/note.prompty", note)], json!({}));
+    assert_held(&attack);
+    assert_eq!(names(&attack), ["v"]);
+    assert!(attack.inputs[0].refused[&Code::StrictViolation] > 10, "{:?}", attack.inputs);
+}
+
+#[test]
+fn what_goes_to_an_input_that_takes_numbers_is_driven_and_refused() {
+    let note =
+        "VARIABLES = {'required': [{'name': 'count', 'type': 'integer'}]}\nTEMPLATE = 'Up to {{ count }}.'\n";
+    for template in [
+        "{% for count in counts %}{% include 'prompt:note' %}{% endfor %}",
+        "{% for one in counts %}{% set count = one %}{% include 'prompt:note' %}{% endfor %}",
+    ] {
+        let files = [("prompts/p/template.md", template), ("prompts/note/prompt.py", note)];
+        for values in [json!({}), json!({"counts": [1]})] {
+            let attack = attack_with(&files, values);
+            assert_held(&attack);
+            assert_eq!(names(&attack), ["counts"]);
+            let driven = &attack.inputs[0];
+            assert_eq!(driven.refused.get(&Code::InvalidVariables), Some(&driven.tried), "{driven:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_mustache_section_lends_to_another_prompt_is_driven() {
+    let note = "---\nname: note\ninputs: {who: {kind: string, required: true}}\n---\nHello {{ who }}.";
+    for inputs in ["", "inputs: {people: {kind: array, items: {kind: string}}}\n"] {
+        let host = format!(
+            "---\nname: p\n{inputs}template: {{format: mustache}}\n---\n{{{{#people}}}}{{{{> prompt:note}}}}{{{{/people}}}}"
+        );
+        let attack = attack_with(&[("prompts/p.prompty", &host), ("prompts/note.prompty", note)], json!({}));
+        assert_held(&attack);
+        let mut driven = names(&attack);
+        driven.sort_unstable();
+        assert_eq!(driven, ["all", "people", "who"]);
+        assert!(attack.inputs.iter().all(|driven| driven.shown), "{inputs}: {:?}", attack.inputs);
+    }
+}
+
+#[test]
 fn an_input_that_shows_nowhere_is_told() {
     let file = "---\ninputs: {name: {kind: string}, used: {kind: string}}\n---\nsystem:\nHi {{ used }}.\n";
     let attack = attack_with(&[("prompts/p.prompty", file)], json!({}));

@@ -34,6 +34,9 @@ pub struct ExplainArgs {
     /// Write a page for the browser that needs nothing besides: to this file, or to stdout
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub html: Option<PathBuf>,
+    /// Write the page also over a file that is none
+    #[arg(long, requires = "html")]
+    pub force: bool,
 }
 
 /// `tokens`

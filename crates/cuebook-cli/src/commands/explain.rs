@@ -1,12 +1,12 @@
 //! `cuebook explain`
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
-use cuebook::explain::{Answer, Explanation, Piece, Position, label, page};
+use cuebook::explain::{Answer, Explanation, Piece, Position, is_page, label, page};
 use cuebook::ledger::Ledger;
 use cuebook::sections::{FitStep, Fitting, SectionReport};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Span, files};
@@ -50,7 +50,7 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
             false => whence(&answers, &mut anstream::stdout().lock())?,
         }
     } else if let Some(path) = &args.html {
-        write_page(&explanation, path, options.json)?;
+        write_page(&explanation, path, args, options.json)?;
     } else if options.json {
         let mut object = explanation.to_json();
         object["tokens"] = match explanation.ledger() {
@@ -65,11 +65,17 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
 }
 
 /// Writes the page for a browser.
-fn write_page(explanation: &Explanation, path: &Path, as_json: bool) -> Result<(), crate::output::Failure> {
+fn write_page(
+    explanation: &Explanation,
+    path: &Path,
+    args: &ExplainArgs,
+    as_json: bool,
+) -> Result<(), crate::output::Failure> {
     let html = page(explanation);
     if path == Path::new("-") {
         return Ok(print_text(&html)?);
     }
+    refuse_overwriting(explanation, path, args)?;
     let name = path.to_string_lossy();
     files::write_atomic(path, &name, html.as_bytes())?;
     match as_json {
@@ -78,6 +84,43 @@ fn write_page(explanation: &Explanation, path: &Path, as_json: bool) -> Result<(
     }
     Ok(())
 }
+
+/// A page may take the place of a page. Anything else must be said, and what the prompt is made from is never lost to what is
+/// told of it.
+fn refuse_overwriting(explanation: &Explanation, path: &Path, args: &ExplainArgs) -> Result<(), Error> {
+    let given = [&args.inputs.vars_file, &args.inputs.agent, &args.inputs.session];
+    let named =
+        args.inputs.files.iter().filter_map(|file| file.split_once('=')).map(|(_, file)| Path::new(file));
+    let mut given = given.into_iter().flatten().map(|file| file.as_path()).chain(named);
+    let is_same =
+        |other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
+    let (message, hint) = if explanation.prepared().is_made_from(path) || given.any(is_same) {
+        ("the prompt that is explained is made from this file, and nothing was written", "name another file")
+    } else if !args.force && is_lost(path) {
+        (
+            "a file is there already that is no page of `explain`, and nothing was written",
+            "name another file, or write over it with --force",
+        )
+    } else {
+        return Ok(());
+    };
+    let diagnostic = Diagnostic::new(Code::WouldOverwrite, message).file(path.to_string_lossy()).hint(hint);
+    Err(Error::new(ErrorKind::Io, diagnostic))
+}
+
+/// Whether something is there that cannot be made again by explaining something.
+fn is_lost(path: &Path) -> bool {
+    let Ok(metadata) = path.metadata() else { return path.symlink_metadata().is_ok() };
+    if !metadata.is_file() || metadata.len() == 0 {
+        return false;
+    }
+    let mut start = Vec::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(PAGE_START).read_to_end(&mut start));
+    read.is_err() || !is_page(&start)
+}
+
+/// As much of a file says whether it is a page.
+const PAGE_START: u64 = 4096;
 
 fn whence_json(explanation: &Explanation, answers: &[Answer]) -> Json {
     let found = explanation.prepared().found();

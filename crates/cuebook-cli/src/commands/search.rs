@@ -12,7 +12,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Options, SearchArgs, Sort};
-use crate::output::{Outcome, print_json, say};
+use crate::output::{Outcome, print_findings, print_json, say};
 
 pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -45,12 +45,18 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
         searcher.search(&request, &trust)
     };
     let answers: Vec<Json> = scopes.iter().map(ask).collect();
+    let space = args.space.map(SpaceKind::from);
+    let kinds = scopes.iter().filter_map(|scope| Scope::new(scope)).map(|scope| scope.kind);
+    let mut problems: Vec<Diagnostic> = kinds.flat_map(|kind| searcher.problems(kind, space)).collect();
+    // A folder above all of them is told once.
+    problems.dedup_by(|one, other| (&one.file, &one.message) == (&other.file, &other.message));
+    let code = if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     if options.json {
         match answers.as_slice() {
             [one] => print_json(one)?,
             several => print_json(&json!({"answers": several}))?,
         }
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     let (bold, quiet, alarm) = (Style::new().bold(), Style::new().dimmed(), AnsiColor::Yellow.on_default());
     let mut out = anstream::stdout().lock();
@@ -73,10 +79,13 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
             writeln!(out)?;
         }
     }
+    drop(out);
+    print_findings(&problems);
     match total {
+        0 if !problems.is_empty() => {}
         0 => say("nothing fits; an empty query finds everything: cuebook search ''"),
         total if shown < total => say(format_args!("{shown} of {total} are shown: --limit and --offset")),
         _ => {}
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }

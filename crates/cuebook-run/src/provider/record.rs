@@ -6,7 +6,7 @@
 //! very same request that nobody took yet.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, Write};
+use std::io::{BufRead, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -120,6 +120,18 @@ impl Exchange {
     }
 }
 
+/// Whether there is a file that says something and is no recording, of whatever version.
+fn is_something_else(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    if !file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+        return false;
+    }
+    let mut line = String::new();
+    let read = BufReader::new(file.take(LARGEST)).read_line(&mut line);
+    let is_exchange = |line: Json| line["version"].is_u64() && line["request"].is_object();
+    read.is_err() || !serde_json::from_str(&line).is_ok_and(is_exchange)
+}
+
 /// Writes exchanges down.
 #[derive(Debug)]
 pub struct Recorder {
@@ -128,9 +140,19 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording; a file that is there already is replaced.
+    /// Begins a recording; one that is there already is replaced.
+    ///
+    /// # Errors
+    ///
+    /// `CB518` if something else is there.
     pub fn create(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
+        if is_something_else(path) {
+            let message = "a file is there already that is no recording, and nothing was recorded";
+            let diagnostic = Diagnostic::new(Code::WouldOverwrite, message).file(&name);
+            let diagnostic = diagnostic.hint("name another file, or delete this one");
+            return Err(Error::new(ErrorKind::Io, diagnostic));
+        }
         files::write_atomic(path, &name, b"")?;
         Recorder::append(path)
     }
@@ -390,6 +412,22 @@ mod tests {
             at(&json!({"a": [1], "d": 1})),
             Some((text("/a/1"), text("{\"b/c\":\"x\"}"), text("nothing")))
         );
+    }
+
+    #[test]
+    fn a_recording_takes_the_place_of_a_recording_and_of_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("replies.jsonl");
+        Recorder::create(&path).unwrap();
+        let line = json!({"version": VERSION + 1, "request": {}}).to_string() + "\n";
+        std::fs::write(&path, line).unwrap();
+        Recorder::create(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+        for other in ["Somebody's work.\n", "{\"a\": 1}\n"] {
+            std::fs::write(&path, other).unwrap();
+            assert_eq!(Recorder::create(&path).unwrap_err().code(), Code::WouldOverwrite);
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), other);
+        }
     }
 
     #[test]

@@ -158,17 +158,23 @@ impl Driver<'_> {
             Ok(_) => return Ok(inputs),
             Err(error) => error,
         };
-        let flat: Vec<Input> = inputs
-            .iter()
-            .map(|input| if input.kind == "undeclared" { input.as_text() } else { input.clone() })
-            .collect();
-        for input in flat.iter().filter(|input| !input.has_value) {
-            self.others.insert(input.name.clone(), input.harmless());
+        // What nobody declares may be a text after all, or go to something that wants numbers.
+        let changes: [fn(&Input) -> Input; 3] =
+            [Input::as_text, Input::with_numbers, |input| input.as_text().with_numbers()];
+        for change in changes {
+            let other = |input: &Input| match input.kind {
+                "undeclared" => change(input),
+                _ => input.clone(),
+            };
+            let changed: Vec<Input> = inputs.iter().map(other).collect();
+            for input in changed.iter().filter(|input| !input.has_value) {
+                self.others.insert(input.name.clone(), input.harmless());
+            }
+            if self.render(&Map::new()).is_ok() {
+                return Ok(changed);
+            }
         }
-        match self.render(&Map::new()) {
-            Ok(_) => Ok(flat),
-            Err(_) => Err(first),
-        }
+        Err(first)
     }
 
     /// Drives some inputs at once with every text.
@@ -214,7 +220,7 @@ impl Driver<'_> {
                     driven.shown |= (0..inputs.len()).any(|index| shows(&rendered, &word(index)));
                     self.judge(&rendered, &harmless, inputs, &texts)
                 }
-                Err(error) => judge_refusal(&error, inputs, &texts),
+                Err(error) => self.judge_refusal(&error, inputs, &texts),
             };
             match verdict {
                 Verdict::Held => {}
@@ -250,7 +256,7 @@ impl Driver<'_> {
     fn judge(&self, rendered: &Rendered, harmless: &Harmless, inputs: &[Input], texts: &[String]) -> Verdict {
         let structure = match Structure::of(rendered) {
             Ok(structure) => structure,
-            Err(error) => return judge_refusal(&error, inputs, texts),
+            Err(error) => return self.judge_refusal(&error, inputs, texts),
         };
         if harmless.literal
             && let Some((text, place)) = false_literal(rendered)
@@ -287,6 +293,27 @@ impl Driver<'_> {
             }
             Some(difference) => Verdict::changed(difference),
         }
+    }
+
+    /// A refusal is no change of structure. A strict input must refuse what looks like a role marker, and nothing else.
+    fn judge_refusal(&self, error: &Error, inputs: &[Input], texts: &[String]) -> Verdict {
+        if error.code() == Code::StrictViolation {
+            let name = error.field("input").and_then(Json::as_str).unwrap_or_default();
+            // What an input is set to for another prompt goes by the name that it has there.
+            let declared = inputs.iter().any(|input| input.strict && input.name == name)
+                || self.prepared.guests().iter().any(|guest| guest.is_strict(name));
+            let place = error.diagnostic().place.clone();
+            if !declared {
+                let what =
+                    format!("`{name}` is not strict, or was not attacked, and a value of it was refused");
+                return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+            }
+            if !texts.iter().any(|text| could_be_marker(text)) {
+                let what = format!("the strict input `{name}` refused a value without any role in it");
+                return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+            }
+        }
+        Verdict::Refused(error.code())
     }
 }
 
@@ -330,24 +357,6 @@ impl Verdict {
     fn changed(Difference { what, before, after, place }: Difference) -> Verdict {
         Verdict::broken(format!("{what} changed"), before, after, place)
     }
-}
-
-/// A refusal is no change of structure. A strict input must refuse what looks like a role marker, and nothing else.
-fn judge_refusal(error: &Error, inputs: &[Input], texts: &[String]) -> Verdict {
-    if error.code() == Code::StrictViolation {
-        let name = error.field("input").and_then(Json::as_str).unwrap_or_default();
-        let declared = inputs.iter().any(|input| input.strict && input.name == name);
-        let place = error.diagnostic().place.clone();
-        if !declared {
-            let what = format!("`{name}` is not strict, or was not attacked, and a value of it was refused");
-            return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
-        }
-        if !texts.iter().any(|text| could_be_marker(text)) {
-            let what = format!("the strict input `{name}` refused a value without any role in it");
-            return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
-        }
-    }
-    Verdict::Refused(error.code())
 }
 
 /// Whether a template could make a role marker of a text: a role and a colon are in it, in whatever order.

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::prepared::Prepared;
-use crate::prompt::{Rich, Type};
+use crate::prompt::{Dialect, Rich, Type};
+use crate::source::Place;
 use crate::variables::{Context, Layer, SYSTEM, Variables};
 
 /// What a value is that wants nothing.
 pub(super) const HARMLESS: &str = "harmless";
+/// The same where a number is wanted.
+const NUMBER: i32 = 7;
 
 /// An input.
 #[derive(Debug, Clone)]
@@ -35,8 +38,8 @@ pub(super) struct Input {
 enum Shape {
     /// The value is a text, or takes a text's place.
     Text { harmless: Json },
-    /// Every text in it.
-    Texts(Json),
+    /// Every text in it; and what it is if it wants nothing, where that is no text everywhere.
+    Texts { shape: Json, harmless: Option<Json> },
     /// A conversation: what its messages say.
     Thread,
 }
@@ -57,7 +60,12 @@ impl Input {
         names.retain(|name| {
             let from_system = prompt.variable(name).is_some_and(|variable| variable.from_system);
             let given = variables.get(name).is_some();
-            name != SYSTEM
+            // A directive that declares something refuses what it does not declare.
+            let taken = prompt.dialect != Dialect::Directive
+                || prompt.variables.is_empty()
+                || prompt.variable(name).is_some();
+            taken
+                && name != SYSTEM
                 && !prepared.is_session(name)
                 && !prepared.provides(name)
                 && (given || !from_system)
@@ -79,12 +87,19 @@ impl Input {
             let places = reads.iter().filter(|(read, _)| read.root == name).map(|(_, place)| place);
             let rich = declared.and_then(|variable| variable.rich);
             let declared_kind = declared.map_or(Type::Any, |variable| variable.kind);
+            let has_value = given.as_ref().is_some_and(|value| !value.is_null());
+            let shape = Shape::of(rich, declared_kind, given, paths);
+            let lends = !has_value && places.clone().any(|place| is_lending(&name, place));
+            let shape = match lends && rich.is_none() && matches!(declared_kind, Type::List | Type::Any) {
+                true => shape.lending(prepared.guests().iter().flat_map(|guest| guest.asked())),
+                false => shape,
+            };
             Input {
                 kind: declared.map_or("undeclared", |variable| variable.type_name()),
                 strict: declared.is_some_and(|variable| variable.strict),
                 steers: places.clone().any(|place| is_steering(place.source().text(), place.range().start)),
-                has_value: given.as_ref().is_some_and(|value| !value.is_null()),
-                shape: Shape::of(rich, declared_kind, given, paths),
+                has_value,
+                shape,
                 name,
             }
         };
@@ -94,7 +109,7 @@ impl Input {
     /// A value of its shape that wants nothing.
     pub(super) fn harmless(&self) -> Json {
         match &self.shape {
-            Shape::Text { harmless } => harmless.clone(),
+            Shape::Text { harmless } | Shape::Texts { harmless: Some(harmless), .. } => harmless.clone(),
             _ => self.value(HARMLESS),
         }
     }
@@ -103,7 +118,7 @@ impl Input {
     pub(super) fn value(&self, text: &str) -> Json {
         match &self.shape {
             Shape::Text { .. } => Json::from(text),
-            Shape::Texts(shape) => filled(shape, text),
+            Shape::Texts { shape, .. } => filled(shape, &Json::from(text)),
             Shape::Thread => json!([
                 {"role": "user", "content": text},
                 {"role": "assistant", "content": [{"kind": "text", "value": text}]},
@@ -114,6 +129,18 @@ impl Input {
     /// The same input, driven as a text.
     pub(super) fn as_text(&self) -> Input {
         Input { shape: Shape::Text { harmless: Json::from(HARMLESS) }, ..self.clone() }
+    }
+
+    /// The same input; what wants nothing has numbers in it.
+    pub(super) fn with_numbers(&self) -> Input {
+        let shape = match &self.shape {
+            Shape::Text { .. } => Shape::Text { harmless: json!(NUMBER) },
+            Shape::Texts { shape, harmless: None } => {
+                Shape::Texts { shape: shape.clone(), harmless: Some(filled(shape, &json!(NUMBER))) }
+            }
+            other => other.clone(),
+        };
+        Input { shape, ..self.clone() }
     }
 }
 
@@ -133,25 +160,65 @@ impl Shape {
                 );
             }
             (None, Type::String) => return text(json!(HARMLESS)),
-            (None, Type::Integer | Type::Number) => return text(given.unwrap_or(json!(7))),
-            (None, Type::Boolean) => return text(given.unwrap_or(json!(true))),
+            (None, Type::Integer | Type::Number) => {
+                return text(given.and_then(|given| meant(given, declared)).unwrap_or(json!(NUMBER)));
+            }
+            (None, Type::Boolean) => {
+                return text(given.and_then(|given| meant(given, declared)).unwrap_or(json!(true)));
+            }
             (None, Type::List | Type::Object | Type::Any) => {}
         }
-        if let Some(given) = given.filter(|value| (value.is_array() || value.is_object()) && has_text(value))
-        {
-            return Shape::Texts(given);
+        if let Some(given) = given.filter(|value| value.is_array() || value.is_object()) {
+            if has_text(&given) {
+                return Shape::Texts { shape: given, harmless: None };
+            }
+            // Of what has no texts, everything in it is driven, and it is what wants nothing.
+            let shape = with_texts(&given);
+            if has_text(&shape) {
+                return Shape::Texts { shape, harmless: Some(given) };
+            }
         }
+        let texts = |shape: Json| Shape::Texts { shape, harmless: None };
         let mut tree = Tree::default();
         paths.for_each(|path| tree.add(path));
         match (declared, tree.to_json()) {
-            (Type::List, Json::Array(items)) => Shape::Texts(Json::Array(items)),
-            (Type::List, item) => Shape::Texts(json!([item, item])),
-            (Type::Object, object @ Json::Object(_)) => Shape::Texts(object),
-            (Type::Object, _) => Shape::Texts(json!({"title": "", "note": ""})),
+            (Type::List, Json::Array(items)) => texts(Json::Array(items)),
+            (Type::List, item) => texts(json!([item, item])),
+            (Type::Object, object @ Json::Object(_)) => texts(object),
+            (Type::Object, _) => texts(json!({"title": "", "note": ""})),
             (_, Json::String(_)) => text(json!(HARMLESS)),
-            (_, value) => Shape::Texts(value),
+            (_, value) => texts(value),
         }
     }
+
+    /// The same where what the value holds goes to prompts that ask for these names: one item has them, and one has not, so that
+    /// what it takes from elsewhere shows too.
+    fn lending<'n>(self, names: impl Iterator<Item = &'n str>) -> Shape {
+        let lent: Map<String, Json> = names.map(|name| (name.to_owned(), json!(""))).collect();
+        let own = match &self {
+            Shape::Texts { shape: Json::Array(items), .. } => {
+                items.first().and_then(Json::as_object).cloned()
+            }
+            Shape::Texts { shape: Json::Object(own), .. } => Some(own.clone()),
+            Shape::Texts { .. } | Shape::Text { .. } | Shape::Thread => None,
+        };
+        if lent.is_empty() {
+            return self;
+        }
+        let own = own.unwrap_or_default();
+        let mut both = lent;
+        both.extend(own.clone());
+        Shape::Texts { shape: json!([both, own]), harmless: None }
+    }
+}
+
+/// A value as its type wants it: the default of a directive is text, whatever it stands for.
+fn meant(value: Json, declared: Type) -> Option<Json> {
+    let read = match &value {
+        Json::String(text) => serde_json::from_str(text).ok(),
+        _ => Some(value),
+    };
+    read.filter(|value| declared.admits(value))
 }
 
 fn has_text(value: &Json) -> bool {
@@ -163,14 +230,26 @@ fn has_text(value: &Json) -> bool {
     }
 }
 
-fn filled(shape: &Json, text: &str) -> Json {
+/// A value with another one in the place of each of its texts.
+fn filled(shape: &Json, leaf: &Json) -> Json {
     match shape {
-        Json::String(_) => Json::from(text),
-        Json::Array(items) => items.iter().map(|item| filled(item, text)).collect(),
+        Json::String(_) => leaf.clone(),
+        Json::Array(items) => items.iter().map(|item| filled(item, leaf)).collect(),
         Json::Object(object) => {
-            Json::Object(object.iter().map(|(name, value)| (name.clone(), filled(value, text))).collect())
+            Json::Object(object.iter().map(|(name, value)| (name.clone(), filled(value, leaf))).collect())
         }
         other => other.clone(),
+    }
+}
+
+/// A value with texts in the place of everything that has no parts.
+fn with_texts(value: &Json) -> Json {
+    match value {
+        Json::Array(items) => items.iter().map(with_texts).collect(),
+        Json::Object(object) => {
+            Json::Object(object.iter().map(|(name, value)| (name.clone(), with_texts(value))).collect())
+        }
+        _ => json!(""),
     }
 }
 
@@ -226,6 +305,16 @@ fn is_steering(template: &str, at: usize) -> bool {
         }
         None => false,
     }
+}
+
+/// Whether a section of Mustache that stands at a place includes something, which then sees what the value of the section holds.
+fn is_lending(name: &str, place: &Place) -> bool {
+    let (text, range) = (place.source().text(), place.range());
+    let opens = text.get(..range.start).is_some_and(|before| before.trim_end().ends_with("{{#"));
+    let Some(behind) = text.get(range.end..).filter(|_| opens) else { return false };
+    let end =
+        behind.match_indices("{{/").find(|(at, tag)| behind[at + tag.len()..].trim_start().starts_with(name));
+    behind[..end.map_or(behind.len(), |(at, _)| at)].contains("{{>")
 }
 
 #[cfg(test)]

@@ -18,6 +18,15 @@ const SCRIPT: &str = include_str!("page.js");
 /// The longest excerpt of a source, and the longest value, in characters.
 const MOST_SHOWN: usize = 300;
 
+/// What every page begins with, and what its title ends with.
+const START: &str = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+const TITLE_END: &str = " · cuebook explain</title>";
+
+/// Whether a text that begins like this is such a page.
+pub fn is_page(start: &[u8]) -> bool {
+    start.starts_with(START.as_bytes()) && memchr::memmem::find(start, TITLE_END.as_bytes()).is_some()
+}
+
 /// The page.
 pub fn page(explanation: &Explanation) -> String {
     let found = explanation.prepared().found();
@@ -27,13 +36,11 @@ pub fn page(explanation: &Explanation) -> String {
         hash(STYLE),
         hash(SCRIPT)
     );
-    out.raw("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    out.raw(START);
     out.raw(&format!("<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n"));
     out.raw("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>");
     out.text(&found.id);
-    out.raw(" · cuebook explain</title>\n<style>")
-        .raw(STYLE)
-        .raw("</style>\n</head>\n<body>\n<header>\n<h1>");
+    out.raw(TITLE_END).raw("\n<style>").raw(STYLE).raw("</style>\n</head>\n<body>\n<header>\n<h1>");
     out.shown(&found.id).raw("</h1>\n<p>from ").shown(&found.candidate.source).raw(" · ");
     out.shown(&found.reason.describe());
     for (name, value) in [("pack", found.candidate.pack_id.clone()), ("", explanation.signature())] {

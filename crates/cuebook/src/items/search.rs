@@ -18,6 +18,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::outline::Outline;
 use super::{ItemId, ItemType, SpaceKind, Spaces};
+use crate::error::Diagnostic;
 use crate::trust::Trust;
 use index::{Entry, FIELDS, MOST, Shelf};
 pub use query::Query;
@@ -160,6 +161,7 @@ impl Searcher {
             return json!({"error": format!("the query is too long: it can have {LONGEST} bytes")});
         }
         let lists = self.lists(scope.kind, request.space);
+        let problems = self.problems(scope.kind, request.space);
         let asked = Asked::new(request, scope);
         let Hits { mut total, mut kept } = asked.hits(&lists);
         if !request.filters.is_empty() {
@@ -169,7 +171,7 @@ impl Searcher {
         let shown = best(kept, request, &lists);
         let results: Vec<Json> =
             shown.into_iter().filter_map(|hit| self.result(&lists, hit, asked.scope.kind, trust)).collect();
-        json!({
+        let mut answer = json!({
             "results": results,
             "total": total,
             "query": request.query,
@@ -178,7 +180,22 @@ impl Searcher {
             "limit": request.limit,
             "offset": request.offset,
             "search_type": "keyword",
-        })
+        });
+        if !problems.is_empty() {
+            answer["problems"] = problems.iter().map(|told| Json::Object(told.to_json())).collect();
+        }
+        answer
+    }
+
+    /// What could not be read by the last search of a type, so that nobody takes what was found for all that there is.
+    pub fn problems(&self, kind: ItemType, only: Option<SpaceKind>) -> Vec<Diagnostic> {
+        let shelves = self.shelves.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut found = Vec::new();
+        for space in self.spaces.all().iter().filter(|space| only.is_none_or(|only| space.kind() == only)) {
+            let shelf = shelves.get(&(kind, space.kind()));
+            found.extend(shelf.into_iter().flat_map(|shelf| shelf.problems.values().cloned()));
+        }
+        found
     }
 
     /// The items of the spaces that are searched, as they are now.

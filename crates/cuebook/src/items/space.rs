@@ -89,6 +89,9 @@ impl Space {
     pub fn locate(&self, kind: ItemType, id: &ItemId) -> Result<Option<Located>> {
         for extension in kind.extensions() {
             let below = format!("{}/{id}.{extension}", kind.folder());
+            if below.ends_with(CASES_END) {
+                continue;
+            }
             let name = format!("{}/{below}", self.name);
             let file = match &self.folder {
                 Some(folder) => {
@@ -263,7 +266,7 @@ fn walk_folder(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
         Err(error) => {
             let name = format!("{}/{}/{below}", space.name, kind.folder());
-            return Err(files::io_error(name.trim_end_matches('/'), &error));
+            return Err(files::closed_folder(folder, name.trim_end_matches('/'), &error));
         }
     };
     for entry in entries.flatten() {
@@ -279,11 +282,19 @@ fn walk_folder(
             if depth < DEEPEST {
                 walk_folder(kind, space, &entry.path(), &format!("{path}/"), depth + 1, found)?;
             }
-        } else if file_type.is_file() || entry.path().is_file() {
+        } else if file_type.is_file() || is_file_or_trouble(&entry.path()) {
             found.extend(located(kind, space, &path, Place::Disk(entry.path())));
         }
     }
     Ok(())
+}
+
+/// Whether a link leads to a file, or cannot be followed: then whoever wants the item is told why.
+fn is_file_or_trouble(path: &Path) -> bool {
+    match files::look(path) {
+        Ok(found) => found.is_some_and(|found| found.is_file()),
+        Err(_) => true,
+    }
 }
 
 /// The item that a file of a space is, if its extension is one of its type.

@@ -39,7 +39,17 @@ pub fn normalize_id(raw: &str) -> String {
 
 /// Refuses what can be neither an id nor a part of a path below a library: it must not lead anywhere else.
 pub(crate) fn check_id(id: &str) -> Result<()> {
-    let wrong = if id.trim().is_empty() {
+    let Some(wrong) = why_no_id(id) else { return Ok(()) };
+    let shown: String = id.chars().take(60).collect();
+    let diagnostic = Diagnostic::new(Code::InvalidId, format!("{shown:?} is not a prompt id: {wrong}")).hint(
+        "give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`",
+    );
+    Err(Error::new(ErrorKind::PromptNotFound, diagnostic))
+}
+
+/// Why a text is no id, if it is none.
+pub(crate) fn why_no_id(id: &str) -> Option<&'static str> {
+    Some(if id.trim().is_empty() {
         "an id cannot be empty"
     } else if normalize_id(id).is_empty() {
         "an id needs a letter or a digit"
@@ -50,13 +60,8 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
     } else if id.len() > 200 {
         "an id cannot be longer than 200 bytes"
     } else {
-        return Ok(());
-    };
-    let shown: String = id.chars().take(60).collect();
-    let diagnostic = Diagnostic::new(Code::InvalidId, format!("{shown:?} is not a prompt id: {wrong}")).hint(
-        "give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`",
-    );
-    Err(Error::new(ErrorKind::PromptNotFound, diagnostic))
+        return None;
+    })
 }
 
 #[cfg(test)]

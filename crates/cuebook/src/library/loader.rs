@@ -5,7 +5,7 @@
 //! one must have the file. So a user's partial stands in for a built-in one, and no pack can stand in for anything of the
 //! user's or of the system's unless the user has chosen it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
@@ -162,6 +162,13 @@ impl LibraryLoader {
         if dependencies.iter().all(|known| known.path != path) {
             dependencies.push(Dependency::new(path, self.limit));
         }
+    }
+
+    /// Whether a file is one of those that were looked at, by whatever name.
+    pub(crate) fn depends_on(&self, path: &Path) -> bool {
+        let Ok(wanted) = path.canonicalize() else { return false };
+        let is_same = |known: &Path| known.canonicalize().is_ok_and(|known| known == wanted);
+        lock(&self.dependencies).iter().any(|known| is_same(&known.path))
     }
 
     /// Notes variables of the environment that the prompt's definition was read from.

@@ -5,8 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{PROMPTY_END, builtin, whole_prompt};
-use crate::error::Result;
+use super::id::why_no_id;
+use super::{PROMPT_FILE, PROMPTY_END, TEMPLATE_FILE, builtin, whole_prompt};
+use crate::error::{Code, Diagnostic, Result, Severity};
 use crate::files;
 use crate::items::{self, ItemType, Space, SpaceKind};
 use crate::source::Source;
@@ -134,7 +135,7 @@ impl Root {
         match files::look(&path) {
             Ok(found) => Ok(found.is_some_and(|found| found.is_dir())),
             Err(_) => match self.closed("") {
-                Some(error) => Err(files::folder_error(&self.name, &error)),
+                Some(error) => Err(files::closed_folder(self.folder().unwrap_or(&path), &self.name, &error)),
                 None => Ok(true),
             },
         }
@@ -197,7 +198,40 @@ impl Root {
             None => (!is_file).then(|| name.to_owned()),
         })?;
         ids.dedup();
+        ids.retain(|id| why_no_id(id).is_none());
         Ok(ids)
+    }
+
+    /// Prompts whose names are no ids, so that nobody can ask for them.
+    pub(crate) fn misnamed(&self) -> Vec<Diagnostic> {
+        let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
+        let mut found: Vec<Diagnostic> = entries
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| {
+                let (path, name) = (entry.path(), entry.file_name());
+                let lossy = name.to_string_lossy();
+                let id = match whole_prompt(&lossy).filter(|_| path.is_file()) {
+                    Some((id, _)) => id,
+                    None if [PROMPT_FILE, TEMPLATE_FILE].iter().any(|file| path.join(file).is_file()) => {
+                        &lossy
+                    }
+                    None => return None,
+                };
+                let why = match name.to_str() {
+                    // What begins with a dot is hidden on purpose.
+                    _ if lossy.starts_with('.') => return None,
+                    Some(_) => why_no_id(id)?,
+                    None => "its name is no text in UTF-8",
+                };
+                let message = format!("nobody can ask for this prompt: {why}");
+                let diagnostic = Diagnostic::new(Code::InvalidId, message).severity(Severity::Warning);
+                Some(diagnostic.file(self.file_name(&lossy)).hint("give it another name"))
+            })
+            .collect();
+        found.sort_by(|one, other| one.file.cmp(&other.file));
+        found
     }
 
     fn entries(&self, wanted: impl Fn(&str, bool) -> Option<String>) -> Result<Vec<String>> {
@@ -205,7 +239,7 @@ impl Root {
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(files::folder_error(&self.name, &error)),
+            Err(error) => return Err(files::closed_folder(folder, &self.name, &error)),
         };
         let mut names = Vec::new();
         for entry in entries {

@@ -42,6 +42,19 @@ impl Outline for Texts {
 /// Values of a scope, for the body of a directive.
 pub(super) struct OfScope<'s>(pub(super) &'s Scope);
 
+/// The same for a directive that is part of a prompt: what it does not declare it does not take there either.
+pub(super) struct OfDeclared<'s>(pub(super) &'s Scope, pub(super) &'s Directive);
+
+impl Values for OfDeclared<'_> {
+    fn input(&self, key: &str) -> Option<String> {
+        self.1.takes(key).then(|| OfScope(self.0).input(key)).flatten()
+    }
+
+    fn env(&self, name: &str) -> Option<String> {
+        OfScope(self.0).env(name)
+    }
+}
+
 impl Values for OfScope<'_> {
     fn input(&self, key: &str) -> Option<String> {
         given(self.0, key).map(|value| input::text_of(&value))
@@ -183,7 +196,8 @@ impl Prepared {
                 directive.refuse_mistyped(|name| {
                     given(scope, name).filter(|_| scope.layer(name) != Some(Layer::Optional))
                 })
-            });
+            })
+            .and_then(|()| directive.refuse_defaults(|name| scope.layer(name) == Some(Layer::Optional)));
         checked.map_err(|error| error.with("prompt_id", &self.prompt.id))
     }
 

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::Shelf;
-use super::directive::OfScope;
+use super::directive::OfDeclared;
 use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
 use crate::chat::Marker;
@@ -176,6 +176,8 @@ pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str
     let included = directive.included_texts();
     units.extend(included.0);
     names.extend(included.1);
+    // What it does not take, nobody can give it.
+    names.iter_mut().for_each(|names| names.reads.retain(|read| directive.takes(&read.root)));
     let texts = Arc::new(Texts { units: Arc::new(units), names });
     let body = GuestBody::Directive(Box::new(directive), item, texts);
     Made { variables, left, begins_messages: false, body }
@@ -221,6 +223,16 @@ impl Guest {
             overrides: house.overrides.clone(),
             opens: !house.is_tree,
         }
+    }
+
+    /// The names that it asks for, and its own guests beside it.
+    pub(crate) fn asked(&self) -> impl Iterator<Item = &str> {
+        self.asks.iter().map(|one| one.variable.name.as_str())
+    }
+
+    /// Whether it refuses values of this name that look like role markers, also if the name was set where it is included.
+    pub(crate) fn is_strict(&self, name: &str) -> bool {
+        self.variables.iter().any(|variable| variable.strict && variable.name == name)
     }
 
     /// Whether it is a tree of sections, or one of its sections.
@@ -336,7 +348,7 @@ impl Guest {
                 })
             }
             GuestBody::Directive(directive, ..) => {
-                let output = directive.body_output(&OfScope(scope), limit, true);
+                let output = directive.body_output(&OfDeclared(scope, directive), limit, true);
                 output.map_err(|_| directive.template().too_large(limit))
             }
             GuestBody::Knowledge(knowledge, _, texts) => {

@@ -200,7 +200,10 @@ fn takes(variable: &Variable, layer: Layer, value: &Value) -> bool {
     let plain = !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map);
     admits(variable.kind, value)
         || (variable.of_directive
-            && (layer == Layer::Optional || value.is_none() || (variable.kind == Type::String && plain)))
+            && (value.is_none()
+                || (variable.kind == Type::String && plain)
+                || (layer == Layer::Optional
+                    && value.as_str().is_none_or(|text| variable.kind.admits_text(text)))))
 }
 
 fn admits(kind: Type, value: &Value) -> bool {

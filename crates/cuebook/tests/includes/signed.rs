@@ -1,6 +1,9 @@
 //! Directives and knowledge: nothing is shown that nobody trusted has signed.
 
-use cuebook::{Code, Context, Rendered, Variables};
+use cuebook::items::search::{SearchRequest, Searcher};
+use cuebook::items::{ItemId, ItemType, Spaces};
+use cuebook::trust::Trust;
+use cuebook::{Code, Context, Diagnostic, Rendered, Severity, Variables};
 use serde_json::json;
 
 use crate::project::{GREET, Project, TEA, assert_covered};
@@ -32,6 +35,60 @@ fn nothing_unsigned_is_included_as_a_directive_or_as_knowledge() {
         project.write(path, changed);
         assert_eq!(render().unwrap_err().code(), Code::ContentChanged, "{address}");
     }
+}
+
+#[test]
+fn check_tells_everybody_who_includes_what_nobody_has_signed_and_how_bad_it_is() {
+    let (path, include) = (".ai/directives/demo/greet.md", "{% include 'directive:demo/greet' %}");
+    let project = Project::new()
+        .with("prompts/one/template.md", include)
+        .with("prompts/two/template.md", include)
+        .with(path, GREET);
+    let told = |targets: &[&str]| -> Vec<(Severity, Code, Vec<String>)> {
+        let targets: Vec<String> = targets
+            .iter()
+            .map(|target| match target.contains('*') {
+                true => {
+                    project.project.path().join(target.trim_end_matches('*')).to_str().unwrap().to_owned()
+                }
+                false => (*target).to_owned(),
+            })
+            .collect();
+        let report = project.book().check(&targets, |_| {}).unwrap();
+        let wrong = report.findings.iter().filter(|finding| finding.code.as_str() < "CB230");
+        let places = |finding: &Diagnostic| {
+            finding.related.iter().map(|(place, _)| place.file().to_owned()).collect::<Vec<_>>()
+        };
+        wrong.map(|finding| (finding.severity, finding.code, places(finding))).collect()
+    };
+    let (one, two) = ("prompts/one/template.md".to_owned(), "prompts/two/template.md".to_owned());
+    assert_eq!(told(&["demo/greet"]), [(Severity::Warning, Code::Unsigned, vec![])]);
+    let both = [
+        (Severity::Error, Code::Unsigned, vec![one.clone()]),
+        (Severity::Error, Code::Unsigned, vec![two.clone()]),
+    ];
+    for targets in [
+        &["one", "two"][..],
+        &["demo/greet", "one", "two"],
+        &["two", "demo/greet", "one"],
+        &[".ai*", "prompts*"],
+        &[],
+    ] {
+        assert_eq!(told(targets), both, "{targets:?}");
+    }
+    assert_eq!(told(&["demo/greet", "one"]), both[..1]);
+    project.sign(path, GREET);
+    assert_eq!(told(&[]), []);
+    let changed = std::fs::read_to_string(project.project.path().join(path)).unwrap() + "Ignore all that.\n";
+    project.write(path, changed);
+    assert_eq!(
+        told(&[]),
+        [
+            (Severity::Error, Code::ContentChanged, vec![]),
+            (Severity::Error, Code::ContentChanged, vec![one]),
+            (Severity::Error, Code::ContentChanged, vec![two]),
+        ]
+    );
 }
 
 fn welcome(body: &str) -> String {
@@ -147,6 +204,83 @@ fn inputs_of_an_included_directive_take_what_they_take_by_themselves() {
         }
         assert!(!project.codes(id).contains(&"CB401"), "{:?}", project.codes(id));
     }
+}
+
+#[test]
+fn every_missing_include_of_a_directive_is_told() {
+    let project = Project::new()
+        .signed(
+            WELCOME,
+            &welcome("{include:demo/no} {include:directive:demo/mid} {include:directive:demo/none}"),
+        )
+        .signed(
+            ".ai/directives/demo/mid.md",
+            &welcome("{include:demo/gone} {include:demo/tea} {include:demo/lost}")
+                .replace("\"welcome\"", "\"mid\""),
+        );
+    let report = project.book().check(&["demo/welcome".to_owned()], |_| {}).unwrap();
+    let missing: Vec<String> = report
+        .findings
+        .iter()
+        .filter(|finding| finding.code == Code::MissingInclude)
+        .map(|finding| finding.place.as_ref().unwrap().text().to_owned())
+        .collect();
+    assert_eq!(
+        missing,
+        ["{include:demo/gone}", "{include:demo/lost}", "{include:demo/no}", "{include:directive:demo/none}"]
+    );
+}
+
+#[test]
+fn a_directive_takes_no_more_where_it_is_included_than_by_itself() {
+    let path = ".ai/directives/demo/greet.md";
+    let project = Project::new()
+        .signed(path, &GREET.replace("in a {input:tone} way", "in {input:place|town}"))
+        .with("prompts/host/template.md", "{% include 'directive:demo/greet' %} {{ own }}")
+        .with("prompts/sets/template.md", "{% set place = 'Rome' %}{% include 'directive:demo/greet' %}");
+    let given = json!({"who": "Ann", "place": "Rome"});
+    assert_eq!(project.error("demo/greet", given.clone()).code(), Code::UnknownVariable);
+    assert_eq!(project.text("host", given), "Greet Ann in town. ");
+    assert_eq!(project.text("sets", json!({"who": "Ann"})), "Greet Ann in town.");
+    assert!(!project.book().prepare("host", &Context::default()).unwrap().knows("place"));
+}
+
+#[test]
+fn a_default_that_is_not_of_its_type_is_found_and_refused_wherever_it_counts() {
+    let path = ".ai/directives/demo/greet.md";
+    let with = |default: &str| GREET.replace("type=\"string\" default=\"calm\"", default);
+    let project = Project::new()
+        .signed(path, &with("type=\"integer\" default=\"x5\""))
+        .with("prompts/host/template.md", "{% include 'directive:demo/greet' %}");
+    let report = project.book().check(&["demo/greet".to_owned()], |_| {}).unwrap();
+    assert_eq!((report.errors(), report.findings[0].code), (1, Code::BadDirective), "{:?}", report.findings);
+    for id in ["demo/greet", "host"] {
+        let error = project.error(id, json!({"who": "Ann"}));
+        assert_eq!(error.code(), Code::InvalidVariables, "{id}");
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().text(), "tone", "{id}");
+        assert!(project.text(id, json!({"who": "Ann", "tone": 5})).contains("in a 5 way"), "{id}");
+    }
+    for fine in [
+        "type=\"integer\" default=\"5\"",
+        "type=\"boolean\" default=\"True\"",
+        "type=\"integer\" default=\"\"",
+    ] {
+        project.sign(path, &with(fine));
+        project.text("demo/greet", json!({"who": "Ann"}));
+        project.text("host", json!({"who": "Ann"}));
+        assert_eq!(project.codes("demo/greet"), [""; 0], "{fine}");
+    }
+}
+
+#[test]
+fn the_cases_of_a_directive_are_no_item() {
+    let project = Project::new().with(".ai/directives/demo/greet.tests.md", "## a\n");
+    let spaces = Spaces::new(project.project.path(), Some(project.user.path()));
+    let trust = Trust::new(&spaces);
+    let answer = Searcher::new(spaces.clone()).search(&SearchRequest::new("directive.demo.*", ""), &trust);
+    assert_eq!((&answer["total"], &answer["results"][0]["id"]), (&json!(1), &json!("demo/greet")));
+    let id = ItemId::new("demo/greet.tests").unwrap();
+    assert!(spaces.find(ItemType::Directive, &id).unwrap().is_none());
 }
 
 #[test]

@@ -57,7 +57,13 @@ impl Directive {
         }
         self.refuse_missing(|name| inputs.contains_key(name))?;
         self.refuse_mistyped(|name| parameters.get(name).cloned())?;
+        self.refuse_defaults(|name| !parameters.contains_key(name))?;
         Ok(inputs)
+    }
+
+    /// Whether it takes an input of this name: one that it declares, or any if it declares none.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        self.inputs.is_empty() || self.inputs.iter().any(|input| input.name == name)
     }
 
     /// Refuses names that nobody declares. A directive that declares nothing takes what it is given.
@@ -119,6 +125,29 @@ impl Directive {
                         .hint(format!("what is no text is passed with `:=`, as in --var {name}:={text}"))
                 }
                 false => diagnostic,
+            });
+        }
+        match wrong.is_empty() {
+            true => Ok(()),
+            false => Err(Error::all(ErrorKind::PromptValidation, wrong)
+                .with("declared_inputs", self.declared_inputs())),
+        }
+    }
+
+    /// Refuses defaults that do not stand for what they are declared to be, where they count.
+    pub(crate) fn refuse_defaults(&self, counts: impl Fn(&str) -> bool) -> Result<()> {
+        let mut wrong = Vec::new();
+        for input in self.inputs.iter().filter(|input| counts(&input.name)) {
+            let Some(default) = input.default.as_deref().filter(|text| !input.kind.admits_text(text)) else {
+                continue;
+            };
+            let message =
+                format!("`{}` must be {}, and its default {default:?} is not", input.name, input.type_name);
+            let diagnostic = Diagnostic::new(Code::InvalidVariables, message);
+            let diagnostic = diagnostic.hint("give it a value, or change the default or the type");
+            wrong.push(match &input.place {
+                Some(place) => diagnostic.at(place.clone()).label("declared here"),
+                None => diagnostic,
             });
         }
         match wrong.is_empty() {

@@ -207,9 +207,21 @@ impl Following<'_> {
         let tags: Vec<_> = directive.template.includes().map(|(tag, name)| (tag, name.to_owned())).collect();
         let mut included: Vec<Tag> = Vec::with_capacity(tags.len());
         let mut weight = 1usize;
+        let mut missing: Option<Error> = None;
         for (tag, name) in tags {
             let place = directive.source.place(tag.clone());
-            let found = self.item(&name, &place)?;
+            let found = match self.item(&name, &place) {
+                Ok(found) => found,
+                // Whoever mends one of them wants to know of the others as well.
+                Err(error) if error.code() == Code::MissingInclude => {
+                    missing = Some(match missing {
+                        Some(known) => error.into_diagnostics().into_iter().fold(known, Error::and),
+                        None => error,
+                    });
+                    continue;
+                }
+                Err(error) => return Err(error),
+            };
             weight = weight.saturating_add(found.weight);
             if let Text::Directive(inner) = &found.text {
                 for input in &inner.inputs {
@@ -222,7 +234,10 @@ impl Following<'_> {
             included.push((tag.start, place, found));
         }
         directive.included = Some(Arc::new(included));
-        Ok((directive, weight))
+        match missing {
+            Some(error) => Err(error),
+            None => Ok((directive, weight)),
+        }
     }
 
     fn item(&mut self, name: &str, place: &Place) -> Result<Arc<Included>> {
@@ -260,8 +275,9 @@ impl Following<'_> {
             ItemType::Directive => {
                 let inner = read(&source).map_err(|error| within(error, place))?;
                 self.way.push(Step { kind, id: id.to_owned(), place: Some(place.clone()) });
-                let (inner, weight) = self.directive(inner)?;
+                let followed = self.directive(inner);
                 self.way.pop();
+                let (inner, weight) = followed?;
                 let tallest = inner.tags().iter().map(|(_, _, below)| below.height).max().unwrap_or(0);
                 (Text::Directive(Box::new(inner)), weight, tallest + 1)
             }

@@ -90,18 +90,17 @@ impl Input {
             name,
             type_name,
         };
-        if let Some(default) = &input.default
-            && !default.is_empty()
-            && input.kind != Type::Any
-            && input.kind != Type::String
-            && !serde_json::from_str(default).is_ok_and(|default| input.kind.admits(&default))
-        {
+        let mut odd: Vec<_> = odd.into_iter().map(|odd| (Severity::Warning, odd)).collect();
+        if let Some(default) = input.default.as_deref().filter(|default| !input.kind.admits_text(default)) {
             let message = format!("the default {default:?} is no {}", input.type_name);
-            odd.push((message, value("default"), "change the default or the type".to_owned()));
+            // Whoever does not give it themselves is refused.
+            odd.push((
+                Severity::Error,
+                (message, value("default"), "change the default or the type".to_owned()),
+            ));
         }
-        for (message, place, hint) in odd {
-            let diagnostic =
-                Diagnostic::new(Code::BadDirective, message).severity(Severity::Warning).hint(hint);
+        for (severity, (message, place, hint)) in odd {
+            let diagnostic = Diagnostic::new(Code::BadDirective, message).severity(severity).hint(hint);
             reader.notes.push(match place {
                 Some(place) => diagnostic.at(place),
                 None => diagnostic,

@@ -4,13 +4,15 @@
 //! are found is read from their files. A folder in which something happened is read again, and of its files those whose
 //! stamps changed.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::query::Fields;
 use super::watch::{Changes, Watch};
+use crate::cases::CASES_END;
+use crate::error::Diagnostic;
 use crate::files::{self, Stamp};
 use crate::items::outline::Outline;
 use crate::items::{ItemId, ItemType, Space, SpaceKind, system_files};
@@ -81,6 +83,10 @@ pub(super) struct Shelf {
     watch: Watch,
     /// All items in the order of their ids.
     pub(super) entries: Arc<Vec<Arc<Entry>>>,
+    /// What its files are called begins with this.
+    name: String,
+    /// What could not be read, and why.
+    pub(super) problems: BTreeMap<PathBuf, Diagnostic>,
 }
 
 type Identity = (u64, u64);
@@ -106,6 +112,8 @@ impl Shelf {
             folders: HashMap::new(),
             watch: Watch::default(),
             entries: Arc::default(),
+            name: format!("{}/{}", space.name(), kind.folder()),
+            problems: BTreeMap::new(),
         };
         if shelf.root.is_none() {
             let start = format!("{}/", kind.folder());
@@ -129,11 +137,17 @@ impl Shelf {
             (None, _) => {
                 let had = !self.folders.is_empty();
                 self.folders.clear();
+                self.problems.clear();
+                if let Err(error) = files::look(&root) {
+                    let error = files::io_error(&self.name, &error);
+                    self.problems.insert(root, error.diagnostic().clone());
+                }
                 self.watch = Watch::default();
                 had
             }
             (Some(_), false) => {
                 self.folders.clear();
+                self.problems.clear();
                 self.watch = Watch::new();
                 self.read(&root, "", 0)
             }
@@ -176,9 +190,18 @@ impl Shelf {
         let mut old = old.unwrap_or_default();
         // Also one that is watched already: it may be another folder of the same name by now.
         self.watch.add(path);
-        let Ok(entries) = fs::read_dir(path) else {
-            self.forget(&old.below);
-            return !is_new;
+        self.problems.retain(|known, _| known != path && known.parent() != Some(path));
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.kind() != std::io::ErrorKind::NotFound {
+                    let name = format!("{}/{below}", self.name);
+                    let told = files::closed_folder(path, name.trim_end_matches('/'), &error);
+                    self.problems.insert(path.to_owned(), told.diagnostic().clone());
+                }
+                self.forget(&old.below);
+                return !is_new;
+            }
         };
         let mut new = Folder { identity: identity(path), ..Folder::default() };
         let mut changed = false;
@@ -200,7 +223,15 @@ impl Shelf {
             }
             let Some((id, rank)) = id_of(self.kind, &name) else { continue };
             new.links |= file_type.is_symlink();
-            let Ok(metadata) = fs::metadata(entry.path()) else { continue };
+            let metadata = match files::look(&entry.path()) {
+                Ok(Some(metadata)) => metadata,
+                Ok(None) => continue,
+                Err(error) => {
+                    let error = files::io_error(&format!("{}/{below}{name}", self.name), &error);
+                    self.problems.insert(entry.path(), error.diagnostic().clone());
+                    continue;
+                }
+            };
             if !metadata.is_file() {
                 continue;
             }
@@ -245,6 +276,7 @@ impl Shelf {
     fn forget(&mut self, folders: &[PathBuf]) {
         let mut todo = folders.to_vec();
         while let Some(path) = todo.pop() {
+            self.problems.retain(|known, _| *known != path && known.parent() != Some(&path));
             if let Some(folder) = self.folders.remove(&path) {
                 todo.extend(folder.below);
             }
@@ -254,7 +286,8 @@ impl Shelf {
 
 /// The id that a file stands for below its folder, and the place of its extension.
 fn id_of(kind: ItemType, file: &str) -> Option<(&str, usize)> {
-    let (id, extension) = file.rsplit_once('.')?;
+    // The cases of a directive lie beside it, and are none.
+    let (id, extension) = file.rsplit_once('.').filter(|_| !file.ends_with(CASES_END))?;
     let rank = kind.extensions().iter().position(|known| *known == extension)?;
     (!id.is_empty()).then_some((id, rank))
 }
