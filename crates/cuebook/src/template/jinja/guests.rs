@@ -132,6 +132,8 @@ impl Guests {
                     for path in bound {
                         match path == paths::OTHER {
                             true => paths.extend(shown.iter().cloned()),
+                            // That a value is the template's own is seen when the guest is rendered.
+                            false if paths::is_own(path) => {}
                             false => drop(paths.insert(path.clone())),
                         }
                     }
