@@ -1,5 +1,6 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
+mod bare;
 mod code;
 mod directive;
 mod guest;

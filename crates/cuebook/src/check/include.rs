@@ -5,5 +5,7 @@ use crate::prepared::{Prepared, guest_findings};
 
 /// What is odd about what a prompt includes: what stays behind, who cannot agree on a variable, and what nobody has signed.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    guest_findings(prepared.guests(), prepared.contradictions())
+    let mut findings = guest_findings(prepared.guests(), prepared.contradictions());
+    findings.extend(prepared.bare_files());
+    findings
 }

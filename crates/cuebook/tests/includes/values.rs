@@ -155,6 +155,28 @@ fn check_tells_of_included_prompts_that_contradict_each_other() {
 }
 
 #[test]
+fn a_path_includes_text_alone_and_check_says_so() {
+    let project = Project::new()
+        .with("prompts/host/template.md", "{% include 'note.prompty' %}")
+        .with("prompts/sec/template.md", "{% include 'guide.sections.md' %}")
+        .with("prompts/bare.prompty", "---\nname: bare\n---\nText.")
+        .with("prompts/fine/template.md", "{% include 'bare.prompty' %}{% include 'prompt:bare' %}");
+    assert_eq!(project.text("host", json!({"who": "Ann"})), "Dear Ann, be .");
+    let check = |id: &str| project.book().check(&[id.to_owned()], |_| {}).unwrap().findings;
+    let [told] = check("host").try_into().unwrap();
+    assert_eq!(
+        (told.code, told.message.as_str(), told.hint.as_deref()),
+        (
+            Code::LeftBehind,
+            "a path includes text alone: the inputs and their defaults of `note.prompty` are not included",
+            Some("to include the prompt, write its address instead: \"prompt:note\"")
+        )
+    );
+    assert!(check("sec").iter().any(|told| told.code == Code::LeftBehind));
+    assert!(check("fine").is_empty());
+}
+
+#[test]
 fn of_one_section_only_what_it_mentions_is_asked_for() {
     let project = Project::new().with("prompts/host/template.md", "{% include 'prompt:guide#close' %}");
     assert_eq!(project.text("host", json!({})), "# Close\n\nBye, calm.");
