@@ -235,16 +235,13 @@ impl Guests {
     }
 }
 
-/// Places that are named where only one of them can be meant.
-const MOST_PLACES: usize = 5;
-
 /// The same finding with the places where the guest may have been included that it is about.
 fn included_at(told: Diagnostic, places: &[&Place]) -> Diagnostic {
     let Some((first, others)) = places.split_first() else { return told };
     let related = told.related.len();
     let mut told = told.included(first);
     if told.related.len() > related {
-        for place in others.iter().take(MOST_PLACES - 1) {
+        for place in others.iter().take(errors::MOST_CALLERS) {
             told = told.related((*place).clone(), "or here");
         }
     }
