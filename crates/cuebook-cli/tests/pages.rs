@@ -80,7 +80,7 @@ fn the_page_on_diff_is_true_and_short() {
 
 #[test]
 fn the_page_on_includes_is_true() {
-    topic("includes.md", 150);
+    topic("includes.md", 160);
 }
 
 #[test]

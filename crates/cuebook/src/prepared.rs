@@ -1,5 +1,6 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
+mod bare;
 mod code;
 mod directive;
 mod guest;
@@ -80,6 +81,8 @@ pub struct Prepared {
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
     guests: Vec<Arc<Guest>>,
+    /// What is told of guests that declare one name differently.
+    contradictions: Vec<Diagnostic>,
     /// Variables that only its guests declare, and where the guest is included.
     borrowed: BTreeMap<String, Place>,
 }
@@ -151,8 +154,15 @@ impl Prepared {
             }
         };
         let guests = house.guests();
-        let borrowed = borrow(&mut prompt, hosting.asked());
-        let declared = Declared::new(&prompt, &defaults.variables, stage.clock.clone());
+        let (asked, mut contradictions) = hosting.asked();
+        // What the prompt declares itself is that, for all of them.
+        contradictions.retain(|(name, _)| prompt.variable(name).is_none());
+        let contradictions = contradictions.into_iter().map(|(_, told)| told).collect();
+        let contested = asked.iter().filter(|one| one.is_contested).map(|one| one.variable.name.clone());
+        let contested = contested.filter(|name| prompt.variable(name).is_none()).collect();
+        let borrowed = borrow(&mut prompt, asked);
+        let declared =
+            Declared::new(&prompt, &defaults.variables, stage.clock.clone()).with_contested(contested);
         let declared = Arc::new(declared.with_session(guests.iter().any(|guest| guest.is_tree())));
         let mut prepared = Prepared {
             found,
@@ -178,6 +188,7 @@ impl Prepared {
             notes: read.notes,
             templates,
             guests,
+            contradictions,
             borrowed,
         };
         prepared.namespaces = prepared.find_namespaces()?;
@@ -335,6 +346,11 @@ impl Prepared {
     /// What its texts include by an address.
     pub(crate) fn guests(&self) -> &[Arc<Guest>] {
         &self.guests
+    }
+
+    /// What is told of those that declare one name differently.
+    pub(crate) fn contradictions(&self) -> &[Diagnostic] {
+        &self.contradictions
     }
 
     /// Whether it declares no variable itself: then it takes what it is given.

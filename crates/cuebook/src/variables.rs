@@ -24,6 +24,6 @@ pub use scope::Scope;
 pub(crate) use scope::{Declared, Provided, SESSION, SYSTEM};
 pub use system::SYSTEM_NAMES;
 pub use validate::{Problem, validate};
-pub(crate) use validate::{refuse_invalid, validate_lent, validation_error};
+pub(crate) use validate::{refuse_invalid, validate_included, validation_error};
 pub use values::Variables;
 pub(crate) use values::{convert, to_json};

@@ -236,6 +236,47 @@ fn variables_are_followed_across_the_borders_of_templates() {
 }
 
 #[test]
+fn what_a_template_has_set_is_not_said_to_be_the_callers() {
+    let project = Project::new()
+        .file("prompts/part.md", "{{ who }}")
+        .file("prompts/one/template.md", "{% if flag %}{% set who = 'br' %}{% endif %}{{ who }}")
+        .file("prompts/parted/template.md", "{% set who = 'br' %}{% include 'part.md' %}")
+        .file("prompts/computed/template.md", "{% if flag %}{% set who = 'br' %}{% endif %}{{ who|upper }}")
+        .file(
+            "prompts/made/template.md",
+            "{% if not flag %}{% set who = who|upper %}{% endif %}{% if flag %}{% set who = 'BR' %}{% endif %}{{ who }}",
+        )
+        .file("prompts/again/template.md", "{% set x = who %}{% if flag %}{% set x = 'br' %}{% endif %}{{ x }}")
+        .file("prompts/beside/template.md", "{% set end = '!' %}{{ who ~ end }}{{ [who]|join(end) }}");
+    let shown = |prompt: &str, flag: bool, who: &str| {
+        let rendered = project.render(prompt, json!({"flag": flag, "who": who})).unwrap();
+        origin_of(&rendered, rendered.text())
+    };
+    let who = ("who".to_owned(), Some("caller"));
+    for prompt in ["one", "parted"] {
+        assert_eq!(shown(prompt, true, "ann"), [], "{prompt}");
+    }
+    assert_eq!(shown("one", false, "ann"), [who.clone()]);
+    assert_eq!(shown("again", false, "ann"), [who.clone()]);
+    // Where the text does not tell, both are named.
+    let both = [who.clone(), ("who".to_owned(), None)];
+    assert_eq!(shown("one", true, "brown"), both);
+    for flag in [true, false] {
+        assert_eq!(shown("computed", flag, "ann"), both, "{flag}");
+        assert_eq!(shown("made", flag, "ann"), both, "{flag}");
+    }
+    assert_eq!(shown("again", true, "ann"), [who.clone(), ("x".to_owned(), None)]);
+    // What is only put beside a value makes no second author of it.
+    let rendered = project.render("beside", json!({"who": "ann"})).unwrap();
+    assert_eq!(origin_of(&rendered, "ann!"), [who]);
+    let rendered = project.render("computed", json!({"flag": true, "who": "ann"})).unwrap();
+    assert_eq!(
+        rendered.span_at(0).unwrap().origin.to_json()["variables"],
+        json!([{"path": "who", "layer": "caller"}, {"path": "who", "layer": null, "by": {"set": "who"}}])
+    );
+}
+
+#[test]
 fn segments_join_literals_and_keep_values_apart() {
     let rendered = render(
         "Dear {{ name }},{% if true %}\nbye{% endif %}{{ xs|join }}",

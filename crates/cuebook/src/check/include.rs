@@ -3,7 +3,10 @@
 use crate::error::Diagnostic;
 use crate::prepared::{Prepared, guest_findings};
 
-/// What is odd about what a prompt includes by an address: what stays behind, and what nobody has signed.
+/// What is odd about what a prompt includes: what stays behind, who cannot agree on a variable, and what nobody has signed.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
-    guest_findings(prepared.guests(), prepared.prompt().dialect)
+    let mut findings =
+        guest_findings(prepared.guests(), prepared.prompt().dialect, prepared.contradictions());
+    findings.extend(prepared.bare_files());
+    findings
 }

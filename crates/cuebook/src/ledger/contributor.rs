@@ -113,7 +113,7 @@ fn roots(shown: &[Shown]) -> Vec<Shown> {
             Some(_) => shown.path.as_str(),
             None => shown.path.split(['.', '[']).next().unwrap_or_default(),
         };
-        if roots.iter().all(|known| known.path != root) {
+        if roots.iter().all(|known| known.path != root || known.by != shown.by) {
             roots.push(Shown { path: root.to_owned(), ..shown.clone() });
         }
     }

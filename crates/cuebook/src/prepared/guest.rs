@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use minijinja::Value;
+
 use super::Shelf;
 use super::directive::OfDeclared;
 use super::hosting::{Asked, Hosting, House};
@@ -19,7 +21,7 @@ use crate::error::{Code, Diagnostic, Result};
 use crate::items::Item;
 use crate::library::{Defaults, LibraryLoader};
 use crate::overrides::DEFAULT_TAG;
-use crate::prompt::{Dialect, Prompt, Variable};
+use crate::prompt::{Dialect, Need, Prompt, Variable};
 use crate::render::{PARSER, refuse_forgeries};
 use crate::sections::render_part;
 use crate::source::{OffsetMap, Place, Source};
@@ -29,7 +31,7 @@ use crate::template::input::Template as InputTemplate;
 use crate::template::jinja::Settings;
 use crate::template::jinja::names::Names;
 use crate::template::unit::Unit;
-use crate::variables::{Scope, convert, refuse_invalid, validate_lent};
+use crate::variables::{Scope, convert, refuse_invalid, validate_included};
 
 /// Something that is included.
 pub(crate) struct Guest {
@@ -200,9 +202,11 @@ impl Guest {
             variable: Variable { inherited_from: Some(id.clone()), ..variable.clone() },
             place: at.clone(),
             may_be_set: false,
+            is_contested: false,
         });
         let mut asks: Vec<Asked> = own.collect();
-        for one in below.asked() {
+        // What its guests cannot agree on is told where it is checked itself.
+        for one in below.asked().0 {
             if asks.iter().all(|known| known.variable.name != one.variable.name) {
                 asks.push(one);
             }
@@ -311,16 +315,21 @@ impl GuestBody {
 }
 
 impl Guest {
-    /// What was set where it is included, as its own declarations want it: everything of its type, and defaults for what was set to
-    /// nothing. `None` if there is nothing to add.
+    /// What it is given, as its own declarations want it: everything of its type, and its own defaults for what was set to nothing or
+    /// is only the default of another guest. `None` if there is nothing to add.
     fn fill(&self, scope: &Arc<Scope>) -> Result<Option<Arc<Scope>>> {
         let mut problems = Vec::new();
         let mut defaults = Vec::new();
         for variable in &self.variables {
-            let is_missing = scope.find(&variable.name).is_none();
+            let name = &variable.name;
+            let is_anothers = scope.is_contested_default(name);
+            let is_missing = is_anothers || scope.find(name).is_none();
             match &variable.default {
-                Some(default) if is_missing => defaults.push((variable.name.clone(), convert(default))),
-                _ => problems.extend(validate_lent(variable, scope)),
+                Some(default) if is_missing => defaults.push((name.clone(), convert(default))),
+                None if is_anothers && variable.need != Need::Required => {
+                    defaults.push((name.clone(), Value::UNDEFINED));
+                }
+                _ => problems.extend(validate_included(variable, scope)),
             }
         }
         refuse_invalid(&self.id, problems)?;
@@ -362,8 +371,12 @@ impl Guest {
 }
 
 /// What is odd about what a prompt of a notation includes, for `check`.
-pub(crate) fn findings(guests: &[Arc<Guest>], host: Dialect) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
+pub(crate) fn findings(
+    guests: &[Arc<Guest>],
+    host: Dialect,
+    contradictions: &[Diagnostic],
+) -> Vec<Diagnostic> {
+    let mut findings = contradictions.to_vec();
     for guest in guests {
         if let Err(error) = guest.verify() {
             findings.extend(error.into_diagnostics());

@@ -12,11 +12,11 @@ use indexmap::IndexMap;
 use super::guest::{Guest, Made, Texts, directive_guest, knowledge_guest, prompt_body};
 use super::{Mode, Shelf, inherit};
 use crate::dialect;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, nearest};
 use crate::hooks::Hooks;
 use crate::items::{Item, ItemId, ItemType};
 use crate::library::{Defaults, LibraryLoader};
-use crate::prompt::{Dialect, Need, Prompt, Variable};
+use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::source::{Place, Source};
 use crate::template::address::{Address, Kind};
 use crate::template::engine::{Compiled, Engines, Loader, Outline, Output};
@@ -87,9 +87,61 @@ pub(crate) struct Asked {
     pub(crate) place: Place,
     /// Whether it may have been set on the way: then nobody has to give it beforehand, and the guest asks when it is rendered.
     pub(super) may_be_set: bool,
+    /// Whether others declare the name otherwise: then each of them takes its own default.
+    pub(super) is_contested: bool,
 }
 
 impl Asked {
+    /// Whether the caller must give it.
+    fn is_needed(&self) -> bool {
+        self.variable.need == Need::Required && !self.may_be_set
+    }
+
+    /// Whether another declaration says the same of its values.
+    fn is_declared_as(&self, other: &Variable) -> bool {
+        let one = &self.variable;
+        let says = |variable: &Variable| (variable.kind, variable.rich, variable.need == Need::Required);
+        says(one) == says(other) && one.default == other.default
+    }
+
+    /// What is told of two guests that want different things of one name: no value suits both of them, or what it is without one
+    /// depends on who shows it.
+    fn contradiction(&self, other: &Asked) -> Option<Diagnostic> {
+        let (one, two) = (&self.variable, &other.variable);
+        let named = |asked: &Asked| asked.variable.inherited_from.clone().unwrap_or_default();
+        let has_any = |variable: &Variable| variable.rich.is_none() && variable.kind == Type::Any;
+        let (message, hint) = if (one.kind, one.rich) != (two.kind, two.rich)
+            && !has_any(one)
+            && !has_any(two)
+        {
+            let message = format!(
+                "two prompts that are included want different values of `{}`: for `{}` it is {}, and for `{}` {}",
+                one.name,
+                named(self),
+                one.type_name(),
+                named(other),
+                two.type_name()
+            );
+            (message, "no value of a caller suits both")
+        } else if one.default.is_some() && two.default.is_some() && one.default != two.default {
+            let message = format!(
+                "two prompts that are included have different defaults for `{}`: `{}` and `{}`",
+                one.name,
+                named(self),
+                named(other)
+            );
+            (message, "each shows its own as long as nobody gives a value")
+        } else {
+            return None;
+        };
+        let hint = format!(
+            "{hint}: set `{name}` where each is included, as in {{% with {name} = … %}}, or rename one",
+            name = one.name
+        );
+        let told = Diagnostic::new(Code::InvalidVariables, message).severity(Severity::Warning);
+        Some(told.at(other.place.clone()).related(self.place.clone(), "the other one").hint(hint))
+    }
+
     /// The variable, as one of the prompt that includes the guest.
     pub(crate) fn into_variable(self) -> Variable {
         let mut variable = self.variable;
@@ -115,28 +167,43 @@ impl Hosting {
         self.sites.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the guests ask for that has not surely been set where they are included; asked once, when all texts have been read. The
-    /// first who declares a name says what it is.
-    pub(super) fn asked(&self) -> Vec<Asked> {
+    /// What the guests ask for that has not surely been set where they are included, and what is told of those that cannot agree on
+    /// it; asked once, when all texts have been read. The first who declares a name says what it is, unless a later one needs it.
+    pub(super) fn asked(&self) -> (Vec<Asked>, Vec<(String, Diagnostic)>) {
         let sites = self.sites().take().unwrap_or_default();
         let mut asked: Vec<Asked> = Vec::new();
-        for Site { guest, lent, .. } in sites {
-            for one in guest.upgrade().iter().flat_map(|guest| &guest.asks) {
+        let mut told: Vec<(String, Diagnostic)> = Vec::new();
+        for Site { guest, lent, place } in sites {
+            let Some(guest) = guest.upgrade() else { continue };
+            for one in &guest.asks {
                 let may_be_set = match lent.of(&one.variable.name) {
                     Bound::Surely => continue,
                     Bound::Perhaps => true,
                     Bound::Never => one.may_be_set,
                 };
-                let one = Asked { may_be_set, ..one.clone() };
-                match asked.iter_mut().find(|known| known.variable.name == one.variable.name) {
-                    None => asked.push(one),
-                    // Somewhere else it is needed whatever is set.
-                    Some(known) if known.may_be_set && !may_be_set => *known = one,
-                    Some(_) => {}
+                // What the guest itself asks for, it asks for at this place; what its own guests ask for, at theirs.
+                let place = if one.place.is_same(&guest.place) { &place } else { &one.place };
+                let one = Asked { may_be_set, place: place.clone(), ..one.clone() };
+                let Some(known) = asked.iter_mut().find(|known| known.variable.name == one.variable.name)
+                else {
+                    asked.push(one);
+                    continue;
+                };
+                told.extend(known.contradiction(&one).map(|told| (one.variable.name.clone(), told)));
+                let is_contested =
+                    known.is_contested || one.is_contested || !known.is_declared_as(&one.variable);
+                // Somewhere else it is needed whatever is set and whoever has a default; or a default is all that there is.
+                let has_default = |asked: &Asked| asked.variable.default.is_some();
+                if one.is_needed() > known.is_needed()
+                    || (known.may_be_set && !may_be_set)
+                    || (has_default(&one) && !has_default(known) && !known.is_needed())
+                {
+                    *known = one;
                 }
+                known.is_contested = is_contested;
             }
         }
-        asked
+        (asked, told)
     }
 
     /// What an address names, found and not yet compiled.

@@ -14,7 +14,7 @@ use crate::sections::Disclosed;
 use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::{Emission, Unit, Units};
-use crate::variables::{LateScope, Scope};
+use crate::variables::{LateScope, Scope, Supplier};
 
 /// A rendered prompt: its text, and where every byte of it came from.
 ///
@@ -211,7 +211,7 @@ impl Rendered {
             Writer::Value { unit, offset } => {
                 let (unit, _) = self.units.get(unit);
                 let rich = self.rich_origin(&self.text[start..end], unit.emission(offset));
-                rich.unwrap_or_else(|| self.value_origin(unit, offset))
+                rich.unwrap_or_else(|| self.value_origin(unit, offset, &self.text[start..end]))
             }
             Writer::Hook { editor } => {
                 let Editor { prompt, function } = self.editors[editor as usize].clone();
@@ -240,11 +240,11 @@ impl Rendered {
         Some(Origin::Rich { input: input.name.clone(), kind: input.kind.as_str().to_owned() })
     }
 
-    fn value_origin(&self, unit: &Unit, mark: u32) -> Origin {
+    fn value_origin(&self, unit: &Unit, mark: u32, text: &str) -> Origin {
         let Some(emission) = unit.emission(mark) else {
             return Origin::Value { shown: Vec::new(), emitted: unit.source().place(0..0) };
         };
-        let shown = emission
+        let mut shown: Vec<Shown> = emission
             .paths
             .iter()
             .map(|path| {
@@ -256,7 +256,50 @@ impl Rendered {
                 }
             })
             .collect();
+        match self.was_set(emission, text) {
+            Some(true) => shown.clear(),
+            Some(false) => {}
+            None => shown.extend(emission.set.iter().map(|path| Shown {
+                path: path.clone(),
+                layer: None,
+                by: Some(Supplier::Template { set: path.clone() }),
+            })),
+        }
         Origin::Value { shown, emitted: unit.source().place(emission.range.clone()) }
+    }
+
+    /// Whether a text is what a template has set in place of a variable; `None` if that cannot be told. What reads as the
+    /// variable does is taken for it.
+    fn was_set(&self, emission: &Emission, text: &str) -> Option<bool> {
+        if emission.set.is_empty() {
+            return Some(false);
+        }
+        let values: Vec<Option<Json>> = emission.paths.iter().map(|path| self.value_at(path)).collect();
+        let is_same = |value: &Json| match value {
+            Json::String(value) => value == text,
+            Json::Number(number) => !number.is_f64() && number.to_string() == text,
+            _ => false,
+        };
+        if values.iter().flatten().any(is_same) {
+            return Some(false);
+        }
+        match values.as_slice() {
+            // A hook may have left a part of what was there.
+            _ if !emission.as_is || text.is_empty() || !self.editors.is_empty() => None,
+            [None] if !emission.paths[0].contains(['.', '[']) => Some(true),
+            [Some(Json::String(value))] if !value.contains(text) => Some(true),
+            _ => None,
+        }
+    }
+
+    /// The value at a path without an index in it.
+    fn value_at(&self, path: &str) -> Option<Json> {
+        let mut names = path.split('.');
+        let (_, mut value) = self.scope.get(names.next()?)?;
+        for name in names {
+            value = value.get_mut(name)?.take();
+        }
+        Some(value)
     }
 
     /// The text in segments: literals and interpolated values.

@@ -112,8 +112,9 @@ impl Template {
         let (marks, emissions) = values(&self.steps, &self.placeholders)
             .map(|(name, range)| {
                 let mark = range.start as u32;
-                let range = self.map.range(range);
-                (mark, Emission { range, paths: vec![name.to_owned()], accessor: Some(name.to_owned()) })
+                let (range, path) = (self.map.range(range), name.to_owned());
+                let accessor = Some(path.clone());
+                (mark, Emission { range, paths: vec![path], accessor, ..Emission::default() })
             })
             .unzip();
         Unit::new(self.source.clone(), self.map.clone(), marks, emissions)

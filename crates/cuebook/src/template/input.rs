@@ -114,7 +114,10 @@ impl Template {
                 Kind::Env => format!("env:{key}"),
             };
             let accessor = Some(path.clone());
-            Some((range.start as u32, Emission { range: range.clone(), paths: vec![path], accessor }))
+            Some((
+                range.start as u32,
+                Emission { range: range.clone(), paths: vec![path], accessor, ..Emission::default() },
+            ))
         })
     }
 

@@ -701,7 +701,9 @@ fn unit(
         .map(|(index, range)| {
             let paths = names.emissions.get(index).cloned().unwrap_or_default();
             let accessor = names.accessors.get(index).cloned().flatten();
-            Emission { range, paths, accessor }
+            let set = names.set.get(index).cloned().unwrap_or_default();
+            let as_is = names.as_is.get(index).copied().unwrap_or_default();
+            Emission { range, paths, accessor, set, as_is }
         })
         .collect();
     Ok((Unit::new(source.clone(), instrumented.map, instrumented.beacons, emissions), instrumented.text))

@@ -411,7 +411,8 @@ fn unit(source: &Arc<Source>, found: Emissions) -> Unit {
         let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
         let written = &source.text()[tag.range()];
         let name: String = written.chars().skip_while(|c| !is_name(*c)).take_while(|c| is_name(*c)).collect();
-        Emission { range: tag.range(), paths, accessor: Some(name).filter(|name| !name.is_empty()) }
+        let accessor = Some(name).filter(|name| !name.is_empty());
+        Emission { range: tag.range(), paths, accessor, ..Emission::default() }
     };
     let emissions = found.into_iter().map(emission).collect();
     Unit::new(source.clone(), OffsetMap::default(), marks, emissions)

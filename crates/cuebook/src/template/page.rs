@@ -61,6 +61,7 @@ impl Page {
                 [one] => Some((*one).to_owned()),
                 _ => None,
             },
+            ..Emission::default()
         });
         for variable in variables {
             if !emission.paths.iter().any(|known| known == variable) {

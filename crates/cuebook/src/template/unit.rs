@@ -112,7 +112,7 @@ fn nobody() -> &'static Unit {
 }
 
 /// A place in a template that writes a value.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Emission {
     /// The tag in the source.
     pub range: Range<usize>,
@@ -121,6 +121,10 @@ pub struct Emission {
     /// The name that the tag begins with if it does nothing but look something up, as `user` in `{{ user.name }}`; `None` if
     /// it computes anything. Inside a loop it is the loop's own name.
     pub accessor: Option<String>,
+    /// What can show there because a template has set it to something of its own, which comes from no variable.
+    pub set: Vec<String>,
+    /// Whether it shows a variable just as it is, or else what a template has set in its place.
+    pub as_is: bool,
 }
 
 impl Emission {
@@ -146,6 +150,7 @@ impl Unit {
     pub(crate) fn with_paths(mut self, wider: impl Fn(&[String]) -> Vec<String>) -> Unit {
         for emission in &mut self.emissions {
             emission.paths = wider(&emission.paths);
+            emission.as_is = false;
         }
         self
     }

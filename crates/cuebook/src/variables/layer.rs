@@ -76,6 +76,11 @@ pub enum Supplier {
         /// The function.
         function: &'static str,
     },
+    /// A template, which has set the name to something of its own.
+    Template {
+        /// The name.
+        set: String,
+    },
     /// A variable provider.
     Provider {
         /// The pack that it came with; `None` for one that the program registered.
@@ -89,6 +94,7 @@ impl std::fmt::Display for Supplier {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Supplier::Hook { prompt, function } => write!(f, "{function} of {prompt}"),
+            Supplier::Template { .. } => f.write_str("set by the template"),
             Supplier::Provider { pack: Some(pack), file: Some(file) } => write!(f, "{pack}: {file}"),
             Supplier::Provider { .. } => f.write_str("the program"),
         }

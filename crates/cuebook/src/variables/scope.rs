@@ -24,6 +24,8 @@ pub(crate) const SESSION: &str = "session";
 #[derive(Debug)]
 pub(crate) struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
+    /// Variables that several included prompts declare, each in its own way: a default of one of them is none of the others.
+    contested: Vec<String>,
     /// Variables that the system supplies under their own name.
     from_system: Vec<String>,
     /// Whether templates find the caller's session under the name `session`, as in trees of sections and what includes them.
@@ -55,7 +57,14 @@ impl Declared {
         let may_declare = matches!(prompt.dialect, Dialect::Prompty | Dialect::Directive);
         let declares_system = may_declare && prompt.variable(SYSTEM).is_some();
         let has_session = prompt.dialect == Dialect::Sections;
-        Declared { defaults, from_system, has_session, declares_system, clock }
+        let contested = Vec::new();
+        Declared { defaults, contested, from_system, has_session, declares_system, clock }
+    }
+
+    /// The same for a prompt whose guests declare these names differently.
+    pub(crate) fn with_contested(mut self, names: Vec<String>) -> Declared {
+        self.contested = names;
+        self
     }
 
     /// The same for a prompt that includes sections.
@@ -121,6 +130,7 @@ impl Scope {
         let (declared, context) = NOTHING.get_or_init(|| {
             let declared = Declared {
                 defaults: HashMap::default(),
+                contested: Vec::new(),
                 from_system: Vec::new(),
                 has_session: false,
                 declares_system: false,
@@ -189,6 +199,13 @@ impl Scope {
         self.lent.as_ref()?.get(name)
     }
 
+    /// Whether a name has nothing but the default of one of several included prompts, which declare it differently.
+    pub(crate) fn is_contested_default(&self, name: &str) -> bool {
+        self.declared.contested.iter().any(|contested| contested == name)
+            && self.lent(name).is_none()
+            && self.layer(name).is_some_and(|layer| matches!(layer, Layer::Custom | Layer::Optional))
+    }
+
     /// Whether a value is what templates see instead of a rich one.
     pub(crate) fn is_nonce(&self, value: &Value) -> bool {
         self.rich.as_ref().is_some_and(|rich| rich.is_shown(value))
@@ -211,6 +228,7 @@ impl Scope {
             system: self.system.clone(),
             declared: Arc::new(Declared {
                 defaults: HashMap::default(),
+                contested: Vec::new(),
                 from_system: Vec::new(),
                 has_session: self.declared.has_session,
                 declares_system: false,

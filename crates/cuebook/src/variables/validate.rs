@@ -65,14 +65,24 @@ pub(crate) fn validation_error(prompt: &Prompt, scope: &Scope) -> Result<()> {
     refuse_invalid(&prompt.id, validate(prompt, scope))
 }
 
-/// What is wrong with a variable of a prompt that is included, by what the text which includes it has set there. Everything else was
-/// validated before the render began.
-pub(crate) fn validate_lent(variable: &Variable, scope: &Scope) -> Option<(Problem, Diagnostic)> {
+/// What is wrong with a variable of a prompt that is included: by what the text which includes it has set there, or else by what the
+/// whole prompt was given.
+pub(crate) fn validate_included(variable: &Variable, scope: &Scope) -> Option<(Problem, Diagnostic)> {
     let name = &variable.name;
     let problem =
         |found, layer| Problem { name: name.clone(), expected: variable.kind.as_str(), found, layer };
     let Some(value) = scope.lent(name).filter(|value| !value.is_undefined()) else {
-        if variable.need != Need::Required || scope.find(name).is_some() {
+        // The default of another one is no value.
+        let given = scope.find(name).filter(|_| !scope.is_contested_default(name));
+        if let Some((layer, value)) = given {
+            if variable.lenient || variable.rich.is_some() || takes(variable, layer, &value) {
+                return None;
+            }
+            let found = type_name(&value);
+            let told = mistyped(variable, found, &value, layer, scope.supplier(name));
+            return Some((problem(Some(found), Some(layer.as_str())), told));
+        }
+        if variable.need != Need::Required {
             return None;
         }
         let told = missing(variable, &[]);

@@ -146,6 +146,29 @@ fn what_may_be_set_is_asked_for_where_it_is_missing() {
 }
 
 #[test]
+fn a_missing_variable_is_told_at_the_places_where_it_can_be_missing() {
+    let lines = |template: &str, variables: serde_json::Value| -> Vec<(usize, String)> {
+        let error = with(template).error("host", variables);
+        let related = &error.diagnostic().related;
+        related.iter().map(|(place, label)| (place.line(), label.clone())).collect()
+    };
+    let here = |line: usize| vec![(line, "included here".to_owned())];
+    // What is surely set at one place is asked for at the other, before anything is rendered.
+    let note = "{% include 'prompt:note' %}";
+    assert_eq!(
+        lines(&format!("{{% with who = 'Bo' %}}\n{note}\n{{% endwith %}}\n{note}"), json!({})),
+        here(4)
+    );
+    let looped = format!("{{% for who in names %}}\n{note}\n{{% else %}}\n{note}\n{{% endfor %}}");
+    assert_eq!(lines(&looped, json!({"names": []})), here(4));
+    // The engine does not say at which place a guest was asked for; those where the name was set are not meant.
+    let perhaps = format!(
+        "{{% with who = 'Bo' %}}\n{note}\n{{% endwith %}}{{% if bold %}}{{% set who = 'Cy' %}}{{% endif %}}\n{note}\n{note}"
+    );
+    assert_eq!(lines(&perhaps, json!({})), [(4, "included here".to_owned()), (5, "or here".to_owned())]);
+}
+
+#[test]
 fn a_macro_sees_what_is_set_before_it_is_called() {
     let project =
         with("{% macro m() %}{% include 'prompt:note' %}{% endmacro %}{% set who = 'Bo' %}{{ m() }}");

@@ -69,6 +69,113 @@ fn a_variable_that_only_the_included_prompt_declares_is_asked_for_with_both_plac
     }
 }
 
+/// Prompts that declare `z`, each in its own way.
+fn contested(template: &str) -> Project {
+    let declared = |project: Project, id: &str, need: &str, rest: &str| {
+        let code = format!("VARIABLES = {{'{need}': [{{'name': 'z', {rest}}}]}}\n");
+        let text = format!("{} {{{{ z }}}}. ", id.to_uppercase());
+        project
+            .with(&format!("prompts/{id}/prompt.py"), &code)
+            .with(&format!("prompts/{id}/template.md"), &text)
+    };
+    let project = declared(Project::new(), "ta", "optional", "'type': 'integer', 'default': 3");
+    let project = declared(project, "tb", "required", "'type': 'string'");
+    let project = declared(project, "tc", "optional", "'type': 'string', 'default': 'seven'");
+    let project = declared(project, "td", "optional", "'type': 'integer'");
+    project.with("prompts/host/template.md", template)
+}
+
+#[test]
+fn each_included_prompt_has_its_own_default_and_its_own_type() {
+    let (a, b, c, d) = (
+        "{% include 'prompt:ta' %}",
+        "{% include 'prompt:tb' %}",
+        "{% include 'prompt:tc' %}",
+        "{% include 'prompt:td' %}",
+    );
+    for (template, wanted) in [
+        (format!("{a}{c}{d}"), "TA 3. TC seven. TD . "),
+        (format!("{c}{d}{a}"), "TC seven. TD . TA 3. "),
+        (format!("{d}{a}"), "TD . TA 3. "),
+    ] {
+        let project = contested(&template);
+        let rendered = project.render("host", json!({})).unwrap();
+        assert_eq!(rendered.text(), wanted);
+        let span = rendered.span_at(wanted.find('3').unwrap()).unwrap();
+        assert_eq!(span.origin.to_json()["variables"], json!([{"path": "z", "layer": "optional"}]));
+        // Further down as well.
+        project.write("prompts/outer/template.md", "{% include 'prompt:host' %}");
+        assert_eq!(project.text("outer", json!({})), wanted);
+    }
+    for template in [format!("{a}{b}"), format!("{b}{a}")] {
+        let project = contested(&template);
+        let error = project.error("host", json!({}));
+        assert_eq!(error.diagnostic().message, "the required variable `z` is missing");
+        assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
+        let error = project.error("host", json!({"z": "x"}));
+        assert_eq!(error.diagnostic().message, "`z` must be an integer, and the caller gave a string");
+        assert_eq!(error.diagnostic().file_name(), Some("prompts/ta/prompt.py"));
+        let error = project.error("host", json!({"z": 5}));
+        assert_eq!(error.diagnostic().message, "`z` must be a string, and the caller gave an integer");
+        assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
+    }
+    // What the prompt itself declares is for all of them, if it has their types.
+    let project = contested(&format!("{a}{d}"));
+    project.write(
+        "prompts/host/prompt.py",
+        "VARIABLES = {'optional': [{'name': 'z', 'type': 'integer', 'default': 8}]}",
+    );
+    assert_eq!(project.text("host", json!({})), "TA 8. TD 8. ");
+    project.write(
+        "prompts/host/prompt.py",
+        "VARIABLES = {'optional': [{'name': 'z', 'type': 'string', 'default': 'x'}]}",
+    );
+    let error = project.error("host", json!({}));
+    assert_eq!(error.diagnostic().file_name(), Some("prompts/ta/prompt.py"));
+}
+
+#[test]
+fn check_tells_of_included_prompts_that_contradict_each_other() {
+    let told = |template: &str| {
+        let report = contested(template).book().check(&["host".to_owned()], |_| {}).unwrap();
+        let told = report.findings.into_iter().inspect(|told| assert_eq!(told.code, Code::InvalidVariables));
+        (report.prompts, told.map(|told| told.message).collect::<Vec<_>>())
+    };
+    let (_, found) = told("{% include 'prompt:ta' %}{% include 'prompt:tb' %}");
+    assert_eq!(
+        found,
+        [
+            "two prompts that are included want different values of `z`: for `ta` it is integer, and for `tb` string"
+        ]
+    );
+    assert_eq!(told("{% include 'prompt:ta' %}{% include 'prompt:td' %}").1, Vec::<String>::new());
+    let apart = "{% include 'prompt:ta' %}{% with z = 'x' %}{% include 'prompt:tb' %}{% endwith %}";
+    assert_eq!(told(apart).1, Vec::<String>::new());
+    assert_eq!(contested(apart).text("host", json!({})), "TA 3. TB x. ");
+}
+
+#[test]
+fn a_path_includes_text_alone_and_check_says_so() {
+    let project = Project::new()
+        .with("prompts/host/template.md", "{% include 'note.prompty' %}")
+        .with("prompts/sec/template.md", "{% include 'guide.sections.md' %}")
+        .with("prompts/bare.prompty", "---\nname: bare\n---\nText.")
+        .with("prompts/fine/template.md", "{% include 'bare.prompty' %}{% include 'prompt:bare' %}");
+    assert_eq!(project.text("host", json!({"who": "Ann"})), "Dear Ann, be .");
+    let check = |id: &str| project.book().check(&[id.to_owned()], |_| {}).unwrap().findings;
+    let [told] = check("host").try_into().unwrap();
+    assert_eq!(
+        (told.code, told.message.as_str(), told.hint.as_deref()),
+        (
+            Code::LeftBehind,
+            "a path includes text alone: the inputs and their defaults of `note.prompty` are not included",
+            Some("to include the prompt, write its address instead: \"prompt:note\"")
+        )
+    );
+    assert!(check("sec").iter().any(|told| told.code == Code::LeftBehind));
+    assert!(check("fine").is_empty());
+}
+
 #[test]
 fn of_one_section_only_what_it_mentions_is_asked_for() {
     let project = Project::new().with("prompts/host/template.md", "{% include 'prompt:guide#close' %}");

@@ -85,8 +85,7 @@ impl Directive {
             {
                 // What the file spells in another way, such as `&lt;`, is computed and no literal.
                 for piece in written.pieces().iter().filter(|piece| !piece.is_verbatim) {
-                    let emission =
-                        Emission { range: piece.source.clone(), paths: Vec::new(), accessor: None };
+                    let emission = Emission { range: piece.source.clone(), ..Emission::default() };
                     emissions.insert(piece.source.start as u32, emission);
                 }
             }

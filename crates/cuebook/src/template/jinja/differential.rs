@@ -37,6 +37,7 @@ const KNOWN_DIFFERENCES: &[(&str, &str)] = &[
     ("inheritance/a block in a loop without scoped", "a block always sees the variables around it"),
     ("loop-controls/do without a call", "the engine's `do` takes a call and nothing else"),
     ("macros/a default that uses another argument", "defaults are evaluated where the macro is declared"),
+    ("macros/an argument that is not there", "an undefined argument of a macro takes the macro's default"),
     ("macros/attributes of a macro", "the names of a macro's arguments are a list, not a tuple"),
     ("macros/varargs and kwargs", "macros take the arguments that they declare and no others"),
     (

@@ -49,9 +49,18 @@ pub(super) struct Guest {
     place: Place,
     /// Names that it reads and the template sets somewhere, with the paths of what can show in them.
     local: HashMap<String, Paths>,
-    /// Where it is included: the numbers of a unit and of a reference in it, and the place.
-    sites: Vec<((usize, usize), Place)>,
+    /// Where it is included.
+    sites: Vec<Site>,
     /// What has been set at each of these.
+    lent: Lent,
+}
+
+/// A place where a guest is included.
+struct Site {
+    /// The numbers of a unit and of a reference in it.
+    at: (usize, usize),
+    place: Place,
+    /// What has been set there.
     lent: Lent,
 }
 
@@ -78,7 +87,7 @@ impl Guests {
             self.0.push(Guest { compiled, place, local: HashMap::new(), sites: Vec::new(), lent });
             self.0.len() - 1
         });
-        self.0[number].sites.push((at, place));
+        self.0[number].sites.push(Site { at, place, lent: Lent::default() });
         number
     }
 
@@ -100,10 +109,11 @@ impl Guests {
         let inherited = lent::inherited(names.len(), roots, &ways);
         for guest in &mut self.0 {
             let mut on_every_way: Option<Lent> = None;
-            for ((unit, reference), place) in &guest.sites {
+            for Site { at: (unit, reference), place, lent } in &mut guest.sites {
                 let here = names[*unit].references[*reference].lent.inside(&inherited[*unit]);
                 loader.lends(place, &here);
                 on_every_way = Some(on_every_way.map_or_else(|| here.clone(), |before| before.or(&here)));
+                *lent = here;
             }
             guest.lent = on_every_way.unwrap_or_default();
         }
@@ -132,6 +142,8 @@ impl Guests {
                     for path in bound {
                         match path == paths::OTHER {
                             true => paths.extend(shown.iter().cloned()),
+                            // That a value is the template's own is seen when the guest is rendered.
+                            false if paths::is_own(path) => {}
                             false => drop(paths.insert(path.clone())),
                         }
                     }
@@ -203,9 +215,10 @@ impl Guests {
         let scope = if lent.is_empty() { scope } else { scope.lending(lent) };
         let rendered = inside(&*guest.compiled, &guest.place, || guest.compiled.render(&scope, limit))
             .map_err(|error| {
+                let places = guest.places_of(&error);
                 error.map(|told| match told.related.len() >= errors::MOST_CALLERS {
                     true => told,
-                    false => told.included(&guest.place),
+                    false => included_at(told, &places),
                 })
             });
         let output = rendered.map_err(|error| {
@@ -222,7 +235,46 @@ impl Guests {
     }
 }
 
+/// The same finding with the places where the guest may have been included that it is about.
+fn included_at(told: Diagnostic, places: &[&Place]) -> Diagnostic {
+    let Some((first, others)) = places.split_first() else { return told };
+    let related = told.related.len();
+    let mut told = told.included(first);
+    if told.related.len() > related {
+        for place in others.iter().take(errors::MOST_CALLERS) {
+            told = told.related((*place).clone(), "or here");
+        }
+    }
+    told
+}
+
 impl Guest {
+    /// The places where it may have been included when this went wrong. The engine does not say which one it was; but what is missing
+    /// had not been set there, and what was set to something wrong may have been.
+    fn places_of(&self, error: &Error) -> Vec<&Place> {
+        let names = |field: &str| -> Vec<&str> {
+            let entries = error.field(field).and_then(serde_json::Value::as_array).into_iter().flatten();
+            // What came from a layer was not set by the text.
+            let entries = entries.filter(|entry| entry["layer"].is_null());
+            entries.filter_map(|entry| entry.as_str().or_else(|| entry["name"].as_str())).collect()
+        };
+        let (missing, invalid) = (names("missing"), names("invalid"));
+        let fits = |site: &&Site| {
+            missing.iter().all(|name| site.lent.of(name) != Bound::Surely || !self.reads(name))
+                && invalid.iter().all(|name| site.lent.of(name) != Bound::Never || !self.reads(name))
+        };
+        let mut places: Vec<&Place> = self.sites.iter().filter(fits).map(|site| &site.place).collect();
+        if places.is_empty() {
+            places = self.sites.iter().map(|site| &site.place).collect();
+        }
+        places
+    }
+
+    /// Whether a name that the template sets is one of its own.
+    fn reads(&self, name: &str) -> bool {
+        self.local.contains_key(name)
+    }
+
     /// The same text, in whose emissions what the including template has set can show. Some names it surely has: these mean that
     /// and nothing else.
     fn seen_from_outside(&self, output: Output, set: &[String]) -> Output {

@@ -13,7 +13,7 @@ use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::paths::{OTHER, Paths, bounded, root, step};
+use super::paths::{OTHER, Paths, beside_others, bounded, is_own, or_own, parted, root, step};
 use crate::template::lent::{Bound, Lent};
 
 /// Everything that a template mentions.
@@ -32,6 +32,10 @@ pub struct Names {
     /// In the same order: the name that a place begins with which only looks something up, as in `{{ user.name }}` or
     /// `{{ xs[0] }}`; `None` where anything is computed. Inside a loop it is the loop's own name.
     pub accessors: Vec<Option<String>>,
+    /// In the same order: the names, and ways into them, that can show there because a template has set them to something of its own.
+    pub set: Vec<Vec<String>>,
+    /// In the same order: whether a place shows one variable just as it is, unless a template has set that name.
+    pub as_is: Vec<bool>,
     /// The names that the template defines, and the paths of the variables that can show in them.
     pub(super) bound: HashMap<String, Paths>,
     /// How many `set` statements it has.
@@ -143,16 +147,19 @@ impl Names {
         for reference in names.references.iter_mut().filter(|one| one.kind == ReferenceKind::Extends) {
             reference.lent = at_end.clone();
         }
-        for Emitted { paths, accessor, .. } in walk.emissions {
-            names.emissions.push(paths.into_iter().collect());
+        for Emitted { paths, accessor, as_is, .. } in walk.emissions {
+            let (paths, set) = parted(paths);
+            names.emissions.push(paths);
+            names.set.push(set);
             names.accessors.push(accessor);
+            names.as_is.push(as_is);
         }
         Ok(names)
     }
 
     /// The paths of the variables that show somewhere, or in what the template sets: of an item of a loop, those of the list.
     pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
-        self.emissions.iter().flatten().chain(self.bound.values().flatten())
+        self.emissions.iter().flatten().chain(self.bound.values().flatten()).filter(|path| !is_own(path))
     }
 
     /// Takes back that a name was read: it is a literal.
@@ -175,6 +182,7 @@ struct Emitted {
     start: usize,
     paths: Paths,
     accessor: Option<String>,
+    as_is: bool,
 }
 
 /// A local name: the paths that can show in it, and whether it is certainly defined where it is seen.
@@ -204,6 +212,8 @@ struct Walk<'s> {
     blocks: usize,
     /// Conditions, loops and macros around it.
     conditions: usize,
+    /// Blocks around it that may print a text otherwise than it is.
+    escapes: usize,
     source: &'s str,
 }
 
@@ -221,7 +231,8 @@ impl Walk<'_> {
             // `ns.x = …`: whatever reads the namespace can now show these.
             Expr::GetAttr(attr) => {
                 if let Expr::Var(var) = &attr.expr {
-                    self.fed.entry(var.id.to_owned()).or_default().extend(paths.iter().cloned());
+                    let paths = or_own(var.id, paths.clone());
+                    self.fed.entry(var.id.to_owned()).or_default().extend(paths);
                 }
                 self.expression(&attr.expr);
             }
@@ -232,6 +243,7 @@ impl Walk<'_> {
     }
 
     fn bind_name(&mut self, name: &str, paths: Paths) {
+        let paths = or_own(name, paths);
         if self.scopes.is_empty() {
             self.scopes.push(HashMap::new());
         }
@@ -324,14 +336,17 @@ impl Walk<'_> {
     fn body(&mut self, statements: &[Stmt<'_>]) -> Paths {
         let mut shown = Paths::new();
         for statement in statements {
-            shown.extend(self.statement(statement));
+            shown.extend(beside_others(self.statement(statement)));
         }
         shown
     }
 
     fn emitted(&mut self, span: Span, paths: &Paths, accessor: Option<&str>) {
         let start = span.start_offset as usize;
-        self.emissions.push(Emitted { start, paths: paths.clone(), accessor: accessor.map(str::to_owned) });
+        let is_free = |name: &str| self.local(name).0.iter().all(|path| is_own(path));
+        let as_is = self.escapes == 0 && accessor.is_some_and(is_free);
+        let accessor = accessor.map(str::to_owned);
+        self.emissions.push(Emitted { start, paths: paths.clone(), accessor, as_is });
     }
 
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
@@ -403,7 +418,10 @@ impl Walk<'_> {
             }
             Stmt::AutoEscape(escape) => {
                 self.expression(&escape.enabled);
-                self.body(&escape.body)
+                self.escapes += 1;
+                let shown = self.body(&escape.body);
+                self.escapes -= 1;
+                shown
             }
             Stmt::FilterBlock(filter) => {
                 self.names.captures = true;
@@ -516,14 +534,14 @@ impl Walk<'_> {
             }
             Expr::UnaryOp(unary) => self.expression(&unary.expr),
             Expr::BinOp(binary) => {
-                let mut paths = self.expression(&binary.left);
-                paths.extend(self.expression(&binary.right));
+                let mut paths = beside_others(self.expression(&binary.left));
+                paths.extend(beside_others(self.expression(&binary.right)));
                 paths
             }
             Expr::Compare(compare) => {
-                let mut paths = self.expression(&compare.expr);
+                let mut paths = beside_others(self.expression(&compare.expr));
                 for operand in &compare.ops {
-                    paths.extend(self.expression(&operand.expr));
+                    paths.extend(beside_others(self.expression(&operand.expr)));
                 }
                 paths
             }
@@ -559,12 +577,19 @@ impl Walk<'_> {
                 paths
             }
             Expr::Call(call) => self.call(call),
-            Expr::List(list) => list.items.iter().flat_map(|item| self.expression(item)).collect(),
-            Expr::Tuple(tuple) => tuple.items.iter().flat_map(|item| self.expression(item)).collect(),
+            Expr::List(list) => self.joined(&list.items),
+            Expr::Tuple(tuple) => self.joined(&tuple.items),
             Expr::Map(map) => {
-                map.keys.iter().chain(&map.values).flat_map(|item| self.expression(item)).collect()
+                let mut paths = self.joined(&map.keys);
+                paths.extend(self.joined(&map.values));
+                paths
             }
         }
+    }
+
+    /// Walks expressions whose values are put together.
+    fn joined(&mut self, items: &[Expr<'_>]) -> Paths {
+        items.iter().flat_map(|item| beside_others(self.expression(item))).collect()
     }
 
     fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
@@ -596,7 +621,7 @@ impl Walk<'_> {
             | ast::CallArg::Kwarg(_, value)
             | ast::CallArg::PosSplat(value)
             | ast::CallArg::KwargSplat(value)) = argument;
-            paths.extend(self.expression(value));
+            paths.extend(beside_others(self.expression(value)));
         }
         paths
     }

@@ -13,6 +13,31 @@ pub(in crate::template) type Paths = BTreeSet<String>;
 /// Stands for "whatever other templates show here": an included template, a parent's block, an imported macro.
 pub(super) const OTHER: &str = "\0";
 
+/// Begins what stands for "something of the template's own, under this name": text that comes from no variable.
+const OWN: char = '\u{1}';
+
+/// Whether a path stands for something that a template has set and that comes from no variable.
+pub(super) fn is_own(path: &str) -> bool {
+    path.starts_with(OWN)
+}
+
+/// What a name can show that is set to this: if there is no variable in it, something of the template's own.
+pub(super) fn or_own(name: &str, paths: Paths) -> Paths {
+    if paths.is_empty() { Paths::from([format!("{OWN}{name}")]) } else { paths }
+}
+
+/// What shows of a value where others are joined to it: it matters that it may be the template's own only if it may be something else.
+pub(super) fn beside_others(paths: Paths) -> Paths {
+    if paths.iter().all(|path| is_own(path)) { Paths::new() } else { paths }
+}
+
+/// The paths of variables, and those of what templates have set instead. What is surely a template's own is of no variable.
+pub(super) fn parted(paths: Paths) -> (Vec<String>, Vec<String>) {
+    let (own, paths): (Vec<String>, Vec<String>) =
+        beside_others(paths).into_iter().partition(|path| is_own(path));
+    (paths, own.into_iter().map(|path| path[OWN.len_utf8()..].to_owned()).collect())
+}
+
 /// Paths in one set before they are cut to their names.
 pub(in crate::template) const MOST_PATHS: usize = 64;
 /// Bytes of one path before it is no longer lengthened.
@@ -70,13 +95,16 @@ pub(super) fn join(all: &mut [Names], guests: &Paths) {
         );
         let mut changed = false;
         for (unit, names) in all.iter_mut().enumerate() {
-            for emission in &mut names.emissions {
+            for (index, emission) in names.emissions.iter_mut().enumerate() {
                 let mut wider: Paths = Paths::new();
                 for path in emission.iter() {
                     let name = root(path);
                     if path == OTHER {
                         wider.extend(shown.iter().cloned());
                     } else if let Some(sources) = elsewhere(unit, name) {
+                        if let Some(as_is) = names.as_is.get_mut(index) {
+                            *as_is &= sources.iter().all(|source| is_own(source));
+                        }
                         for source in sources {
                             match source == OTHER {
                                 true => wider.extend(shown.iter().cloned()),
@@ -88,8 +116,13 @@ pub(super) fn join(all: &mut [Names], guests: &Paths) {
                 let before = emission.len();
                 let mut paths: Paths = emission.drain(..).collect();
                 paths.extend(wider);
-                *emission = bounded(paths).into_iter().collect();
+                let (paths, own) = parted(bounded(paths));
+                *emission = paths;
                 changed |= emission.len() != before;
+                let Some(set) = names.set.get_mut(index) else { continue };
+                set.extend(own);
+                set.sort();
+                set.dedup();
             }
         }
         if !changed {
