@@ -11,6 +11,7 @@ mod desk;
 mod detach;
 mod drive;
 mod event;
+mod form;
 mod harness;
 mod hearing;
 mod id;
