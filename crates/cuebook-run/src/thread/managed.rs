@@ -433,7 +433,7 @@ impl Ports for Managed<'_> {
             // Between looking and holding somebody else, such as a child, was given the money.
             Err(error) if error.code() == Code::BudgetExhausted => {
                 let (_, account) = self.standing()?;
-                Err(self.limit(self.too_little(account.remaining())))
+                Err(self.limit(self.too_little(account.remaining(), account.reserved)))
             }
             Err(error) => Err(Halt::Failed(error)),
         }
