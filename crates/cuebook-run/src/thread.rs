@@ -31,6 +31,7 @@ mod run;
 mod secrets;
 mod start;
 mod status;
+mod text_mode;
 mod voice;
 mod within;
 

@@ -17,13 +17,14 @@ use cuebook::tokens::Tokenizer;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::calls::{find_calls, keep_readable, tell_apart, unreadable};
+use super::calls::{keep_readable, tell_apart, unreadable};
 use super::harness::tokens_of;
 use super::hearing::Hearing;
 use super::launch::Launch;
 use super::moments::{Moments, OpenHook};
 use super::rebuild::cost_json;
 use super::secrets::Secrets;
+use super::text_mode;
 use super::within::Within;
 use super::{Entry, Kind, Money, ThreadId};
 use crate::policy::control::Control;
@@ -464,6 +465,12 @@ impl Ports for Managed<'_> {
 
     fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
         let (tools, outputs) = (self.desk.tools(), self.desk.outputs());
+        let none = Tools::default();
+        let worded = self.voice.calls_in_text.then(|| text_mode::in_text(conversation, &tools));
+        let (messages, offered) = match &worded {
+            Some(worded) => (worded.as_slice(), &none),
+            None => (conversation, &*tools),
+        };
         let limits = &self.launch.limits;
         self.pulse(&format!("waiting for {}", self.launch.model.id));
         for attempt in 1.. {
@@ -471,8 +478,8 @@ impl Ports for Managed<'_> {
             let most_tokens = self.state().most_tokens;
             let ask = Ask {
                 model: &self.launch.model,
-                messages: conversation,
-                tools: &tools,
+                messages,
+                tools: offered,
                 outputs: &outputs,
                 most_tokens: Some(most_tokens),
                 deadline: Instant::now().checked_add(left),
@@ -480,7 +487,7 @@ impl Ports for Managed<'_> {
             match self.voice.provider.ask(&ask, &Hearing(self)) {
                 Ok(mut answer) => {
                     if self.voice.calls_in_text {
-                        find_calls(&mut answer);
+                        text_mode::find_calls(&mut answer, &tools);
                     }
                     tell_apart(&mut answer, turn, conversation);
                     keep_readable(&mut answer);
