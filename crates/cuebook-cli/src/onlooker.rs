@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use cuebook::error::printable;
 use cuebook_run::provider::Stop;
 use cuebook_run::store::{Cost, Record};
-use cuebook_run::{Event, Kind, News, ThreadId, Watch};
+use cuebook_run::{Event, Kind, Money, News, ThreadId, Watch};
 use serde_json::Value as Json;
 
 use crate::interrupt::Interrupted;
@@ -154,6 +154,7 @@ fn is_worth_a_line(kind: Kind) -> bool {
         kind,
         Kind::Denied
             | Kind::ToolUnknown
+            | Kind::Hook
             | Kind::HookUnknown
             | Kind::Handoff
             | Kind::Continued
@@ -208,25 +209,27 @@ pub fn summary(id: &str, status: &str, cost: Option<&Json>) -> String {
     if let Some(cost) = cost {
         let number = |name: &str| cost.get(name).and_then(Json::as_u64).unwrap_or(0);
         let turns = number("turns");
+        let money = |name: &str| Money::from_units(cost.get(name).and_then(Json::as_f64).unwrap_or(0.0));
+        let spent = money("spend") + money("children_spend");
         text.push_str(&format!(
             "; {turns} turn{}, {} tokens, {} spent, {:.1} s",
             if turns == 1 { "" } else { "s" },
             grouped(number("input_tokens") + number("output_tokens")),
-            cost.get("spend").and_then(Json::as_f64).unwrap_or(0.0),
+            spent.to_json().as_f64().unwrap_or(0.0),
             cost.get("elapsed_seconds").and_then(Json::as_f64).unwrap_or(0.0),
         ));
     }
     text
 }
 
-/// A thread in a line of a list.
-pub fn row(record: &Record) -> String {
+/// A thread in a line of a list, with what its children spent.
+pub fn row(record: &Record, children: Money) -> String {
     format!(
         "{:<11} {:>3} turns {:>9} tokens {:>10} {}",
         record.status.as_str(),
         record.cost.turns,
         grouped(record.cost.tokens()),
-        record.cost.spend.to_string(),
+        (record.cost.spend + children).to_string(),
         printable(record.id.as_str())
     )
 }
@@ -247,12 +250,19 @@ pub fn told(event: &Event) -> Option<String> {
         Kind::Started => format!("started: {} with {}", text("directive"), payload["model"]["id"].as_str()?),
         // What was put around the prompt needs no line; what the author wanted there and was left out does.
         Kind::ContextInjected => {
-            let missing: Vec<&str> = payload["missing"].as_array()?.iter().filter_map(Json::as_str).collect();
+            let texts = |name: &str| payload[name].as_array().cloned().unwrap_or_default();
+            let missing = texts("missing");
+            let missing = missing.iter().filter_map(Json::as_str).map(str::to_owned);
+            let silent = texts("hooks");
+            let silent = silent.iter().filter_map(|hook| Some(failed_hook(hook, hook["failed"].as_str()?)));
+            let missing: Vec<String> = missing.chain(silent).collect();
             if missing.is_empty() {
                 return None;
             }
             format!("left out of the context: {}", short(&missing.join("; ")))
         }
+        // A hook that did what it is for needs no line.
+        Kind::Hook => format!("  {}", short(&failed_hook(payload, payload["failed"].as_str()?))),
         Kind::CognitionIn => format!("turn {}: asking", payload["turn"]),
         Kind::CognitionOut => {
             let calls = payload["message"]["metadata"]["tool_calls"].as_array().map_or(0, Vec::len);
@@ -291,6 +301,12 @@ pub fn told(event: &Event) -> Option<String> {
         Kind::Failed => format!("failed: {}", short(payload["error"]["message"].as_str()?)),
         _ => return None,
     })
+}
+
+/// A hook that could not do what it is for.
+fn failed_hook(told: &Json, why: &str) -> String {
+    let text = |name: &str| told[name].as_str().unwrap_or_default();
+    format!("the hook {} failed: {}: {why}", text("hook"), text("item_id"))
 }
 
 /// A number with commas between its thousands.
@@ -338,6 +354,28 @@ mod tests {
             Some("left out of the context: Unsigned item: .ai/knowledge/a.md")
         );
         assert_eq!(told(serde_json::json!([])), None);
+    }
+
+    #[test]
+    fn hooks_that_failed_are_told_and_what_children_spent_is_counted() {
+        let thread = ThreadId::known("a/b/b-1");
+        let told = |kind: Kind, payload: Json| {
+            let entry = cuebook_run::Entry::new(kind, payload);
+            told(&Event::chain(&thread, &cuebook_run::first_hash(), 1, jiff::Timestamp::UNIX_EPOCH, &entry))
+        };
+        let hook = serde_json::json!({"hook": "h", "item_id": "a/b", "failed": "not found"});
+        assert_eq!(told(Kind::Hook, hook.clone()).as_deref(), Some("  the hook h failed: a/b: not found"));
+        assert_eq!(told(Kind::Hook, serde_json::json!({"hook": "h", "item_id": "a/b"})), None);
+        let around = serde_json::json!({"knowledge": [], "hooks": [hook], "missing": []});
+        assert_eq!(
+            told(Kind::ContextInjected, around).as_deref(),
+            Some("left out of the context: the hook h failed: a/b: not found")
+        );
+        let cost = serde_json::json!({"turns": 2, "spend": 0.1, "children_spend": 0.2});
+        assert_eq!(
+            summary("a", "completed", Some(&cost)),
+            "completed: a; 2 turns, 0 tokens, 0.3 spent, 0.0 s"
+        );
     }
 
     #[test]

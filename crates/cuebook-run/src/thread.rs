@@ -11,6 +11,7 @@ mod desk;
 mod detach;
 mod drive;
 mod event;
+mod form;
 mod harness;
 mod hearing;
 mod id;
@@ -30,6 +31,7 @@ mod run;
 mod secrets;
 mod start;
 mod status;
+mod text_mode;
 mod voice;
 mod within;
 

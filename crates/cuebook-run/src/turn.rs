@@ -179,6 +179,10 @@ pub trait Ports: Sync {
     /// Makes a call.
     fn perform(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Performed;
 
+    /// A call has ended while others of the same answer have not: what came of it should outlive a process that dies meanwhile.
+    /// It is noted like the others when all have ended, so most have nothing to do here.
+    fn ended(&self, _call: &ToolCall, _performed: &Performed) {}
+
     /// Whether to stop before the next call.
     fn between(&self) -> Result<(), Halt> {
         Ok(())

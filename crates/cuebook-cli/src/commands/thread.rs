@@ -10,7 +10,7 @@ use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::store::{Filter, Record, Store};
-use cuebook_run::{Engine, Event, Resume, Status, ThreadId, Watch, rebuild, whole_log};
+use cuebook_run::{Engine, Event, Money, Resume, Status, ThreadId, Watch, rebuild, whole_log};
 use serde_json::{Value as Json, json};
 
 use super::run::told;
@@ -102,7 +102,8 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
         });
     }
     for record in &records {
-        print_text(&format!("{}\n", onlooker::row(record)))?;
+        let children = store.account(&record.id)?.map_or(Money::ZERO, |account| account.children);
+        print_text(&format!("{}\n", onlooker::row(record, children)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -128,11 +129,9 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = anstream::stdout().lock();
-    writeln!(
-        out,
-        "{}",
-        onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&record.cost.to_json()))
-    )?;
+    let mut cost = record.cost.to_json();
+    cost["children_spend"] = account.as_ref().map_or(Json::Null, |account| account.children.to_json());
+    writeln!(out, "{}", onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
     let launch = &rebuilt.launch;
     writeln!(out, "model: {} of {}", printable(&launch.model.id), printable(&launch.provider))?;
     if let Some(parent) = &record.parent {
@@ -155,9 +154,16 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let capabilities = if capabilities.is_empty() { "nothing".to_owned() } else { capabilities.join(", ") };
     writeln!(out, "may do: {}", printable(&capabilities))?;
     if let Some(account) = &account {
+        // What is neither spent nor left has to be somewhere.
+        let mut kept = String::new();
+        for (money, what) in [(account.reserved, "reserved for children"), (account.held, "held")] {
+            if money > Money::ZERO {
+                kept.push_str(&format!(", {money} {what}"));
+            }
+        }
         writeln!(
             out,
-            "money: {} of {} spent, {} by children, {} left",
+            "money: {} of {} spent, {} by children{kept}, {} left",
             account.spent + account.children,
             account.limit,
             account.children,

@@ -2,6 +2,7 @@
 //!
 //! [`check`] says what is wrong with a condition when it is read. [`evaluate`] never fails: what makes no sense does not hold.
 
+use cuebook::dialect::directive::HOOK_OPERATORS;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use regex::{Regex, RegexBuilder};
@@ -11,7 +12,7 @@ use super::tool_result::text_of;
 use crate::request::kind_of;
 
 /// How values are compared.
-const OPERATORS: [&str; 10] = ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"];
+const OPERATORS: [&str; 10] = HOOK_OPERATORS;
 
 /// What a condition may say.
 const NAMES: [&str; 6] = ["path", "op", "value", "any", "all", "not"];

@@ -1,11 +1,12 @@
 //! What a hook decides about the flow of a thread.
 
+use cuebook::dialect::directive;
 use serde_json::{Map, Value as Json, json};
 
 use super::tool_result::text_of;
 
 /// The tool by which hooks decide. Whoever runs hooks can take [`Control::from_params`] instead of running it.
-pub const ITEM: &str = "rye/agent/threads/internal/control";
+pub const ITEM: &str = directive::HOOK_CONTROL;
 
 /// What a hook decides.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +32,7 @@ pub enum Control {
 
 impl Control {
     /// Decisions by name.
-    pub const NAMES: [&str; 7] = ["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"];
+    pub const NAMES: [&str; 7] = directive::HOOK_DECISIONS;
 
     /// The decision that the parameters of the control tool name; nothing is decided by a name that nobody knows.
     pub fn from_params(params: &Map<String, Json>) -> Control {
@@ -49,6 +50,15 @@ impl Control {
                 Control::Escalate { limit: value("limit_type"), current: value("current_value") }
             }
             _ => Control::Continue,
+        }
+    }
+
+    /// Why the parameters of the control tool decide nothing, although somebody wants them to.
+    pub fn fault(params: &Map<String, Json>) -> Option<String> {
+        match params.get("action") {
+            Some(Json::String(name)) if Control::NAMES.contains(&name.as_str()) => None,
+            Some(other) => Some(format!("{other} is nothing that a hook can decide")),
+            None => Some("a hook does not say what it decides".to_owned()),
         }
     }
 

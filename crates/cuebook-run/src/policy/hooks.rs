@@ -211,6 +211,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_checked_in_directives_is_what_threads_know() {
+        let known: Vec<&str> = CONTROL_EVENTS.into_iter().chain(CONTEXT_EVENTS).collect();
+        assert_eq!(known, directive::HOOK_EVENTS);
+        let text = "hooks:\n  - event: limit\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: suspnd}}\n";
+        let error = file(text, Layer::User).unwrap_err();
+        assert_eq!(error.diagnostic().message, "\"suspnd\" is nothing that a hook can decide");
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `suspend`?"));
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
+    }
+
+    #[test]
     fn hooks_are_heard_in_the_order_of_their_layers() {
         let hooks = Hooks::merged(
             hook("u", "error", Layer::User),

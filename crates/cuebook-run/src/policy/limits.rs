@@ -149,7 +149,7 @@ impl Limits {
     /// The first limit that has been reached, if any, in the order turns, tokens, spend, duration. To be asked before each call of a model.
     pub fn check(&self, cost: &Cost) -> Option<Reached> {
         let reached = |limit, current: Json, most: Json| {
-            Some(Reached { limit, current, most, currency: self.currency.clone() })
+            Some(Reached { limit, current, most, currency: self.currency.clone(), reserved: Money::ZERO })
         };
         if u64::from(cost.turns) >= self.turns {
             return reached("turns", json!(cost.turns), json!(self.turns));
@@ -296,6 +296,8 @@ pub struct Reached {
     pub most: Json,
     /// The currency of the thread.
     pub currency: String,
+    /// What is neither spent nor left, because it is reserved for children that have not ended.
+    pub reserved: Money,
 }
 
 impl Reached {
@@ -319,6 +321,11 @@ impl Reached {
         match self.limit {
             "turns" => format!("the thread used {current} of {most} turns"),
             "tokens" => format!("the thread used {current} of {most} tokens"),
+            "spend" if self.reserved > Money::ZERO => format!(
+                "the thread spent {current} of {most} {}, and {} is reserved for its children",
+                self.currency,
+                self.reserved.to_json()
+            ),
             "spend" => format!("the thread spent {current} of {most} {}", self.currency),
             _ => format!("the thread ran for {current} of {most} seconds"),
         }
@@ -346,7 +353,12 @@ impl Reached {
 
     /// The event that hooks get.
     pub fn to_json(&self) -> Json {
-        json!({"limit_code": self.code(), "current_value": self.current, "current_max": self.most})
+        let mut json =
+            json!({"limit_code": self.code(), "current_value": self.current, "current_max": self.most});
+        if self.reserved > Money::ZERO {
+            json["reserved"] = self.reserved.to_json();
+        }
+        json
     }
 
     /// `CB716`, with the way to resume the thread.
@@ -464,7 +476,13 @@ mod tests {
 
     #[test]
     fn a_reached_limit_says_how_much_was_used_and_how_to_go_on() {
-        let reached = |limit, current, most| Reached { limit, current, most, currency: "USD".into() };
+        let reached = |limit, current, most| Reached {
+            limit,
+            current,
+            most,
+            currency: "USD".into(),
+            reserved: Money::ZERO,
+        };
         let turns = reached("turns", json!(25), json!(25));
         assert_eq!(
             turns.message("web/build/build-1"),

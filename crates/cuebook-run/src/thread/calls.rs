@@ -1,26 +1,16 @@
-//! The calls of an answer, made fit for a log: found where the provider knows none, told apart, and readable.
+//! The calls of an answer, made fit for a log: told apart, and readable.
 
 use std::collections::HashSet;
 
 use cuebook::chat::Message;
-use cuebook::chat::reply::{Answer, Reply, ToolCall, parse_arguments};
+use cuebook::chat::reply::{Answer, Reply, parse_arguments};
 use serde_json::{Map, Value as Json, json};
 
 use super::rebuild::calls_of;
-use crate::policy::text_calls::{TextCall, text_calls};
 use crate::turn::Performed;
 
 /// The argument under which arguments are kept that are none.
 const UNREADABLE: &str = "_no_json";
-
-/// Takes the calls out of what a model said that has no other way to make them.
-pub(super) fn find_calls(answer: &mut Answer) {
-    let Reply::Text(text) = &answer.reply else { return };
-    let calls: Vec<ToolCall> = text_calls(text).into_iter().map(TextCall::into_call).collect();
-    if !calls.is_empty() {
-        answer.reply = Reply::ToolCalls { calls, text: Some(text.clone()) };
-    }
-}
 
 /// Gives calls names that tell them apart where the model gave none, or one that a call of the conversation has already:
 /// providers refuse that, and nobody could say later which of them is meant.

@@ -155,6 +155,7 @@ impl Engine {
         error: Error,
     ) -> Result<Began> {
         let cost = store.record(&id)?.map(|record| record.cost).unwrap_or_default();
+        let children = store.account(&id)?.map_or(Money::ZERO, |account| account.children);
         let finished = Finished {
             id,
             status: Status::Suspended,
@@ -162,6 +163,7 @@ impl Engine {
             outputs: None,
             error: Some(error),
             cost,
+            children,
             full: false,
         };
         let told = finished.to_json();

@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 
 use super::managed::{Before, Managed, Parts};
 use super::rebuild::cost_json;
-use super::{Kind, Status, ThreadId};
+use super::{Kind, Money, Status, ThreadId};
 use crate::store::{Change, Cost};
 use crate::turn::{self, Halt, Start};
 
@@ -32,6 +32,8 @@ pub struct Finished {
     pub error: Option<Error>,
     /// What it used.
     pub cost: Cost,
+    /// What its children spent, as far as they have ended, and theirs.
+    pub children: Money,
     /// Its conversation is full, and another thread is to go on: its end is not written yet.
     pub(crate) full: bool,
 }
@@ -57,6 +59,7 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         outputs: None,
         error: None,
         cost: Cost::default(),
+        children: Money::ZERO,
         full: thread.is_full(),
     };
     match outcome {
@@ -85,6 +88,9 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         }
     }
     finished.cost = thread.cost();
+    if let Ok(Some(account)) = thread.store.account(&finished.id) {
+        finished.children = account.children;
+    }
     if finished.full {
         // Its end is written together with the beginning of the thread that goes on.
         thread.write()?;
@@ -117,6 +123,9 @@ impl Finished {
     /// The end as events and scripts see it.
     pub fn to_json(&self) -> Json {
         let mut json = json!({"cost": self.cost.to_json()});
+        if self.children > Money::ZERO {
+            json["cost"]["children_spend"] = self.children.to_json();
+        }
         for (name, value) in [("result", &self.result), ("outputs", &self.outputs)] {
             if let Some(value) = value {
                 json[name] = value.clone();

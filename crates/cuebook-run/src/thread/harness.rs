@@ -68,7 +68,7 @@ impl Managed<'_> {
                 most = most.min(u64::try_from(affordable).unwrap_or(u64::MAX));
             }
             if most < FEWEST_TOKENS || reading > remaining {
-                return Err(self.limit(self.too_little(remaining)));
+                return Err(self.limit(self.too_little(remaining, account.reserved)));
             }
             hold = reading + Money::of_tokens(most, price.output);
         }
@@ -82,14 +82,20 @@ impl Managed<'_> {
     pub(super) fn late(&self) -> Reached {
         let limits = &self.launch.limits;
         let (current, most) = (seconds(self.cost().elapsed), seconds(limits.duration));
-        Reached { limit: "duration_seconds", current, most, currency: limits.currency.clone() }
+        Reached {
+            limit: "duration_seconds",
+            current,
+            most,
+            currency: limits.currency.clone(),
+            reserved: Money::ZERO,
+        }
     }
 
-    /// The limit on money, when so much is left.
-    pub(super) fn too_little(&self, remaining: Money) -> Reached {
+    /// The limit on money, when so much is left and so much is reserved for children.
+    pub(super) fn too_little(&self, remaining: Money, reserved: Money) -> Reached {
         let limits = &self.launch.limits;
-        let (current, most) = ((limits.spend - remaining).to_json(), limits.spend.to_json());
-        Reached { limit: "spend", current, most, currency: limits.currency.clone() }
+        let (current, most) = ((limits.spend - remaining - reserved).to_json(), limits.spend.to_json());
+        Reached { limit: "spend", current, most, currency: limits.currency.clone(), reserved }
     }
 
     /// What an answer cost.

@@ -2,7 +2,7 @@
 //!
 //! Steps are gathered and written together at the loop's barriers, one transaction each: what the model is told (with the money that
 //! its answer may cost), what it answered together with the calls that are about to be made, what came of them together with
-//! what the model is told next. A process that dies between two of them leaves a log that says exactly how far it came.
+//! what the model is told next; and what came of a call that ended before others of its turn, at once. A process that dies between two of them leaves a log that says exactly how far it came.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Deref;
@@ -17,13 +17,14 @@ use cuebook::tokens::Tokenizer;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::calls::{find_calls, keep_readable, tell_apart, unreadable};
+use super::calls::{keep_readable, tell_apart, unreadable};
 use super::harness::tokens_of;
 use super::hearing::Hearing;
 use super::launch::Launch;
 use super::moments::{Moments, OpenHook};
 use super::rebuild::cost_json;
 use super::secrets::Secrets;
+use super::text_mode;
 use super::within::Within;
 use super::{Entry, Kind, Money, ThreadId};
 use crate::policy::control::Control;
@@ -97,6 +98,8 @@ pub(super) struct Before {
 pub(crate) struct Managed<'e> {
     parts: Parts<'e>,
     state: Mutex<State>,
+    /// Held by whoever writes. Calls that end at the same time are written together by the first of them that gets here.
+    writing: Mutex<()>,
 }
 
 impl<'e> Deref for Managed<'e> {
@@ -133,8 +136,8 @@ pub(super) struct State {
     pub(super) full: bool,
     pub(super) spoken: String,
     pub(super) spoke: Instant,
-    /// Calls of this turn that were denied; their event says so already.
-    pub(super) denied: HashSet<String>,
+    /// Calls of this turn of which the log says already what came of them: they were denied, or ended before the others.
+    pub(super) told: HashSet<String>,
     /// Results that were too long to be told whole: their hashes, and the calls that they came from.
     pub(super) aside: HashMap<String, String>,
 }
@@ -167,10 +170,10 @@ impl<'e> Managed<'e> {
             full: false,
             spoken: String::new(),
             spoke: now,
-            denied: HashSet::new(),
+            told: HashSet::new(),
             aside: HashMap::new(),
         };
-        Managed { parts, state: Mutex::new(state) }
+        Managed { parts, state: Mutex::new(state), writing: Mutex::new(()) }
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {
@@ -183,8 +186,17 @@ impl<'e> Managed<'e> {
         self.state().entries.push(Entry::new(kind, payload));
     }
 
+    /// Keeps what came of a call.
+    fn keep_result(&self, call: &ToolCall, performed: &Performed, ran: bool) {
+        self.keep(
+            Kind::ToolResult,
+            json!({"call_id": call.id, "tool": call.name, "result": performed.text, "is_error": performed.is_error, "ran": ran}),
+        );
+    }
+
     /// Writes what was kept.
     pub(super) fn write(&self) -> Result<()> {
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (entries, change) = {
             let mut state = self.state();
             if state.entries.is_empty() && state.change == Change::default() {
@@ -381,12 +393,13 @@ impl Ports for Managed<'_> {
                     Kind::Denied,
                     json!({"call_id": call.id, "tool": call.name, "arguments": call.arguments, "result": text, "is_error": true}),
                 );
-                self.state().denied.insert(call.id.clone());
+                self.state().told.insert(call.id.clone());
             }
-            Step::PerformedCall { call, performed, ran } if !self.state().denied.remove(&call.id) => self.keep(
-                Kind::ToolResult,
-                json!({"call_id": call.id, "tool": call.name, "result": performed.text, "is_error": performed.is_error, "ran": ran}),
-            ),
+            Step::PerformedCall { call, performed, ran } => {
+                if !self.state().told.remove(&call.id) {
+                    self.keep_result(call, performed, *ran);
+                }
+            }
             Step::Updated { .. } => {
                 if let Some(halt) = self.state().halt.take() {
                     return Err(halt);
@@ -401,7 +414,10 @@ impl Ports for Managed<'_> {
                 state.nudges += 1;
                 let number = state.nudges;
                 drop(state);
-                self.keep(Kind::Nudge, json!({"number": number, "text": message.texts().collect::<String>()}));
+                self.keep(
+                    Kind::Nudge,
+                    json!({"number": number, "text": message.texts().collect::<String>()}),
+                );
             }
             Step::Done { .. } => self.state().ending = true,
             _ => {}
@@ -418,7 +434,7 @@ impl Ports for Managed<'_> {
             // Between looking and holding somebody else, such as a child, was given the money.
             Err(error) if error.code() == Code::BudgetExhausted => {
                 let (_, account) = self.standing()?;
-                Err(self.limit(self.too_little(account.remaining())))
+                Err(self.limit(self.too_little(account.remaining(), account.reserved)))
             }
             Err(error) => Err(Halt::Failed(error)),
         }
@@ -449,6 +465,12 @@ impl Ports for Managed<'_> {
 
     fn ask(&self, turn: u32, conversation: &[Message]) -> Result<Answer, Halt> {
         let (tools, outputs) = (self.desk.tools(), self.desk.outputs());
+        let none = Tools::default();
+        let worded = self.voice.calls_in_text.then(|| text_mode::in_text(conversation, &tools));
+        let (messages, offered) = match &worded {
+            Some(worded) => (worded.as_slice(), &none),
+            None => (conversation, &*tools),
+        };
         let limits = &self.launch.limits;
         self.pulse(&format!("waiting for {}", self.launch.model.id));
         for attempt in 1.. {
@@ -456,8 +478,8 @@ impl Ports for Managed<'_> {
             let most_tokens = self.state().most_tokens;
             let ask = Ask {
                 model: &self.launch.model,
-                messages: conversation,
-                tools: &tools,
+                messages,
+                tools: offered,
                 outputs: &outputs,
                 most_tokens: Some(most_tokens),
                 deadline: Instant::now().checked_add(left),
@@ -465,7 +487,7 @@ impl Ports for Managed<'_> {
             match self.voice.provider.ask(&ask, &Hearing(self)) {
                 Ok(mut answer) => {
                     if self.voice.calls_in_text {
-                        find_calls(&mut answer);
+                        text_mode::find_calls(&mut answer, &tools);
                     }
                     tell_apart(&mut answer, turn, conversation);
                     keep_readable(&mut answer);
@@ -518,6 +540,17 @@ impl Ports for Managed<'_> {
             self.state().returned = true;
         }
         performed
+    }
+
+    fn ended(&self, call: &ToolCall, performed: &Performed) {
+        // One that ends the run is written with the end, or else has to be made again.
+        if performed.ends.is_some() || performed.unknown {
+            return;
+        }
+        self.state().told.insert(call.id.clone());
+        self.keep_result(call, performed, true);
+        // What cannot be written now is written with the others, and fails there if it fails again.
+        let _ = self.write();
     }
 
     fn between(&self) -> Result<(), Halt> {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
-use cuebook::{Result, files};
+use cuebook::{Code, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
@@ -77,6 +77,10 @@ impl<'e> Moments<'e> {
         directive: &Directive,
         composed: &Composed,
     ) -> Result<Moments<'e>> {
+        // The file says where; what is made of it below does not.
+        if let Some(bad) = directive.notes.iter().find(|note| note.code == Code::BadHook) {
+            return Err(Error::new(ErrorKind::Config, bad.clone()));
+        }
         let written = directive.hooks.clone().unwrap_or_default();
         let suppressed: Vec<&str> = composed.context.suppress.iter().map(|name| name.as_str()).collect();
         Ok(Moments { engine, project: project.clone(), hooks: merged(project, id, &written, &suppressed)? })
@@ -101,9 +105,12 @@ impl<'e> Moments<'e> {
                     };
                     let Some(mut text) = spoken(&answer, action, firing.wrap) else {
                         let why = answer.get("error").cloned().unwrap_or_else(|| "it said nothing".into());
-                        gathered
-                            .said
-                            .push(json!({"hook": firing.hook_id, "item_id": action.item_id, "nothing": why}));
+                        let mut told =
+                            json!({"hook": firing.hook_id, "item_id": action.item_id, "nothing": why});
+                        if let Some(why) = failure(&answer) {
+                            told["failed"] = why.into();
+                        }
+                        gathered.said.push(told);
                         continue;
                     };
                     within.secrets.scrub_text(&mut text);
@@ -124,7 +131,7 @@ impl<'e> Moments<'e> {
     fn act(&self, action: &Action, watch: &dyn Watch, within: Option<&Within<'_>>) -> Json {
         // A decision needs no tool.
         if action.item_id == control::ITEM {
-            return Control::from_params(&action.params).to_json();
+            return decision(action);
         }
         let Some(primary) = Primary::named(&action.primary) else { return Json::Null };
         let project = self.project.spaces.project().to_string_lossy().into_owned();
@@ -189,7 +196,7 @@ impl<'e> Moments<'e> {
             let answer = match denied(action, &thread.launch.capabilities) {
                 Some(denied) => denied,
                 // A decision does nothing, so it can be made again.
-                None if action.item_id == control::ITEM => Control::from_params(&action.params).to_json(),
+                None if action.item_id == control::ITEM => decision(action),
                 None => match thread.begin_hook(event, &told) {
                     Ok(()) => self.act(action, &thread.watching_hook(), Some(&thread.within())),
                     Err(why) => json!({"status": "error", "error": why}),
@@ -198,6 +205,9 @@ impl<'e> Moments<'e> {
             let control = Control::from_result(&answer);
             told["result"] = tool_result::clean(&answer);
             told["decided"] = (control != Control::Continue).into();
+            if let Some(why) = failure(&answer) {
+                told["failed"] = why.into();
+            }
             thread.keep(Kind::Hook, told);
             if decided == Control::Continue {
                 decided = control;
@@ -311,6 +321,20 @@ impl Managed<'_> {
         // What cannot be said to have begun does not begin.
         written.map_err(|error| format!("it was not run: {}", error.diagnostic().message))
     }
+}
+
+/// What a hook decides, or why that is nothing.
+fn decision(action: &Action) -> Json {
+    match Control::fault(&action.params) {
+        Some(fault) => json!({"status": "error", "error": fault}),
+        None => Control::from_params(&action.params).to_json(),
+    }
+}
+
+/// Why a hook could not do what it is for: the item does not exist, may not be run, or failed.
+fn failure(answer: &Json) -> Option<String> {
+    let failed = answer.get("status").and_then(Json::as_str) == Some("error");
+    failed.then(|| answer.get("error").map_or_else(|| "it failed".to_owned(), tool_result::text_of))
 }
 
 /// Values of the thread are part of the action's id, and the thread may not do this.

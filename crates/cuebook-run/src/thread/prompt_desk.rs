@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use cuebook::chat::output::OutputSpec;
 use cuebook::chat::reply::{Reply, ToolCall};
 use cuebook::chat::{Message, Role};
 use cuebook::prompt::{Property, Tools, Visibility};
@@ -16,6 +15,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
+use super::form;
 use super::managed::{Desk, Managed};
 use super::results::{self, Reading};
 use crate::engine::{Engine, Project};
@@ -171,26 +171,22 @@ impl Desk for PromptDesk<'_> {
     }
 
     fn settle(&self, _: u32, said: &Reply, nudges: u32) -> Result<Settled> {
-        let text = match said {
-            Reply::Structured { value, .. } => return Ok(Settled::Done(json!({"result": value}))),
-            Reply::Text(text) => text,
-            other => return Ok(Settled::Done(json!({"result": other.to_json()}))),
-        };
-        let Some(output) = self.prepared.tree().and_then(|tree| tree.output.as_ref()) else {
-            return match self.prepared.prompt().outputs.is_empty() {
-                true => Ok(Settled::Done(json!({"result": text}))),
-                false => again(nudges, "it is no JSON", text),
+        let Some(form) = form::of(&self.prepared) else {
+            let result = match said {
+                Reply::Text(text) => json!(text),
+                other => other.to_json(),
             };
+            return Ok(Settled::Done(json!({"result": result})));
         };
-        match OutputSpec::parse(output, text) {
+        match form::read(&form, said) {
             Ok(value) => Ok(Settled::Done(json!({"result": value, "outputs": value}))),
-            Err(error) => again(nudges, &error.diagnostic().message, text),
+            Err(why) => again(nudges, &why, said),
         }
     }
 }
 
 /// Asks for an answer of the right form again, or gives up.
-fn again(nudges: u32, why: &str, text: &str) -> Result<Settled> {
+fn again(nudges: u32, why: &str, said: &Reply) -> Result<Settled> {
     if nudges < nudge::MOST {
         return Ok(Settled::Again(format!(
             "Your answer does not have the form that was asked for: {why}. Answer again, with nothing but that form."
@@ -199,7 +195,7 @@ fn again(nudges: u32, why: &str, text: &str) -> Result<Settled> {
     let message = format!("the model did not answer in the form that the prompt asks for: {why}");
     let hint = "look at what it said: cuebook thread show; the prompt may have to say more about the form";
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
-    Err(Error::new(ErrorKind::Execute, diagnostic).with("result", text))
+    Err(Error::new(ErrorKind::Execute, diagnostic).with("result", said.to_json()))
 }
 
 /// The messages of a prompt. One that only the system speaks is said by the user, because not every provider answers otherwise.

@@ -158,8 +158,14 @@ fn look_at_all(ports: &dyn Ports, calls: &[ToolCall]) -> Result<Vec<Look>, Halt>
 fn at_once(ports: &dyn Ports, calls: &[ToolCall], looks: Vec<Look>) -> Vec<(Performed, bool)> {
     let mut done: Vec<Mutex<Option<(Performed, bool)>>> = Vec::with_capacity(calls.len());
     let mut waiting: Vec<(usize, Map<String, Json>)> = Vec::new();
+    let left = AtomicUsize::new(looks.iter().filter(|look| matches!(look, Look::Go(_))).count());
     let perform = |call: &ToolCall, arguments: &Map<String, Json>| {
-        spans::performing(ports, call, arguments, || safely(ports, call, arguments))
+        let performed = spans::performing(ports, call, arguments, || safely(ports, call, arguments));
+        // The last one is noted at once anyway.
+        if left.fetch_sub(1, Ordering::SeqCst) > 1 {
+            ports.ended(call, &performed);
+        }
+        performed
     };
     for (index, (look, call)) in looks.into_iter().zip(calls).enumerate() {
         match look {

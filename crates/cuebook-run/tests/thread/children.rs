@@ -113,7 +113,31 @@ fn a_child_gets_half_of_what_is_left_unless_somebody_says_how_much() {
     let account = stage.store().account(&id_of(&answer)).unwrap().unwrap();
     let spent: Money = stage.records()[1..].iter().map(|record| record.cost.spend).sum();
     assert_eq!(account.children, spent);
+    assert_eq!(answer["cost"]["children_spend"], spent.to_json(), "{answer:#}");
     assert!(account.remaining() > Money::ZERO && account.reserved == Money::ZERO);
+}
+
+#[test]
+fn money_that_a_waiting_child_keeps_is_not_said_to_be_spent() {
+    let stage = Stage::new(script([
+        spawn("p", "demo/work", json!({"limit_overrides": {"turns": 1, "spend": 50}})),
+        call("c", "demo/none", json!({})),
+        says("done"),
+    ]));
+    parent(&stage, "<directive>demo.*</directive><tool>demo.*</tool>", "");
+    stage.worker("");
+    let answer = stage.run_within("demo/parent", json!({"spend": 0.05}));
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+    let account = stage.store().account(&id_of(&answer)).unwrap().unwrap();
+    assert!(account.reserved > Money::ZERO, "{account:?}");
+    let expected = format!(
+        "the thread spent {} of 0.05 USD, and {} is reserved for its children",
+        account.spent.to_json(),
+        account.reserved.to_json()
+    );
+    assert_eq!(answer["error"], expected.as_str(), "{answer:#}");
+    let limit = &stage.payloads(&id_of(&answer), Kind::Limit)[0];
+    assert_eq!(limit["reserved"], account.reserved.to_json(), "{limit}");
 }
 
 #[test]

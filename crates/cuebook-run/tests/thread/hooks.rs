@@ -47,6 +47,43 @@ fn a_hook_after_a_step_suspends_the_thread_once_its_condition_holds() {
 }
 
 #[test]
+fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
+    let stage = Stage::new(script([returns("a", "x")]));
+    let suspend = param("action", "suspend");
+    let operator = "<condition path=\"cost.turns\" op=\"gtee\" value=\"2\"/>";
+    for (hook, message, hint) in [
+        (hook("after_step", "", &param("action", "suspnd")), "suspnd", "did you mean `suspend`?"),
+        (hook("after_steps", "", &suspend), "after_steps", "did you mean `after_step`"),
+        (hook("after_step", operator, &suspend), "gtee", "did you mean `gte`"),
+        (hook("after_step", "", ""), "does not say what it decides", "it is one of"),
+    ] {
+        stage.worker(&hook);
+        let answer = stage.run("demo/work");
+        let error = &answer["metadata"]["error"];
+        assert_eq!(code_of(&answer), "CB726", "{answer:#}");
+        assert!(error["message"].as_str().unwrap().contains(message), "{answer:#}");
+        assert!(error["hint"].as_str().unwrap().contains(hint), "{answer:#}");
+        assert_eq!(error["line"], 10, "{answer:#}");
+    }
+    assert!(stage.mock.requests().is_empty() && stage.records().is_empty());
+}
+
+#[test]
+fn a_hook_whose_item_does_not_exist_is_told() {
+    let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
+    let hooks = "<hooks><hook id=\"h\" event=\"after_step\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook>\
+                 <hook id=\"c\" event=\"thread_started\"><action><load item_type=\"knowledge\" item_id=\"demo/nothing\"/></action></hook></hooks>";
+    stage.worker(hooks);
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
+    let id = id_of(&answer);
+    let told = &stage.payloads(&id, Kind::Hook)[0];
+    assert!(told["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")), "{told}");
+    let told = &stage.payloads(&id, Kind::ContextInjected)[0];
+    assert!(told["hooks"][0]["failed"].as_str().is_some_and(|why| why.contains("demo/nothing")), "{told}");
+}
+
+#[test]
 fn a_hook_at_a_limit_lets_the_thread_fail() {
     let stage = Stage::new(script([call("a", "demo/none", json!({}))]).forever());
     let condition = "<condition path=\"limit_code\" value=\"turns_exceeded\"/>";

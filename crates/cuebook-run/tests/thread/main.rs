@@ -14,3 +14,4 @@ mod safety;
 mod stage;
 #[path = "../support/mod.rs"]
 mod support;
+mod text_mode;

@@ -62,6 +62,49 @@ fn an_answer_that_is_not_of_the_form_is_asked_for_again_and_then_given_up() {
     assert_eq!(stage.mock.requests().len() - before, 4);
 }
 
+const REVIEW: &str = "---\nname: Review\noutput:\n  verdict: {kind: string, required: true, enumValues: [accept, reject]}\n  \
+                      remarks: {kind: array, items: {kind: string}}\n---\n# Task\nReview it.\n";
+
+#[test]
+fn every_declared_output_is_looked_at_by_name_and_type() {
+    let stage = Stage::new(script([]));
+    stage.world.plain("prompts/review.sections.md", REVIEW);
+    stage.world.plain("form.prompty", FORM);
+    let review = RunRequest { prompt: "review".into(), ..RunRequest::default() };
+    let form = RunRequest { prompt: path(&stage, "form.prompty"), ..RunRequest::default() };
+    let wrong = [
+        (&review, "{}", "verdict"),
+        (&review, "[1]", "JSON object"),
+        (&review, "{\"verdict\": 5}", "verdict"),
+        (&review, "\"maybe\"", "JSON object"),
+        (&review, "{\"verdict\": \"accept\", \"remark\": []}", "remarks"),
+        (&form, "{\"city\": \"Rome\"}", "people"),
+        (&form, "{\"city\": \"Rome\", \"people\": \"many\"}", "people"),
+        (&form, "[]", "JSON object"),
+    ];
+    for (request, reply, why) in wrong {
+        stage.mock.play(script([says(reply)]).forever());
+        let before = stage.mock.requests().len();
+        let done = run(&stage, request.clone());
+        assert_eq!(done.status, Status::Error, "{reply}: {done:?}");
+        let error = done.error.as_ref().unwrap();
+        assert_eq!(error.code(), cuebook::Code::OutputsMissing, "{reply}");
+        assert!(error.diagnostic().message.contains(why), "{reply}: {}", error.diagnostic().message);
+        assert_eq!(stage.mock.requests().len() - before, 4, "{reply}");
+        assert!(stage.told(before + 1).contains(why), "{reply}: {}", stage.told(before + 1));
+    }
+    // What need not be given may be missing, or `null`, or among words.
+    for reply in [
+        "{\"verdict\": \"accept\"}",
+        "{\"verdict\": \"accept\", \"remarks\": null}",
+        "Well: {\"verdict\": \"accept\"}",
+    ] {
+        stage.mock.play(script([says("{\"verdict\": \"maybe\"}"), says(reply)]));
+        let done = run(&stage, review.clone());
+        assert_eq!(done.outputs, Some(json!({"verdict": "accept", "remarks": null})), "{reply}: {done:?}");
+    }
+}
+
 #[test]
 fn a_section_that_was_opened_stays_open_when_the_thread_goes_on() {
     let opens = || {

@@ -48,7 +48,7 @@ fn a_tool_that_may_have_run_is_not_run_again_and_the_model_is_told_so() {
     let both = Reply::call(
         "a",
         "rye_execute",
-        json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "1"}}),
+        json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "1", "sleep": true}}),
     )
     .and_call(
         "b",
@@ -70,6 +70,40 @@ fn a_tool_that_may_have_run_is_not_run_again_and_the_model_is_told_so() {
     assert!(results.iter().all(|(_, text)| text.contains("may have run")), "{results:?}");
     assert_eq!(stage.payloads(&id, Kind::ToolUnknown).len(), 2);
     assert_eq!(finished.cost.turns, 2);
+}
+
+#[test]
+fn what_came_of_a_call_is_kept_while_others_of_its_turn_still_run() {
+    let both = Reply::call(
+        "a",
+        "rye_execute",
+        json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "1", "sleep": true}}),
+    )
+    .and_call(
+        "b",
+        "rye_execute",
+        json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": "2"}}),
+    );
+    let stage = Stage::new(script([both.usage(100, 10), returns("c", "x")]));
+    stage.tool("count", COUNT).worker("");
+    let mut process = elsewhere(&stage, "demo/work");
+    wait_for(|| counted(&stage).len() == 2);
+    let id = stage.records()[0].id.clone();
+    wait_for(|| !stage.payloads(&id, Kind::ToolResult).is_empty());
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let finished = stage.resume(&id, json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    // The conversation keeps the order of the calls.
+    let results = stage.results();
+    let [(first, unknown), (second, known)] = results.as_slice() else { panic!("{results:?}") };
+    assert_eq!((first.as_str(), second.as_str()), ("a", "b"));
+    assert!(
+        unknown.contains("may have run") && known.contains('2') && !known.contains("may have run"),
+        "{results:?}"
+    );
+    assert_eq!(stage.payloads(&id, Kind::ToolUnknown).len(), 1);
+    assert_eq!(counted(&stage).len(), 2);
 }
 
 #[test]

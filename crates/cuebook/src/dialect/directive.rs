@@ -66,6 +66,29 @@ const MOST_DEPTH: usize = 64;
 /// Attributes that one element may have.
 const MOST_ATTRIBUTES: usize = 200;
 
+/// The moments of a thread that hooks can be for.
+pub const HOOK_EVENTS: [&str; 9] = [
+    "error",
+    "limit",
+    "after_step",
+    "directive_return",
+    "context_limit_reached",
+    "after_complete",
+    "build_system_prompt",
+    "thread_started",
+    "thread_continued",
+];
+
+/// How the conditions of hooks compare.
+pub const HOOK_OPERATORS: [&str; 10] =
+    ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"];
+
+/// The tool by which hooks decide how a thread goes on.
+pub const HOOK_CONTROL: &str = "rye/agent/threads/internal/control";
+
+/// What they can decide: the parameter `action` of that tool.
+pub const HOOK_DECISIONS: [&str; 7] = ["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"];
+
 /// The four things that an agent can do with items: the names of the elements that are actions.
 pub(crate) const PRIMARIES: [&str; 4] = ["execute", "load", "search", "sign"];
 

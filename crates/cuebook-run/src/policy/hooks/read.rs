@@ -11,6 +11,7 @@ use serde_json::{Map, Value as Json};
 use super::{Action, CONTEXT_EVENTS, CONTROL_EVENTS, Hook, Layer, Position};
 use crate::policy::capability::ACTIONS;
 use crate::policy::condition::{self, Fault};
+use crate::policy::control::{self, Control};
 use crate::policy::interpolate;
 use crate::request::kind_of;
 
@@ -217,6 +218,18 @@ impl Reader {
                 ));
             }
         };
+        // What values of the thread decide is known only then.
+        let decides = params.get("action").and_then(Json::as_str).unwrap_or_default();
+        if item_id == control::ITEM
+            && !interpolate::has_placeholders(decides)
+            && let Some(fault) = Control::fault(&params)
+        {
+            let near = did_you_mean(&nearest(decides, Control::NAMES));
+            let hint = near.unwrap_or_else(|| format!("it is one of {}", Control::NAMES.join(", ")));
+            let mut path = inside("params");
+            path.extend(params.contains_key("action").then_some("action"));
+            return Err(self.wrong(&path, fault, Some(&hint)));
+        }
         Ok(Action {
             primary: primary.to_owned(),
             item_type: item_type.to_owned(),

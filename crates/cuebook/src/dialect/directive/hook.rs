@@ -3,11 +3,13 @@
 use roxmltree::Node;
 use serde_json::{Map, Value as Json};
 
-use super::PRIMARIES;
 use super::element::Reader;
 use super::metadata::coerced;
 use super::opaque::OPAQUE;
 use super::xml::{elements, name};
+use super::{HOOK_CONTROL, HOOK_DECISIONS, HOOK_EVENTS, HOOK_OPERATORS, PRIMARIES};
+use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::source::Place;
 
 impl Reader<'_> {
     /// One hook: its attributes, and what stands in it by the names of the elements.
@@ -63,6 +65,87 @@ impl Reader<'_> {
                 }
             }
         }
+        self.look_at_hook(node, &hook);
         hook
+    }
+
+    /// Notes what keeps a hook from doing what its author wants. It stays readable: only a thread needs it.
+    fn look_at_hook(&mut self, node: Node<'_, '_>, hook: &Map<String, Json>) {
+        match hook.get("event").and_then(Json::as_str) {
+            Some(event) if !HOOK_EVENTS.contains(&event) => {
+                let message = format!("{event:?} is no event of a thread");
+                self.bad_hook(message, self.value_place(node, "event"), event, &HOOK_EVENTS);
+            }
+            Some(_) => {}
+            None => {
+                let message = "a hook does not say its `event`".to_owned();
+                self.bad_hook(message, self.xml.name_place(node), "", &HOOK_EVENTS);
+            }
+        }
+        if !hook.contains_key("action") && !hook.contains_key("actions") {
+            let diagnostic = Diagnostic::new(Code::BadHook, "a hook does nothing: it has no `action`")
+                .at(self.xml.name_place(node))
+                .hint("write <action><execute item_type=\"tool\" item_id=\"…\"/></action>");
+            self.notes.push(diagnostic);
+        }
+        for child in elements(node) {
+            match name(child) {
+                "condition" => {
+                    if let Some(operator) = child.attribute("op").filter(|op| !HOOK_OPERATORS.contains(op)) {
+                        let message = format!("{operator:?} is no operator");
+                        self.bad_hook(message, self.value_place(child, "op"), operator, &HOOK_OPERATORS);
+                    }
+                }
+                "action" => {
+                    let several: Vec<Node<'_, '_>> =
+                        elements(child).filter(|inside| PRIMARIES.contains(&name(*inside))).collect();
+                    if several.is_empty() {
+                        let primary = child.attribute("primary").unwrap_or_default();
+                        if !PRIMARIES.contains(&primary) {
+                            let message = format!("`primary` of an action is {primary:?}");
+                            self.bad_hook(message, self.value_place(child, "primary"), primary, &PRIMARIES);
+                        }
+                        self.look_at_decision(child);
+                    }
+                    several.into_iter().for_each(|inside| self.look_at_decision(inside));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Notes a decision that nobody knows. What a thread fills in is known only then.
+    fn look_at_decision(&mut self, node: Node<'_, '_>) {
+        if node.attribute("item_id") != Some(HOOK_CONTROL) {
+            return;
+        }
+        let mut params = elements(node).filter(|child| name(*child) == "param");
+        let Some(param) = params.find(|param| param.attribute("name") == Some("action")) else {
+            let message = "a hook does not say what it decides".to_owned();
+            return self.bad_hook(message, self.xml.name_place(node), "", &HOOK_DECISIONS);
+        };
+        let written = self.xml.stripped(param).or_else(|| self.xml.attribute(param, "value"));
+        let decision = written.as_ref().map(|text| text.as_str()).unwrap_or_default();
+        if HOOK_DECISIONS.contains(&decision) || decision.contains("${") {
+            return;
+        }
+        let place = written.as_ref().map_or_else(|| self.xml.name_place(param), |text| text.place());
+        self.bad_hook(
+            format!("{decision:?} is nothing that a hook can decide"),
+            place,
+            decision,
+            &HOOK_DECISIONS,
+        );
+    }
+
+    fn value_place(&self, node: Node<'_, '_>, attribute: &str) -> Place {
+        let written = self.xml.attribute(node, attribute);
+        written.map_or_else(|| self.xml.name_place(node), |value| value.place())
+    }
+
+    fn bad_hook(&mut self, message: String, place: Place, written: &str, known: &[&str]) {
+        let near = did_you_mean(&nearest(written, known.iter().copied()));
+        let hint = near.unwrap_or_else(|| format!("it is one of {}", known.join(", ")));
+        self.notes.push(Diagnostic::new(Code::BadHook, message).at(place).hint(hint));
     }
 }

@@ -21,6 +21,31 @@ fn error(text: &str) -> String {
 }
 
 #[test]
+fn hooks_that_no_thread_understands_are_errors_with_a_place() {
+    let found = notes(
+        r#"<directive name="d"><metadata><hooks>
+<hook event="after_steps"><action primary="exec" item_id="a"/></hook>
+<hook event="limit"><condition path="a" op="eqq"/><action><execute item_id="rye/agent/threads/internal/control"><param name="action" value="suspnd"/></execute></action></hook>
+<hook event="limit"><action primary="execute" item_id="rye/agent/threads/internal/control"><param name="action">${inputs.what}</param></action></hook>
+<hook/>
+</hooks></metadata></directive>"#,
+    );
+    for (line, words) in [
+        (7, "\"after_steps\" is no event of a thread"),
+        (7, "`primary` of an action is \"exec\""),
+        (8, "\"eqq\" is no operator"),
+        (8, "\"suspnd\" is nothing that a hook can decide"),
+        (10, "a hook does not say its `event`"),
+        (10, "a hook does nothing: it has no `action`"),
+    ] {
+        let told =
+            found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
+        assert!(told.starts_with("error") && told.contains(&format!("d.md:{line}:")), "{told}");
+    }
+    assert_eq!(found.len(), 6, "{found:#?}");
+}
+
+#[test]
 fn every_element_is_read() {
     let read = directive(
         r#"<directive name="deploy" version="1.2.0" extends="base/agent">

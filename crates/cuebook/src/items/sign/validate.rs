@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::dialect::{directive, knowledge, tool};
-use crate::error::Error;
+use crate::error::{Code, Error};
 use crate::files;
 use crate::items::{ItemType, Located};
 use crate::source::Source;
@@ -66,6 +66,11 @@ fn directive(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
                 issues.push(format!("Missing required field: inputs[{index}].{field}"));
             }
         }
+    }
+    for hook in read.notes.iter().filter(|note| note.code == Code::BadHook) {
+        let line = hook.place.as_ref().map(|place| format!(" in line {}", place.line())).unwrap_or_default();
+        let hint = hook.hint.as_ref().map(|hint| format!(" ({hint})")).unwrap_or_default();
+        issues.push(format!("Hook{line}: {}{hint}", hook.message));
     }
     issues.or(Said { version })
 }
