@@ -329,6 +329,28 @@ fn a_limit_is_told_and_resume_goes_on_with_another() {
 
 #[test]
 fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
+    keeps_its_key("key: MOCK_KEY\n");
+}
+
+#[test]
+fn a_secret_of_a_header_is_kept_like_a_key() {
+    keeps_its_key("headers: {x-other: a, x-api-key: \"${env:MOCK_KEY}\"}\n");
+    let stage = stage(Script::new());
+    let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("key: MOCK_KEY\n", HEADER);
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
+    assert!(out(&stage.run(&["providers"])).contains("MOCK_KEY is set"));
+    let output = stage.command(&["providers"]).env_remove("MOCK_KEY").output().unwrap();
+    assert!(out(&output).contains("MOCK_KEY is not set"), "{}", out(&output));
+    let output = stage.command(&["providers", "--json"]).env_remove("MOCK_KEY").output().unwrap();
+    let listed: Json = serde_json::from_str(&out(&output)).unwrap();
+    let mock = listed.as_array().unwrap().iter().find(|provider| provider["name"] == "mock").unwrap();
+    assert_eq!((&mock["ready"], &mock["variables"]), (&json!(false), &json!(["MOCK_KEY"])));
+}
+
+/// A secret that stands in a header.
+const HEADER: &str = "headers: {Authorization: \"Bearer ${env:MOCK_KEY}\"}\n";
+
+fn keeps_its_key(said: &str) {
     let leak = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": format!("echo {KEY}; echo ${{MOCK_KEY:-unset}}")}});
     let stage = stage(
         Script::new()
@@ -336,6 +358,8 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
             .reply(Reply::call("c1", "rye_execute", leak).usage(10, 2).and_text(format!("I know {KEY}")))
             .reply(returned(&format!("Hi {KEY}"))),
     );
+    let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("key: MOCK_KEY\n", said);
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
     let args = [&THREADED[..], &["--model", "mock-model"]].concat();
     let output = stage.command(&args).env_remove("MOCK_KEY").output().unwrap();
     assert!(err(&output).contains("[CB721]") && err(&output).contains("MOCK_KEY"), "{}", err(&output));
@@ -351,6 +375,8 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
         assert!(!out(output).contains(KEY) && !err(output).contains(KEY), "{}{}", out(output), err(output));
     }
     assert!(seen[1].status.success(), "{}", err(&seen[1]));
+    let told = stage.mock.requests()[2].body["messages"][2].to_string();
+    assert!(told.contains("nunset") && told.contains("[secret]") && !told.contains(KEY), "the tool has it: {told}");
     let mut files = 0;
     search(stage.project.path(), &mut |path, bytes| {
         files += 1;

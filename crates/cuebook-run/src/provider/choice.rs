@@ -207,9 +207,14 @@ impl Providers {
         self.files.get(name)
     }
 
-    /// Whether a provider can be asked: its key is there, or it needs none.
+    /// Whether a provider can be asked: its key and the secrets of its headers are there, or it needs none.
     pub fn is_ready(&self, file: &ProviderFile) -> bool {
-        file.key.as_deref().is_none_or(|key| (self.environment)(key).is_some())
+        file.variables().all(|name| self.is_set(name))
+    }
+
+    /// Whether a variable of the environment says something.
+    pub fn is_set(&self, name: &str) -> bool {
+        (self.environment)(name).is_some()
     }
 
     /// Finds who answers.

@@ -50,10 +50,11 @@ impl Engine {
         })
     }
 
-    /// The keys of all providers that the project knows.
+    /// The keys of all providers that the project knows, and the secrets of their headers.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
-        Ok(Secrets::of_environment(providers.list().filter_map(|provider| provider.key.clone())))
+        let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
+        Ok(Secrets::of_environment(names))
     }
 
     /// The threads of a project.
