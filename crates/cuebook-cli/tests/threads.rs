@@ -896,3 +896,24 @@ fn on_a_terminal_progress_is_one_line_that_goes_away() {
     let last = shown.rsplit("\r\x1b[2K").next().unwrap();
     assert!(last.starts_with("{\r\n  \"greeting\": \"Hi\"\r\n}\r\ncompleted: "), "{shown:?}");
 }
+
+#[test]
+fn a_store_of_an_unknown_kind_is_refused_without_its_password() {
+    let stage = stage(Script::new());
+    for place in ["mysql://ann:hunter22@db.example/x", "redis://:hunter22@db.example", "Postgres://a:hunter22@h/x"] {
+        for args in [&["thread", "list"][..], &THREADED] {
+            let output = stage.run(&[args, &["--store", place]].concat());
+            let said = err(&output);
+            assert!(!output.status.success() && said.contains("[CB724]"), "{said}");
+            assert!(said.contains(place.split(':').next().unwrap()) && said.contains("postgres://"), "{said}");
+            assert!(!said.contains("hunter22") && !out(&output).contains("hunter22"), "{said}");
+        }
+    }
+    let names: Vec<String> = std::fs::read_dir(stage.project.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.contains(':')), "{names:?}");
+    let output = stage.run(&["thread", "list", "--store", "sqlite://some.db", "--json"]);
+    assert!(output.status.success(), "{}", err(&output));
+}
