@@ -917,3 +917,37 @@ fn a_store_of_an_unknown_kind_is_refused_without_its_password() {
     let output = stage.run(&["thread", "list", "--store", "sqlite://some.db", "--json"]);
     assert!(output.status.success(), "{}", err(&output));
 }
+
+#[test]
+fn a_recording_is_never_written_over() {
+    let stage = stage(Script::new().reply(Reply::text("Hm.").usage(9, 2)).reply(returned("Hi")));
+    // What cannot be written is told before anything begins.
+    for place in ["no/such/folder/r.jsonl", "home"] {
+        let output = stage.threaded(&["--record", place]);
+        assert!(!output.status.success(), "{}", out(&output));
+        assert!(err(&output).contains(place), "{}", err(&output));
+    }
+    assert_eq!(stage.json(&["thread", "list"]), json!([]));
+    assert!(stage.mock.requests().is_empty());
+    // An empty file has nothing to lose.
+    stage.project.write("r.jsonl", "");
+    let output = stage.threaded(&["--record", "r.jsonl", "--limit", "turns=1"]);
+    assert!(err(&output).contains("[CB716]"), "{}", err(&output));
+    let first = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert_eq!(first.lines().count(), 1);
+    let id = stage.id();
+    let refused = stage.threaded(&["--record", "r.jsonl"]);
+    let said = err(&refused);
+    assert!(said.contains("[CB723]") && said.contains("there already") && said.contains("name another"), "{said}");
+    assert_eq!(stage.mock.requests().len(), 1);
+    // Nor does a thread that goes on write behind what is no recording.
+    stage.project.write("notes.txt", "mine\n");
+    let refused = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "notes.txt"]);
+    assert!(err(&refused).contains("[CB723]"), "{}", err(&refused));
+    let output = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "r.jsonl"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let both = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert!(both.starts_with(&first) && both.lines().count() == 2, "{both}");
+    let played = stage.threaded(&["--replay", "r.jsonl"]);
+    assert!(played.status.success(), "{}", err(&played));
+}

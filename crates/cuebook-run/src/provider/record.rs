@@ -128,14 +128,35 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording; a file that is there already is replaced.
+    /// Begins a recording.
+    ///
+    /// # Errors
+    ///
+    /// `CB723` if the file has something in it already: replies that were paid for are not written over.
     pub fn create(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
-        files::write_atomic(path, &name, b"")?;
+        if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
+            let message = format!("{name} is there already, and a recording does not write over it");
+            let hint = "name another file, or remove this one first";
+            let diagnostic = Diagnostic::new(Code::ReplayMismatch, message).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic).with("file", name));
+        }
         Recorder::append(path)
     }
 
-    /// Goes on with a recording.
+    /// Goes on with a recording of a thread that is taken up again, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// `CB723` if the file is something else.
+    pub fn resume(path: &Path) -> Result<Arc<Recorder>> {
+        if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
+            Recording::read(path)?;
+        }
+        Recorder::append(path)
+    }
+
+    /// Goes on with a recording that somebody writes, or begins one.
     pub fn append(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
         let file = OpenOptions::new().append(true).create(true).open(path);

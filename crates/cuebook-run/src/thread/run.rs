@@ -87,6 +87,7 @@ impl Engine {
         if prepared.directive().is_some() {
             return self.run_directive(&project, &prepared, request, watch);
         }
+        self.ready_to_record()?;
         let store = self.store_of(&project)?;
         let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
         let beginning =
@@ -129,6 +130,8 @@ impl Engine {
         is_async: bool,
         watch: &dyn Watch,
     ) -> Result<Began> {
+        // Where it runs in another process, that one goes on with the recording.
+        self.ready_to_record()?;
         let store = self.store_of(project)?;
         let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
         let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
@@ -159,10 +162,6 @@ impl Engine {
         watch: &dyn Watch,
     ) -> Result<Began> {
         if is_async {
-            if let Some(path) = &self.settings().record {
-                // Here it is begun; the other process goes on with it.
-                self.recorder(path)?;
-            }
             let secrets = self.secrets(project)?;
             let record = store.begin(&registration(&**store, &beginning, &secrets, None)?)?;
             return self.detach(store, project, &record.id);
