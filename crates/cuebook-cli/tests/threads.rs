@@ -951,3 +951,27 @@ fn a_recording_is_never_written_over() {
     let played = stage.threaded(&["--replay", "r.jsonl"]);
     assert!(played.status.success(), "{}", err(&played));
 }
+
+#[test]
+fn looking_for_threads_makes_nothing() {
+    let project = Project::new();
+    let before = |folder: &Path| {
+        let mut names = Vec::new();
+        search(folder, &mut |path, _| names.push(path.to_owned()));
+        (names, folder.join(".ai").exists())
+    };
+    let known = before(project.path());
+    for (args, wanted) in [
+        (&["thread", "list"][..], "there are no threads"),
+        (&["thread", "show", "x"], "[CB712]"),
+        (&["thread", "tail", "x"], "[CB712]"),
+        (&["thread", "cancel", "x"], "[CB712]"),
+        (&["thread", "resume", "x"], "[CB712]"),
+        (&["thread", "list", "--store", "other.db"], "there are no threads"),
+    ] {
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let output = command.args(args).output().unwrap();
+        assert!(err(&output).contains(wanted), "{args:?}: {}", err(&output));
+        assert_eq!(before(project.path()), known, "{args:?}");
+    }
+}

@@ -284,7 +284,7 @@ pub fn open(place: &str) -> Result<Arc<dyn Store>> {
 }
 
 /// The file that a place means; `None` for a database on a server.
-fn file(place: &str) -> Result<Option<&Path>> {
+pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(None);
     }

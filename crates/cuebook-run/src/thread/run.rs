@@ -64,14 +64,15 @@ pub enum Began {
 }
 
 impl Engine {
-    /// The threads of a project: dead ones among them are marked before anybody looks.
+    /// The threads of a project: dead ones among them are marked before anybody looks. Where there are none yet, nothing is
+    /// made for them.
     ///
     /// # Errors
     ///
     /// `CB724` if they cannot be opened.
     pub fn threads(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
         let project = self.project(project)?;
-        let store = self.store_of(&project)?;
+        let store = self.looked_at(&project)?;
         store.sweep(&crate::store::lives)?;
         Ok(store)
     }
