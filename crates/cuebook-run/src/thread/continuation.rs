@@ -160,6 +160,7 @@ impl Engine {
             status: Status::Suspended,
             result: None,
             outputs: None,
+            note: None,
             error: Some(error),
             cost,
             full: false,
