@@ -151,15 +151,16 @@ impl Watch for Onlooker {
 /// What somebody should know who looks at the line alone.
 fn is_worth_a_line(event: &Event) -> bool {
     let noted = event.kind == Kind::CognitionOut && event.payload.get("note").is_some();
-    noted || matches!(
-        event.kind,
-        Kind::Denied
-            | Kind::ToolUnknown
-            | Kind::HookUnknown
-            | Kind::Handoff
-            | Kind::Continued
-            | Kind::ContextInjected
-    )
+    noted
+        || matches!(
+            event.kind,
+            Kind::Denied
+                | Kind::ToolUnknown
+                | Kind::HookUnknown
+                | Kind::Handoff
+                | Kind::Continued
+                | Kind::ContextInjected
+        )
 }
 
 /// How many characters fit on a line of the terminal.

@@ -376,7 +376,10 @@ fn keeps_its_key(said: &str) {
     }
     assert!(seen[1].status.success(), "{}", err(&seen[1]));
     let told = stage.mock.requests()[2].body["messages"][2].to_string();
-    assert!(told.contains("nunset") && told.contains("[secret]") && !told.contains(KEY), "the tool has it: {told}");
+    assert!(
+        told.contains("nunset") && told.contains("[secret]") && !told.contains(KEY),
+        "the tool has it: {told}"
+    );
     let mut files = 0;
     search(stage.project.path(), &mut |path, bytes| {
         files += 1;
@@ -900,12 +903,17 @@ fn on_a_terminal_progress_is_one_line_that_goes_away() {
 #[test]
 fn a_store_of_an_unknown_kind_is_refused_without_its_password() {
     let stage = stage(Script::new());
-    for place in ["mysql://ann:hunter22@db.example/x", "redis://:hunter22@db.example", "Postgres://a:hunter22@h/x"] {
+    for place in
+        ["mysql://ann:hunter22@db.example/x", "redis://:hunter22@db.example", "Postgres://a:hunter22@h/x"]
+    {
         for args in [&["thread", "list"][..], &THREADED] {
             let output = stage.run(&[args, &["--store", place]].concat());
             let said = err(&output);
             assert!(!output.status.success() && said.contains("[CB724]"), "{said}");
-            assert!(said.contains(place.split(':').next().unwrap()) && said.contains("postgres://"), "{said}");
+            assert!(
+                said.contains(place.split(':').next().unwrap()) && said.contains("postgres://"),
+                "{said}"
+            );
             assert!(!said.contains("hunter22") && !out(&output).contains("hunter22"), "{said}");
         }
     }
@@ -938,7 +946,10 @@ fn a_recording_is_never_written_over() {
     let id = stage.id();
     let refused = stage.threaded(&["--record", "r.jsonl"]);
     let said = err(&refused);
-    assert!(said.contains("[CB723]") && said.contains("there already") && said.contains("name another"), "{said}");
+    assert!(
+        said.contains("[CB723]") && said.contains("there already") && said.contains("name another"),
+        "{said}"
+    );
     assert_eq!(stage.mock.requests().len(), 1);
     // Nor does a thread that goes on write behind what is no recording.
     stage.project.write("notes.txt", "mine\n");

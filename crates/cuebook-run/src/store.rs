@@ -297,7 +297,8 @@ pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
         Some((scheme, _)) if is_scheme(&scheme) => {
             // What stands behind it may be a password.
             let hint = "name a file, or a database as in postgres://USER:PASSWORD@HOST:PORT/DATABASE";
-            let why = format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither");
+            let why =
+                format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither");
             return Err(error::failed(&format!("{scheme}://…"), &why, hint));
         }
         _ => place.strip_prefix("sqlite:").unwrap_or(place),

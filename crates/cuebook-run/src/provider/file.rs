@@ -217,8 +217,9 @@ impl ProviderFile {
             (None, None) => None,
         };
         if let Some((secret, field)) = secret.filter(|_| !base_url.may_hear_secrets()) {
-            let what =
-                format!("is not encrypted, and {secret} would be sent there for everybody on the way to read");
+            let what = format!(
+                "is not encrypted, and {secret} would be sent there for everybody on the way to read"
+            );
             let hint = format!("write https://, or leave {field} out if the server needs none");
             return Err(address.wrong(what, Some(hint)));
         }
@@ -315,9 +316,7 @@ pub(super) fn variables_of(value: &str) -> impl Iterator<Item = &str> {
 
 fn is_variable(name: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    !name.is_empty()
-        && name.chars().all(letters)
-        && !name.starts_with(|letter: char| letter.is_ascii_digit())
+    !name.is_empty() && name.chars().all(letters) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
 fn read_variable(setting: &Setting) -> Result<String> {

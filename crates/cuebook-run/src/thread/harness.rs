@@ -84,10 +84,14 @@ impl Managed<'_> {
         let own = self.launch.model.options.max_output_tokens.as_ref().and_then(Number::as_u64);
         let model = &self.launch.model.id;
         let (most, hint) = match own.filter(|own| *own <= most) {
-            Some(own) => (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".to_owned()),
-            None if most < self.voice.most_output => {
-                (most, "the limits of the thread leave no more: raise them with --limit tokens=… or spend=…".to_owned())
+            Some(own) => {
+                (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".to_owned())
             }
+            None if most < self.voice.most_output => (
+                most,
+                "the limits of the thread leave no more: raise them with --limit tokens=… or spend=…"
+                    .to_owned(),
+            ),
             None => {
                 let provider = &self.launch.provider;
                 let hint = format!(

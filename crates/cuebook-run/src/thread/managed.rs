@@ -594,7 +594,12 @@ impl Ports for Managed<'_> {
 fn is_cut(finish: &str) -> bool {
     matches!(
         finish,
-        "length" | "max_tokens" | "MAX_TOKENS" | "max_output_tokens" | "incomplete" | "model_context_window_exceeded"
+        "length"
+            | "max_tokens"
+            | "MAX_TOKENS"
+            | "max_output_tokens"
+            | "incomplete"
+            | "model_context_window_exceeded"
     )
 }
 

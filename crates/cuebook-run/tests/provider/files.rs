@@ -135,10 +135,10 @@ fn the_usual_provider_is_asked_first() {
         world.providers(nothing).unwrap().resolve(&Wish { id: Some("gpt-5"), ..Wish::default() }).unwrap();
     assert_eq!(chosen.provider.name, "openai");
     // But a tier means one of its own models.
-    let own = "name: own\napi: openai-chat\nbase_url: http://127.0.0.1:1\nmodels: {'x*': {context_window: 9}}\n";
+    let own =
+        "name: own\napi: openai-chat\nbase_url: http://127.0.0.1:1\nmodels: {'x*': {context_window: 9}}\n";
     world.write(world.user.path(), "config/providers/own.yaml", own);
-    let providers =
-        world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "own".to_owned())).unwrap();
+    let providers = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "own".to_owned())).unwrap();
     for wish in [Wish { model: Some("fast"), ..Wish::default() }, Wish::default()] {
         let error = providers.resolve(&wish).unwrap_err();
         let told = error.to_string();

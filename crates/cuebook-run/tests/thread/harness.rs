@@ -239,7 +239,8 @@ fn a_model_that_declines_has_the_thread_fail() {
 #[test]
 fn what_a_provider_does_not_count_is_counted_here() {
     let silent = |id: &str| {
-        let call = json!({"item_type": "tool", "item_id": "demo/note", "parameters": {"text": "a few words more"}});
+        let call =
+            json!({"item_type": "tool", "item_id": "demo/note", "parameters": {"text": "a few words more"}});
         Reply::call(id, "rye_execute", call)
     };
     let calls = || script([silent("a"), silent("b"), silent("c"), returns("d", "x")]);

@@ -139,7 +139,11 @@ fn an_answer_that_is_cut_off_is_no_plain_success() {
     let request = |name: &str| RunRequest { prompt: path(&stage, name), ..RunRequest::default() };
     let done = run(&stage, request("tale.prompty"));
     // Words are worth something also if their end is missing, but whoever reads them has to know.
-    assert_eq!((done.status, done.result.clone()), (Status::Completed, Some(json!("Once upon a"))), "{done:?}");
+    assert_eq!(
+        (done.status, done.result.clone()),
+        (Status::Completed, Some(json!("Once upon a"))),
+        "{done:?}"
+    );
     let note = done.note.as_deref().unwrap();
     assert!(note.contains("was cut off") && note.contains("4096") && note.contains("`max_output`"), "{note}");
     assert_eq!(stage.payloads(&done.id, Kind::Completed)[0]["note"], note);

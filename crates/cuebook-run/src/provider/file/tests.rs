@@ -102,7 +102,8 @@ fn secrets_of_headers_do_not_travel_in_the_open_either() {
 
 #[test]
 fn every_variable_that_a_file_names_is_known() {
-    let file = read(&format!("{HEAD}key: K\nheaders: {{A: 'x ${{env:ONE}}-${{env:TWO}}', B: plain}}\n")).unwrap();
+    let file =
+        read(&format!("{HEAD}key: K\nheaders: {{A: 'x ${{env:ONE}}-${{env:TWO}}', B: plain}}\n")).unwrap();
     assert_eq!(file.variables().collect::<Vec<_>>(), ["K", "ONE", "TWO"]);
     for value in ["${env:ONE", "${env:}", "${env:A B}", "${env:A}${env:", "${env:${env:A}}"] {
         let (message, hint, _) = wrong(&format!("headers: {{A: '{value}'}}\n"));
