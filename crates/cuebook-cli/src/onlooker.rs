@@ -123,7 +123,7 @@ impl Watch for Onlooker {
         let mut line = lock(&self.line);
         match news {
             News::Event(event) if self.json => drop(print_line(&event.to_json(thread))),
-            News::Event(event) if !self.terminal || is_worth_a_line(event.kind) => {
+            News::Event(event) if !self.terminal || is_worth_a_line(event) => {
                 if let Some(text) = told(event) {
                     line.say(thread, &text);
                 }
@@ -149,17 +149,19 @@ impl Watch for Onlooker {
 }
 
 /// What somebody should know who looks at the line alone.
-fn is_worth_a_line(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::Denied
-            | Kind::ToolUnknown
-            | Kind::Hook
-            | Kind::HookUnknown
-            | Kind::Handoff
-            | Kind::Continued
-            | Kind::ContextInjected
-    )
+fn is_worth_a_line(event: &Event) -> bool {
+    let noted = event.kind == Kind::CognitionOut && event.payload.get("note").is_some();
+    noted
+        || matches!(
+            event.kind,
+            Kind::Denied
+                | Kind::ToolUnknown
+                | Kind::Hook
+                | Kind::HookUnknown
+                | Kind::Handoff
+                | Kind::Continued
+                | Kind::ContextInjected
+        )
 }
 
 /// How many characters fit on a line of the terminal.
@@ -280,7 +282,11 @@ pub fn told(event: &Event) -> Option<String> {
                 (calls, true) => format!("{calls} calls"),
                 (_, false) => short(&said),
             };
-            format!("turn {}: {what} ({} tokens so far)", payload["turn"], grouped(tokens))
+            let note = match text("note") {
+                "" => String::new(),
+                note => format!("\n  note: {}", printable(note)),
+            };
+            format!("turn {}: {what} ({} tokens so far){note}", payload["turn"], grouped(tokens))
         }
         Kind::ToolStart => format!("  {} {}", text("tool"), short(&payload["arguments"].to_string())),
         Kind::ToolResult if payload["is_error"] == true => format!("  failed: {}", short(text("result"))),

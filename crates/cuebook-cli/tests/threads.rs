@@ -329,6 +329,28 @@ fn a_limit_is_told_and_resume_goes_on_with_another() {
 
 #[test]
 fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
+    keeps_its_key("key: MOCK_KEY\n");
+}
+
+#[test]
+fn a_secret_of_a_header_is_kept_like_a_key() {
+    keeps_its_key("headers: {x-other: a, x-api-key: \"${env:MOCK_KEY}\"}\n");
+    let stage = stage(Script::new());
+    let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("key: MOCK_KEY\n", HEADER);
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
+    assert!(out(&stage.run(&["providers"])).contains("MOCK_KEY is set"));
+    let output = stage.command(&["providers"]).env_remove("MOCK_KEY").output().unwrap();
+    assert!(out(&output).contains("MOCK_KEY is not set"), "{}", out(&output));
+    let output = stage.command(&["providers", "--json"]).env_remove("MOCK_KEY").output().unwrap();
+    let listed: Json = serde_json::from_str(&out(&output)).unwrap();
+    let mock = listed.as_array().unwrap().iter().find(|provider| provider["name"] == "mock").unwrap();
+    assert_eq!((&mock["ready"], &mock["variables"]), (&json!(false), &json!(["MOCK_KEY"])));
+}
+
+/// A secret that stands in a header.
+const HEADER: &str = "headers: {Authorization: \"Bearer ${env:MOCK_KEY}\"}\n";
+
+fn keeps_its_key(said: &str) {
     let leak = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": format!("echo {KEY}; echo ${{MOCK_KEY:-unset}}")}});
     let stage = stage(
         Script::new()
@@ -336,6 +358,8 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
             .reply(Reply::call("c1", "rye_execute", leak).usage(10, 2).and_text(format!("I know {KEY}")))
             .reply(returned(&format!("Hi {KEY}"))),
     );
+    let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("key: MOCK_KEY\n", said);
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
     let args = [&THREADED[..], &["--model", "mock-model"]].concat();
     let output = stage.command(&args).env_remove("MOCK_KEY").output().unwrap();
     assert!(err(&output).contains("[CB721]") && err(&output).contains("MOCK_KEY"), "{}", err(&output));
@@ -351,6 +375,11 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_shown() {
         assert!(!out(output).contains(KEY) && !err(output).contains(KEY), "{}{}", out(output), err(output));
     }
     assert!(seen[1].status.success(), "{}", err(&seen[1]));
+    let told = stage.mock.requests()[2].body["messages"][2].to_string();
+    assert!(
+        told.contains("nunset") && told.contains("[secret]") && !told.contains(KEY),
+        "the tool has it: {told}"
+    );
     let mut files = 0;
     search(stage.project.path(), &mut |path, bytes| {
         files += 1;
@@ -869,4 +898,91 @@ fn on_a_terminal_progress_is_one_line_that_goes_away() {
     assert!(shown.contains("0 turns · 0 tokens · 0.00 · 1 s · waiting for mock-model"), "{shown:?}");
     let last = shown.rsplit("\r\x1b[2K").next().unwrap();
     assert!(last.starts_with("{\r\n  \"greeting\": \"Hi\"\r\n}\r\ncompleted: "), "{shown:?}");
+}
+
+#[test]
+fn a_store_of_an_unknown_kind_is_refused_without_its_password() {
+    let stage = stage(Script::new());
+    for place in
+        ["mysql://ann:hunter22@db.example/x", "redis://:hunter22@db.example", "Postgres://a:hunter22@h/x"]
+    {
+        for args in [&["thread", "list"][..], &THREADED] {
+            let output = stage.run(&[args, &["--store", place]].concat());
+            let said = err(&output);
+            assert!(!output.status.success() && said.contains("[CB724]"), "{said}");
+            assert!(
+                said.contains(place.split(':').next().unwrap()) && said.contains("postgres://"),
+                "{said}"
+            );
+            assert!(!said.contains("hunter22") && !out(&output).contains("hunter22"), "{said}");
+        }
+    }
+    let names: Vec<String> = std::fs::read_dir(stage.project.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.contains(':')), "{names:?}");
+    let output = stage.run(&["thread", "list", "--store", "sqlite://some.db", "--json"]);
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn a_recording_is_never_written_over() {
+    let stage = stage(Script::new().reply(Reply::text("Hm.").usage(9, 2)).reply(returned("Hi")));
+    // What cannot be written is told before anything begins.
+    for place in ["no/such/folder/r.jsonl", "home"] {
+        let output = stage.threaded(&["--record", place]);
+        assert!(!output.status.success(), "{}", out(&output));
+        assert!(err(&output).contains(place), "{}", err(&output));
+    }
+    assert_eq!(stage.json(&["thread", "list"]), json!([]));
+    assert!(stage.mock.requests().is_empty());
+    // An empty file has nothing to lose.
+    stage.project.write("r.jsonl", "");
+    let output = stage.threaded(&["--record", "r.jsonl", "--limit", "turns=1"]);
+    assert!(err(&output).contains("[CB716]"), "{}", err(&output));
+    let first = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert_eq!(first.lines().count(), 1);
+    let id = stage.id();
+    let refused = stage.threaded(&["--record", "r.jsonl"]);
+    let said = err(&refused);
+    assert!(
+        said.contains("[CB518]") && said.contains("there already") && said.contains("name another"),
+        "{said}"
+    );
+    assert_eq!(stage.mock.requests().len(), 1);
+    // Nor does a thread that goes on write behind what is no recording.
+    stage.project.write("notes.txt", "mine\n");
+    let refused = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "notes.txt"]);
+    assert!(err(&refused).contains("[CB723]"), "{}", err(&refused));
+    let output = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "r.jsonl"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let both = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert!(both.starts_with(&first) && both.lines().count() == 2, "{both}");
+    let played = stage.threaded(&["--replay", "r.jsonl"]);
+    assert!(played.status.success(), "{}", err(&played));
+}
+
+#[test]
+fn looking_for_threads_makes_nothing() {
+    let project = Project::new();
+    let before = |folder: &Path| {
+        let mut names = Vec::new();
+        search(folder, &mut |path, _| names.push(path.to_owned()));
+        (names, folder.join(".ai").exists())
+    };
+    let known = before(project.path());
+    for (args, wanted) in [
+        (&["thread", "list"][..], "there are no threads"),
+        (&["thread", "show", "x"], "[CB712]"),
+        (&["thread", "tail", "x"], "[CB712]"),
+        (&["thread", "cancel", "x"], "[CB712]"),
+        (&["thread", "resume", "x"], "[CB712]"),
+        (&["thread", "list", "--store", "other.db"], "there are no threads"),
+    ] {
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let output = command.args(args).output().unwrap();
+        assert!(err(&output).contains(wanted), "{args:?}: {}", err(&output));
+        assert_eq!(before(project.path()), known, "{args:?}");
+    }
 }

@@ -296,6 +296,17 @@ impl Engine {
         kept(&self.recorders, path, || Recorder::create(path))
     }
 
+    /// Sees to it that replies can be recorded, before anything begins.
+    pub(crate) fn ready_to_record(&self) -> Result<()> {
+        self.settings.record.as_deref().map_or(Ok(()), |path| self.recorder(path).map(drop))
+    }
+
+    /// The same for a thread that is taken up again: what it was answered before stays.
+    pub(crate) fn ready_to_record_on(&self) -> Result<()> {
+        let Some(path) = &self.settings.record else { return Ok(()) };
+        kept(&self.recorders, path, || Recorder::resume(path)).map(drop)
+    }
+
     /// The same for a recording that another process has begun.
     pub(crate) fn recorder_behind(&self, path: &Path) -> Result<Arc<Recorder>> {
         kept(&self.recorders, path, || Recorder::append(path))

@@ -32,6 +32,7 @@ mod sql;
 mod sqlite;
 
 use std::fmt::Debug;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -270,17 +271,39 @@ pub struct Filter {
 /// once, if a transaction is tried again.
 pub type LastWords = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
-/// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and everything else a file.
+/// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and what is no address a file.
 ///
 /// # Errors
 ///
-/// `CB724` if it cannot be used.
+/// `CB724` if it cannot be used, or if nobody knows what kind of store its address means.
 pub fn open(place: &str) -> Result<Arc<dyn Store>> {
-    if place.starts_with("postgres://") || place.starts_with("postgresql://") {
-        return Ok(Arc::new(PostgresStore::connect(place)?));
+    match file(place)? {
+        Some(path) => Ok(Arc::new(SqliteStore::open(path)?)),
+        None => Ok(Arc::new(PostgresStore::connect(place)?)),
     }
-    let path = place.strip_prefix("sqlite:").unwrap_or(place);
-    Ok(Arc::new(SqliteStore::open(std::path::Path::new(path))?))
+}
+
+/// The file that a place means; `None` for a database on a server.
+pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
+    if place.starts_with("postgres://") || place.starts_with("postgresql://") {
+        return Ok(None);
+    }
+    let is_scheme = |scheme: &&str| {
+        scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
+    };
+    let path = match place.split_once("://") {
+        Some(("sqlite", path)) => path,
+        Some((scheme, _)) if is_scheme(&scheme) => {
+            // What stands behind it may be a password.
+            let hint = "name a file, or a database as in postgres://USER:PASSWORD@HOST:PORT/DATABASE";
+            let why =
+                format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither");
+            return Err(error::failed(&format!("{scheme}://…"), &why, hint));
+        }
+        _ => place.strip_prefix("sqlite:").unwrap_or(place),
+    };
+    Ok(Some(Path::new(path)))
 }
 
 /// Keeps threads. Every call is one transaction.

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use cuebook::error::report;
+use cuebook::error::{printable, report};
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Answer, Engine, Request};
@@ -123,6 +123,9 @@ fn show_thread(json: &Json, id: &str) -> std::io::Result<()> {
         (None, Some(Json::String(text))) => line(text)?,
         (None, Some(result)) => print_json(result)?,
         (None, None) => {}
+    }
+    if let Some(note) = json.get("note").and_then(Json::as_str) {
+        say(format_args!("note: {}", printable(note)));
     }
     let status = json.get("thread_status").or_else(|| json.get("status"));
     say(onlooker::summary(id, status.and_then(Json::as_str).unwrap_or_default(), json.get("cost")));

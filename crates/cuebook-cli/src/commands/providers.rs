@@ -25,10 +25,14 @@ pub fn run(options: &Options) -> Outcome {
     for file in providers.list() {
         let address = format!("{}, {}", file.api, printable(&file.base_url));
         write!(out, "{bold}{}{bold:#}  {address}  ", printable(&file.name))?;
-        match (&file.key, providers.is_ready(file)) {
-            (None, _) => writeln!(out, "needs no key")?,
-            (Some(key), true) => writeln!(out, "{good}{} is set{good:#}", printable(key))?,
-            (Some(key), false) => writeln!(out, "{bad}{} is not set{bad:#}", printable(key))?,
+        let variables = file.variables().map(|name| match providers.is_set(name) {
+            true => format!("{good}{} is set{good:#}", printable(name)),
+            false => format!("{bad}{} is not set{bad:#}", printable(name)),
+        });
+        let variables: Vec<String> = variables.collect();
+        match variables.is_empty() {
+            true => writeln!(out, "needs no key")?,
+            false => writeln!(out, "{}", variables.join(", "))?,
         }
         for (tier, model) in &file.tiers {
             let price = match file.profile(model).price {
@@ -60,6 +64,7 @@ fn described(file: &ProviderFile, ready: bool) -> Json {
         "api": file.api.as_str(),
         "base_url": file.base_url,
         "key": file.key,
+        "variables": file.variables().collect::<Vec<_>>(),
         "ready": ready,
         "tiers": file.tiers,
         "models": file.models.iter().map(model).collect::<Map<_, _>>(),

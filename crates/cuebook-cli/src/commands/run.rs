@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use cuebook::error::printable;
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Began, Engine, Finished, RunRequest};
@@ -77,6 +78,9 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
         (Some(outputs), _) => print_json(outputs)?,
         (None, Some(result)) => print_json(result)?,
         (None, None) => {}
+    }
+    if let Some(note) = told.get("note").and_then(Json::as_str) {
+        say(format_args!("note: {}", printable(note)));
     }
     say(onlooker::summary(id.as_str(), status.as_str(), told.get("cost")));
     match error {

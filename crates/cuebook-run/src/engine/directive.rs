@@ -152,7 +152,7 @@ fn told(id: &ItemId, began: Began) -> Result<Map<String, Json>, Failure> {
     say("thread_id", finished.id.as_str().into());
     say("thread_status", finished.status.as_str().into());
     say("directive", id.as_str().into());
-    for name in ["result", "outputs", "cost"] {
+    for name in ["result", "outputs", "note", "cost"] {
         if let Some(value) = json.get(name) {
             say(name, value.clone());
         }

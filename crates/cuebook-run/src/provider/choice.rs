@@ -207,9 +207,14 @@ impl Providers {
         self.files.get(name)
     }
 
-    /// Whether a provider can be asked: its key is there, or it needs none.
+    /// Whether a provider can be asked: its key and the secrets of its headers are there, or it needs none.
     pub fn is_ready(&self, file: &ProviderFile) -> bool {
-        file.key.as_deref().is_none_or(|key| (self.environment)(key).is_some())
+        file.variables().all(|name| self.is_set(name))
+    }
+
+    /// Whether a variable of the environment says something.
+    pub fn is_set(&self, name: &str) -> bool {
+        (self.environment)(name).is_some()
     }
 
     /// Finds who answers.
@@ -241,6 +246,9 @@ impl Providers {
         let Some(best) = offers.iter().map(|(fit, ..)| *fit).min() else {
             return Err(self.nobody(wanted, None));
         };
+        if let Some((name, who)) = self.usual.as_ref().filter(|_| best == Fit::Tier) {
+            return Err(self.without_tier(wanted, self.named(name, who)?, who));
+        }
         offers.retain(|(fit, ..)| *fit == best);
         if let [(fit, file, model)] = offers.as_slice() {
             return Ok(chosen(file, model.clone(), *fit, "no other provider offers it"));
@@ -283,6 +291,26 @@ impl Providers {
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
             .with("wanted", wanted)
             .with("nearest", near)
+    }
+
+    /// A tier means a model of the usual provider: another one would be asked, and paid, in silence.
+    fn without_tier(&self, tier: &str, usual: &ProviderFile, who: &str) -> Error {
+        let name = &usual.name;
+        let having = self.files.values().filter(|file| file.tiers.contains_key(tier));
+        let having: Vec<&str> = having.map(|file| file.name.as_str()).collect();
+        let message = format!(
+            "{name} has no tier `{tier}`, and {who} names {name}; {} {} one",
+            having.join(", "),
+            if having.len() == 1 { "has" } else { "have" }
+        );
+        let hint = format!(
+            "add `tiers: {{{tier}: MODEL}}` to {}, ask for a model of {name} by its name, or name another provider in {who}",
+            usual.file
+        );
+        no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
+            .with("wanted", tier)
+            .with("provider", name)
+            .with("providers", having)
     }
 
     fn several(&self, wanted: &str, offers: &[(Fit, &Arc<ProviderFile>, String)]) -> Error {

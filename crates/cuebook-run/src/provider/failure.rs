@@ -164,7 +164,7 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
         (_, Some("quota_exhausted")) => {
             Some("the account has no credit left; nothing changes until it has".into())
         }
-        (401 | 403, _) => Some(match &file.key {
+        (401 | 403, _) => Some(match file.variables().next() {
             Some(key) => format!("see whether {key} holds a key that is valid, and may use this model"),
             None => format!("the server wants a key; name its variable under `key` in {}", file.file),
         }),

@@ -209,10 +209,19 @@ impl ProviderFile {
         let address = need("base_url")?;
         let base_url = Address::parse(address.text()?)
             .map_err(|why| address.wrong(why, Some("as in https://api.example.com/v1".to_owned())))?;
-        if key.is_some() && !base_url.may_hear_secrets() {
-            let what = "is not encrypted, and a key would be sent there for everybody on the way to read";
-            let hint = "write https://, or leave `key` out if the server needs none";
-            return Err(address.wrong(what, Some(hint.to_owned())));
+        let headers = fields.get("headers").map(read_headers).transpose()?.unwrap_or_default();
+        let secret_header = headers.iter().find(|(name, value)| ProviderFile::is_secret_header(name, value));
+        let secret = match (&key, secret_header) {
+            (Some(_), _) => Some(("a key", "`key`".to_owned())),
+            (None, Some((name, _))) => Some(("a secret header", format!("`headers.{name}`"))),
+            (None, None) => None,
+        };
+        if let Some((secret, field)) = secret.filter(|_| !base_url.may_hear_secrets()) {
+            let what = format!(
+                "is not encrypted, and {secret} would be sent there for everybody on the way to read"
+            );
+            let hint = format!("write https://, or leave {field} out if the server needs none");
+            return Err(address.wrong(what, Some(hint)));
         }
         let tiers = match fields.get("tiers") {
             Some(tiers) => tiers
@@ -235,7 +244,7 @@ impl ProviderFile {
             api,
             base_url: base_url.text().to_owned(),
             key,
-            headers: fields.get("headers").map(read_headers).transpose()?.unwrap_or_default(),
+            headers,
             tiers,
             models,
             timeouts: fields.get("timeouts").map(read_timeouts).transpose()?.unwrap_or_default(),
@@ -278,9 +287,14 @@ impl ProviderFile {
         self.tiers.values().map(String::as_str).chain(named)
     }
 
+    /// The variables of the environment that the file names, for its key and in headers. What they hold is secret.
+    pub fn variables(&self) -> impl Iterator<Item = &str> {
+        self.key.as_deref().into_iter().chain(self.headers.values().flat_map(|value| variables_of(value)))
+    }
+
     /// Whether the value of a header is a secret: by its name, or because it comes from the environment.
     pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
-        kind_of_name(name) == Name::Secret || value.contains("${env:")
+        kind_of_name(name) == Name::Secret || variables_of(value).next().is_some()
     }
 }
 
@@ -292,14 +306,21 @@ fn read_tool_mode(setting: &Setting) -> Result<ToolMode> {
     Ok([ToolMode::Native, ToolMode::Text][setting.word(&["native", "text"])?])
 }
 
-fn read_variable(setting: &Setting) -> Result<String> {
+/// What stands for a variable of the environment begins like this, and ends with `}`.
+pub(super) const VARIABLE: &str = "${env:";
+
+/// The names of the variables that stand in a value.
+pub(super) fn variables_of(value: &str) -> impl Iterator<Item = &str> {
+    value.split(VARIABLE).skip(1).filter_map(|behind| Some(behind.split_once('}')?.0))
+}
+
+fn is_variable(name: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
-    let is_name = |name: &&str| {
-        !name.is_empty()
-            && name.chars().all(letters)
-            && !name.starts_with(|letter: char| letter.is_ascii_digit())
-    };
-    match setting.json().as_str().filter(is_name) {
+    !name.is_empty() && name.chars().all(letters) && !name.starts_with(|letter: char| letter.is_ascii_digit())
+}
+
+fn read_variable(setting: &Setting) -> Result<String> {
+    match setting.json().as_str().filter(|name| is_variable(name)) {
         Some(name) => Ok(name.to_owned()),
         None => {
             let hint = "write the name, as in OPENAI_API_KEY, and put the key itself into the environment";
@@ -322,6 +343,12 @@ fn read_headers(setting: &Setting) -> Result<IndexMap<String, String>> {
         let text = value.text()?;
         if ureq::http::HeaderValue::from_str(text).is_err() {
             return Err(value.wrong("has a character that headers cannot have", None));
+        }
+        let begun = text.matches(VARIABLE).count();
+        if begun > variables_of(text).filter(|name| is_variable(name)).count() {
+            let hint = "write the name of a variable, as in ${env:GATEWAY_TOKEN}";
+            let what = "has a `${env:` that no name and no `}` follow";
+            return Err(value.wrong_unseen(what, Some(hint.to_owned())));
         }
         headers.insert(name, text.to_owned());
     }

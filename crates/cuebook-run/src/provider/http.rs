@@ -23,7 +23,7 @@ use super::choice::{Chosen, variable};
 use super::classify::Policy;
 use super::ear::Ear;
 use super::failure::{Failure, from_broken};
-use super::file::ProviderFile;
+use super::file::{self, ProviderFile};
 use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
 use super::{Ask, Listener, Provider, Stop, Unheard};
@@ -103,7 +103,11 @@ impl HttpProvider {
             return Ok((headers, secrets));
         }
         for (name, written) in &self.file().headers {
-            let value = self.expanded(name, written)?;
+            let value = self.expanded(written)?;
+            // A server may repeat the secret without what stands around it.
+            for variable in file::variables_of(written) {
+                note(&self.secret(variable)?);
+            }
             if ProviderFile::is_secret_header(name, written) {
                 note(&value);
             }
@@ -150,15 +154,12 @@ impl HttpProvider {
     }
 
     /// The value of a header, with variables of the environment in their places.
-    fn expanded(&self, header: &str, written: &str) -> Result<String, Error> {
+    fn expanded(&self, written: &str) -> Result<String, Error> {
         let mut value = String::new();
         let mut rest = written;
-        while let Some((before, behind)) = rest.split_once("${env:") {
-            let Some((name, after)) = behind.split_once('}') else {
-                let message = format!("`headers.{header}` has a `${{env:` without its `}}`");
-                let diagnostic = Diagnostic::new(Code::BadProviderFile, message).file(&*self.file().file);
-                return Err(Error::new(ErrorKind::Config, diagnostic));
-            };
+        while let Some((before, behind)) = rest.split_once(file::VARIABLE) {
+            // A file is read only if all of them are whole.
+            let Some((name, after)) = behind.split_once('}') else { break };
             value.push_str(before);
             value.push_str(&self.secret(name)?);
             rest = after;

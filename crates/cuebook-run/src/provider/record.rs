@@ -6,7 +6,7 @@
 //! very same request that nobody took yet.
 
 use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Read, Seek, Write};
+use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -120,18 +120,6 @@ impl Exchange {
     }
 }
 
-/// Whether there is a file that says something and is no recording, of whatever version.
-fn is_something_else(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
-    if !file.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
-        return false;
-    }
-    let mut line = String::new();
-    let read = BufReader::new(file.take(LARGEST)).read_line(&mut line);
-    let is_exchange = |line: Json| line["version"].is_u64() && line["request"].is_object();
-    read.is_err() || !serde_json::from_str(&line).is_ok_and(is_exchange)
-}
-
 /// Writes exchanges down.
 #[derive(Debug)]
 pub struct Recorder {
@@ -140,24 +128,35 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording; one that is there already is replaced.
+    /// Begins a recording.
     ///
     /// # Errors
     ///
-    /// `CB518` if something else is there.
+    /// `CB518` if the file has something in it already: replies that were paid for are not written over.
     pub fn create(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
-        if is_something_else(path) {
-            let message = "a file is there already that is no recording, and nothing was recorded";
-            let diagnostic = Diagnostic::new(Code::WouldOverwrite, message).file(&name);
-            let diagnostic = diagnostic.hint("name another file, or delete this one");
-            return Err(Error::new(ErrorKind::Io, diagnostic));
+        if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
+            let message = format!("{name} is there already, and a recording does not write over it");
+            let hint = "name another file, or remove this one first";
+            let diagnostic = Diagnostic::new(Code::WouldOverwrite, message).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic).with("file", name));
         }
-        files::write_atomic(path, &name, b"")?;
         Recorder::append(path)
     }
 
-    /// Goes on with a recording.
+    /// Goes on with a recording of a thread that is taken up again, or begins one.
+    ///
+    /// # Errors
+    ///
+    /// `CB723` if the file is something else.
+    pub fn resume(path: &Path) -> Result<Arc<Recorder>> {
+        if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
+            Recording::read(path)?;
+        }
+        Recorder::append(path)
+    }
+
+    /// Goes on with a recording that somebody writes, or begins one.
     pub fn append(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
         let file = OpenOptions::new().append(true).create(true).open(path);

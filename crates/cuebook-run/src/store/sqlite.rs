@@ -38,6 +38,11 @@ impl Book<Sqlite> {
     pub fn open(path: &Path) -> Result<SqliteStore> {
         Sqlite::open(path).map(Book::over)
     }
+
+    /// A store without threads in the place of a file that is not there, for those who only look.
+    pub(crate) fn nothing(path: &Path) -> Result<SqliteStore> {
+        Sqlite::nothing(path).map(Book::over)
+    }
 }
 
 /// Tables in a SQLite file.
@@ -48,6 +53,8 @@ pub struct Sqlite {
     writer: Group<Connection>,
     readers: Pool<Connection>,
     checkpoints: Checkpoints,
+    /// Whether there is such a file. Where there is none, nothing is in it, and every connection has its own nothing.
+    is_there: bool,
 }
 
 impl fmt::Debug for Sqlite {
@@ -66,11 +73,23 @@ impl Sqlite {
         let mut connection = connect(&path, &name)?;
         prepare(&mut connection, &name)?;
         let checkpoints = Checkpoints::of(path.clone());
-        Ok(Sqlite { path, name, writer: Group::new(connection), readers: Pool::new(READERS), checkpoints })
+        let (writer, readers) = (Group::new(connection), Pool::new(READERS));
+        Ok(Sqlite { path, name, writer, readers, checkpoints, is_there: true })
+    }
+
+    fn nothing(path: &Path) -> Result<Sqlite> {
+        let name = path.display().to_string();
+        let writer = Group::new(empty(&name)?);
+        let checkpoints = Checkpoints::of(path.to_owned());
+        let (path, readers) = (path.to_owned(), Pool::new(READERS));
+        Ok(Sqlite { path, name, writer, readers, checkpoints, is_there: false })
     }
 
     fn reader(&self) -> Result<Connection> {
-        let connection = connect(&self.path, &self.name)?;
+        let connection = match self.is_there {
+            true => connect(&self.path, &self.name)?,
+            false => empty(&self.name)?,
+        };
         connection.pragma_update(None, "query_only", true).map_err(|error| failed(&self.name, &error))?;
         Ok(connection)
     }
@@ -83,7 +102,8 @@ impl Tables for Sqlite {
     ) -> Result<T> {
         self.writer.write(&self.name, job, |connection, tasks| {
             match together(connection, &self.name, tasks) {
-                Ok(()) => self.checkpoints.count(),
+                Ok(()) if self.is_there => self.checkpoints.count(),
+                Ok(()) => {}
                 Err(error) => {
                     let error = failed(&self.name, &error);
                     tasks.iter_mut().for_each(|task| task.fail(&error));
@@ -299,21 +319,30 @@ fn prepare(connection: &mut Connection, name: &str) -> Result<()> {
     if version == schema::version() as i64 {
         return Ok(());
     }
-    let mut migrate = || {
-        let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-        let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        let before = usize::try_from(version).unwrap_or(usize::MAX);
-        for step in schema::STEPS.iter().skip(before) {
-            step.iter().try_for_each(|statement| transaction.execute_batch(statement))?;
-        }
-        if before < schema::version() {
-            transaction.pragma_update(None, "application_id", APPLICATION)?;
-            transaction.pragma_update(None, "user_version", schema::version() as i64)?;
-        }
-        transaction.commit()
-    };
-    migrate().map_err(|error| failed(name, &error))?;
+    migrate(connection).map_err(|error| failed(name, &error))?;
     known_version(connection, name).map(drop)
+}
+
+/// Tables in which nothing is, and that nobody else sees.
+fn empty(name: &str) -> Result<Connection> {
+    let mut connection = Connection::open_in_memory().map_err(|error| failed(name, &error))?;
+    migrate(&mut connection).map_err(|error| failed(name, &error))?;
+    Ok(connection)
+}
+
+/// Takes the steps that a file is behind.
+fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let before = usize::try_from(version).unwrap_or(usize::MAX);
+    for step in schema::STEPS.iter().skip(before) {
+        step.iter().try_for_each(|statement| transaction.execute_batch(statement))?;
+    }
+    if before < schema::version() {
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", schema::version() as i64)?;
+    }
+    transaction.commit()
 }
 
 /// The version of a file, if it is one of ours that we know.

@@ -161,6 +161,7 @@ impl Engine {
             status: Status::Suspended,
             result: None,
             outputs: None,
+            note: None,
             error: Some(error),
             cost,
             children,

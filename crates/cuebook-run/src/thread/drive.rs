@@ -28,6 +28,8 @@ pub struct Finished {
     pub result: Option<Json>,
     /// The outputs that it returned.
     pub outputs: Option<Json>,
+    /// What whoever reads the result should know about it: that it was cut off.
+    pub note: Option<String>,
     /// Why it is not completed.
     pub error: Option<Error>,
     /// What it used.
@@ -57,6 +59,7 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         status: Status::Completed,
         result: None,
         outputs: None,
+        note: None,
         error: None,
         cost: Cost::default(),
         children: Money::ZERO,
@@ -70,6 +73,7 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
             }
             finished.outputs = result.get("outputs").cloned();
             finished.result = result.get("result").cloned();
+            finished.note = result.get("note").and_then(Json::as_str).map(str::to_owned);
         }
         Err(Halt::Cancelled(why)) => {
             finished.status = Status::Cancelled;
@@ -130,6 +134,9 @@ impl Finished {
             if let Some(value) = value {
                 json[name] = value.clone();
             }
+        }
+        if let Some(note) = &self.note {
+            json["note"] = note.as_str().into();
         }
         if let Some(error) = &self.error {
             let told = error.diagnostic();

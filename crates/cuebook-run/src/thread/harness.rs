@@ -1,11 +1,11 @@
 //! How far a thread may go: the tokens and the money of the next answer, counted before it is asked for.
 
-use cuebook::Result;
 use cuebook::chat::Message;
-use cuebook::chat::reply::Usage;
+use cuebook::chat::reply::{Answer, Usage};
 use cuebook::prompt::Tool;
 use cuebook::tokens::Tokenizer;
-use serde_json::Value as Json;
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use serde_json::{Number, Value as Json};
 
 use super::managed::Managed;
 use super::{Money, not_found};
@@ -78,6 +78,33 @@ impl Managed<'_> {
         Ok(())
     }
 
+    /// An answer was cut off: what it was not to be longer than, and how to change that.
+    pub(super) fn cut_off(&self) -> Error {
+        let most = self.state().most_tokens;
+        let own = self.launch.model.options.max_output_tokens.as_ref().and_then(Number::as_u64);
+        let model = &self.launch.model.id;
+        let (most, hint) = match own.filter(|own| *own <= most) {
+            Some(own) => {
+                (own, "raise `maxOutputTokens` in the prompt, or ask for a shorter answer".to_owned())
+            }
+            None if most < self.voice.most_output => (
+                most,
+                "the limits of the thread leave no more: raise them with --limit tokens=… or spend=…"
+                    .to_owned(),
+            ),
+            None => {
+                let provider = &self.launch.provider;
+                let hint = format!(
+                    "raise `max_output` of {model} in the file of the provider `{provider}`, or ask for a shorter answer"
+                );
+                (most, hint)
+            }
+        };
+        let message = format!("the answer of {model} was cut off: it may have {most} tokens");
+        Error::new(ErrorKind::OutputParse, Diagnostic::new(Code::OutputsMissing, message).hint(hint))
+            .with("max_output_tokens", most)
+    }
+
     /// The limit on time.
     pub(super) fn late(&self) -> Reached {
         let limits = &self.launch.limits;
@@ -98,9 +125,29 @@ impl Managed<'_> {
         Reached { limit: "spend", current, most, currency: limits.currency.clone(), reserved }
     }
 
+    /// How much was read and written, and whether that is a guess: where the provider does not say, it is counted here, because
+    /// limits that nobody counts for would hold nothing. No model reads nothing, so a provider that says so does not know.
+    pub(super) fn used(&self, answer: &Answer, message: &Message) -> (Usage, bool) {
+        let mut usage = answer.usage.unwrap_or_default();
+        let is_said = usage.input.is_some_and(|input| input > 0) && usage.output.is_some();
+        if is_said {
+            return (usage, false);
+        }
+        if usage.input.is_none_or(|input| input == 0) {
+            usage.input = Some(self.state().tokens);
+        }
+        if usage.output.is_none_or(|output| output == 0) {
+            let tokenizer = Tokenizer::for_model(&self.launch.model.id);
+            let count = |text: &str| tokens_of(&tokenizer, text) as u64;
+            let calls = message.metadata.get("tool_calls").map(Json::to_string).unwrap_or_default();
+            let thinking = answer.thinking.as_deref().unwrap_or_default();
+            usage.output = Some(message.texts().map(count).sum::<u64>() + count(&calls) + count(thinking));
+        }
+        (usage, true)
+    }
+
     /// What an answer cost.
-    pub(super) fn spent(&self, usage: Option<&Usage>) -> (u64, u64, Money) {
-        let usage = usage.copied().unwrap_or_default();
+    pub(super) fn spent(&self, usage: &Usage) -> (u64, u64, Money) {
         let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
         let spend = self.voice.price.map_or(Money::ZERO, |price| {
             let cached = usage.cached.unwrap_or(0).min(input);

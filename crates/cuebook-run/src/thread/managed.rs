@@ -20,7 +20,7 @@ use serde_json::{Map, Value as Json, json};
 use super::calls::{keep_readable, tell_apart, unreadable};
 use super::harness::tokens_of;
 use super::hearing::Hearing;
-use super::launch::Launch;
+use super::launch::{Errand, Launch};
 use super::moments::{Moments, OpenHook};
 use super::rebuild::cost_json;
 use super::secrets::Secrets;
@@ -126,6 +126,10 @@ pub(super) struct State {
     pub(super) tokens: u64,
     pub(super) counted: usize,
     pub(super) held: Money,
+    /// What the provider did not count was counted here, and somebody was told so.
+    pub(super) guessed: bool,
+    /// The last answer was cut off.
+    pub(super) cut: bool,
     /// The result is known, and is written together with the end.
     pub(super) ending: bool,
     /// A call has ended the run.
@@ -164,6 +168,8 @@ impl<'e> Managed<'e> {
             tokens: 0,
             counted: 0,
             held: Money::ZERO,
+            guessed: false,
+            cut: false,
             ending: false,
             returned: false,
             halt: None,
@@ -292,7 +298,8 @@ impl<'e> Managed<'e> {
     }
 
     fn answered(&self, answer: &Answer, message: &Message) {
-        let (input, output, spend) = self.spent(answer.usage.as_ref());
+        let (usage, is_guess) = self.used(answer, message);
+        let (input, output, spend) = self.spent(&usage);
         let mut payload = json!({
             "message": message.to_json(),
             "usage": answer.usage.as_ref().map(Usage::to_json),
@@ -311,6 +318,15 @@ impl<'e> Managed<'e> {
             let cost = state.cost_now();
             payload["turn"] = cost.turns.into();
             payload["cost"] = cost_json(&cost);
+            if is_guess {
+                payload["estimated"] = json!({"input": input, "output": output});
+                if !std::mem::replace(&mut state.guessed, true) {
+                    let provider = &self.launch.provider;
+                    payload["note"] = json!(format!(
+                        "{provider} does not say how many tokens it used; they are counted here, and limits hold by that"
+                    ));
+                }
+            }
             if self.voice.price.is_some() && spend > state.held {
                 // It cost more than could be known before: the provider counts differently, or did not keep to what it was told.
                 payload["more_than_held"] = (spend - state.held).nanos().into();
@@ -319,6 +335,7 @@ impl<'e> Managed<'e> {
             state.change.hold = Some(Money::ZERO);
             state.held = Money::ZERO;
             state.spoken.clear();
+            state.cut = answer.finish.as_deref().is_some_and(is_cut);
             if input > 0 {
                 // What the provider counted, with the answer that is about to follow.
                 state.tokens = input + output;
@@ -580,9 +597,43 @@ impl Ports for Managed<'_> {
             let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
             return Err(Halt::Failed(Error::new(ErrorKind::Execute, diagnostic)));
         }
-        let nudges = self.state().nudges;
-        self.desk.settle(turn, said, nudges).map_err(Halt::Failed)
+        let (nudges, is_cut) = {
+            let state = self.state();
+            (state.nudges, state.cut)
+        };
+        let settled = self.desk.settle(turn, said, nudges).map_err(Halt::Failed)?;
+        if !is_cut {
+            return Ok(settled);
+        }
+        let promised = !self.launch.outputs.is_empty() || self.launch.errand == Errand::Prompt;
+        match settled {
+            // Asked again, it would be cut off again, and paid for again.
+            Settled::Again(_) if promised => Err(Halt::Failed(self.cut_off())),
+            // A part of what was asked for can look like all of it.
+            Settled::Done(result) if result.get("outputs").is_some() => Err(Halt::Failed(self.cut_off())),
+            Settled::Done(mut result) if !matches!(said, Reply::Structured { .. }) => {
+                let error = self.cut_off();
+                let told = error.diagnostic();
+                let hint = told.hint.as_deref().unwrap_or_default();
+                result["note"] = json!(format!("{}; {hint}", told.message));
+                Ok(Settled::Done(result))
+            }
+            settled => Ok(settled),
+        }
     }
+}
+
+/// Whether an answer ended because it may not be longer, in the words of the providers.
+fn is_cut(finish: &str) -> bool {
+    matches!(
+        finish,
+        "length"
+            | "max_tokens"
+            | "MAX_TOKENS"
+            | "max_output_tokens"
+            | "incomplete"
+            | "model_context_window_exceeded"
+    )
 }
 
 /// An error that a hook asked for.

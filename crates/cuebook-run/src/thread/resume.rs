@@ -66,6 +66,7 @@ impl Engine {
         if !record.status.can_resume() {
             return Err(ended(&record));
         }
+        self.ready_to_record_on()?;
         if how.is_async {
             // What cannot be understood is told here, and not in a process that nobody looks at.
             let rebuilt = rebuild(&record.id, &whole_log(&*store, &record)?)?;

@@ -64,14 +64,15 @@ pub enum Began {
 }
 
 impl Engine {
-    /// The threads of a project: dead ones among them are marked before anybody looks.
+    /// The threads of a project: dead ones among them are marked before anybody looks. Where there are none yet, nothing is
+    /// made for them.
     ///
     /// # Errors
     ///
     /// `CB724` if they cannot be opened.
     pub fn threads(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
         let project = self.project(project)?;
-        let store = self.store_of(&project)?;
+        let store = self.looked_at(&project)?;
         store.sweep(&crate::store::lives)?;
         Ok(store)
     }
@@ -87,6 +88,7 @@ impl Engine {
         if prepared.directive().is_some() {
             return self.run_directive(&project, &prepared, request, watch);
         }
+        self.ready_to_record()?;
         let store = self.store_of(&project)?;
         let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
         let beginning =
@@ -129,6 +131,8 @@ impl Engine {
         is_async: bool,
         watch: &dyn Watch,
     ) -> Result<Began> {
+        // Where it runs in another process, that one goes on with the recording.
+        self.ready_to_record()?;
         let store = self.store_of(project)?;
         let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
         let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
@@ -159,10 +163,6 @@ impl Engine {
         watch: &dyn Watch,
     ) -> Result<Began> {
         if is_async {
-            if let Some(path) = &self.settings().record {
-                // Here it is begun; the other process goes on with it.
-                self.recorder(path)?;
-            }
             let secrets = self.secrets(project)?;
             let record = store.begin(&registration(&**store, &beginning, &secrets, None)?)?;
             return self.detach(store, project, &record.id);

@@ -9,20 +9,25 @@ pub(crate) struct Secrets(Vec<(String, String)>);
 
 /// What stands in the place of a key.
 const HIDDEN: &str = "[secret]";
-/// What is shorter is no key, and would be found in innocent words.
+/// What is shorter would be found in innocent words. It is still kept from tools.
 const SHORTEST: usize = 8;
 
 impl Secrets {
     /// The keys in the environment, of variables with these names.
     pub(crate) fn of_environment(names: impl IntoIterator<Item = String>) -> Secrets {
         let key = |name: String| {
-            let value = std::env::var(&name).ok().filter(|value| value.len() >= SHORTEST)?;
-            Some((name, value))
+            let value = std::env::var(&name).ok()?.trim().to_owned();
+            (!value.is_empty()).then_some((name, value))
         };
         let mut keys: Vec<_> = names.into_iter().filter_map(key).collect();
         // A key that begins like another one must not leave its end behind.
         keys.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
         Secrets(keys)
+    }
+
+    /// Those that can be told from innocent words.
+    fn values(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(_, value)| value.as_str()).filter(|value| value.len() >= SHORTEST)
     }
 
     /// The names of the variables.
@@ -32,9 +37,9 @@ impl Secrets {
 
     /// Takes the keys out of a text.
     pub(crate) fn scrub_text(&self, text: &mut String) {
-        for (_, value) in &self.0 {
-            if text.contains(value.as_str()) {
-                *text = text.replace(value.as_str(), HIDDEN);
+        for value in self.values() {
+            if text.contains(value) {
+                *text = text.replace(value, HIDDEN);
             }
         }
     }
@@ -60,7 +65,7 @@ impl Secrets {
             Json::String(text) => self.scrub_text(text),
             Json::Array(items) => items.iter_mut().for_each(|item| self.scrub(item)),
             Json::Object(members) => {
-                if members.keys().any(|name| self.0.iter().any(|(_, key)| name.contains(key.as_str()))) {
+                if members.keys().any(|name| self.values().any(|value| name.contains(value))) {
                     let named = std::mem::take(members).into_iter().map(|(mut name, value)| {
                         self.scrub_text(&mut name);
                         (name, value)

@@ -10,7 +10,7 @@ use super::managed::Voice;
 use super::secrets::Secrets;
 use crate::engine::{Engine, Project};
 use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
-use crate::store::{self, Store};
+use crate::store::{self, SqliteStore, Store};
 
 /// Where a project's threads are kept unless somebody says otherwise.
 const FILE: &str = ".ai/state/threads.db";
@@ -50,19 +50,33 @@ impl Engine {
         })
     }
 
-    /// The keys of all providers that the project knows.
+    /// The keys of all providers that the project knows, and the secrets of their headers.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
-        Ok(Secrets::of_environment(providers.list().filter_map(|provider| provider.key.clone())))
+        let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
+        Ok(Secrets::of_environment(names))
     }
 
     /// The threads of a project.
     pub(crate) fn store_of(&self, project: &Project) -> Result<Arc<dyn Store>> {
-        let place = match &self.settings().store {
+        let place = self.place_of(project);
+        self.kept_store(&place, || store::open(&place))
+    }
+
+    /// The threads of a project for somebody who begins none. A file that is not there is not made.
+    pub(super) fn looked_at(&self, project: &Project) -> Result<Arc<dyn Store>> {
+        let place = self.place_of(project);
+        match store::file(&place)? {
+            Some(path) if !path.exists() => Ok(Arc::new(SqliteStore::nothing(path)?)),
+            _ => self.store_of(project),
+        }
+    }
+
+    fn place_of(&self, project: &Project) -> String {
+        match &self.settings().store {
             Some(place) => place.clone(),
             None => project.spaces.project().join(FILE).to_string_lossy().into_owned(),
-        };
-        self.kept_store(&place, || store::open(&place))
+        }
     }
 
     /// The prompts of a project, with the hooks that belong to them.

@@ -134,6 +134,21 @@ fn the_usual_provider_is_asked_first() {
     let chosen =
         world.providers(nothing).unwrap().resolve(&Wish { id: Some("gpt-5"), ..Wish::default() }).unwrap();
     assert_eq!(chosen.provider.name, "openai");
+    // But a tier means one of its own models.
+    let own =
+        "name: own\napi: openai-chat\nbase_url: http://127.0.0.1:1\nmodels: {'x*': {context_window: 9}}\n";
+    world.write(world.user.path(), "config/providers/own.yaml", own);
+    let providers = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "own".to_owned())).unwrap();
+    for wish in [Wish { model: Some("fast"), ..Wish::default() }, Wish::default()] {
+        let error = providers.resolve(&wish).unwrap_err();
+        let told = error.to_string();
+        assert!(error.code() == Code::NoModel && told.contains("own has no tier `"), "{told}");
+        assert!(told.contains("CUEBOOK_PROVIDER") && told.contains("anthropic"), "{told}");
+        let hint = error.diagnostic().hint.as_deref().unwrap();
+        assert!(hint.contains("own.yaml") && hint.contains("MODEL}"), "{hint}");
+    }
+    let chosen = providers.resolve(&Wish { model: Some("x1"), ..Wish::default() }).unwrap();
+    assert_eq!(chosen.provider.name, "own");
     let error = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "opena".to_owned())).unwrap_err();
     assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `openai`?"));
 }

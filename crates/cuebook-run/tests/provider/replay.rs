@@ -28,7 +28,7 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
     let folder = tempfile::tempdir().unwrap();
     for api in Api::ALL {
         for more in ["", "stream: false\n"] {
-            let file = folder.path().join("a.jsonl");
+            let file = folder.path().join(format!("{}-{}.jsonl", api.as_str(), more.len()));
             let script = Script::new()
                 .reply(Reply::text("Grüße 🌊").thinking("hm").usage(5, 6).pieces(1))
                 .status(429, json!({"error": {"message": "wait"}}))

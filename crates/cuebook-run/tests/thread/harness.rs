@@ -235,3 +235,36 @@ fn a_model_that_declines_has_the_thread_fail() {
     let answer = stage.run("demo/work");
     assert_eq!((code_of(&answer), &answer["thread_status"]), ("CB729", &json!("error")), "{answer:#}");
 }
+
+#[test]
+fn what_a_provider_does_not_count_is_counted_here() {
+    let silent = |id: &str| {
+        let call =
+            json!({"item_type": "tool", "item_id": "demo/note", "parameters": {"text": "a few words more"}});
+        Reply::call(id, "rye_execute", call)
+    };
+    let calls = || script([silent("a"), silent("b"), silent("c"), returns("d", "x")]);
+    let stage = Stage::new(calls());
+    stage.tool("note", "return {}").worker("");
+    let answer = stage.run_within("demo/work", json!({"tokens": 10}));
+    assert_eq!(answer["metadata"]["error"]["limit_code"], "tokens_exceeded", "{answer:#}");
+    assert_eq!(stage.mock.requests().len(), 1);
+    assert!(answer["cost"]["input_tokens"].as_u64().unwrap() > 100, "{answer:#}");
+    assert!(answer["cost"]["output_tokens"].as_u64().unwrap() > 10, "{answer:#}");
+    assert!(answer["cost"]["spend"].as_f64().unwrap() > 0.0, "{answer:#}");
+    // It is said once that these are guesses, and of each whether it is one.
+    stage.mock.play(calls());
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
+    let said = stage.payloads(&id_of(&answer), Kind::CognitionOut);
+    let notes: Vec<&str> = said.iter().filter_map(|payload| payload["note"].as_str()).collect();
+    assert!(notes.len() == 1 && notes[0].contains("mock does not say how many tokens"), "{notes:?}");
+    assert_eq!(
+        said.iter().map(|payload| payload["estimated"].is_object()).collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
+    // A limit on money holds too.
+    stage.mock.play(calls().forever());
+    let answer = stage.run_within("demo/work", json!({"spend": 0.003, "turns": 50}));
+    assert_eq!(answer["metadata"]["error"]["limit_code"], "spend_exceeded", "{answer:#}");
+}

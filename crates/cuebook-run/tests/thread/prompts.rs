@@ -172,3 +172,50 @@ fn tools_of_a_prompt_have_no_keys_and_run_in_its_thread() {
     let told = &stage.results()[0].1;
     assert!(!told.contains(&key) && told.contains(done.id.as_str()), "{told}");
 }
+
+#[test]
+fn an_answer_that_is_cut_off_is_no_plain_success() {
+    let cut = |text: &str| says(text).finish("max_tokens");
+    let stage = Stage::new(script([cut("Once upon a")]));
+    stage.world.plain("tale.prompty", "---\nname: tale\nmodel: mock-model\n---\nuser:\nTell me a tale.\n");
+    stage.world.plain("form.prompty", FORM);
+    let request = |name: &str| RunRequest { prompt: path(&stage, name), ..RunRequest::default() };
+    let done = run(&stage, request("tale.prompty"));
+    // Words are worth something also if their end is missing, but whoever reads them has to know.
+    assert_eq!(
+        (done.status, done.result.clone()),
+        (Status::Completed, Some(json!("Once upon a"))),
+        "{done:?}"
+    );
+    let note = done.note.as_deref().unwrap();
+    assert!(note.contains("was cut off") && note.contains("4096") && note.contains("`max_output`"), "{note}");
+    assert_eq!(stage.payloads(&done.id, Kind::Completed)[0]["note"], note);
+    // Half of a form is none, and a reminder would be cut off and paid for as well.
+    stage.mock.play(script([cut("{\"city\": \"Dun")]).forever());
+    let before = stage.mock.requests().len();
+    let done = run(&stage, request("form.prompty"));
+    assert_eq!(stage.mock.requests().len() - before, 1);
+    let error = done.error.as_ref().unwrap();
+    assert_eq!((done.status, error.code()), (Status::Error, cuebook::Code::OutputsMissing), "{done:?}");
+    assert!(error.to_string().contains("was cut off"), "{error}");
+    // A limit of the prompt, or of the thread, is named where it is the reason.
+    let short = FORM.replace("model: mock-model", "model: {id: mock-model, options: {maxOutputTokens: 7}}");
+    stage.world.plain("short.prompty", &short);
+    let done = run(&stage, request("short.prompty"));
+    let error = done.error.as_ref().unwrap();
+    assert!(error.diagnostic().message.contains("7 tokens"), "{error}");
+    assert!(error.diagnostic().hint.as_deref().unwrap().contains("`maxOutputTokens` in the prompt"));
+    let limited = RunRequest { limit_overrides: map(json!({"tokens": 500})), ..request("form.prompty") };
+    let done = run(&stage, limited);
+    assert!(done.error.unwrap().diagnostic().hint.as_deref().unwrap().contains("--limit tokens="));
+    // What is whole is whole.
+    stage.mock.play(script([cut("{\"city\": \"Rome\", \"people\": 3}")]));
+    let done = run(&stage, request("form.prompty"));
+    assert!(done.error.is_none() && done.note.is_none(), "{done:?}");
+    // A directive that is to return something is not reminded either.
+    stage.worker("");
+    stage.mock.play(script([cut("First I would")]).forever());
+    let before = stage.mock.requests().len();
+    let answer = stage.run("demo/work");
+    assert_eq!((code_of(&answer), stage.mock.requests().len() - before), ("CB725", 1), "{answer:#}");
+}

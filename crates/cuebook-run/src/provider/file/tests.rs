@@ -83,3 +83,31 @@ fn keys_do_not_travel_in_the_open() {
         assert!(with(url).is_err(), "{url}");
     }
 }
+
+#[test]
+fn secrets_of_headers_do_not_travel_in_the_open_either() {
+    let with = |url: &str, headers: &str| {
+        read(&format!("name: p\napi: openai-chat\nbase_url: {url}\nheaders: {headers}\n"))
+    };
+    for headers in ["{Authorization: 'Bearer ${env:TOKEN}'}", "{X-Team: '${env:TEAM}'}", "{X-Api-Key: abc}"] {
+        let error = with("http://api.example.com/v1", headers).unwrap_err();
+        let diagnostic = error.diagnostic();
+        assert!(diagnostic.message.contains("is not encrypted, and a secret header"), "{error}");
+        assert!(diagnostic.hint.as_deref().is_some_and(|hint| hint.contains("`headers.")), "{error}");
+        assert!(with("https://api.example.com/v1", headers).is_ok());
+        assert!(with("http://localhost:8080", headers).is_ok());
+    }
+    assert!(with("http://api.example.com/v1", "{X-Team: blue}").is_ok());
+}
+
+#[test]
+fn every_variable_that_a_file_names_is_known() {
+    let file =
+        read(&format!("{HEAD}key: K\nheaders: {{A: 'x ${{env:ONE}}-${{env:TWO}}', B: plain}}\n")).unwrap();
+    assert_eq!(file.variables().collect::<Vec<_>>(), ["K", "ONE", "TWO"]);
+    for value in ["${env:ONE", "${env:}", "${env:A B}", "${env:A}${env:", "${env:${env:A}}"] {
+        let (message, hint, _) = wrong(&format!("headers: {{A: '{value}'}}\n"));
+        assert!(message.contains("has a `${env:` that no name"), "{message}");
+        assert!(hint.is_some_and(|hint| hint.contains("${env:GATEWAY_TOKEN}")));
+    }
+}
