@@ -194,7 +194,7 @@ impl Hosting {
                     known.is_contested || one.is_contested || !known.is_declared_as(&one.variable);
                 // Somewhere else it is needed whatever is set and whoever has a default; or a default is all that there is.
                 let has_default = |asked: &Asked| asked.variable.default.is_some();
-                if one.is_needed() > known.is_needed()
+                if one.is_needed() && !known.is_needed()
                     || (known.may_be_set && !may_be_set)
                     || (has_default(&one) && !has_default(known) && !known.is_needed())
                 {

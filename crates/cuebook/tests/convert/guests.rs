@@ -54,8 +54,7 @@ fn a_limit_that_only_templates_have_is_told_also_if_nobody_wrote_it() {
     let message = "the text may have 1000000 characters, and no longer 50000 at most";
     for to in [Prompty, Sections, Directive] {
         let conversion = convert(&project, to);
-        assert_eq!(told(&conversion, "limits"), [(Fate::Changed, message)], "{to:?}");
-        assert!(conversion.strictly().is_err());
+        assert_eq!(told(&conversion, "limits"), [(Fate::Note, message)], "{to:?}");
     }
     // Written down it is lost, also where it is that of all templates.
     project.write("prompts/p/prompt.py", "LIMITS = {\"max_output_size\": 50000}\n");

@@ -49,9 +49,10 @@ impl Drafting<'_> {
         let hint = "`max_output_size` under \"limits\" in defaults.json holds for all prompts";
         match place("LIMITS") {
             _ if limit == later => {}
+            // Nobody asked for that limit, and a text of that length is hardly ever meant.
             None => {
                 let message = format!("the text may have {later} characters, and no longer {limit} at most");
-                self.report.changed("limits", message).hint(hint);
+                self.report.note("limits", message).hint(hint);
             }
             stated => {
                 let message = format!("the limit of {limit} characters is left out");
