@@ -11,9 +11,6 @@ use serde_json::{Map, Number, Value as Json};
 use super::tool_result::text_of;
 use crate::request::kind_of;
 
-/// How values are compared.
-const OPERATORS: [&str; 10] = HOOK_OPERATORS;
-
 /// What a condition may say.
 const NAMES: [&str; 6] = ["path", "op", "value", "any", "all", "not"];
 
@@ -218,10 +215,10 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
     }
     let operator = match map.get("op") {
         None => "eq",
-        Some(Json::String(operator)) if OPERATORS.contains(&operator.as_str()) => operator,
+        Some(Json::String(operator)) if HOOK_OPERATORS.contains(&operator.as_str()) => operator,
         Some(other) => {
-            let near = other.as_str().and_then(|name| did_you_mean(&nearest(name, OPERATORS)));
-            let hint = near.unwrap_or_else(|| format!("it is one of {}", OPERATORS.join(", ")));
+            let near = other.as_str().and_then(|name| did_you_mean(&nearest(name, HOOK_OPERATORS)));
+            let hint = near.unwrap_or_else(|| format!("it is one of {}", HOOK_OPERATORS.join(", ")));
             return inside("op", format!("{other} is no operator"), Some(hint));
         }
     };

@@ -413,7 +413,8 @@ impl Ports for Managed<'_> {
                 self.state().told.insert(call.id.clone());
             }
             Step::PerformedCall { call, performed, ran } => {
-                if !self.state().told.remove(&call.id) {
+                let is_told = self.state().told.remove(&call.id);
+                if !is_told {
                     self.keep_result(call, performed, *ran);
                 }
             }
