@@ -256,8 +256,8 @@ fn what_a_template_has_set_is_not_said_to_be_the_callers() {
     for prompt in ["one", "parted"] {
         assert_eq!(shown(prompt, true, "ann"), [], "{prompt}");
     }
-    assert_eq!(shown("one", false, "ann"), [who.clone()]);
-    assert_eq!(shown("again", false, "ann"), [who.clone()]);
+    assert_eq!(shown("one", false, "ann"), std::slice::from_ref(&who));
+    assert_eq!(shown("again", false, "ann"), std::slice::from_ref(&who));
     // Where the text does not tell, both are named.
     let both = [who.clone(), ("who".to_owned(), None)];
     assert_eq!(shown("one", true, "brown"), both);
