@@ -45,7 +45,7 @@ fn engine(threads: &ThreadOptions, options: &Options) -> Result<Engine> {
 }
 
 fn open(threads: &ThreadOptions, options: &Options) -> Result<Arc<dyn Store>> {
-    engine(threads, options)?.threads(None)
+    engine(threads, options)?.threads_so_far(None)
 }
 
 /// The thread of a name or of a part of one: its end, or else the prompt that it carries out.
@@ -274,7 +274,7 @@ fn how(args: &ThreadResumeArgs) -> Result<Resume> {
 
 fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let engine = engine(&args.threads, options)?;
-    let store = engine.threads(None)?;
+    let store = engine.threads_so_far(None)?;
     let record = named(&*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
     let onlooker = Onlooker::new(options.json, true);

@@ -57,7 +57,7 @@ impl Engine {
         how: &Resume,
         watch: &dyn Watch,
     ) -> Result<Began> {
-        let store = self.threads(project)?;
+        let store = self.threads_so_far(project)?;
         let project = self.project(project)?;
         let record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
         if record.status == Status::Running {

@@ -64,15 +64,24 @@ pub enum Began {
 }
 
 impl Engine {
-    /// The threads of a project: dead ones among them are marked before anybody looks. Where there are none yet, nothing is
-    /// made for them.
+    /// The threads of a project: dead ones among them are marked before anybody looks.
     ///
     /// # Errors
     ///
     /// `CB724` if they cannot be opened.
     pub fn threads(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
-        let project = self.project(project)?;
-        let store = self.looked_at(&project)?;
+        let store = self.store_of(&*self.project(project)?)?;
+        store.sweep(&crate::store::lives)?;
+        Ok(store)
+    }
+
+    /// The same for one look: where there are no threads yet, nothing is made for them, and what is returned stays empty.
+    ///
+    /// # Errors
+    ///
+    /// `CB724` if they cannot be opened.
+    pub fn threads_so_far(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
+        let store = self.looked_at(&*self.project(project)?)?;
         store.sweep(&crate::store::lives)?;
         Ok(store)
     }
