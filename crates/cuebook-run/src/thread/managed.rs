@@ -607,12 +607,15 @@ impl Ports for Managed<'_> {
             return Ok(settled);
         }
         let promised = !self.launch.outputs.is_empty() || self.launch.errand == Errand::Prompt;
+        let is_whole = matches!(said, Reply::Structured { .. });
         match settled {
             // Asked again, it would be cut off again, and paid for again.
             Settled::Again(_) if promised => Err(Halt::Failed(self.cut_off())),
-            // A part of what was asked for can look like all of it.
-            Settled::Done(result) if result.get("outputs").is_some() => Err(Halt::Failed(self.cut_off())),
-            Settled::Done(mut result) if !matches!(said, Reply::Structured { .. }) => {
+            // A part of what was asked for can look like all of it, unless it is JSON to its end.
+            Settled::Done(result) if result.get("outputs").is_some() && !is_whole => {
+                Err(Halt::Failed(self.cut_off()))
+            }
+            Settled::Done(mut result) if !is_whole => {
                 let error = self.cut_off();
                 let told = error.diagnostic();
                 let hint = told.hint.as_deref().unwrap_or_default();
