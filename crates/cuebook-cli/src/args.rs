@@ -4,6 +4,7 @@ mod convert;
 mod diff;
 mod execute;
 mod explain;
+mod layout;
 mod prove;
 mod thread;
 mod trust;
@@ -25,6 +26,7 @@ pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
+pub use layout::Layout;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use thread::{
     RunArgs, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs, ThreadShowArgs,
@@ -103,6 +105,9 @@ pub struct Options {
         help_heading = "General"
     )]
     pub colour: Colour,
+    /// The options that say where threads are, for commands that messages suggest.
+    #[arg(skip)]
+    pub place: String,
 }
 
 impl Options {

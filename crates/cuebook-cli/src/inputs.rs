@@ -332,7 +332,9 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
             (number.is_number() && !name.is_empty()).then(|| (name.to_owned(), number))
         });
         limit.ok_or_else(|| {
-            bad_input(format!("--limit {argument} is no NAME=NUMBER"), "write --limit turns=30")
+            let name = argument.split('=').next().map(str::trim).filter(|name| !name.is_empty());
+            let hint = format!("write a number, as in --limit {}=30", name.unwrap_or("turns"));
+            bad_input(format!("--limit {argument} is no NAME=NUMBER"), hint)
         })
     };
     arguments.iter().map(read).collect()

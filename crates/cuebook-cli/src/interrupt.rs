@@ -1,4 +1,4 @@
-//! Ctrl-C: whoever presses it stops what runs, and nothing is left behind.
+//! Ctrl-C and other signals: whoever sends one stops what runs, and nothing is left behind.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -47,5 +47,41 @@ impl Watch for Interrupted {
 
     fn impatient(&self) -> bool {
         self.times() > 1
+    }
+}
+
+/// A process that runs a thread for somebody who has left. Whoever tells it to end, such as a machine that is shut down, has
+/// nothing against the thread: what runs is stopped, and the thread can be resumed.
+pub struct ToldToEnd(Arc<AtomicBool>);
+
+impl ToldToEnd {
+    /// Listens from now on.
+    pub fn new() -> ToldToEnd {
+        let told = Arc::new(AtomicBool::new(false));
+        #[cfg(unix)]
+        {
+            use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+            for signal in [SIGINT, SIGTERM] {
+                let _ = signal_hook::flag::register(signal, told.clone());
+            }
+            // Whoever started this may be gone at any moment, and takes its terminal along. That is no reason to end.
+            let _ = signal_hook::flag::register(SIGHUP, Arc::new(AtomicBool::new(false)));
+        }
+        ToldToEnd(told)
+    }
+}
+
+impl Watch for ToldToEnd {
+    fn cancelled(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn leaving(&self) -> bool {
+        self.cancelled()
+    }
+
+    fn stop(&self) -> Option<Stop> {
+        let told = self.0.clone();
+        Some(Stop::when(move || told.load(Ordering::Relaxed)))
     }
 }

@@ -3,6 +3,7 @@
 //! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the request failed and the error says why, 2 wrong usage. `diff`
 //! has 1 for a difference, and 2 for whatever failed.
 
+mod again;
 mod args;
 mod commands;
 mod git;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::Cli;
+use crate::args::{Cli, Layout, Options};
 use crate::output::Failure;
 
 fn main() -> ExitCode {
@@ -28,7 +29,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
-    let options = cli.options;
+    let place = again::place(&cli.command, &cli.options);
+    let options = Options { place, ..cli.options };
+    let layout = Layout::of(&cli.command);
     options.colour.apply();
     let done = match options.start_trace() {
         Ok(_trace) => commands::run(cli.command, &options),
@@ -38,6 +41,6 @@ fn main() -> ExitCode {
         Ok(code) => code,
         // Whoever reads our output has had enough of it.
         Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(failure) => output::failure(&failure, &options),
+        Err(failure) => output::failure(&failure, &options, layout),
     }
 }

@@ -151,7 +151,11 @@ impl Watch for Onlooker {
 /// What somebody should know who looks at the line alone.
 fn is_worth_a_line(event: &Event) -> bool {
     let noted = event.kind == Kind::CognitionOut && event.payload.get("note").is_some();
+    let capped = event.payload.get("capped").and_then(Json::as_array).is_some_and(|caps| !caps.is_empty());
+    let unpriced = matches!(event.kind, Kind::Started | Kind::Resumed) && event.payload["unpriced"] == true;
     noted
+        || capped
+        || unpriced
         || matches!(
             event.kind,
             Kind::Denied
@@ -209,27 +213,47 @@ fn progress(cost: &Cost, doing: &str) -> String {
 pub fn summary(id: &str, status: &str, cost: Option<&Json>) -> String {
     let mut text = format!("{status}: {}", printable(id));
     if let Some(cost) = cost {
-        let number = |name: &str| cost.get(name).and_then(Json::as_u64).unwrap_or(0);
-        let turns = number("turns");
-        let money = |name: &str| Money::from_units(cost.get(name).and_then(Json::as_f64).unwrap_or(0.0));
-        let spent = money("spend") + money("children_spend");
-        text.push_str(&format!(
-            "; {turns} turn{}, {} tokens, {} spent, {:.1} s",
-            if turns == 1 { "" } else { "s" },
-            grouped(number("input_tokens") + number("output_tokens")),
-            spent.to_json().as_f64().unwrap_or(0.0),
-            cost.get("elapsed_seconds").and_then(Json::as_f64).unwrap_or(0.0),
-        ));
+        text.push_str("; ");
+        text.push_str(&used(cost));
     }
     text
+}
+
+/// What was used, by one thread or by all those of a conversation.
+pub fn used(cost: &Json) -> String {
+    let number = |name: &str| cost.get(name).and_then(Json::as_u64).unwrap_or(0);
+    let turns = number("turns");
+    let money = |name: &str| Money::from_units(cost.get(name).and_then(Json::as_f64).unwrap_or(0.0));
+    let spent = money("spend") + money("children_spend");
+    let amount = spent.to_json().as_f64().unwrap_or(0.0);
+    let spent = match cost.get("spend_known").and_then(Json::as_bool) {
+        Some(false) if spent == Money::ZERO => "cost not known".to_owned(),
+        Some(false) => format!("at least {amount} spent"),
+        _ => format!("{amount} spent"),
+    };
+    format!(
+        "{turns} turn{}, {} tokens{}, {spent}, {:.1} s{}",
+        if turns == 1 { "" } else { "s" },
+        grouped(number("input_tokens") + number("output_tokens")),
+        match number("estimated_tokens") {
+            0 => String::new(),
+            guessed => format!(" (about {} of them estimated)", grouped(guessed)),
+        },
+        cost.get("elapsed_seconds").and_then(Json::as_f64).unwrap_or(0.0),
+        match number("threads") {
+            0 | 1 => String::new(),
+            threads => format!(", in {threads} threads"),
+        },
+    )
 }
 
 /// A thread in a line of a list, with what its children spent.
 pub fn row(record: &Record, children: Money) -> String {
     format!(
-        "{:<11} {:>3} turns {:>9} tokens {:>10} {}",
+        "{:<11} {:>3} {:<5} {:>9} tokens {:>10} {}",
         record.status.as_str(),
         record.cost.turns,
+        if record.cost.turns == 1 { "turn" } else { "turns" },
         grouped(record.cost.tokens()),
         (record.cost.spend + children).to_string(),
         printable(record.id.as_str())
@@ -240,16 +264,24 @@ pub fn row(record: &Record, children: Money) -> String {
 pub fn told(event: &Event) -> Option<String> {
     let payload = &event.payload;
     let text = |name: &str| payload.get(name).and_then(Json::as_str).unwrap_or_default();
+    let line = |text: &str| printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).to_string();
     let short = |text: &str| {
-        let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        let line = printable(&line).to_string();
+        let line = line(text);
         match line.char_indices().nth(120) {
             Some((end, _)) => format!("{}…", &line[..end]),
             None => line,
         }
     };
     Some(match event.kind {
-        Kind::Started => format!("started: {} with {}", text("directive"), payload["model"]["id"].as_str()?),
+        Kind::Started => {
+            let model = payload["model"]["id"].as_str()?;
+            format!(
+                "started: {} with {model}{}{}",
+                text("directive"),
+                capped(payload),
+                unknown_price(payload, model)
+            )
+        }
         // What was put around the prompt needs no line; what the author wanted there and was left out does.
         Kind::ContextInjected => {
             let texts = |name: &str| payload[name].as_array().cloned().unwrap_or_default();
@@ -294,19 +326,79 @@ pub fn told(event: &Event) -> Option<String> {
         Kind::ToolUnknown => format!("  not repeated: {} may have run", text("tool")),
         Kind::HookUnknown => format!("  unknown: the hook {} may have run {}", text("hook"), text("item_id")),
         Kind::Nudge => "  reminded".to_owned(),
-        Kind::Retry => format!("  attempt {} failed: {}", payload["attempt"], short(text("error"))),
+        Kind::Retry => {
+            let counted = match payload.get("estimated") {
+                Some(guess) => format!(" (counted as about {} tokens)", grouped(tokens_of(guess))),
+                None => String::new(),
+            };
+            // None if a limit was reached, which is told next.
+            let pause = payload["pause_seconds"].as_f64();
+            let pause = pause.map_or(String::new(), |pause| format!("; again in {pause:.1} s"));
+            format!("  attempt {} failed{counted}: {}{pause}", payload["attempt"], short(text("error")))
+        }
         Kind::Limit => format!("limit reached: {}", text("limit_code")),
-        Kind::Resumed => "resumed".to_owned(),
-        Kind::Interrupted => "interrupted: its process died".to_owned(),
+        Kind::Resumed => {
+            let changed = payload["prompt_changed"].as_str().map(|changed| format!("; {changed}"));
+            format!(
+                "resumed{}{}{}{}",
+                stopped_tools(payload),
+                changed.unwrap_or_default(),
+                capped(payload),
+                unknown_price(payload, text("model"))
+            )
+        }
+        Kind::Interrupted if payload["told_to_end"] == true => {
+            "interrupted: its process was told to end".to_owned()
+        }
+        Kind::Interrupted => format!("interrupted: its process died{}", stopped_tools(payload)),
         Kind::Handoff => "the conversation is full; another thread goes on".to_owned(),
         Kind::Continued => format!("continued by {}", text("continuation_thread_id")),
         Kind::Disclosed => "  sections opened".to_owned(),
         Kind::Completed => "completed".to_owned(),
         Kind::Cancelled => "cancelled".to_owned(),
-        Kind::Suspended => format!("suspended: {}", short(payload["error"]["message"].as_str()?)),
-        Kind::Failed => format!("failed: {}", short(payload["error"]["message"].as_str()?)),
+        Kind::Suspended => format!("suspended: {}", line(payload["error"]["message"].as_str()?)),
+        Kind::Failed => format!("failed: {}", line(payload["error"]["message"].as_str()?)),
         _ => return None,
     })
+}
+
+/// Limits that a thread did not get as they were asked for.
+fn capped(payload: &Json) -> String {
+    let told = |cap: &Json| {
+        let name = printable(cap["limit"].as_str()?).to_string();
+        Some(format!(
+            "\n  note: {name} is {} and not {}: its parent has no more",
+            cap["granted"], cap["wanted"]
+        ))
+    };
+    payload["capped"].as_array().into_iter().flatten().filter_map(told).collect()
+}
+
+/// That nobody knows what a model costs, for a line below another one.
+fn unknown_price(payload: &Json, model: &str) -> String {
+    match payload["unpriced"] == true {
+        true => format!("\n  note: {}", printable(&cuebook_run::unpriced(model))),
+        false => String::new(),
+    }
+}
+
+/// Tools that a process left running when it died.
+fn stopped_tools(payload: &Json) -> String {
+    payload["tools_stopped"].as_u64().map_or(String::new(), |count| format!("; {}", stopped(count)))
+}
+
+/// So many tools of a process that died were stopped.
+pub fn stopped(count: u64) -> String {
+    match count {
+        1 => "stopped 1 tool that was left running".to_owned(),
+        count => format!("stopped {count} tools that were left running"),
+    }
+}
+
+/// What was read and written, of an estimate.
+fn tokens_of(guess: &Json) -> u64 {
+    let number = |name: &str| guess[name].as_u64().unwrap_or(0);
+    number("input").saturating_add(number("output"))
 }
 
 /// A hook that could not do what it is for.
@@ -381,6 +473,11 @@ mod tests {
         assert_eq!(
             summary("a", "completed", Some(&cost)),
             "completed: a; 2 turns, 0 tokens, 0.3 spent, 0.0 s"
+        );
+        let unpriced = |spend: f64| serde_json::json!({"turns": 1, "spend": spend, "spend_known": false});
+        assert!(summary("a", "completed", Some(&unpriced(0.0))).contains("0 tokens, cost not known, 0.0 s"));
+        assert!(
+            summary("a", "completed", Some(&unpriced(0.5))).contains("0 tokens, at least 0.5 spent, 0.0 s")
         );
     }
 

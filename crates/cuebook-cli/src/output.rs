@@ -1,5 +1,6 @@
 //! Results and failures on their way out.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -10,8 +11,8 @@ use cuebook::hooks::Event;
 use cuebook::{Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
-use crate::args::Options;
-use crate::terminal;
+use crate::args::{Layout, Options};
+use crate::{again, terminal};
 
 /// Why a command did not do what it should.
 #[derive(Debug)]
@@ -60,6 +61,14 @@ pub fn print_line(json: &Json) -> io::Result<()> {
     out.flush()
 }
 
+/// Prints a JSON document as a command lays its documents out.
+fn print_as(layout: Layout, json: &Json) -> io::Result<()> {
+    match layout {
+        Layout::Document => print_json(json),
+        Layout::Lines => print_line(json),
+    }
+}
+
 /// Prints text as it is. Only a terminal gets the newline that a text may lack.
 pub fn print_text(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
@@ -75,6 +84,13 @@ pub fn print_findings<'d>(findings: impl IntoIterator<Item = &'d Diagnostic>) {
     let mut err = anstream::stderr();
     // The stream drops the colours where they are not wanted.
     let _ = write!(err, "{}", report(findings, true));
+}
+
+/// Has the commands that findings suggest name where the threads are.
+pub fn suggest(findings: &mut [Diagnostic], options: &Options) {
+    for hint in findings.iter_mut().filter_map(|finding| finding.hint.as_mut()) {
+        *hint = again::suggested(hint, &options.place).into_owned();
+    }
 }
 
 /// Shows what a hook printed, line by line, with its name in front.
@@ -94,13 +110,15 @@ pub fn say(text: impl std::fmt::Display) {
 }
 
 /// Reports a failure and gives the exit code.
-pub fn failure(failure: &Failure, options: &Options) -> ExitCode {
+pub fn failure(failure: &Failure, options: &Options, layout: Layout) -> ExitCode {
     match failure {
         Failure::Engine(error) if options.json => {
-            let _ = print_json(&error.to_json());
+            let _ = print_as(layout, &error.to_json());
         }
         Failure::Engine(error) => {
-            print_findings(error.diagnostics());
+            let mut findings = error.diagnostics().to_vec();
+            suggest(&mut findings, options);
+            print_findings(&findings);
             say(format_args!("\nfor more about this: cuebook help {}", error.code()));
         }
         Failure::Output(error) => say(format_args!("error: the output could not be written: {error}")),
@@ -113,7 +131,8 @@ pub fn failure(failure: &Failure, options: &Options) -> ExitCode {
 
 /// Reports wrong usage, also as JSON where that was asked for. Help and version are no errors.
 pub fn usage_error(error: &clap::Error) -> ExitCode {
-    let asked_for_json = std::env::args_os().any(|argument| argument == "--json");
+    let arguments: Vec<OsString> = std::env::args_os().collect();
+    let asked_for_json = arguments.iter().any(|argument| argument == "--json");
     let harmless = matches!(
         error.kind(),
         ClapKind::DisplayHelp | ClapKind::DisplayVersion | ClapKind::DisplayHelpOnMissingArgumentOrSubcommand
@@ -121,10 +140,11 @@ pub fn usage_error(error: &clap::Error) -> ExitCode {
     if asked_for_json && !harmless {
         let message = error.render().to_string();
         let message = message.trim().strip_prefix("error: ").unwrap_or(message.trim()).to_owned();
-        let _ = print_json(&json!({
+        let told = json!({
             "status": "error",
             "error": {"type": "UsageError", "code": "usage", "message": message},
-        }));
+        });
+        let _ = print_as(Layout::of_arguments(&arguments), &told);
         return ExitCode::from(2);
     }
     let _ = error.print();

@@ -86,7 +86,7 @@ fn what_fails_says_so_in_words_and_in_json_and_with_its_exit_code() {
 }
 
 #[test]
-fn a_thread_without_anybody_to_ask_is_an_error_in_the_form_of_an_answer() {
+fn a_thread_without_anybody_to_ask_is_an_error_in_one_line() {
     let project = project();
     let args =
         ["execute", "directive", "rye/core/create_directive", "--param", "name=a", "--param", "category=b"];
@@ -95,12 +95,12 @@ fn a_thread_without_anybody_to_ask_is_an_error_in_the_form_of_an_answer() {
     assert_eq!(code, 1, "{stdout}{stderr}");
     let answer: Json = serde_json::from_str(&stdout).unwrap();
     assert_eq!(
-        (&answer["status"], &answer["metadata"]["error"]["code"]),
+        (&answer["status"], &answer["error"]["code"]),
         (&json!("error"), &json!("CB720")),
         "{answer:#}"
     );
-    assert!(answer["error"].as_str().unwrap().contains("key is not set"), "{answer:#}");
-    assert_eq!(stderr, "");
+    assert!(answer["error"]["message"].as_str().unwrap().contains("key is not set"), "{answer:#}");
+    assert_eq!((stdout.lines().count(), stderr.as_str()), (1, ""));
 }
 
 /// Starts a tool that writes its number into a file, and interrupts the command so many times.

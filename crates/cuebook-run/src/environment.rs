@@ -18,7 +18,8 @@ use crate::anchor::{Ground, bad_runtime};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
 use crate::primitive::subprocess::{self, End, Job};
-use crate::thread::{PARENT, Within};
+use crate::store;
+use crate::thread::{MARK, PARENT, STORE, Within, mark};
 use crate::watch::Ignore;
 
 /// What differs from the environment of this process.
@@ -70,6 +71,7 @@ impl Environment {
             environment.extend_paths(ground.paths(wanted.get("paths")));
         }
         environment.extend_paths(ground.env_paths());
+        environment.without = closed().filter(|name| !environment.keys.contains(name)).collect();
         Ok(environment)
     }
 
@@ -107,8 +109,18 @@ impl Environment {
         if let Some(thread) = within.thread {
             self.changes.insert(PARENT.to_owned(), thread.to_string());
         }
+        if let Some(holder) = within.holder {
+            self.changes.insert(MARK.to_owned(), mark(holder, within.call));
+        }
         let asked = |name: &str| self.keys.iter().any(|known| known == name);
-        self.without = within.secrets.names().filter(|name| !asked(name)).map(str::to_owned).collect();
+        let keys: Vec<String> =
+            within.secrets.names().filter(|name| !asked(name)).map(str::to_owned).collect();
+        self.without.extend(keys);
+    }
+
+    /// The mark of the call, if it is one of a thread.
+    pub(crate) fn mark(&self) -> Option<&str> {
+        self.changes.get(MARK).map(String::as_str)
     }
 
     /// Variables of this process that the tool does not get.
@@ -191,6 +203,13 @@ impl Environment {
     }
 }
 
+/// Variables of this process that no tool gets unless it asks for them by name: the address of the store, if it holds a
+/// password. One that holds none is no secret, and a tool that starts threads itself keeps them in the same place.
+fn closed() -> impl Iterator<Item = String> {
+    let holds = |name: &&str| std::env::var(name).is_ok_and(|place| store::password(&place).is_some());
+    [STORE].into_iter().filter(holds).map(str::to_owned)
+}
+
 /// Where a program lies in `PATH`.
 pub(crate) fn which(name: &str) -> Option<String> {
     let path = std::env::var_os("PATH")?;
@@ -223,7 +242,7 @@ fn first_line(command: &str, project: &Path) -> Option<String> {
         program: words.next()?,
         args: words.collect(),
         env: Vec::new(),
-        without: Vec::new(),
+        without: closed().collect(),
         cwd: project.to_owned(),
         input: Vec::new(),
         timeout: LOOKING,

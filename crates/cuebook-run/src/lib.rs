@@ -18,6 +18,7 @@ mod environment;
 mod lockfile;
 pub mod policy;
 mod primitive;
+mod processes;
 pub mod provider;
 mod request;
 mod schema;
@@ -35,8 +36,9 @@ pub use config::template;
 pub use engine::{Answer, Engine, Settings};
 pub use request::Request;
 pub use thread::{
-    Began, COMMAND, Entry, Errand, Event, Finished, Kind, Launch, Money, OpenHook, Rebuilt, Resume,
-    RunRequest, STORE, Status, ThreadId, first_hash, rebuild, verify, whole_log,
+    Began, COMMAND, Cancelled, Conversation, Dead, Entry, Errand, Event, Finished, Kind, Launch, Money,
+    OpenHook, Rebuilt, Resume, RunRequest, STORE, Status, ThreadId, first_hash, rebuild, spent_below, sweep,
+    unpriced, verify, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

@@ -4,6 +4,7 @@
 //! keeps to what they say.
 
 pub mod capability;
+pub(crate) mod caps;
 pub mod condition;
 pub mod control;
 mod glob;

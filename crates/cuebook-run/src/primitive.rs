@@ -16,9 +16,10 @@ use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_plac
 use crate::engine::Settings;
 use crate::environment::Environment;
 use crate::script;
+use crate::thread::stop_call;
 use crate::watch::Watch;
 use outcome::Outcome;
-use subprocess::Job;
+use subprocess::{End, Job};
 
 /// The primitive that starts a process.
 pub(crate) const SUBPROCESS: &str = "rye/core/primitives/subprocess";
@@ -81,6 +82,10 @@ fn unknown(last: &Element, id: &str) -> Error {
 fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Outcome> {
     let job = job(call, values, params_json)?;
     let finished = subprocess::run(&job, call.watch);
+    if let (End::Cancelled | End::TimedOut, Some(mark)) = (&finished.end, call.environment.mark()) {
+        // Whoever has left the group, as everything does that `timeout` or `setsid` starts, was not stopped with it.
+        stop_call(mark);
+    }
     Ok(outcome::of_process(call.chain.first().map(Element::id).unwrap_or_default(), &job, finished))
 }
 

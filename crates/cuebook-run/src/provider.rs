@@ -10,6 +10,7 @@ mod carry;
 mod choice;
 mod classify;
 mod ear;
+mod ending;
 mod failure;
 mod file;
 mod http;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::Error;
 use cuebook::chat::Message;
-use cuebook::chat::reply::{Answer, Chunk};
+use cuebook::chat::reply::{Answer, Chunk, Usage};
 use cuebook::prompt::{Model, Property, Tools};
 
 use crate::thread::Money;
@@ -30,6 +31,8 @@ use crate::thread::Money;
 pub use carry::Client;
 pub use choice::{Chosen, Providers, VerifyFile, Wish};
 pub use classify::{Class, Fault, Policy, classify};
+pub(crate) use ending::{Ending, ending};
+pub(crate) use failure::FIELDS;
 pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
 pub use http::HttpProvider;
 pub use pause::{Clock, RealClock};
@@ -58,11 +61,18 @@ pub trait Listener: Sync {
     /// A piece of the answer.
     fn chunk(&self, _chunk: &Chunk) {}
 
-    /// A request failed and is sent again after a pause.
-    fn retry(&self, _attempt: u32, _pause: Duration, _why: &Error) {}
+    /// A request failed and is to be sent again after a pause. Says whether it may be.
+    fn retry(&self, _again: &Again<'_>) -> Next {
+        Next::Same
+    }
 
     /// Whether to stop. It is asked often.
     fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// Whether an answer in which nothing is said is one too: whoever has something to say to it is not served by another attempt.
+    fn hears_silence(&self) -> bool {
         false
     }
 
@@ -71,6 +81,49 @@ pub trait Listener: Sync {
     fn stop(&self) -> Option<Stop> {
         None
     }
+}
+
+/// A request that failed and is to be sent again.
+#[derive(Debug)]
+pub struct Again<'a> {
+    /// How often it was sent.
+    pub attempt: u32,
+    /// The pause before it is sent again.
+    pub pause: Duration,
+    /// Why it failed.
+    pub why: &'a Error,
+    /// What the attempt may have cost.
+    pub charge: &'a Charge,
+}
+
+/// Whether a request may be sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Next {
+    /// As it is.
+    Same,
+    /// With an answer that has no more tokens than this: the attempts so far cost something too.
+    Shorter(u64),
+    /// It may not.
+    Stop,
+}
+
+/// What an attempt that failed may have cost. Providers do not say, so this is what is known of it: a request that was refused
+/// with a status, and one that was not sent whole, cost nothing; one that was sent whole and never answered was read; and of an answer
+/// that broke off, what came was written.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Charge {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What the model was told.
+    Question,
+    /// That, and what the model had said.
+    Broken {
+        /// All that it had said: thoughts, text, calls.
+        written: String,
+        /// How much that is, as far as the provider said so.
+        usage: Option<Usage>,
+    },
 }
 
 /// Why an answer failed to come, as far as it matters for what to do next.
@@ -107,8 +160,10 @@ pub struct Unheard {
     pub category: Category,
     /// What the model had said already.
     pub partial_text: String,
-    /// Whether the provider may have answered, and charged for it, all the same.
+    /// Whether the provider may have answered all the same.
     pub indeterminate: bool,
+    /// What the last attempt may have cost. Those before it were told to the listener.
+    pub charge: Charge,
 }
 
 /// Asks models.

@@ -97,6 +97,15 @@ impl Request {
                 flags.insert(flag.to_owned(), value.clone());
             }
         }
+        // Among parameters they are a habit of older callers; whoever writes them here waits for what would not come.
+        if boolean(arguments, "thread")? && item_type != "directive" {
+            let message = format!("`thread` is for directives, and this is a {item_type}");
+            return Err(refuse_with(message, "leave `thread` out".into()));
+        }
+        if boolean(arguments, "async")? && !boolean(&flags, "thread")? {
+            let message = "`async` is for threads, and there is no `thread`".to_owned();
+            return Err(refuse_with(message, "add `thread: true`, or leave `async` out".into()));
+        }
         Ok(Request {
             item_type,
             item_id: required(arguments, "item_id")?,
@@ -204,6 +213,14 @@ mod tests {
                 "`parameters` must be an object, not a list",
             ),
             (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "there is no argument `dryrun`"),
+            (
+                json!({"item_type": "tool", "item_id": "a", "thread": true}),
+                "`thread` is for directives, and this is a tool",
+            ),
+            (
+                json!({"item_type": "directive", "item_id": "a", "async": true}),
+                "`async` is for threads, and there is no `thread`",
+            ),
         ] {
             let error = Request::from_json(&arguments).unwrap_err();
             assert_eq!(error.diagnostic().message, wanted);

@@ -12,8 +12,9 @@
 //! `spent + held + reserved for children ≤ limit`, whoever crashes and when, and nothing is counted twice.
 //!
 //! What a model did cost is recorded as it was, also when it is more than was held or than the limit; it then shows in every
-//! account above at once, and no more can be held. What a thread still holds when it comes to rest, or when whoever ran it died,
-//! counts as spent, because nobody knows. A thread that ended and is taken up again claims its limit anew: if its parent has
+//! account above at once, and no more can be held. What a thread still holds when it comes to rest counts as
+//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that counts, as the log
+//! tells it, and the rest of what was held is let go. A thread that ended and is taken up again claims its limit anew: if its parent has
 //! settled too, that one's account is opened first, and so on upwards, and if one of them has too little left, nothing is.
 
 mod address;
@@ -42,7 +43,11 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
 
+use address::Address;
 pub use book::Book;
+pub(crate) use error::moved;
+#[cfg(target_os = "linux")]
+pub(crate) use holder::stat as process_stat;
 pub use holder::{Heart, Holding, lives};
 pub use postgres::{Postgres, PostgresStore};
 pub use sqlite::{Sqlite, SqliteStore};
@@ -56,6 +61,8 @@ pub struct Cost {
     pub input_tokens: u64,
     /// Tokens that the model wrote.
     pub output_tokens: u64,
+    /// So many of both were counted here, because the provider did not say, or its answer broke off.
+    pub estimated: u64,
     /// Money that it spent itself, without its children.
     pub spend: Money,
     /// How long it ran, pauses between a stop and a resumption left out.
@@ -68,15 +75,31 @@ impl Cost {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
+    /// This and another one.
+    pub fn plus(&self, other: &Cost) -> Cost {
+        Cost {
+            turns: self.turns.saturating_add(other.turns),
+            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
+            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
+            estimated: self.estimated.saturating_add(other.estimated),
+            spend: self.spend + other.spend,
+            elapsed: self.elapsed.saturating_add(other.elapsed),
+        }
+    }
+
     /// The cost as scripts see it.
     pub fn to_json(&self) -> Json {
-        json!({
+        let mut json = json!({
             "turns": self.turns,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "spend": self.spend.to_json(),
             "elapsed_seconds": (self.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
-        })
+        });
+        if self.estimated > 0 {
+            json["estimated_tokens"] = self.estimated.into();
+        }
+        json
     }
 }
 
@@ -285,6 +308,11 @@ pub fn open(place: &str) -> Result<Arc<dyn Store>> {
 
 /// The file that a place means; `None` for a database on a server.
 pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
+    if place.trim().is_empty() {
+        let hint =
+            "name a file or a database, or leave out both: then it is .ai/state/threads.db of the project";
+        return Err(error::failed("--store or CUEBOOK_STORE", "it is empty", hint));
+    }
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(None);
     }
@@ -304,6 +332,17 @@ pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
         _ => place.strip_prefix("sqlite:").unwrap_or(place),
     };
     Ok(Some(Path::new(path)))
+}
+
+/// The password that the address of a database holds. All of an address that cannot be understood is one.
+pub(crate) fn password(place: &str) -> Option<String> {
+    if !matches!(file(place), Ok(None)) {
+        return None;
+    }
+    match Address::read(place) {
+        Ok(address) => Some(String::from_utf8_lossy(address.config.get_password()?).into_owned()),
+        Err(_) => Some(place.to_owned()),
+    }
 }
 
 /// Keeps threads. Every call is one transaction.
@@ -337,6 +376,12 @@ pub trait Store: Send + Sync + Debug {
     /// Rows, newest first.
     fn list(&self, filter: &Filter) -> Result<Vec<Record>>;
 
+    /// The same, each with its account, in one question.
+    fn list_accounts(&self, filter: &Filter) -> Result<Vec<(Record, Account)>>;
+
+    /// A thread and all threads below it, the oldest first; none if there is no such thread.
+    fn tree(&self, id: &ThreadId) -> Result<Vec<Record>>;
+
     /// Takes a thread up: it is running from now on, and its holder is this one. It no longer has a result, and nobody wants it
     /// to stop. Opens its account again if it was settled, and those above it.
     ///
@@ -358,14 +403,6 @@ pub trait Store: Send + Sync + Debug {
         change: &Change,
     ) -> Result<Vec<Event>>;
 
-    /// Appends events to a thread at rest, which whoever brought it there may do until somebody takes it up: what happened
-    /// because it ended. They change nothing.
-    ///
-    /// # Errors
-    ///
-    /// `CB713` if the thread is not at rest, or somebody else had it last.
-    fn add_behind(&self, id: &ThreadId, holder: &Holder, entries: &[Entry]) -> Result<Vec<Event>>;
-
     /// Events behind a number, in order, at most so many.
     fn events(&self, id: &ThreadId, after: u64, most: usize) -> Result<Vec<Event>>;
 
@@ -386,8 +423,18 @@ pub trait Store: Send + Sync + Debug {
     fn beat(&self, holder: &Holder) -> Result<()>;
 
     /// Marks running threads as interrupted (or as cancelled, if somebody wanted them to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
-    /// What was held for an answer counts as spent, because nobody knows whether it came.
-    fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>>;
+    /// Of what was held for an answer, what was read for it counts as spent, if the log says what that costs; otherwise all of it,
+    /// because nobody knows.
+    fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
+        self.sweep_with(lives, &|_| Ok(Map::new()))
+    }
+
+    /// The same; `dead` is told of each of them before it is marked, and what it says becomes a part of the event.
+    fn sweep_with(
+        &self,
+        lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool,
+        dead: &dyn Fn(&Record) -> Result<Map<String, Json>>,
+    ) -> Result<Vec<ThreadId>>;
 
     /// A thread's account.
     fn account(&self, id: &ThreadId) -> Result<Option<Account>>;

@@ -5,8 +5,11 @@
 //! written in the same transaction as the events that it sums up. A process that dies takes nothing with it: another one finds
 //! the thread, reads its log, and goes on.
 
+mod bill;
 mod calls;
+mod cancel;
 mod continuation;
+mod conversation;
 mod desk;
 mod detach;
 mod drive;
@@ -16,6 +19,7 @@ mod harness;
 mod hearing;
 mod id;
 mod launch;
+mod left;
 mod log;
 mod lookout;
 mod managed;
@@ -35,20 +39,27 @@ mod text_mode;
 mod voice;
 mod within;
 
+pub use cancel::Cancelled;
+pub use conversation::{Conversation, spent_below};
 pub use detach::{COMMAND, STORE};
 pub use drive::Finished;
+pub(crate) use drive::stopped_json;
 pub use event::{Entry, Event, Kind, first_hash, verify};
 pub use id::ThreadId;
 pub use launch::{Errand, Launch};
+pub use left::{Dead, sweep};
+pub(crate) use left::{MARK, mark, stop_call};
 pub(crate) use log::not_found;
 pub use log::whole_log;
 pub(crate) use lookout::{LookedFor, Lookout};
 pub use moments::OpenHook;
 pub use money::Money;
+pub(crate) use rebuild::cost_json;
 pub use rebuild::{Rebuilt, rebuild};
 pub use resume::Resume;
 pub use run::{Began, RunRequest};
 pub(crate) use secrets::Secrets;
 pub(crate) use start::Wanted;
+pub use start::unpriced;
 pub use status::Status;
 pub(crate) use within::{PARENT, Within};

@@ -9,7 +9,8 @@
 //!
 //! 1. [`Ports::before`] may stop the run, and changes the conversation: what came from outside meanwhile, what has to go.
 //! 2. [`Ports::ask`] asks the model. Its answer is noted, then [reviewed](Ports::review), then a part of the conversation.
-//! 3. Without calls, [`Ports::settle`] says whether that was the end.
+//! 3. Without calls, [`Ports::settle`] says whether that was the end. A turn that the model has paused is no answer yet: it is
+//!    sent again as it is.
 //! 4. With calls, each is [accepted](Ports::accept), its arguments are understood and [completed](Ports::complete), it is
 //!    [permitted](Ports::permit), and [performed](Ports::perform), several at once where the ports allow it. A tool that panics
 //!    has failed, and nothing else has. The model is told the results in the order of its calls.
@@ -38,9 +39,10 @@ mod step;
 mod tests;
 mod trim;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use cuebook::chat::reply::{Answer, Reply, ToolCall};
+use cuebook::chat::reply::{Answer, Reply, ToolCall, is_paused};
 use cuebook::chat::{Message, Part, Role};
 use cuebook::{Error, Result};
 use serde_json::{Map, Value as Json, json};
@@ -285,7 +287,12 @@ fn go(
         };
         *known = conversation.len();
         if calls.is_empty() {
-            match ports.settle(*turns, &answer.reply)? {
+            let Some((message, before)) = conversation.split_last() else { continue };
+            if is_paused(message) {
+                // It goes on with its answer when it sees it again. How often is for the ports to say.
+                continue;
+            }
+            match ports.settle(*turns, &whole(before, &answer.reply))? {
                 Settled::Done(result) => return done(ports, result),
                 Settled::Again(text) => {
                     let message = Message::text(Role::User, text);
@@ -306,6 +313,25 @@ fn done(ports: &dyn Ports, result: Json) -> Result<Json, Halt> {
     ports.note(&Step::Done { result: &result })?;
     ports.barrier()?;
     Ok(result)
+}
+
+/// An answer with what the model had said of it before it paused.
+fn whole<'a>(before: &[Message], reply: &'a Reply) -> Cow<'a, Reply> {
+    let paused = before.iter().rev().take_while(|message| is_paused(message)).count();
+    let begun: String = before[before.len() - paused..].iter().flat_map(Message::texts).collect();
+    match reply {
+        _ if begun.is_empty() => Cow::Borrowed(reply),
+        Reply::Text(text) => Cow::Owned(Reply::Text(begun + text)),
+        // What was said before it need not belong to it.
+        Reply::Structured { raw, .. } => {
+            let raw = begun + raw;
+            match serde_json::from_str(&raw) {
+                Ok(value) => Cow::Owned(Reply::Structured { value, raw }),
+                Err(_) => Cow::Borrowed(reply),
+            }
+        }
+        _ => Cow::Borrowed(reply),
+    }
 }
 
 /// The message that an answer becomes.

@@ -51,6 +51,12 @@ pub trait Watch: Sync {
         false
     }
 
+    /// Whether it is this process that is to end, and nobody has anything against the thread: what runs is stopped as if the
+    /// thread were [cancelled](Watch::cancelled), and the thread is interrupted, so that somebody takes it up again.
+    fn leaving(&self) -> bool {
+        false
+    }
+
     /// Says about once in a second that the call still runs, and what it does.
     fn progress(&self, _message: &str) {}
 

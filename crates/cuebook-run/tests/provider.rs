@@ -2,10 +2,14 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "provider/charges.rs"]
+mod charges;
 #[path = "provider/files.rs"]
 mod files;
 #[path = "provider/replay.rs"]
 mod replay;
+#[path = "provider/silence.rs"]
+mod silence;
 #[path = "provider/tls.rs"]
 mod tls;
 
@@ -13,15 +17,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use cuebook::Code;
 use cuebook::chat::reply::{Answer, Chunk, Reply as Said};
 use cuebook::chat::{Message, Role};
 use cuebook::prompt::{Model, Property, Tools};
 use cuebook::source::Source;
-use cuebook::{Code, Error};
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::Money;
 use cuebook_run::provider::{
-    Ask, Category, Chosen, Client, Clock, HttpProvider, Listener, Provider, ProviderFile, Stop, Unheard,
+    Again, Ask, Category, Charge, Chosen, Client, Clock, HttpProvider, Listener, Next, Provider,
+    ProviderFile, Stop, Unheard,
 };
 use serde_json::{Value as Json, json};
 
@@ -76,6 +81,9 @@ impl Clock for Sleepless {
 pub struct Ear {
     pub chunks: Mutex<Vec<Chunk>>,
     pub retries: Mutex<Vec<(u32, f64, String)>>,
+    pub charges: Mutex<Vec<Charge>>,
+    /// What it says of another attempt.
+    pub next: Option<Next>,
     pub stop: Option<Arc<AtomicBool>>,
     /// Stops as soon as it hears this much text.
     pub enough: Option<usize>,
@@ -100,8 +108,11 @@ impl Listener for Ear {
         }
     }
 
-    fn retry(&self, attempt: u32, pause: Duration, why: &Error) {
-        self.retries.lock().unwrap().push((attempt, pause.as_secs_f64(), why.to_string()));
+    fn retry(&self, again: &Again<'_>) -> Next {
+        let told = (again.attempt, again.pause.as_secs_f64(), again.why.to_string());
+        self.retries.lock().unwrap().push(told);
+        self.charges.lock().unwrap().push(again.charge.clone());
+        self.next.unwrap_or(Next::Same)
     }
 
     fn cancelled(&self) -> bool {
@@ -342,15 +353,6 @@ fn the_file_says_how_often_and_how_long() {
 }
 
 #[test]
-fn a_pause_is_never_longer_than_the_longest() {
-    let reply = Reply::error(429, "no").header("retry-after", "86400");
-    let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
-    let (provider, clock) = provider(&mock, Api::OpenAiResponses, "");
-    assert!(ask(&provider, &Ear::default()).is_ok());
-    assert_eq!(clock.slept(), [60.0]);
-}
-
-#[test]
 fn a_pause_beyond_the_deadline_is_not_made() {
     let reply = Reply::error(429, "no").header("retry-after", "50");
     let mock = Mock::start(Script::new().reply(reply).forever()).unwrap();
@@ -537,8 +539,9 @@ fn a_stop_ends_a_pause() {
     let (provider, _) = provider(&mock, Api::OpenAiChat, "");
     struct Impatient(AtomicBool);
     impl Listener for Impatient {
-        fn retry(&self, _: u32, _: Duration, _: &Error) {
+        fn retry(&self, _: &Again<'_>) -> Next {
             self.0.store(true, Ordering::SeqCst);
+            Next::Same
         }
         fn cancelled(&self) -> bool {
             self.0.load(Ordering::SeqCst)

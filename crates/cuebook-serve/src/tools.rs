@@ -88,7 +88,7 @@ fn output(action: Action) -> JsonObject {
                 "thread_id": text("The thread that the directive ran in"),
                 "thread_status": text("How it stands with the thread"),
                 "result": {"description": "What the model of the thread said at its end"},
-                "cost": {"type": "object", "description": "What the thread used: turns, tokens, spend, elapsed_seconds"},
+                "cost": {"type": "object", "description": "What the thread used: turns, tokens, spend, elapsed_seconds; estimated_tokens if some are a guess, spend_known: false if the price of the model is not known"},
                 "pid": {"type": "integer", "description": "The process of a thread that goes on"},
                 "inputs": {"type": "object", "description": "The inputs, with defaults; of a dry run"},
                 "data": {"description": "What a tool gave, or a piece of knowledge holds"},

@@ -299,8 +299,8 @@ impl Book {
         found: &mut Vec<Found>,
         wanted: impl Fn(&Path) -> bool,
     ) -> Result<()> {
-        for id in root.ids()? {
-            for candidate in self.library().candidates_below(root, &id)? {
+        for (id, candidates) in self.library().all_below(root)? {
+            for candidate in candidates {
                 if place(&candidate).is_some_and(|path| wanted(&path)) {
                     found.push(Found { id: id.clone(), candidate, reason: Reason::Given });
                 }

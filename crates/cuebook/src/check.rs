@@ -12,6 +12,7 @@ mod directive;
 mod include;
 mod pack;
 mod partial;
+mod permission;
 mod resolution;
 mod section;
 mod speech;
@@ -87,7 +88,13 @@ impl Book {
         // One prompt is found faster without.
         let survey = if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None };
         let namespaces = namespaces(library, survey.as_deref());
-        let rules = Rules { book: self, config: library.config()?, survey, namespaces };
+        let rules = Rules {
+            book: self,
+            config: library.config()?,
+            survey,
+            namespaces,
+            ids: permission::Ids::default(),
+        };
         let mut checker = Checker { rules: &rules, report: Report::default() };
         if let Some(survey) = &rules.survey {
             for root in survey.roots() {
@@ -118,6 +125,8 @@ struct Rules<'b> {
     survey: Option<Arc<Survey>>,
     /// Namespaces that variable providers of packs fill.
     namespaces: Vec<String>,
+    /// The items that permissions can be for.
+    ids: permission::Ids,
 }
 
 /// A pack whose manifest is wrong has its own finding and supplies no names.
@@ -149,15 +158,15 @@ impl Checker<'_> {
         if root.kind == RootKind::Builtin {
             return;
         }
-        let ids = match root.ids() {
-            Ok(ids) => ids,
+        let prompts = match self.below(root) {
+            Ok(prompts) => prompts,
             Err(error) => return self.fail(error),
         };
         self.report.findings.extend(root.misnamed());
-        match ids.len() >= MANY {
-            true => self.together(root, &ids, progress),
+        match prompts.len() >= MANY {
+            true => self.together(&prompts, progress),
             false => {
-                for found in ids.iter().flat_map(|id| self.below(root, id)).collect::<Vec<_>>() {
+                for found in &prompts {
                     progress(&found.candidate.source);
                     self.prompt(found);
                 }
@@ -165,35 +174,35 @@ impl Checker<'_> {
         }
     }
 
-    /// Every prompt of this name below a place.
-    fn below(&mut self, root: &Arc<Root>, id: &str) -> Vec<Found> {
-        let found = |candidate| Found { id: id.to_owned(), candidate, reason: Reason::Given };
-        match self.library().candidates_below(root, id) {
-            Ok(candidates) => candidates.into_iter().map(found).collect(),
-            Err(error) => {
-                self.fail(error);
-                Vec::new()
-            }
+    /// Every prompt below a place.
+    fn below(&self, root: &Arc<Root>) -> Result<Vec<Found>> {
+        if let Some(prompts) = self.rules.survey.as_ref().and_then(|survey| survey.below(root)) {
+            return Ok(prompts);
         }
+        let mut prompts = Vec::new();
+        for (id, candidates) in self.library().all_below(root)? {
+            let found = |candidate| Found { id: id.clone(), candidate, reason: Reason::Given };
+            prompts.extend(candidates.into_iter().map(found));
+        }
+        Ok(prompts)
     }
 
-    /// Many prompts below a place, by as many threads as there are cores. This one tells how it goes.
-    fn together(&mut self, root: &Arc<Root>, ids: &[String], progress: &mut dyn FnMut(&str)) {
+    /// Many prompts, by as many threads as there are cores. This one tells how it goes.
+    fn together<'p>(&mut self, prompts: &'p [Found], progress: &mut dyn FnMut(&str)) {
         let rules = self.rules;
         let next = AtomicUsize::new(0);
-        let work = |tell: Sender<Vec<Arc<str>>>| {
+        let work = |tell: Sender<&'p [Found]>| {
             let mut done = Vec::new();
             loop {
                 let start = next.fetch_add(AT_ONCE, Ordering::Relaxed);
-                let mine = ids.get(start..ids.len().min(start + AT_ONCE)).unwrap_or_default();
+                let mine = prompts.get(start..prompts.len().min(start + AT_ONCE)).unwrap_or_default();
                 if mine.is_empty() {
                     return done;
                 }
-                let mut part = Checker { rules, report: Report::default() };
-                let found: Vec<Found> = mine.iter().flat_map(|id| part.below(root, id)).collect();
                 // Somebody listens for as long as one of these threads works.
-                drop(tell.send(found.iter().map(|found| found.candidate.source.as_str().into()).collect()));
-                found.into_iter().for_each(|found| part.prompt(found));
+                let _ = tell.send(mine);
+                let mut part = Checker { rules, report: Report::default() };
+                mine.iter().for_each(|found| part.prompt(found));
                 done.push((start, part.report));
             }
         };
@@ -209,7 +218,7 @@ impl Checker<'_> {
             // If there is no other thread at all, this one works.
             let mut parts = if workers.is_empty() { work(tell.clone()) } else { Vec::new() };
             drop(tell);
-            told.iter().flatten().for_each(|source| progress(&source));
+            told.iter().flatten().for_each(|found| progress(&found.candidate.source));
             for worker in workers {
                 parts.extend(worker.join().unwrap_or_else(|panic| resume_unwind(panic)));
             }
@@ -236,7 +245,7 @@ impl Checker<'_> {
                 if candidate.shadowed_by.is_none() && file.is_some_and(|file| wanted(&file)) {
                     progress(&candidate.source);
                     let candidate = candidate.clone();
-                    self.prompt(Found { id: id.to_owned(), candidate, reason: Reason::Given });
+                    self.prompt(&Found { id: id.to_owned(), candidate, reason: Reason::Given });
                 }
             }
         }
@@ -247,7 +256,7 @@ impl Checker<'_> {
         match self.library().find(target) {
             Ok(found) => {
                 progress(&found.candidate.source);
-                self.prompt(found);
+                self.prompt(&found);
                 Ok(())
             }
             // A folder that is no prompt may hold some.
@@ -305,17 +314,18 @@ impl Checker<'_> {
     }
 
     /// Checks one prompt in every language that it has a template for.
-    fn prompt(&mut self, found: Found) {
+    fn prompt(&mut self, found: &Found) {
         self.report.prompts += 1;
-        for language in languages(&found) {
-            match self.prepare(&found, &language, Mode::Lenient) {
+        for language in languages(found) {
+            match self.prepare(found, &language, Mode::Lenient) {
                 Ok(prepared) => {
                     self.apply(PROMPT_RULES, &prepared);
                     self.apply(WHOLE_PROMPT_RULES, &prepared);
+                    self.permissions(&prepared);
                 }
                 Err(error) => {
                     if error.code() == Code::MissingInclude
-                        && let Ok(prepared) = self.prepare(&found, &language, Mode::DespiteMissing)
+                        && let Ok(prepared) = self.prepare(found, &language, Mode::DespiteMissing)
                     {
                         self.apply(PROMPT_RULES, &prepared);
                     }
@@ -341,6 +351,12 @@ impl Checker<'_> {
         for rule in rules {
             self.report.findings.extend(rule(prepared, &self.rules.namespaces));
         }
+    }
+
+    /// What a directive permits.
+    fn permissions(&mut self, prepared: &Prepared) {
+        let findings = permission::check(prepared, self.library().spaces(), &self.rules.ids);
+        self.report.findings.extend(findings);
     }
 
     fn finish(self) -> Report {

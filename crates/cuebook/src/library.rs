@@ -223,11 +223,37 @@ impl Library {
     ///
     /// A folder that may not be looked into offers one prompt, which cannot be read; a place that may not is an error.
     pub(crate) fn candidates_below(&self, root: &Arc<Root>, id: &str) -> Result<Vec<Candidate>> {
-        let mut candidates: Vec<Candidate> = self.folder_below(root, id)?.into_iter().collect();
-        let has_folder = root.has_folder(id);
+        self.candidates_among(root, id, |_| true)
+    }
+
+    /// Everything that a place offers, by its ids, which are sorted. Its folder is listed once, and what is not in it is not looked for.
+    pub(crate) fn all_below(&self, root: &Arc<Root>) -> Result<Vec<(String, Vec<Candidate>)>> {
+        let mut listing = root.listing()?;
+        let ids = std::mem::take(&mut listing.ids);
+        let offered = |id: String| {
+            let candidates = self.candidates_among(root, &id, |name| listing.may_have(name))?;
+            Ok((id, candidates))
+        };
+        ids.into_iter().map(offered).collect()
+    }
+
+    fn candidates_among(
+        &self,
+        root: &Arc<Root>,
+        id: &str,
+        may_be_there: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Candidate>> {
+        let mut candidates = Vec::new();
+        let mut has_folder = false;
+        if may_be_there(id) {
+            candidates.extend(self.folder_below(root, id)?);
+            has_folder = root.has_folder(id);
+        }
         for end in [PROMPTY_END, SECTIONS_END] {
             let file = format!("{id}{end}");
-            candidates.extend(self.file_below(root, "", &file));
+            if may_be_there(&file) {
+                candidates.extend(self.file_below(root, "", &file));
+            }
             if has_folder {
                 candidates.extend(self.file_below(root, id, &file));
             }

@@ -123,7 +123,7 @@ impl Prepared {
         mode: Mode,
         stage: &Stage,
     ) -> Result<Prepared> {
-        let defaults = loader.library().defaults()?;
+        let defaults = loader.defaults()?;
         let read = dialect::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
         let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
@@ -308,7 +308,7 @@ impl Prepared {
 
     /// The values for one render, as they are before any hook or provider.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        self.scope_with(variables, context, Provided::default())
+        Scope::new(self.declared.clone(), variables.clone(), context.clone(), None)
     }
 
     pub(crate) fn scope_with(
@@ -317,7 +317,7 @@ impl Prepared {
         context: &Arc<Context>,
         provided: Provided,
     ) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), variables.clone(), context.clone(), provided)
+        Scope::new(self.declared.clone(), variables.clone(), context.clone(), Some(Box::new(provided)))
     }
 
     /// Whether it has code that can take part in a render: hooks or variable providers.

@@ -219,7 +219,12 @@ impl Setting {
     }
 
     fn must_be(&self, what: &str) -> Error {
-        self.wrong(format!("must be {what}, and is {}", self.node.describe()), None)
+        // A number is no secret, and says more than that it is one.
+        let is = match &self.node.data {
+            Data::Number(number) => number.to_string(),
+            _ => self.node.describe().to_owned(),
+        };
+        self.wrong(format!("must be {what}, and is {is}"), None)
     }
 }
 

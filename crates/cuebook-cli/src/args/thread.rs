@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use cuebook::Result;
 use cuebook_run::{Settings, Status};
@@ -30,9 +30,10 @@ impl ThreadOptions {
     /// The project's folder.
     pub fn project(&self, options: &Options) -> Result<PathBuf> {
         let project = match &self.project {
-            Some(project) => project.clone(),
-            None => options.spaces()?.project().to_owned(),
+            Some(project) => Options { root: Some(project.clone()), ..options.clone() }.spaces()?,
+            None => options.spaces()?,
         };
+        let project = project.project().to_owned();
         Ok(std::path::absolute(&project).unwrap_or(project))
     }
 
@@ -128,7 +129,7 @@ pub struct ThreadListArgs {
     #[arg(long, value_name = "THREAD")]
     pub parent: Option<String>,
     /// At most so many
-    #[arg(long, value_name = "NUMBER", default_value_t = 50)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most: usize,
     /// Where threads are kept.
     #[command(flatten)]
@@ -208,6 +209,9 @@ pub struct ThreadResumeArgs {
     /// Do not wait for the thread
     #[arg(long = "async")]
     pub is_async: bool,
+    /// Only if its log ends with this event
+    #[arg(long, value_name = "NUMBER", hide = true)]
+    pub behind: Option<u64>,
     /// Where threads are kept and who answers.
     #[command(flatten)]
     pub threads: ThreadOptions,

@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 
-use cuebook::Severity;
 use cuebook::check::Report;
 use cuebook::error::report;
+use cuebook::{Book, Diagnostic, Severity};
+use cuebook_run::provider::Providers;
 use serde_json::Value as Json;
 
 use crate::args::{CheckArgs, Options};
@@ -27,10 +28,25 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
     if show_progress && count >= PROGRESS_FROM {
         let _ = write!(stderr(), "\r\x1b[K");
     }
-    let checked = checked?;
+    let mut checked = checked?;
+    if args.targets.is_empty() {
+        checked.findings.extend(providers(&book));
+    }
     let code = if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     unless_closed(tell(&checked, options))?;
     Ok(code)
+}
+
+/// What is wrong with the files of providers: secrets that stand in them, and what keeps them from being used. That is a warning,
+/// because a prompt can be checked by somebody who asks no model.
+fn providers(book: &Book) -> Vec<Diagnostic> {
+    let spaces = book.library().spaces();
+    match Providers::new(spaces, book.library().trust()) {
+        Ok(providers) => providers.list().flat_map(|file| file.warnings.clone()).collect(),
+        Err(error) => {
+            error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning)).collect()
+        }
+    }
 }
 
 fn tell(checked: &Report, options: &Options) -> io::Result<()> {

@@ -12,7 +12,7 @@ use serde_json::Value as Json;
 
 use super::test::print_diff;
 use super::with_choice;
-use crate::args::{DiffArgs, Options};
+use crate::args::{DiffArgs, Layout, Options};
 use crate::inputs::Shared;
 use crate::output::{Failure, Outcome, failure, print_json, unless_closed};
 use crate::versions::{Meant, Stand};
@@ -33,7 +33,7 @@ pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
     match done {
         // A script must be able to tell a difference from a failure.
         Err(failed) => {
-            failure(&failed, options);
+            failure(&failed, options, Layout::Document);
             Ok(ExitCode::from(2))
         }
         done => done,

@@ -4,14 +4,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use cuebook::error::{printable, report};
-use cuebook::items::Spaces;
+use cuebook::items::{ItemType, Spaces};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Answer, Engine, Request};
 use serde_json::{Map, Value as Json};
 
 use crate::args::{ExecuteArgs, Options};
 use crate::onlooker::{self, Onlooker};
-use crate::output::{Outcome, print_json, print_line, print_text, say};
+use crate::output::{Outcome, print_json, print_line, print_text, say, suggest};
 use crate::{inputs, terminal};
 
 pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
@@ -23,15 +23,28 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     let answer = engine.answer(&request, &onlooker);
     onlooker.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
-    if options.json && args.thread && !args.is_async {
+    if options.json && args.thread {
         // The events came in lines, and so does what came of them.
-        print_line(&answer.json)?;
+        print_line(&streamed(answer))?;
     } else if options.json {
         print_json(&answer.json)?;
     } else {
-        show(&answer)?;
+        show(&answer, options)?;
     }
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// The last line of a stream: an error is there what it is in every stream, and not the text that callers of tools get.
+fn streamed(answer: Answer) -> Json {
+    let Answer { mut json, error } = answer;
+    if let Some(error) = &error {
+        json["error"] = error.to_json()["error"].clone();
+        // It stands at the top already.
+        if let Some(metadata) = json.get_mut("metadata").and_then(Json::as_object_mut) {
+            metadata.shift_remove("error");
+        }
+    }
+    json
 }
 
 fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
@@ -43,7 +56,8 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         let (name, value) = inputs::parse_option("--param", argument)?;
         parameters.insert(name, value);
     }
-    if args.thread && args.kind != "directive" {
+    // A type that there is not is told by whoever knows them.
+    if args.thread && ItemType::named(&args.kind).is_some_and(|kind| kind != ItemType::Directive) {
         let message = format!("a thread carries out a directive, and {} `{}` is none", args.kind, args.id);
         let hint = "leave --thread out: it is executed at once";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
@@ -64,7 +78,7 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
 }
 
 /// Shows an answer to people: what it says on stdout, what there is to say about it on stderr.
-fn show(answer: &Answer) -> std::io::Result<()> {
+fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
     let json = &answer.json;
     let text = |name: &str| json.get(name).and_then(Json::as_str);
     if text("status") == Some("validation_passed") {
@@ -79,7 +93,7 @@ fn show(answer: &Answer) -> std::io::Result<()> {
         };
     }
     if let Some(id) = text("thread_id") {
-        show_thread(json, id)?;
+        show_thread(json, id, options)?;
     }
     match (json.get("data"), text("body")) {
         (_, Some(body)) => {
@@ -107,6 +121,7 @@ fn show(answer: &Answer) -> std::io::Result<()> {
         for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
             *hint = hint.replace("pass --var ", "pass --param ");
         }
+        suggest(&mut diagnostics, options);
         let _ = write!(anstream::stderr(), "{}", report(&diagnostics, true));
         say(format_args!("\nfor more about this: cuebook help {}", error.code()));
     }
@@ -114,9 +129,9 @@ fn show(answer: &Answer) -> std::io::Result<()> {
 }
 
 /// What came of a thread: the outputs or the result on stdout, what it used on stderr.
-fn show_thread(json: &Json, id: &str) -> std::io::Result<()> {
+fn show_thread(json: &Json, id: &str, options: &Options) -> std::io::Result<()> {
     if let Some(pid) = json.get("pid") {
-        return show_detached(id, pid);
+        return show_detached(id, pid, options);
     }
     match (json.get("outputs"), json.get("result")) {
         (Some(outputs), _) => print_json(outputs)?,
@@ -133,9 +148,9 @@ fn show_thread(json: &Json, id: &str) -> std::io::Result<()> {
 }
 
 /// A thread that runs by itself: its name on stdout, for scripts.
-pub(super) fn show_detached(id: &str, pid: impl std::fmt::Display) -> std::io::Result<()> {
+pub(super) fn show_detached(id: &str, pid: impl std::fmt::Display, options: &Options) -> std::io::Result<()> {
     line(id)?;
-    say(format_args!("it runs in process {pid}; follow it: cuebook thread tail {id}"));
+    say(format_args!("it runs in process {pid}; follow it: cuebook thread tail{} {id}", options.place));
     Ok(())
 }
 

@@ -10,7 +10,7 @@ use cuebook_run::provider::{ModelEntry, Price, ProviderFile, Providers};
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::Options;
-use crate::output::{Outcome, print_json};
+use crate::output::{Outcome, print_findings, print_json};
 
 pub fn run(options: &Options) -> Outcome {
     let spaces = options.spaces()?;
@@ -42,6 +42,8 @@ pub fn run(options: &Options) -> Outcome {
             writeln!(out, "  {:<8} {}  ({price})", printable(tier), printable(model))?;
         }
     }
+    drop(out);
+    print_findings(providers.list().flat_map(|file| &file.warnings));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -69,5 +71,6 @@ fn described(file: &ProviderFile, ready: bool) -> Json {
         "tiers": file.tiers,
         "models": file.models.iter().map(model).collect::<Map<_, _>>(),
         "file": file.file,
+        "warnings": file.warnings.iter().map(|warning| Json::Object(warning.to_json())).collect::<Vec<_>>(),
     })
 }

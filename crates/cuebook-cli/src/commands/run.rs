@@ -49,8 +49,8 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
         Began::Detached { id, pid } => {
             let json = json!({"status": "running", "thread_id": id.as_str(), "pid": pid});
             match options.json {
-                true => print_json(&json)?,
-                false => execute::show_detached(id.as_str(), pid)?,
+                true => print_line(&json)?,
+                false => execute::show_detached(id.as_str(), pid, options)?,
             }
             return Ok(ExitCode::SUCCESS);
         }

@@ -9,8 +9,11 @@ use std::time::Duration;
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_run::store::{Filter, Record, Store};
-use cuebook_run::{Engine, Event, Money, Resume, Status, ThreadId, Watch, rebuild, whole_log};
+use cuebook_run::store::{Account, Filter, Record, Store};
+use cuebook_run::{
+    Cancelled, Conversation, Engine, Event, Launch, Money, Resume, Status, ThreadId, Watch, rebuild,
+    spent_below, whole_log,
+};
 use serde_json::{Value as Json, json};
 
 use super::run::told;
@@ -19,7 +22,7 @@ use crate::args::{
     ThreadTailArgs,
 };
 use crate::inputs;
-use crate::interrupt::Interrupted;
+use crate::interrupt::{Interrupted, ToldToEnd};
 use crate::onlooker::{self, Onlooker};
 use crate::output::{Outcome, print_json, print_line, print_text, say};
 
@@ -83,17 +86,17 @@ fn named(store: &dyn Store, name: &str) -> Result<Record> {
 
 fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
     let store = open(&args.threads, options)?;
-    let records = store.list(&Filter {
+    let threads = store.list_accounts(&Filter {
         status: args.status.iter().filter_map(|word| Status::named(word)).collect(),
         prompt: args.prompt.clone(),
         parent: args.parent.as_ref().map(ThreadId::known),
         most: Some(args.most),
     })?;
     if options.json {
-        print_json(&records.iter().map(Record::to_json).collect())?;
+        print_json(&threads.iter().map(|(record, _)| record.to_json()).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if records.is_empty() {
+    if threads.is_empty() {
         let all = args.status.is_empty() && args.prompt.is_none() && args.parent.is_none();
         say(if all {
             "there are no threads; cuebook help threads says how one is started"
@@ -101,9 +104,11 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
             "no thread is like that; cuebook thread list shows all"
         });
     }
-    for record in &records {
-        let children = store.account(&record.id)?.map_or(Money::ZERO, |account| account.children);
-        print_text(&format!("{}\n", onlooker::row(record, children)))?;
+    for (record, account) in &threads {
+        // Only of those with open children the ledger does not say it all.
+        let open = account.reserved > Money::ZERO;
+        let below = if open { spent_below(&*store, record)? } else { account.children };
+        print_text(&format!("{}\n", onlooker::row(record, below)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -115,10 +120,23 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let rebuilt = rebuild(&record.id, &events)?;
     let account = store.account(&record.id)?;
     let children = store.list(&Filter { parent: Some(record.id.clone()), ..Filter::default() })?;
+    let below = spent_below(&*store, &record)?;
+    let whole = Conversation::of(&*store, &record)?;
     if options.json {
         let mut json = record.to_json();
+        if below > Money::ZERO {
+            json["cost"]["children_spend"] = below.to_json();
+        }
+        if let Some(whole) = &whole {
+            json["conversation"] = whole.to_json();
+            json["conversation"]["threads"] =
+                whole.threads.iter().map(|thread| json!(thread.as_str())).collect();
+        }
         json["launch"] = rebuilt.launch.to_json();
         json["messages"] = rebuilt.start.conversation.iter().map(cuebook::Message::to_json).collect();
+        if rebuilt.launch.unpriced {
+            json["cost"]["spend_known"] = false.into();
+        }
         json["account"] = account.map_or(Json::Null, |account| account.to_json());
         json["children"] = children.iter().map(|child| json!(child.id.as_str())).collect();
         json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": true});
@@ -130,7 +148,10 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     }
     let mut out = anstream::stdout().lock();
     let mut cost = record.cost.to_json();
-    cost["children_spend"] = account.as_ref().map_or(Json::Null, |account| account.children.to_json());
+    if rebuilt.launch.unpriced {
+        cost["spend_known"] = false.into();
+    }
+    cost["children_spend"] = below.to_json();
     writeln!(out, "{}", onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
     let launch = &rebuilt.launch;
     writeln!(out, "model: {} of {}", printable(&launch.model.id), printable(&launch.provider))?;
@@ -146,6 +167,9 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     if let Some(next) = &record.continued_by {
         writeln!(out, "continued by: {next}")?;
     }
+    if let Some(whole) = &whole {
+        writeln!(out, "conversation: {}", onlooker::used(&whole.to_json()))?;
+    }
     if !launch.inputs.is_empty() {
         writeln!(out, "inputs: {}", printable(&Json::Object(launch.inputs.clone()).to_string()))?;
     }
@@ -154,21 +178,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let capabilities = if capabilities.is_empty() { "nothing".to_owned() } else { capabilities.join(", ") };
     writeln!(out, "may do: {}", printable(&capabilities))?;
     if let Some(account) = &account {
-        // What is neither spent nor left has to be somewhere.
-        let mut kept = String::new();
-        for (money, what) in [(account.reserved, "reserved for children"), (account.held, "held")] {
-            if money > Money::ZERO {
-                kept.push_str(&format!(", {money} {what}"));
-            }
-        }
-        writeln!(
-            out,
-            "money: {} of {} spent, {} by children{kept}, {} left",
-            account.spent + account.children,
-            account.limit,
-            account.children,
-            account.remaining()
-        )?;
+        writeln!(out, "money: {}", money(account, below, &record, launch))?;
     }
     writeln!(out, "log: {} events, whole; the last hash is {}", record.last.0, record.last.1)?;
     writeln!(out)?;
@@ -200,6 +210,32 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Where the money of a thread is, when those below it have spent so much: what is neither spent nor left has to be somewhere.
+fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> String {
+    let (spent, limit) = (account.spent + below, launch.limits.spend);
+    // Of what is reserved for children a part is spent already.
+    let reserved = (account.reserved - (below - account.children)).max(Money::ZERO);
+    let mut kept = String::new();
+    for (money, what) in [(reserved, "reserved for children"), (account.held, "held")] {
+        if money > Money::ZERO {
+            kept.push_str(&format!(", {money} {what}"));
+        }
+    }
+    if launch.unpriced {
+        let known = if spent > Money::ZERO { format!("; at least {spent} spent") } else { String::new() };
+        return format!("cost not known, so the limit of {} does not hold{known}{kept}", account.limit);
+    }
+    if record.continued_by.is_some() && limit >= account.limit {
+        // It kept what it had used, and gave the rest away.
+        let rest = limit - account.limit;
+        return format!(
+            "{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
+        );
+    }
+    let left = account.remaining();
+    format!("{spent} of {} spent, {below} by children{kept}, {left} left", account.limit)
+}
+
 fn tail(args: &ThreadTailArgs, options: &Options) -> Outcome {
     let store = open(&args.threads, options)?;
     let record = named(&*store, &args.id)?;
@@ -222,7 +258,7 @@ fn tail(args: &ThreadTailArgs, options: &Options) -> Outcome {
         }
         std::thread::sleep(LOOK);
         // A thread whose process died does not come to rest by itself.
-        store.sweep(&cuebook_run::store::lives)?;
+        cuebook_run::sweep(&*store)?;
     }
 }
 
@@ -237,29 +273,26 @@ fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::R
 }
 
 fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
-    let store = open(&args.threads, options)?;
-    let record = named(&*store, &args.id)?;
-    if record.status.is_settled() {
-        let message = format!("`{}` is {} already", record.id, record.status);
-        let diagnostic = Diagnostic::new(Code::CannotResume, message)
-            .hint("only a thread that runs or waits can be cancelled");
-        return Err(Error::new(ErrorKind::Execute, diagnostic).into());
-    }
-    let record = store.cancel(&record.id)?;
-    let mut record = record;
-    // Whoever runs it needs a moment.
-    for _ in 0..30 {
-        if record.status.is_at_rest() {
-            break;
-        }
-        std::thread::sleep(LOOK);
-        store.sweep(&cuebook_run::store::lives)?;
-        record = store.record(&record.id)?.unwrap_or(record);
-    }
+    let engine = engine(&args.threads, options)?;
+    let record = named(&*engine.threads_so_far(None)?, &args.id)?;
+    let Cancelled { record, stopped, tools } = engine.cancel(None, &record.id)?;
     if options.json {
-        print_json(&record.to_json())?;
-    } else {
+        let mut json = record.to_json();
+        let one =
+            |record: &Record| json!({"thread_id": record.id.as_str(), "status": record.status.as_str()});
+        json["stopped"] = stopped.iter().map(one).collect();
+        json["tools_stopped"] = tools.into();
+        print_json(&json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if stopped.iter().all(|other| other.id != record.id) {
+        say(format_args!("{} is {} already; below it:", record.id, record.status));
+    }
+    for record in &stopped {
         say(format_args!("{}: {}", record.id, record.status));
+    }
+    if tools > 0 {
+        say(onlooker::stopped(tools as u64));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -269,6 +302,7 @@ fn how(args: &ThreadResumeArgs) -> Result<Resume> {
         limit_overrides: inputs::limits(&args.limits)?,
         model: args.model.clone(),
         is_async: args.is_async,
+        behind: args.behind,
     })
 }
 
@@ -284,16 +318,10 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
 }
 
 fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {
-    // Whoever started this may be gone at any moment, and takes its terminal along.
-    #[cfg(unix)]
-    {
-        let ignored = Arc::new(std::sync::atomic::AtomicBool::new(false));
-        let _ = signal_hook::flag::register(signal_hook::consts::SIGHUP, ignored);
-    }
+    let told_to_end = ToldToEnd::new();
     let engine = engine(&args.threads, options)?;
     let book = book(&args.threads.project(options)?, options)?;
-    let began =
-        engine.carry_out(None, Some(&book), &ThreadId::known(&args.id), &how(args)?, &cuebook_run::Ignore)?;
+    let began = engine.carry_out(None, Some(&book), &ThreadId::known(&args.id), &how(args)?, &told_to_end)?;
     told(began, options)
 }
 

@@ -70,9 +70,9 @@ pub struct Action {
     pub item_id: String,
     /// What it is given.
     pub params: Map<String, Json>,
-    /// Whether values of the thread are part of the id. A model may have had a hand in them, so the capabilities of the thread must
-    /// allow such an action.
-    pub steered: bool,
+    /// Whether the capabilities of the thread must allow it: whatever a directive does, it does under its permissions; and where
+    /// values of the thread are part of the id, a model may have had a hand in it.
+    pub bound: bool,
 }
 
 /// A hook.
@@ -151,7 +151,7 @@ impl Hook {
                 item_type: action.item_type.clone(),
                 item_id: if id.is_null() { String::new() } else { text_of(&id) },
                 params: interpolate::map_filled(&action.params, context),
-                steered: action.steered,
+                bound: action.bound,
             }
         };
         Firing {
@@ -206,8 +206,10 @@ mod tests {
             (first.primary.as_str(), first.item_type.as_str(), first.item_id.as_str()),
             ("execute", "tool", "a/x")
         );
-        assert_eq!((&first.params["n"], first.steered), (&json!(2.0), true));
-        assert!(!firing.actions[1].steered);
+        assert_eq!((&first.params["n"], first.bound), (&json!(2.0), true));
+        assert!(firing.actions[1].bound, "it is of a directive");
+        let of_user = &hook("u", "limit", Layer::User)[0];
+        assert!(!of_user.actions[0].bound);
     }
 
     #[test]

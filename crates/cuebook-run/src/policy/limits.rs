@@ -149,7 +149,8 @@ impl Limits {
     /// The first limit that has been reached, if any, in the order turns, tokens, spend, duration. To be asked before each call of a model.
     pub fn check(&self, cost: &Cost) -> Option<Reached> {
         let reached = |limit, current: Json, most: Json| {
-            Some(Reached { limit, current, most, currency: self.currency.clone(), reserved: Money::ZERO })
+            let currency = self.currency.clone();
+            Some(Reached { limit, current, most, currency, reserved: Money::ZERO, next: None })
         };
         if u64::from(cost.turns) >= self.turns {
             return reached("turns", json!(cost.turns), json!(self.turns));
@@ -195,6 +196,15 @@ impl Limits {
         }
         Limits::unlimited().with(map, whose)
     }
+}
+
+/// An amount with two digits that count, and never less than it is.
+fn round_up(amount: f64) -> f64 {
+    if amount <= 0.0 {
+        return 0.0;
+    }
+    let unit = 10f64.powi(amount.log10().floor() as i32 - 1);
+    (amount / unit - 1e-9).ceil() * unit
 }
 
 /// Whole seconds as a whole number, to the thousandth otherwise.
@@ -298,6 +308,8 @@ pub struct Reached {
     pub currency: String,
     /// What is neither spent nor left, because it is reserved for children that have not ended.
     pub reserved: Money,
+    /// What the next answer would need, as far as it can be told: so much money, or so many tokens.
+    pub next: Option<Json>,
 }
 
 impl Reached {
@@ -320,6 +332,11 @@ impl Reached {
         let (current, most) = (&self.current, &self.most);
         match self.limit {
             "turns" => format!("the thread used {current} of {most} turns"),
+            "tokens" if current.as_u64() < most.as_u64() => {
+                format!(
+                    "the thread used {current} of {most} tokens, and the next request needs more than are left"
+                )
+            }
             "tokens" => format!("the thread used {current} of {most} tokens"),
             "spend" if self.reserved > Money::ZERO => format!(
                 "the thread spent {current} of {most} {}, and {} is reserved for its children",
@@ -331,7 +348,7 @@ impl Reached {
         }
     }
 
-    /// The command that resumes the thread with twice the room.
+    /// The command that resumes the thread with twice the room, and with enough for one more answer.
     fn resume(&self, thread: impl Display) -> String {
         let thread = thread.to_string();
         let plain = |c: char| c.is_ascii_alphanumeric() || "/_-.".contains(c);
@@ -341,13 +358,30 @@ impl Reached {
     }
 
     fn more(&self) -> String {
-        let used = self.current.as_f64().unwrap_or(0.0).max(self.most.as_f64().unwrap_or(0.0));
-        if used <= 0.0 {
+        let current = self.current.as_f64().unwrap_or(0.0);
+        let used = current.max(self.most.as_f64().unwrap_or(0.0));
+        let next = self.next.as_ref().and_then(Json::as_f64).unwrap_or(0.0);
+        let least = current + self.reserved.units() + next;
+        if used <= 0.0 && example(self.limit).parse().unwrap_or(0.0) >= least {
             return example(self.limit).to_owned();
         }
+        let more = (used * 2.0).max(least);
         match self.limit {
-            "spend" => Money::from_units(used * 2.0).to_string(),
-            _ => format!("{}", (used * 2.0).ceil() as u64),
+            "spend" if more > used * 2.0 => Money::from_units(round_up(more)).to_string(),
+            "spend" => Money::from_units(more).to_string(),
+            _ => format!("{}", more.ceil() as u64),
+        }
+    }
+
+    /// What the next answer would need, in words.
+    fn needs(&self) -> String {
+        match (&self.next, self.limit) {
+            (Some(next), "spend") => {
+                let next = Money::from_units(round_up(next.as_f64().unwrap_or(0.0)));
+                format!("the next answer may cost about {next} {}: ", self.currency)
+            }
+            (Some(next), "tokens") => format!("the next request and its answer need about {next} tokens: "),
+            _ => String::new(),
         }
     }
 
@@ -358,19 +392,29 @@ impl Reached {
         if self.reserved > Money::ZERO {
             json["reserved"] = self.reserved.to_json();
         }
+        if let Some(next) = &self.next {
+            json["needed"] = next.clone();
+        }
         json
     }
 
     /// `CB716`, with the way to resume the thread.
     pub fn into_error(self, thread: impl Display) -> Error {
         let thread = thread.to_string();
-        let diagnostic = Diagnostic::new(Code::LimitReached, self.what())
-            .hint(format!("go on with `{}`", self.resume(&thread)));
-        Error::new(ErrorKind::Limit, diagnostic)
+        let diagnostic = Diagnostic::new(Code::LimitReached, self.what()).hint(format!(
+            "{}go on with `{}`",
+            self.needs(),
+            self.resume(&thread)
+        ));
+        let error = Error::new(ErrorKind::Limit, diagnostic)
             .with("thread_id", thread)
             .with("limit_code", self.code())
             .with("current_value", &self.current)
-            .with("current_max", &self.most)
+            .with("current_max", &self.most);
+        match self.next {
+            Some(next) => error.with("needed", next),
+            None => error,
+        }
     }
 }
 
@@ -459,6 +503,7 @@ mod tests {
             turns,
             input_tokens: tokens,
             output_tokens: 1,
+            estimated: 0,
             spend: Money::from_units(spend),
             elapsed: Duration::from_secs(seconds),
         };
@@ -482,6 +527,7 @@ mod tests {
             most,
             currency: "USD".into(),
             reserved: Money::ZERO,
+            next: None,
         };
         let turns = reached("turns", json!(25), json!(25));
         assert_eq!(
@@ -497,6 +543,32 @@ mod tests {
         );
         assert_eq!(spend.field("limit_code"), Some(&json!("spend_exceeded")));
         assert!(reached("turns", json!(0), json!(0)).message("t").ends_with("--limit turns=25`"));
+    }
+
+    #[test]
+    fn the_way_on_leaves_room_for_an_answer() {
+        let spend = Reached {
+            limit: "spend",
+            current: json!(0.00004),
+            most: json!(0.0001),
+            currency: "USD".into(),
+            reserved: Money::from_units(0.00001),
+            next: Some(json!(0.012_345)),
+        };
+        // Twice as much as next to nothing would stop it again at once.
+        let error = spend.clone().into_error("t");
+        assert_eq!(
+            error.diagnostic().hint.as_deref(),
+            Some(
+                "the next answer may cost about 0.013 USD: go on with `cuebook thread resume t --limit spend=0.013`"
+            )
+        );
+        let plenty = Reached { next: Some(json!(0.00001)), ..spend.clone() };
+        assert!(plenty.message("t").ends_with("--limit spend=0.0002`"), "{}", plenty.message("t"));
+        let tokens =
+            Reached { limit: "tokens", current: json!(50), most: json!(10), next: Some(json!(700)), ..spend };
+        assert!(tokens.message("t").ends_with("--limit tokens=751`"), "{}", tokens.message("t"));
+        assert_eq!([0.0, 1.0, 0.0999, 123.4].map(round_up), [0.0, 1.0, 0.1, 130.0]);
     }
 
     #[test]

@@ -29,6 +29,8 @@ const BLOCKED: [&str; 2] = ["status", "error_detail"];
 pub fn to_json(outputs: &[Output]) -> Vec<Json> {
     let written = |output: &Output| {
         let mut json = output.to_json();
+        // What is not said to be optional must be given.
+        json["required"] = (!output.optional).into();
         json["optional"] = output.optional.into();
         json
     };
@@ -141,7 +143,7 @@ fn blocked(parameters: &Map<String, Json>) -> Option<String> {
     let detail = parameters.get(BLOCKED[1]).filter(|detail| !detail.is_null());
     let text = detail.map(|detail| detail.as_str().map_or_else(|| detail.to_string(), str::to_owned));
     let text = text.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
-    Some(text.unwrap_or_else(|| "the model is blocked and gave no reason".to_owned()))
+    Some(text.unwrap_or_else(|| "it gave no reason".to_owned()))
 }
 
 /// Outputs without a name are not told to a model.
@@ -168,7 +170,14 @@ fn wrong(outputs: &[Output], parameters: &Map<String, Json>) -> Vec<String> {
             && !admits(output.kind(), value)
         {
             let (name, kind) = (output.name.as_str(), output.kind().as_str());
-            wrong.push(format!("`{name}` must be of type {kind}, and is {}.", kind_of(value)));
+            let is = match value {
+                Json::Number(_) if is_inexact(value) => {
+                    "one with more digits than can be kept exactly: give it within 64 bits"
+                }
+                Json::Number(_) if output.kind() == Type::Integer => "a number with a fraction",
+                value => kind_of(value),
+            };
+            wrong.push(format!("`{name}` must be of type {kind}, and is {is}."));
         }
     }
     let names: Vec<&str> = named(outputs).map(|output| output.name.as_str()).collect();
@@ -183,9 +192,15 @@ fn wrong(outputs: &[Output], parameters: &Map<String, Json>) -> Vec<String> {
 /// Whether a value is of a type. A whole number may be written `3.0`.
 fn admits(kind: Type, value: &Json) -> bool {
     match kind {
-        Type::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        Type::Integer => value.as_f64().is_some_and(|number| number.fract() == 0.0) && !is_inexact(value),
         kind => kind.admits(value),
     }
+}
+
+/// Whether a number has lost digits when it was read: a whole number that does not fit is kept as the nearest one that does.
+fn is_inexact(value: &Json) -> bool {
+    const EXACT: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+    value.is_f64() && value.as_f64().is_some_and(|number| number.abs() > EXACT)
 }
 
 fn schema_of(kind: Type) -> Map<String, Json> {
@@ -277,6 +292,24 @@ mod tests {
     }
 
     #[test]
+    fn a_whole_number_that_would_lose_digits_is_not_taken() {
+        let outputs = outputs(r#"<output name="n" type="integer"/>"#);
+        let check = |number: &str| {
+            let given: Json = serde_json::from_str(&format!("{{\"n\": {number}}}")).unwrap();
+            check(&outputs, given.as_object().unwrap())
+        };
+        for kept in ["18446744073709551615", "-9223372036854775808", "3.0", "1e3"] {
+            assert!(matches!(check(kept), Returned::Outputs(_)), "{kept}");
+        }
+        for lost in ["12345678901234567890123", "18446744073709551616", "-9223372036854775809", "1e300"] {
+            assert!(matches!(check(lost), Returned::Wrong(why) if why.contains("within 64 bits")), "{lost}");
+        }
+        assert!(
+            matches!(check("1.5"), Returned::Wrong(why) if why.contains("and is a number with a fraction"))
+        );
+    }
+
+    #[test]
     fn everything_that_is_wrong_is_told_at_once_with_what_is_expected() {
         let outputs = outputs(
             r#"<output name="greeting">The greeting text</output><output name="count" type="integer"/>
@@ -310,7 +343,7 @@ mod tests {
             blocked(&greeting, json!({"status": "error", "error_detail": "no file", "greeting": ""})),
             "no file"
         );
-        assert_eq!(blocked(&greeting, json!({"status": "error"})), "the model is blocked and gave no reason");
+        assert_eq!(blocked(&greeting, json!({"status": "error"})), "it gave no reason");
         assert_eq!(blocked(&[], json!({"status": "error", "error_detail": {"a": 1}})), r#"{"a":1}"#);
         assert!(wrong(&greeting, json!({"status": "done"})).contains("There is no output `status`"));
     }

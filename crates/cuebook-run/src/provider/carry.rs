@@ -16,7 +16,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConne
 
 use super::Stop;
 use super::file::Timeouts;
-use super::socket::{Names, Sockets, Watch, Why, set_silence, watched};
+use super::socket::{Names, Notices, Ran, Sockets, Unnamed, Watch, Why, set_silence, watched};
 
 /// Bytes of one reply.
 const MOST_BODY: u64 = 64 << 20;
@@ -73,6 +73,15 @@ pub(super) struct Broken {
     pub what: What,
     /// What the system says about it.
     pub message: String,
+    /// Whether the request was sent whole, so that somebody may have answered it.
+    pub sent: bool,
+}
+
+impl Broken {
+    /// What usually is known of such a failure.
+    pub fn new(what: What, message: impl Into<String>) -> Broken {
+        Broken { what, message: message.into(), sent: what.is_behind_request() }
+    }
 }
 
 /// What happened to a reply.
@@ -86,6 +95,8 @@ pub(super) enum What {
     Silent,
     /// Nothing was sent: there is no connection.
     Unreachable,
+    /// Nothing was sent, and nothing will be: there is no host of this name.
+    NoHost,
     /// The connection broke.
     Cut,
     /// What came is no HTTP, or too much.
@@ -95,15 +106,21 @@ pub(super) enum What {
 }
 
 impl What {
-    pub const ALL: [(What, &'static str); 7] = [
+    pub const ALL: [(What, &'static str); 8] = [
         (What::Stopped, "stopped"),
         (What::Late, "late"),
         (What::Silent, "silent"),
         (What::Unreachable, "unreachable"),
+        (What::NoHost, "no_host"),
         (What::Cut, "cut"),
         (What::Nonsense, "nonsense"),
         (What::Mismatch, "mismatch"),
     ];
+
+    /// Whether this usually happens to a request that was sent whole.
+    pub fn is_behind_request(self) -> bool {
+        matches!(self, What::Late | What::Silent | What::Cut | What::Nonsense)
+    }
 
     pub fn as_str(self) -> &'static str {
         What::ALL.iter().find(|(what, _)| *what == self).map_or("", |(_, name)| name)
@@ -203,6 +220,7 @@ impl Client {
             .build();
         let connector =
             ().chain(ConnectProxyConnector::default()).chain(Sockets).chain(RustlsConnector::default());
+        let connector = connector.chain(Notices);
         Client { agent: Arc::new(Agent::with_parts(config, connector, Names)) }
     }
 
@@ -252,19 +270,23 @@ impl Carry for Client {
             connect: out.timeouts.connect,
             silence: out.timeouts.first_byte,
         };
-        let (sent, why) = watched(watch, || self.send(out, hear));
-        sent.map_err(|error| {
-            let message = error.to_string();
+        let Ran { done, why, sent } = watched(watch, || self.send(out, hear));
+        done.map_err(|error| {
+            let message = match &error {
+                ureq::Error::Io(error) => error.to_string(),
+                other => other.to_string(),
+            };
             let what = match (why, &error) {
                 (Some(Why::Stopped), _) => What::Stopped,
                 (Some(Why::Late), _) => What::Late,
                 (Some(Why::Silent), _) => What::Silent,
                 (Some(Why::NoConnection), _) => What::Unreachable,
-                (None, ureq::Error::HostNotFound | ureq::Error::ConnectionFailed) => What::Unreachable,
+                (None, ureq::Error::HostNotFound) => What::NoHost,
+                (None, ureq::Error::ConnectionFailed) => What::Unreachable,
                 (None, ureq::Error::Io(error)) => cut(error),
                 (None, _) => What::Nonsense,
             };
-            Broken { what, message }
+            Broken { what, message, sent }
         })
     }
 }
@@ -272,6 +294,9 @@ impl Carry for Client {
 /// What a failure of a connection means: whether the server can have heard anything.
 fn cut(error: &std::io::Error) -> What {
     use std::io::ErrorKind;
+    if let Some(unnamed) = error.get_ref().and_then(|inner| inner.downcast_ref::<Unnamed>()) {
+        return if unnamed.passes { What::Unreachable } else { What::NoHost };
+    }
     match error.kind() {
         ErrorKind::ConnectionRefused
         | ErrorKind::HostUnreachable

@@ -324,9 +324,14 @@ impl Providers {
         let message =
             format!("several providers offer `{wanted}`, and nobody has chosen: {}", list.join(", "));
         let first = offers.first().map_or("NAME", |(_, file, _)| file.name.as_str());
-        let hint = format!(
-            "set {VARIABLE}={first}, write `provider: {{default: {first}}}` into .ai/{AGENT}, or set the key of one of them"
+        let (set, write) = (
+            format!("set {VARIABLE}={first}"),
+            format!("write `provider: {{default: {first}}}` into .ai/{AGENT}"),
         );
+        let hint = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
+            true => format!("{set}, or {write}"),
+            false => format!("{set}, {write}, or set the key of one of them"),
+        };
         let names: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
             .with("wanted", wanted)
@@ -417,7 +422,14 @@ fn usual_of(folder: &Path, space: &str) -> Result<Option<(String, String)>> {
     let source = files::read_text(&path, &name, LARGEST)?;
     let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
     let Some(provider) = root.entries()?.swap_remove("provider") else { return Ok(None) };
-    let Some(usual) = provider.entries()?.swap_remove("default") else { return Ok(None) };
+    let mut entries = provider.entries()?;
+    let Some(usual) = entries.swap_remove("default") else {
+        // Others may keep other things there; what was meant for us must not be passed over.
+        return match entries.iter().find(|(name, _)| !nearest(name, ["default"]).is_empty()) {
+            Some((_, wrong)) => Err(wrong.wrong("is no key", Some("did you mean `default`?".to_owned()))),
+            None => Ok(None),
+        };
+    };
     if usual.is_null() {
         return Ok(None);
     }

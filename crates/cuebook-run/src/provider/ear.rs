@@ -1,19 +1,22 @@
 //! Hears one reply: events as they come, or a body as a whole.
 
-use cuebook::chat::reply::{self, Answer, Chunk, Reply, Sse, Stream};
+use cuebook::chat::reply::{self, Answer, Chunk, OutcomeKind, Reply, Sse, Stream};
 use cuebook::chat::wire::Api;
+use cuebook::redact::Secrets;
 use serde_json::Value as Json;
 
-use super::Listener;
 use super::carry::{Broken, Head, Hear, What};
-use super::failure::{Failure, from_broken, from_reply, from_status};
+use super::failure::{Failure, from_broken, from_reply, from_silence, from_status};
 use super::file::ProviderFile;
+use super::{Charge, Ending, Listener, ending};
 
 /// Hears one reply.
 pub(super) struct Ear<'l> {
     api: Api,
     outputs: bool,
     listener: &'l dyn Listener,
+    /// What must not be told to anybody else.
+    secrets: &'l Secrets,
     head: Head,
     sse: Sse,
     /// Set for a reply that comes in events.
@@ -44,6 +47,10 @@ impl Hear for Ear<'_> {
             match event {
                 Ok(event) => {
                     for chunk in stream.feed_sse(&event) {
+                        if let Chunk::Failure { outcome: OutcomeKind::Indeterminate, message } = &chunk {
+                            let data = self.secrets.scrub_text(&event.data);
+                            self.wrong.get_or_insert_with(|| format!("{message}: {}", excerpt(&data)));
+                        }
                         self.said |= matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_) | Chunk::Tool(_));
                         // What became of it is told by the answer, or by the error.
                         if !matches!(chunk, Chunk::Failure { .. }) {
@@ -62,11 +69,12 @@ impl Hear for Ear<'_> {
 
 impl<'l> Ear<'l> {
     /// Listens to a reply of this interface.
-    pub fn new(api: Api, outputs: bool, listener: &'l dyn Listener) -> Ear<'l> {
+    pub fn new(api: Api, outputs: bool, listener: &'l dyn Listener, secrets: &'l Secrets) -> Ear<'l> {
         Ear {
             api,
             outputs,
             listener,
+            secrets,
             head: Head::default(),
             sse: Sse::new(),
             stream: None,
@@ -85,22 +93,38 @@ impl<'l> Ear<'l> {
         if let Some(stream) = self.stream.take() {
             return self.finish_stream(stream, carried, file);
         }
-        if let Err(broken) = carried {
-            return Err(from_broken(&broken, file));
+        let refused = self.head.status != 0 && !(200..300).contains(&self.head.status);
+        match carried {
+            // What it says about it may not have come to its end, but it has refused.
+            Err(broken) if refused && broken.what != What::Stopped => {}
+            Err(broken) => {
+                return Err(from_broken(&Broken { sent: broken.sent && !refused, ..broken }, file));
+            }
+            Ok(()) => {}
         }
-        if !(200..300).contains(&self.head.status) {
+        if refused {
             return Err(from_status(&self.head, &self.whole, file));
         }
         let response: Json = serde_json::from_slice(&self.whole).map_err(|error| {
             let message = format!("what came is no JSON: {error}");
-            from_broken(&Broken { what: What::Nonsense, message }, file)
+            from_broken(&Broken::new(What::Nonsense, message), file)
         })?;
         let answer = reply::read(self.api, &response, self.outputs)
             .map_err(|error| from_reply(&error, &self.head, file))?;
+        if self.is_nothing(&answer) {
+            return Err(from_silence(&answer, file));
+        }
         for chunk in pieces(&answer) {
             self.listener.chunk(&chunk);
         }
         Ok(answer)
+    }
+
+    /// Whether an answer says nothing, and whoever asked has no use for that. One that was cut off or is paused says why.
+    fn is_nothing(&self, answer: &Answer) -> bool {
+        let is_empty = matches!(&answer.reply, Reply::Text(text) if text.trim().is_empty());
+        let explains = matches!(ending(answer.finish.as_deref()), Ending::Cut | Ending::Full);
+        is_empty && !explains && answer.carry.paused.is_empty() && !self.listener.hears_silence()
     }
 
     fn finish_stream(
@@ -112,22 +136,33 @@ impl<'l> Ear<'l> {
         let ended = stream.has_ended() && self.wrong.is_none();
         let broken = match (carried, &self.wrong) {
             (Err(broken), _) if !ended => Some(broken),
-            (_, Some(wrong)) => Some(Broken { what: What::Nonsense, message: wrong.clone() }),
+            (_, Some(wrong)) => Some(Broken::new(What::Nonsense, wrong.clone())),
             _ => None,
         };
         if let Some(broken) = &broken {
             stream.transport_error(&broken.message);
         }
         let reported = stream.error().cloned();
+        let (written, usage) = (stream.written(), stream.counted());
         let outcome = stream.finish();
         for chunk in outcome.chunks.iter().filter(|chunk| !matches!(chunk, Chunk::Failure { .. })) {
             self.listener.chunk(chunk);
         }
         if let Some(answer) = outcome.answer.or(outcome.refused) {
-            return Ok(answer);
+            return if self.is_nothing(&answer) { Err(from_silence(&answer, file)) } else { Ok(answer) };
         }
         let mut failure = match (broken, reported) {
-            (Some(broken), _) => from_broken(&broken, file),
+            (Some(broken), _) => {
+                let mut failure = from_broken(&broken, file);
+                if broken.what == What::Nonsense && self.wrong.is_some() {
+                    failure.advise(format!(
+                        "see whether `base_url` and `api` in {} are right; where a server, or what stands before it, cannot \
+                         stream, write `stream: false` there",
+                        file.file
+                    ));
+                }
+                failure
+            }
             (None, Some(error)) => from_reply(&error, &self.head, file),
             (None, None) => {
                 let why = outcome.chunks.iter().find_map(|chunk| match chunk {
@@ -135,13 +170,30 @@ impl<'l> Ear<'l> {
                     _ => None,
                 });
                 let message = why.unwrap_or_else(|| "an event of the stream cannot be understood".to_owned());
-                from_broken(&Broken { what: What::Cut, message }, file)
+                from_broken(&Broken::new(What::Cut, message), file)
             }
         };
+        // A provider that failed before it said anything has refused; one whose answer broke off charges for what came.
+        let charged = failure.charge != Charge::Nothing || !written.is_empty();
+        if charged {
+            failure.charge = Charge::Broken { written, usage };
+        }
         failure.said = self.said;
         failure.partial_text = outcome.partial_text;
         failure.indeterminate |= outcome.requires_reconciliation;
         Err(failure)
+    }
+}
+
+/// Characters of an event that cannot be understood, in an error.
+const EXCERPT: usize = 120;
+
+/// The beginning of what a server sent.
+fn excerpt(data: &str) -> String {
+    let line = data.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(EXCERPT) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
     }
 }
 

@@ -1,13 +1,16 @@
 //! From what went wrong to an error that says so, and to what may help.
 
+use std::time::Duration;
+
+use cuebook::chat::reply::Answer;
 use cuebook::redact::Secrets;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::Value as Json;
 
-use super::Category;
 use super::carry::{Broken, Head, What};
 use super::classify::{Class, Fault, classify};
 use super::file::ProviderFile;
+use super::{Category, Charge};
 
 /// Characters of a server's own words in an error.
 const LONGEST_WORDS: usize = 1000;
@@ -24,6 +27,8 @@ pub(super) struct Failure {
     pub partial_text: String,
     /// Whether the provider may have answered all the same.
     pub indeterminate: bool,
+    /// What it may have cost.
+    pub charge: Charge,
     pub attempts: u32,
 }
 
@@ -37,6 +42,7 @@ impl Failure {
             said: false,
             partial_text: String::new(),
             indeterminate: false,
+            charge: Charge::Nothing,
             attempts: 1,
         })
     }
@@ -46,9 +52,42 @@ impl Failure {
         Failure::new(error, Class { category: Category::Permanent, code: None, policy: None })
     }
 
+    /// Says what may help, instead of what was said before.
+    pub fn advise(&mut self, hint: String) {
+        let error = Error::new(self.error.kind(), self.error.diagnostic().clone().hint(hint));
+        self.error = FIELDS.iter().fold(error, |error, name| match self.error.field(name) {
+            Some(value) => error.with(name, value.clone()),
+            None => error,
+        });
+    }
+
+    /// The server wants to be left alone for longer than anybody is to wait here.
+    pub fn too_long(&mut self, wanted: Duration, most: Duration, file: &ProviderFile) {
+        let seconds = |time: Duration| (time.as_secs_f64() * 10.0).ceil() / 10.0;
+        let mut diagnostic = self.error.diagnostic().clone();
+        diagnostic.message = format!(
+            "{}; it wants to be asked again after {} seconds, and the longest pause is {}",
+            diagnostic.message,
+            seconds(wanted),
+            seconds(most)
+        );
+        diagnostic.hint =
+            Some(format!("ask again when that time is over, or raise `retry.max` in {}", file.file));
+        let mut error = Error::new(self.error.kind(), diagnostic);
+        for name in FIELDS {
+            if let Some(value) = self.error.field(name) {
+                error = error.with(name, value);
+            }
+        }
+        self.error = error.with("retry_after_seconds", seconds(wanted));
+    }
+
     /// Takes secrets out of everything that is told.
     pub fn scrub(&mut self, secrets: &Secrets) {
         self.partial_text = secrets.scrub_text(&self.partial_text).into_owned();
+        if let Charge::Broken { written, .. } = &mut self.charge {
+            *written = secrets.scrub_text(written).into_owned();
+        }
         let mut diagnostics = self.error.diagnostics().to_vec();
         for diagnostic in &mut diagnostics {
             diagnostic.message = secrets.scrub_text(&diagnostic.message).into_owned();
@@ -67,15 +106,23 @@ impl Failure {
 }
 
 /// What errors of this module carry beside their words.
-pub(super) const FIELDS: [&str; 7] =
-    ["provider", "status", "provider_message", "provider_type", "provider_code", "category", "wanted"];
+pub(crate) const FIELDS: [&str; 8] = [
+    "provider",
+    "status",
+    "provider_message",
+    "provider_type",
+    "provider_code",
+    "category",
+    "wanted",
+    "retry_after_seconds",
+];
 
 /// A reply that did not come, or not to its end.
 pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> {
     let who = &file.name;
     let at = &file.base_url;
     let because = if broken.message.is_empty() { String::new() } else { format!(": {}", broken.message) };
-    let seconds = |time: std::time::Duration| time.as_secs_f64();
+    let seconds = |time: Duration| time.as_secs_f64();
     let (code, message, hint) = match broken.what {
         What::Stopped => (Code::ThreadCancelled, format!("the request to {who} was stopped"), None),
         What::Late => (
@@ -97,9 +144,21 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
         What::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some("see whether the address is right and this machine is online".to_owned()),
+            Some(format!("see whether `base_url` in {} is right and this machine is online", file.file)),
         ),
-        What::Cut => (Code::NoAnswer, format!("the connection to {who} broke{because}"), None),
+        What::NoHost => (
+            Code::NoAnswer,
+            format!("{who} cannot be reached at {at}{because}"),
+            Some(format!("correct `base_url` in {}", file.file)),
+        ),
+        What::Cut => (
+            Code::NoAnswer,
+            format!("the connection to {who} broke{because}"),
+            Some(format!(
+                "to have it asked again by itself also when a part had come, say `retry: {{after_text: true}}` in {}",
+                file.file
+            )),
+        ),
         What::Nonsense => (
             Code::NoAnswer,
             format!("{who} sent what cannot be understood{because}"),
@@ -113,7 +172,7 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
     };
     let class = match broken.what {
         What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
-        What::Mismatch => classify(&Fault::default()),
+        What::Mismatch | What::NoHost => classify(&Fault::default()),
         What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
         What::Unreachable | What::Cut | What::Nonsense => {
             classify(&Fault { status: Some(0), ..Fault::default() })
@@ -121,7 +180,10 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
     };
     let diagnostic = Diagnostic::new(code, message).hint_opt(hint);
     let mut failure = Failure::new(Error::new(ErrorKind::Reply, diagnostic).with("provider", who), class);
-    failure.indeterminate = !matches!(broken.what, What::Unreachable | What::Mismatch);
+    failure.indeterminate = broken.sent;
+    if broken.sent {
+        failure.charge = Charge::Question;
+    }
     failure
 }
 
@@ -171,6 +233,11 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
         (404, _) => {
             Some(format!("see whether `base_url` in {} and the name of the model are right", file.file))
         }
+        (400 | 422, _) => Some(format!(
+            "see whether the model can do what it is asked (its tools, outputs and options), and whether `api` and `models` in {} \
+             are right; then go on with `cuebook thread resume ID`",
+            file.file
+        )),
         (413, _) => Some("the conversation is too long for the server".into()),
         (429, _) => Some("ask less often, or raise the limits of the account".into()),
         (500.., _) => Some("the trouble is the provider's; try again later".into()),
@@ -216,5 +283,27 @@ pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box
     failure.headers.clone_from(&head.headers);
     // A reply came, and was probably charged for, even if nobody understands it.
     failure.indeterminate = error.code() != Code::ProviderFailed;
+    if failure.indeterminate {
+        failure.charge = Charge::Question;
+    }
+    failure
+}
+
+/// An answer in which nothing is said. Asked again, most models say something; what was read and thought was charged for.
+pub(super) fn from_silence(answer: &Answer, file: &ProviderFile) -> Box<Failure> {
+    let who = &file.name;
+    let reason = answer.finish.as_deref().filter(|reason| !reason.is_empty());
+    let reason = reason.map_or(String::new(), |reason| format!(" (it ended with `{reason}`)"));
+    let message = format!("{who} answered with nothing: neither text nor calls{reason}");
+    let hint = format!(
+        "see whether `api` in {} is right, say more plainly what is to be answered, or ask another model: --model ID",
+        file.file
+    );
+    let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint(hint);
+    let error = Error::new(ErrorKind::Reply, diagnostic).with("provider", who);
+    let mut failure =
+        Failure::new(error, classify(&Fault { kind: Some("server_error"), ..Fault::default() }));
+    let written = answer.thinking.clone().unwrap_or_default();
+    failure.charge = Charge::Broken { written, usage: answer.usage };
     failure
 }

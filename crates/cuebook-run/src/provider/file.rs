@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cuebook::chat::wire::Api;
-use cuebook::redact::{Name, kind_of_name};
+use cuebook::redact;
 use cuebook::settings::Setting;
 use cuebook::source::Source;
-use cuebook::{Code, ErrorKind, Result};
+use cuebook::{Code, Diagnostic, ErrorKind, Result, Severity};
 use globset::{GlobBuilder, GlobMatcher};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
@@ -145,6 +145,8 @@ pub struct ProviderFile {
     pub tiers: IndexMap<String, String>,
     /// What is known of models, in the order of the file.
     pub models: Vec<ModelEntry>,
+    /// The currency of the prices.
+    pub currency: String,
     /// How long to wait.
     pub timeouts: Timeouts,
     /// How often to ask.
@@ -157,6 +159,8 @@ pub struct ProviderFile {
     pub tool_mode: ToolMode,
     /// The name of the file, for messages.
     pub file: String,
+    /// What is wrong with it and keeps nobody from using it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Without values of headers: they may be secrets.
@@ -178,8 +182,10 @@ impl ProviderFile {
     /// Reads a file. `stem` is its name without its extension, and must be the provider's.
     pub fn read(source: &Arc<Source>, stem: &str) -> Result<ProviderFile> {
         let root = Setting::parse(source, Code::BadProviderFile, ErrorKind::Config)?;
-        // First, because the excerpt of any other mistake could show a key that stands in the place of its name.
-        let key = root.entries()?.get("key").filter(|key| !key.is_null()).map(read_variable).transpose()?;
+        // First, because the excerpt of any other mistake could show a key that stands in the place of its name, or in an address.
+        let entries = root.entries()?;
+        let key = entries.get("key").filter(|key| !key.is_null()).map(read_variable).transpose()?;
+        entries.get("base_url").map_or(Ok(()), refuse_secret_address)?;
         let fields = root.fields(&[
             "name",
             "api",
@@ -188,6 +194,7 @@ impl ProviderFile {
             "headers",
             "tiers",
             "models",
+            "currency",
             "timeouts",
             "retry",
             "options",
@@ -209,7 +216,11 @@ impl ProviderFile {
         let address = need("base_url")?;
         let base_url = Address::parse(address.text()?)
             .map_err(|why| address.wrong(why, Some("as in https://api.example.com/v1".to_owned())))?;
-        let headers = fields.get("headers").map(read_headers).transpose()?.unwrap_or_default();
+        let mut warnings = Vec::new();
+        let headers = match fields.get("headers") {
+            Some(headers) => read_headers(headers, &mut warnings)?,
+            None => IndexMap::new(),
+        };
         let secret_header = headers.iter().find(|(name, value)| ProviderFile::is_secret_header(name, value));
         let secret = match (&key, secret_header) {
             (Some(_), _) => Some(("a key", "`key`".to_owned())),
@@ -247,12 +258,14 @@ impl ProviderFile {
             headers,
             tiers,
             models,
+            currency: fields.get("currency").map(read_currency).transpose()?.unwrap_or_else(|| "USD".into()),
             timeouts: fields.get("timeouts").map(read_timeouts).transpose()?.unwrap_or_default(),
             retry: fields.get("retry").map(read_retry).transpose()?.unwrap_or_default(),
             options: fields.get("options").map(read_options).transpose()?.unwrap_or_default(),
             stream: fields.get("stream").map(Setting::boolean).transpose()?.unwrap_or(true),
             tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?.unwrap_or_default(),
             file: source.name().to_owned(),
+            warnings,
         })
     }
 
@@ -292,10 +305,32 @@ impl ProviderFile {
         self.key.as_deref().into_iter().chain(self.headers.values().flat_map(|value| variables_of(value)))
     }
 
-    /// Whether the value of a header is a secret: by its name, or because it comes from the environment.
+    /// Whether the value of a header is a secret: by its name, by its look, or because it comes from the environment.
     pub(super) fn is_secret_header(name: &str, value: &str) -> bool {
-        kind_of_name(name) == Name::Secret || variables_of(value).next().is_some()
+        variables_of(value).next().is_some() || is_written_secret(name, value)
     }
+
+    /// Secrets that stand in the file itself, each as it stands there and without the word before it, as in `Bearer`.
+    pub(crate) fn written_secrets(&self) -> impl Iterator<Item = String> {
+        let written = self.headers.iter().filter(|(name, value)| is_written_secret(name, value));
+        written.flat_map(|(_, value)| {
+            let value = value.trim();
+            let last = value.rsplit_once([' ', ':']).map(|(_, last)| last.to_owned());
+            std::iter::once(value.to_owned()).chain(last)
+        })
+    }
+}
+
+/// Whether a header holds a secret that stands in the file, and not in the environment.
+fn is_written_secret(name: &str, value: &str) -> bool {
+    let mut variables = variables_of(value).peekable();
+    if variables.peek().is_some() && variables.all(is_variable) {
+        return false;
+    }
+    let lower = name.to_ascii_lowercase();
+    let mut told = Json::from(value);
+    redact::field(name, &mut told);
+    told != value || lower.ends_with("key") || lower.ends_with("token")
 }
 
 fn read_api(setting: &Setting) -> Result<Api> {
@@ -319,6 +354,18 @@ fn is_variable(name: &str) -> bool {
     !name.is_empty() && name.chars().all(letters) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
 
+/// Refuses an address that may hold a password or a key.
+fn refuse_secret_address(address: &Setting) -> Result<()> {
+    let json = address.json();
+    let text = json.as_str().filter(|text| text.contains(['@', '?', '#'])).unwrap_or_default();
+    match Address::parse(text) {
+        Err(why) if !text.is_empty() => {
+            Err(address.wrong_unseen(why, Some("as in https://api.example.com/v1".to_owned())))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn read_variable(setting: &Setting) -> Result<String> {
     match setting.json().as_str().filter(|name| is_variable(name)) {
         Some(name) => Ok(name.to_owned()),
@@ -329,26 +376,47 @@ fn read_variable(setting: &Setting) -> Result<String> {
     }
 }
 
-fn read_headers(setting: &Setting) -> Result<IndexMap<String, String>> {
+/// Reads headers. No message shows their lines where a secret stands among them.
+fn read_headers(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<IndexMap<String, String>> {
     const OURS: [&str; 6] =
         ["host", "content-length", "content-type", "transfer-encoding", "connection", "accept-encoding"];
     let mut headers = IndexMap::new();
-    for (name, value) in setting.entries()? {
+    let entries = setting.entries()?;
+    let is_secret = |(name, value): (&String, &Setting)| {
+        let json = value.json();
+        is_written_secret(name, json.as_str().unwrap_or(&json.to_string()))
+    };
+    let hidden = entries.iter().any(is_secret);
+    let wrong = |value: &Setting, what: &str, hint: Option<&str>| match hidden {
+        true => value.wrong_unseen(what, hint.map(str::to_owned)),
+        false => value.wrong(what, hint.map(str::to_owned)),
+    };
+    for (name, value) in entries {
         if ureq::http::HeaderName::from_bytes(name.as_bytes()).is_err() {
-            return Err(value.wrong("is not the name of a header", None));
+            return Err(wrong(&value, "is not the name of a header", None));
         }
         if OURS.iter().any(|ours| ours.eq_ignore_ascii_case(&name)) {
-            return Err(value.wrong("is a header that Cuebook sets itself", Some("leave it out".to_owned())));
+            return Err(wrong(&value, "is a header that Cuebook sets itself", Some("leave it out")));
         }
-        let text = value.text()?;
+        let Ok(text) = value.text() else {
+            return Err(wrong(&value, "must be a text that says something", Some("write it in quotes")));
+        };
         if ureq::http::HeaderValue::from_str(text).is_err() {
-            return Err(value.wrong("has a character that headers cannot have", None));
+            return Err(wrong(&value, "has a character that headers cannot have", None));
         }
         let begun = text.matches(VARIABLE).count();
         if begun > variables_of(text).filter(|name| is_variable(name)).count() {
             let hint = "write the name of a variable, as in ${env:GATEWAY_TOKEN}";
             let what = "has a `${env:` that no name and no `}` follow";
             return Err(value.wrong_unseen(what, Some(hint.to_owned())));
+        }
+        if is_written_secret(&name, text) {
+            let hint = "put it into a variable of the environment, and write ${env:NAME} in its place; \
+                        whoever can read the file has it";
+            let error = value.wrong_unseen("is a secret that stands in the file", Some(hint.to_owned()));
+            warnings.extend(
+                error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning)),
+            );
         }
         headers.insert(name, text.to_owned());
     }
@@ -392,6 +460,14 @@ fn read_price(setting: &Setting) -> Result<Price> {
             let hint = "as in {input: 3, cached: 0.3, output: 15}, for a million tokens";
             Err(setting.wrong("needs `input` and `output`", Some(hint.to_owned())))
         }
+    }
+}
+
+fn read_currency(setting: &Setting) -> Result<String> {
+    let text = setting.text()?;
+    match !text.is_empty() && text.chars().all(char::is_alphanumeric) {
+        true => Ok(text.to_owned()),
+        false => Err(setting.wrong("must be the name of a currency", Some("as in USD".to_owned()))),
     }
 }
 

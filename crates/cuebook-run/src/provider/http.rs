@@ -22,11 +22,11 @@ use super::carry::{Broken, Carry, Client, Outgoing, What};
 use super::choice::{Chosen, variable};
 use super::classify::Policy;
 use super::ear::Ear;
-use super::failure::{Failure, from_broken};
+use super::failure::{FIELDS, Failure, from_broken};
 use super::file::{self, ProviderFile};
 use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
-use super::{Ask, Listener, Provider, Stop, Unheard};
+use super::{Again, Ask, Charge, Listener, Next, Provider, Stop, Unheard};
 
 /// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
 const LONGEST_PAUSE: f64 = 60.0;
@@ -210,25 +210,30 @@ impl HttpProvider {
         outputs: bool,
         listener: &dyn Listener,
     ) -> Result<Answer, Box<Failure>> {
-        let mut ear = Ear::new(out.api, outputs, listener);
+        let mut ear = Ear::new(out.api, outputs, listener, &out.secrets);
         let carried = self.carrier.carry(out, &mut ear);
         ear.finish(carried, self.file())
     }
 
     /// Whether, and after which pause, to ask again.
-    fn again(&self, failure: &Failure, attempt: u32, end: Option<Instant>) -> Option<Duration> {
+    fn again(&self, failure: &mut Failure, attempt: u32, end: Option<Instant>) -> Option<Duration> {
         let retry = &self.file().retry;
+        let wanted =
+            pause::wanted(&failure.headers, self.clock.today()).filter(|_| failure.class.retryable());
+        let most = Duration::from_secs_f64(retry.max.unwrap_or(LONGEST_PAUSE));
+        if let Some(wanted) = wanted.filter(|wanted| *wanted > most) {
+            // Whoever comes earlier is only sent away again, and some servers count that.
+            failure.too_long(wanted, most, self.file());
+            return None;
+        }
         let may = attempt + 1 < retry.attempts && (!failure.said || retry.after_text);
         let policy = failure.class.policy.filter(|_| may)?;
         if !self.carrier.is_real() {
             return Some(Duration::ZERO);
         }
-        let pause = match (policy, pause::wanted(&failure.headers, self.clock.today())) {
+        let pause = match (policy, wanted) {
             // At least as long as the server wants, and not all at the same moment.
-            (Policy::Header { .. }, Some(wanted)) | (Policy::Exponential { .. }, Some(wanted)) => {
-                let most = Duration::from_secs_f64(retry.max.unwrap_or(LONGEST_PAUSE));
-                wanted.min(most).mul_f64(1.0 + 0.1 * self.clock.chance())
-            }
+            (_, Some(wanted)) => wanted.mul_f64(1.0 + 0.1 * self.clock.chance()),
             (policy, None) => {
                 let (Policy::Exponential { base, max } | Policy::Header { base, max, .. }) = policy;
                 let policy =
@@ -268,8 +273,7 @@ impl HttpProvider {
         let mut attempt = 0;
         loop {
             if stop.is_set() {
-                let broken = Broken { what: What::Stopped, message: String::new() };
-                return Err(unheard(*from_broken(&broken, self.file())));
+                return Err(self.stopped());
             }
             let total = self.clock.now().checked_add(timeouts.total);
             out.end = [ask.deadline, total].into_iter().flatten().min();
@@ -278,17 +282,34 @@ impl HttpProvider {
                 Err(failure) => failure,
             };
             failure.scrub(secrets);
-            let Some(pause) = self.again(&failure, attempt, ask.deadline) else {
+            let Some(pause) = self.again(&mut failure, attempt, ask.deadline) else {
                 failure.attempts = attempt + 1;
                 return Err(unheard(*failure));
             };
             attempt += 1;
-            listener.retry(attempt, pause, &failure.error);
+            let again = Again { attempt, pause, why: &failure.error, charge: &failure.charge };
+            match listener.retry(&again) {
+                Next::Same => {}
+                Next::Shorter(most) => {
+                    let shorter = Ask { most_tokens: Some(most), ..*ask };
+                    out.body = self.request(&shorter).map_err(|error| unheard(*Failure::before(error)))?.1;
+                }
+                Next::Stop => {
+                    // It was told what this attempt may have cost.
+                    failure.charge = Charge::Nothing;
+                    failure.attempts = attempt;
+                    return Err(unheard(*failure));
+                }
+            }
             if !pause.is_zero() && !self.clock.sleep(pause, stop) {
-                let broken = Broken { what: What::Stopped, message: String::new() };
-                return Err(unheard(*from_broken(&broken, self.file())));
+                return Err(self.stopped());
             }
         }
+    }
+
+    /// Somebody wants it to stop while nothing is under way: that costs nothing.
+    fn stopped(&self) -> Box<Unheard> {
+        unheard(*from_broken(&Broken::new(What::Stopped, ""), self.file()))
     }
 }
 
@@ -340,9 +361,8 @@ fn unheard(failure: Failure) -> Box<Unheard> {
     if failure.attempts > 1 {
         let mut diagnostic = error.diagnostic().clone();
         diagnostic.message = format!("{} (after {} attempts)", diagnostic.message, failure.attempts);
-        let fields = ["provider", "status", "provider_message", "provider_type", "provider_code", "category"];
         let kept: Vec<_> =
-            fields.iter().filter_map(|name| Some((*name, error.field(name)?.clone()))).collect();
+            FIELDS.iter().filter_map(|name| Some((*name, error.field(name)?.clone()))).collect();
         error = Error::new(error.kind(), diagnostic).with("attempts", failure.attempts);
         for (name, value) in kept {
             error = error.with(name, value);
@@ -353,6 +373,7 @@ fn unheard(failure: Failure) -> Box<Unheard> {
         category: failure.class.category,
         partial_text: failure.partial_text,
         indeterminate: failure.indeterminate,
+        charge: failure.charge,
     })
 }
 

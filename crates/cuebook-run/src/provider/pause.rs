@@ -67,16 +67,15 @@ pub(crate) fn wanted(headers: &[(String, String)], now: Timestamp) -> Option<Dur
     let header = |name: &str| {
         headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
     };
-    if let Some(pause) = header("retry-after-ms").and_then(|value| value.parse::<f64>().ok()) {
-        return seconds(pause / 1000.0);
-    }
-    if let Some(value) = header("retry-after") {
-        return match value.parse::<f64>() {
-            Ok(pause) => seconds(pause),
-            Err(_) => until(jiff::fmt::rfc2822::parse(value).ok()?.timestamp(), now),
-        };
-    }
-    resets(headers, now)
+    let said = header("retry-after-ms").and_then(|value| seconds(number(value)? / 1000.0));
+    let said = said.or_else(|| {
+        let value = header("retry-after")?;
+        match number(value) {
+            Some(pause) => seconds(pause),
+            None => until(jiff::fmt::rfc2822::parse(value).ok()?.timestamp(), now),
+        }
+    });
+    said.or_else(|| resets(headers, now))
 }
 
 /// The longest wait until a limit that is used up is filled again. OpenAI writes `6m0s`, Anthropic a date.
@@ -101,8 +100,19 @@ fn resets(headers: &[(String, String)], now: Timestamp) -> Option<Duration> {
     pauses.into_iter().max()
 }
 
+/// More than anybody waits: what a server that asks for more is taken to mean.
+const EVER: Duration = Duration::from_secs(u32::MAX as u64);
+
+/// A number as headers have it: digits, perhaps with a part behind them. Anything else is no amount.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    text.parse().ok().filter(|_| text.starts_with(|letter: char| letter.is_ascii_digit()))
+}
+
+/// So many seconds, which may be more than can be counted.
 fn seconds(pause: f64) -> Option<Duration> {
-    Duration::try_from_secs_f64(pause.max(0.0)).ok()
+    let is_amount = pause >= 0.0;
+    is_amount.then(|| Duration::try_from_secs_f64(pause).unwrap_or(EVER).min(EVER))
 }
 
 fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
@@ -112,7 +122,7 @@ fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
 /// `1h2m3.5s`, `20ms`, or seconds without a unit.
 fn span(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
-    if let Ok(pause) = rest.parse::<f64>() {
+    if let Some(pause) = number(rest) {
         return seconds(pause);
     }
     let mut sum = Duration::ZERO;
@@ -169,12 +179,22 @@ mod tests {
     }
 
     #[test]
+    fn more_than_can_be_counted_is_very_long() {
+        for value in ["1e999", "99999999999999999999999", "4294967296"] {
+            assert_eq!(pause(&[("retry-after", value)]), Some(4_294_967_295.0), "{value}");
+        }
+        assert_eq!(pause(&[("x-ratelimit-reset-tokens", "99999999999999999999999s")]), Some(4_294_967_295.0));
+    }
+
+    #[test]
     fn what_is_no_time_is_no_wish() {
-        for value in ["", "soon", "-", "1e999", "9999999999999999999999"] {
+        for value in ["", "soon", "-", "-5", "-0.5", "inf", "NaN"] {
             let asked = pause(&[("retry-after", value)]);
             assert!(asked.is_none(), "{value}: {asked:?}");
         }
-        assert_eq!(pause(&[("retry-after", "-5")]), Some(0.0));
+        // The next best thing that it says counts.
+        assert_eq!(pause(&[("retry-after-ms", "-5"), ("retry-after", "3")]), Some(3.0));
+        assert_eq!(pause(&[("retry-after", "-5"), ("x-ratelimit-reset-tokens", "2s")]), Some(2.0));
         assert_eq!(pause(&[("x-ratelimit-reset-tokens", "12parsecs")]), None);
         assert_eq!(pause(&[]), None);
     }

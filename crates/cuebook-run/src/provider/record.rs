@@ -6,7 +6,7 @@
 //! very same request that nobody took yet.
 
 use std::fs::{File, OpenOptions};
-use std::io::{Seek, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -25,6 +25,8 @@ const LARGEST: u64 = 1 << 30;
 const KEPT: [&str; 3] = ["content-type", "retry-after", "retry-after-ms"];
 /// Characters of a value in a message.
 const LONGEST_SHOWN: usize = 200;
+/// Characters of it that stand before the place where two texts differ.
+const BEFORE: usize = 30;
 
 /// One request and its reply.
 #[derive(Debug, Clone)]
@@ -75,6 +77,9 @@ impl Exchange {
         }
         if let Some(broken) = &self.broken {
             line["broken"] = json!({"what": broken.what.as_str(), "message": broken.message});
+            if broken.sent != broken.what.is_behind_request() {
+                line["broken"]["sent"] = json!(broken.sent);
+            }
         }
         format!("{line}\n")
     }
@@ -110,7 +115,8 @@ impl Exchange {
                 let what = What::ALL.iter().find(|(_, name)| broken["what"] == *name);
                 let (what, _) = what.ok_or("its `broken.what` is none")?;
                 let message = broken["message"].as_str().unwrap_or_default().to_owned();
-                Some(Broken { what: *what, message })
+                let sent = broken["sent"].as_bool().unwrap_or_else(|| what.is_behind_request());
+                Some(Broken { what: *what, message, sent })
             }
         };
         if head.is_none() && broken.is_none() {
@@ -150,17 +156,35 @@ impl Recorder {
     ///
     /// `CB723` if the file is something else.
     pub fn resume(path: &Path) -> Result<Arc<Recorder>> {
-        if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
+        let is_begun = path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0);
+        if is_begun {
             Recording::read(path)?;
         }
-        Recorder::append(path)
+        let recorder = Recorder::append(path)?;
+        if is_begun && !ends_with_newline(path) {
+            let ended = recorder.file.lock().unwrap_or_else(PoisonError::into_inner).write_all(b"\n");
+            ended.map_err(|error| files::write_error(&path.display().to_string(), &error))?;
+        }
+        Ok(recorder)
     }
 
     /// Goes on with a recording that somebody writes, or begins one.
     pub fn append(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
+        // Opening a pipe waits for a reader, and a device keeps nothing that could be played back.
+        if let Some(error) = path.metadata().ok().and_then(|known| files::not_a_file(&known)) {
+            return Err(files::write_error(&name, &error));
+        }
         let file = OpenOptions::new().append(true).create(true).open(path);
-        let file = file.map_err(|error| files::write_error(&name, &error))?;
+        let file = file.map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => {
+                let diagnostic =
+                    Diagnostic::new(Code::WriteFailed, "the folder of the recording does not exist");
+                let hint = "make the folder first, or name a file in another one";
+                Error::new(ErrorKind::Io, diagnostic.file(&name).hint(hint))
+            }
+            _ => files::write_error(&name, &error),
+        })?;
         Ok(Arc::new(Recorder { path: path.to_owned(), file: Mutex::new(file) }))
     }
 
@@ -232,8 +256,8 @@ impl Carry for Recorded {
             *value = out.secrets.scrub_text(value).into_owned();
         }
         let broken = carried.as_ref().err().map(|broken| Broken {
-            what: broken.what,
             message: out.secrets.scrub_text(&broken.message).into_owned(),
+            ..broken.clone()
         });
         let exchange = Exchange { hash: hash(&request), request, head, body, broken };
         match self.recorder.write(&exchange) {
@@ -241,10 +265,30 @@ impl Carry for Recorded {
             // An answer that is not on the recording would be missing later, when nobody can tell why.
             Err(error) => {
                 let message = format!("{} cannot be written: {error}", self.recorder.path.display());
-                Err(Broken { what: What::Mismatch, message })
+                Err(Broken::new(What::Mismatch, message))
             }
         }
     }
+}
+
+/// Whether the last line of a recording has an end. An editor may have taken it away; the next exchange needs a line of its own.
+fn ends_with_newline(path: &Path) -> bool {
+    let mut last = [0];
+    let read = File::open(path).and_then(|mut file| {
+        file.seek(std::io::SeekFrom::End(-1))?;
+        file.read_exact(&mut last)
+    });
+    read.is_ok() && last == *b"\n"
+}
+
+/// The bytes of a recording.
+fn read_replies(path: &Path, name: &str) -> Result<Vec<u8>> {
+    if !path.try_exists().unwrap_or(true) {
+        let diagnostic = Diagnostic::new(Code::Unreadable, "the file does not exist").file(name);
+        let hint = "record replies first: the same command with --record FILE instead of --replay";
+        return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
+    }
+    files::read_bytes(path, name, LARGEST)
 }
 
 /// Replies that were recorded.
@@ -263,7 +307,7 @@ impl Recording {
     /// `CB723` with the line that cannot be read.
     pub fn read(path: &Path) -> Result<Recording> {
         let name = path.display().to_string();
-        let source = files::source_from_bytes(files::read_bytes(path, &name, LARGEST)?, &name)?;
+        let source = files::source_from_bytes(read_replies(path, &name)?, &name)?;
         let text = source.text();
         let mut exchanges = Vec::new();
         let mut start = 0;
@@ -273,8 +317,8 @@ impl Recording {
             if line.trim().is_empty() {
                 continue;
             }
-            let whole = if line.ends_with('\n') { Ok(()) } else { Err("it is cut off".to_owned()) };
-            let exchange = whole.and_then(|()| Exchange::from_line(line)).map_err(|why| {
+            let exchange = Exchange::from_line(line).map_err(|why| {
+                let why = if line.ends_with('\n') { why } else { "it is cut off".to_owned() };
                 let range = range.start
                     ..(range.start..=range.end)
                         .rev()
@@ -287,6 +331,11 @@ impl Recording {
                 Error::new(ErrorKind::Reply, diagnostic)
             })?;
             exchanges.push((exchange, false));
+        }
+        if exchanges.is_empty() {
+            let diagnostic = Diagnostic::new(Code::ReplayMismatch, format!("{name} holds no reply"))
+                .hint("record some first: the same command with --record FILE");
+            return Err(Error::new(ErrorKind::Reply, diagnostic));
         }
         Ok(Recording { name, lenient: false, exchanges: Mutex::new(exchanges) })
     }
@@ -347,8 +396,7 @@ impl Recording {
 
 impl Carry for Recording {
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
-        let exchange =
-            self.take(&request(out)).map_err(|message| Broken { what: What::Mismatch, message })?;
+        let exchange = self.take(&request(out)).map_err(|message| Broken::new(What::Mismatch, message))?;
         if let Some(head) = &exchange.head {
             hear.head(head);
             hear.bytes(&exchange.body);
@@ -379,8 +427,26 @@ fn difference(one: &Json, other: &Json, at: String) -> Option<(String, String, S
                 (a, b) => Some((step(&index.to_string()), shown(a), shown(b))),
             })
         }
+        (Json::String(a), Json::String(b)) => {
+            let (a, b) = apart(a, b);
+            Some((at, a, b))
+        }
         _ => Some((if at.is_empty() { "/".to_owned() } else { at }, shown(Some(one)), shown(Some(other)))),
     }
+}
+
+/// Two texts from a little before the place where they differ, if that is too far behind for their beginnings to show it.
+fn apart(one: &str, other: &str) -> (String, String) {
+    let same = one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    let skipped = same.saturating_sub(BEFORE);
+    if same < LONGEST_SHOWN - BEFORE || skipped == 0 {
+        return (shown(Some(&json!(one))), shown(Some(&json!(other))));
+    }
+    let from = |text: &str| {
+        let rest: String = text.chars().skip(skipped).collect();
+        format!("…{}", shown(Some(&json!(rest))))
+    };
+    (from(one), from(other))
 }
 
 fn shown(value: Option<&Json>) -> String {
@@ -414,6 +480,20 @@ mod tests {
     }
 
     #[test]
+    fn texts_that_differ_far_behind_are_shown_from_there() {
+        let long = "All is the same here. ".repeat(40);
+        let text = |name: &str| json!({"content": format!("{long}Say hello to {name}.{long}")});
+        let (at, one, other) = difference(&text("Ann"), &text("Bob"), String::new()).unwrap();
+        assert_eq!(at, "/content");
+        assert!(one.starts_with("…\"") && one.contains("hello to Ann.All"), "{one}");
+        assert!(other.contains("hello to Bob.All"), "{other}");
+        assert!(one.chars().count() < LONGEST_SHOWN + 10, "{one}");
+        // One that merely goes on ends where the other does.
+        let (_, one, other) = difference(&json!(long), &json!(format!("{long}x")), String::new()).unwrap();
+        assert_ne!(one, other);
+    }
+
+    #[test]
     fn a_recording_takes_the_place_of_nothing_that_says_something() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("replies.jsonl");
@@ -435,7 +515,7 @@ mod tests {
             request,
             head: Some(Head { status: 200, headers: vec![("content-type".into(), "x".into())] }),
             body: vec![0xff, 0, b'\n'],
-            broken: Some(Broken { what: What::Cut, message: "gone".into() }),
+            broken: Some(Broken::new(What::Cut, "gone")),
         };
         let again = Exchange::from_line(&exchange.to_line()).unwrap();
         assert_eq!(

@@ -58,12 +58,30 @@ pub(super) enum Why {
     NoConnection,
 }
 
+/// What is known of the request that a thread makes.
+struct Watched {
+    watch: Watch,
+    /// Why it was given up.
+    why: Option<Why>,
+    /// Whether it was sent whole: an answer is waited for.
+    sent: bool,
+}
+
 thread_local! {
-    static WATCH: RefCell<Option<(Watch, Option<Why>)>> = const { RefCell::new(None) };
+    static WATCH: RefCell<Option<Watched>> = const { RefCell::new(None) };
+}
+
+/// What became of something that ran under a watch.
+pub(super) struct Ran<T> {
+    pub done: T,
+    /// Why it was given up, if it was.
+    pub why: Option<Why>,
+    /// Whether a request was sent whole.
+    pub sent: bool,
 }
 
 /// Runs something under a watch, and says what was given up, if anything was.
-pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> (T, Option<Why>) {
+pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> Ran<T> {
     /// Also if what runs panics, the next request of this thread is not watched by this one's watch.
     struct Unwatch;
     impl Drop for Unwatch {
@@ -72,25 +90,26 @@ pub(super) fn watched<T>(watch: Watch, run: impl FnOnce() -> T) -> (T, Option<Wh
         }
     }
     let unwatch = Unwatch;
-    WATCH.replace(Some((watch, None)));
+    WATCH.replace(Some(Watched { watch, why: None, sent: false }));
     let done = run();
-    let why = WATCH.with_borrow(|watch| watch.as_ref().and_then(|(_, why)| *why));
+    let (why, sent) =
+        WATCH.with_borrow(|watched| watched.as_ref().map_or((None, false), |it| (it.why, it.sent)));
     drop(unwatch);
-    (done, why)
+    Ran { done, why, sent }
 }
 
 /// From now on the other side may be silent for so long.
 pub(super) fn set_silence(silence: Duration) {
-    WATCH.with_borrow_mut(|watch| {
-        if let Some((watch, _)) = watch {
-            watch.silence = silence;
+    WATCH.with_borrow_mut(|watched| {
+        if let Some(watched) = watched {
+            watched.watch.silence = silence;
         }
     });
 }
 
 fn limits() -> (Duration, Duration) {
-    WATCH.with_borrow(|watch| match watch {
-        Some((watch, _)) => (watch.connect, watch.silence),
+    WATCH.with_borrow(|watched| match watched {
+        Some(Watched { watch, .. }) => (watch.connect, watch.silence),
         None => (Duration::from_secs(10), Duration::from_secs(60)),
     })
 }
@@ -101,7 +120,7 @@ fn slice(until: Instant, otherwise: Why) -> Result<Duration, Error> {
         let now = Instant::now();
         let mut left = until.saturating_duration_since(now);
         let mut why = left.is_zero().then_some(otherwise);
-        if let Some((watch, given_up)) = slot {
+        if let Some(Watched { watch, why: given_up, .. }) = slot {
             if let Some(end) = watch.end {
                 let rest = end.saturating_duration_since(now);
                 if rest.is_zero() {
@@ -143,6 +162,37 @@ fn aside<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'stati
 #[derive(Debug)]
 pub(super) struct Names;
 
+/// That a name could not be looked up.
+#[derive(Debug)]
+pub(super) struct Unnamed {
+    host: String,
+    /// Whether that may change: nobody could be asked. Otherwise there is no such name.
+    pub passes: bool,
+    why: String,
+}
+
+impl Unnamed {
+    fn new(host: &str, error: &io::Error) -> Unnamed {
+        let said = error.to_string();
+        let why = said.strip_prefix("failed to lookup address information: ").unwrap_or(&said);
+        // The system tells the two apart, and the standard library passes on its words alone.
+        let low = why.to_ascii_lowercase();
+        let passes = ["temporary", "try again", "memory", "system error"].iter().any(|it| low.contains(it));
+        Unnamed { host: host.to_owned(), passes, why: why.to_owned() }
+    }
+}
+
+impl fmt::Display for Unnamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.passes {
+            true => write!(f, "the name {} cannot be looked up now ({})", self.host, self.why),
+            false => write!(f, "there is no host of the name {} ({})", self.host, self.why),
+        }
+    }
+}
+
+impl std::error::Error for Unnamed {}
+
 impl Resolver for Names {
     fn resolve(&self, uri: &Uri, _: &Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, Error> {
         let host = uri.host().ok_or(Error::HostNotFound)?.trim_start_matches('[').trim_end_matches(']');
@@ -151,7 +201,11 @@ impl Resolver for Names {
             Ok(address) => vec![SocketAddr::new(address, port)],
             Err(_) => {
                 let host = host.to_owned();
-                aside(move || Ok((host.as_str(), port).to_socket_addrs()?.take(MOST_ADDRESSES).collect()))?
+                aside(move || {
+                    let found = (host.as_str(), port).to_socket_addrs();
+                    let found = found.map_err(|error| io::Error::other(Unnamed::new(&host, &error)))?;
+                    Ok(found.take(MOST_ADDRESSES).collect())
+                })?
             }
         };
         let mut addresses = self.empty();
@@ -267,5 +321,49 @@ impl Transport for Socket {
             Ok(matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock))
         };
         silent(&self.stream).unwrap_or(false)
+    }
+}
+
+/// Notices when a request was sent whole. It lies above TLS: what a handshake sends is no part of a request.
+#[derive(Debug)]
+pub(super) struct Notices;
+
+impl<In: Transport> Connector<In> for Notices {
+    type Out = Noticed<In>;
+
+    fn connect(&self, _: &ConnectionDetails, chained: Option<In>) -> Result<Option<Self::Out>, Error> {
+        Ok(chained.map(Noticed))
+    }
+}
+
+/// A connection over which requests go.
+#[derive(Debug)]
+pub(super) struct Noticed<In>(In);
+
+impl<In: Transport> Transport for Noticed<In> {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        self.0.buffers()
+    }
+
+    fn transmit_output(&mut self, amount: usize, timeout: NextTimeout) -> Result<(), Error> {
+        self.0.transmit_output(amount, timeout)
+    }
+
+    fn await_input(&mut self, timeout: NextTimeout) -> Result<bool, Error> {
+        // Nobody waits for an answer before all of the question is sent.
+        WATCH.with_borrow_mut(|watched| {
+            if let Some(watched) = watched {
+                watched.sent = true;
+            }
+        });
+        self.0.await_input(timeout)
+    }
+
+    fn is_open(&mut self) -> bool {
+        self.0.is_open()
+    }
+
+    fn is_tls(&self) -> bool {
+        self.0.is_tls()
     }
 }

@@ -39,12 +39,15 @@ impl Address {
                 _ => options.push(option.to_owned()),
             }
         }
+        let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
+                    with signs like `@`, `/`, `?` and `%` in a password as %40, %2F, %3F and %25";
         // What the library says of an address that it does not understand can be a part of the password.
-        let mut config: Config = format!("{start}?{}", options.join("&")).parse().map_err(|_| {
-            let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
-                        with signs like `@`, `/`, `?` and `%` in a password as %40, %2F, %3F and %25";
-            error::failed("postgres://…", "its address cannot be understood", hint)
-        })?;
+        let mut config: Config = format!("{start}?{}", options.join("&"))
+            .parse()
+            .map_err(|_| error::failed("postgres://…", "its address cannot be understood", hint))?;
+        if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
+            return Err(error::failed("postgres://…", "its address names no host", hint));
+        }
         if config.get_application_name().is_none() {
             config.application_name("cuebook");
         }

@@ -2,16 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use cuebook::Result;
 use jiff::Timestamp;
-use serde_json::json;
+use serde_json::{Map, Value as Json, json};
 
-use super::desk::Desk;
+use super::desk::{BELOW, Desk};
 use super::row::{self, Row, kept};
 use super::sql::{Cell, Sql, Tables};
 use super::{Account, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger};
-use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId, first_hash};
+use crate::thread::{
+    Entry, Event, Kind, Money, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json,
+};
 
 /// How many threads of one prompt can begin within one millisecond.
 const MOST_AT_ONCE: u32 = 100_000;
@@ -90,6 +93,24 @@ impl<T: Tables> Store for Book<T> {
         self.tables.read(|sql| records(sql, &statement, &cells))
     }
 
+    fn list_accounts(&self, filter: &Filter) -> Result<Vec<(Record, Account)>> {
+        let (clause, cells) = clause(filter);
+        let statement = format!("{}{clause}", row::SELECT.as_str());
+        let rows = self.tables.read(|sql| rows(sql, &statement, &cells))?;
+        Ok(rows.into_iter().map(|row| (row.record, row.account)).collect())
+    }
+
+    fn tree(&self, id: &ThreadId) -> Result<Vec<Record>> {
+        if id.as_str().contains('\0') {
+            return Ok(Vec::new());
+        }
+        let statement = format!(
+            "{BELOW} {} WHERE t.id IN (SELECT id FROM below) ORDER BY created_at, id",
+            row::SELECT.as_str()
+        );
+        self.tables.read(|sql| records(sql, &statement, &[id.as_str().into()]))
+    }
+
     fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record> {
         let (id, holder, change) = (id.clone(), holder.clone(), change.clone());
         let entries = entries.to_vec();
@@ -115,16 +136,6 @@ impl<T: Tables> Store for Book<T> {
             }
             let events = desk.enter(&mut row, &entries)?;
             apply(desk, row, &change)?;
-            Ok(events)
-        })
-    }
-
-    fn add_behind(&self, id: &ThreadId, holder: &Holder, entries: &[Entry]) -> Result<Vec<Event>> {
-        let (id, holder, entries) = (id.clone(), holder.clone(), entries.to_vec());
-        self.change(move |desk| {
-            let mut row = desk.held_last(&id, &holder)?;
-            let events = desk.enter(&mut row, &entries)?;
-            desk.put(row);
             Ok(events)
         })
     }
@@ -192,7 +203,11 @@ impl<T: Tables> Store for Book<T> {
         })
     }
 
-    fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
+    fn sweep_with(
+        &self,
+        lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool,
+        dead: &dyn Fn(&Record) -> Result<Map<String, Json>>,
+    ) -> Result<Vec<ThreadId>> {
         let statement = format!("{} WHERE status = 'running'", row::SELECT.as_str());
         let running = self.tables.read(|sql| records(sql, &statement, &[]))?;
         let mut swept = Vec::new();
@@ -201,9 +216,10 @@ impl<T: Tables> Store for Book<T> {
             if record.holder.as_ref().is_some_and(|holder| lives(holder, beat)) {
                 continue;
             }
+            let more = dead(&record)?;
             let Record { id, holder, beat_at, .. } = record;
             let name = id.clone();
-            if self.change(move |desk| interrupt(desk, &name, holder.as_ref(), beat_at))? {
+            if self.change(move |desk| interrupt(desk, &name, holder.as_ref(), beat_at, &more))? {
                 swept.push(id);
             }
         }
@@ -220,8 +236,12 @@ fn process(holder: &Holder) -> [Cell; 3] {
 }
 
 fn records(sql: &mut dyn Sql, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
+    Ok(rows(sql, statement, cells)?.into_iter().map(|row| row.record).collect())
+}
+
+fn rows(sql: &mut dyn Sql, statement: &str, cells: &[Cell]) -> Result<Vec<Row>> {
     let rows = sql.rows(statement, cells)?;
-    rows.into_iter().map(|cells| Row::read(cells, sql.place()).map(|row| row.record)).collect()
+    rows.into_iter().map(|cells| Row::read(cells, sql.place())).collect()
 }
 
 /// What stands behind `SELECT … FROM` for a filter.
@@ -404,6 +424,10 @@ fn hand_over(
     new: &New,
 ) -> Result<ThreadId> {
     let mut row = desk.held(id, holder)?;
+    if row.record.cancel {
+        // Whoever wants it to stop wants nobody to go on with it.
+        return Err(error::cancelled(id));
+    }
     ledger::change(desk, &mut row, &Change { status: None, ..change.clone() })?;
     ledger::rest(&mut row);
     ledger::give_up(&mut row);
@@ -445,12 +469,73 @@ fn stop(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
         }
         status => {
             row.record.cancel = true;
-            let said = json!({"while": status.as_str(), "cost": row.record.cost.to_json()});
+            let said = json!({"while": status.as_str(), "cost": cost_json(&row.record.cost)});
             desk.enter(&mut row, &[Entry::new(Kind::Cancelled, said)])?;
-            apply(desk, row, &Change { status: Some(Status::Cancelled), ..Change::default() })?;
+            let when = match status {
+                Status::Created => "cancelled before it began".to_owned(),
+                status => format!("cancelled while it was {status}"),
+            };
+            let result = Some(stopped_json(id, &when, &row.record.cost));
+            apply(desk, row, &Change { status: Some(Status::Cancelled), result, ..Change::default() })?;
         }
     }
     Ok(())
+}
+
+/// Events that are written together with what the thread has used so far.
+const COUNTED: [Kind; 3] = [Kind::CognitionOut, Kind::CognitionPartial, Kind::Retry];
+
+/// When whoever ran a thread last gave a sign of life: a beat, or an event. The time from when it was last counted until then is
+/// counted now, or else a thread that dies often enough would run for ever. How long it lived after that nobody knows.
+fn last_sign(desk: &mut Desk<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
+    let id = &row.record.id;
+    let last = row.record.beat_at.max(desk.last_at(id, &[])?);
+    let counted = row.taken_at.max(desk.last_at(id, &COUNTED)?);
+    if let (Some(last), Some(counted)) = (last, counted) {
+        // Clocks can be set back.
+        let more = Duration::try_from(last.duration_since(counted)).unwrap_or_default();
+        row.record.cost.elapsed = row.record.cost.elapsed.saturating_add(more);
+    }
+    Ok(last)
+}
+
+/// How a thread has ended whose holder had only to carry out what its hooks want at the end.
+fn ended(desk: &mut Desk<'_>, row: &Row) -> Result<Option<Status>> {
+    let id = &row.record.id;
+    // Whatever a thread does but for its hooks begins with one of these.
+    let kinds = [
+        Kind::Completed,
+        Kind::Failed,
+        Kind::Cancelled,
+        Kind::Suspended,
+        Kind::Started,
+        Kind::Resumed,
+        Kind::CognitionIn,
+        Kind::ToolStart,
+    ];
+    if desk.last_at(id, &kinds)? < row.taken_at {
+        // That was in an earlier life.
+        return Ok(None);
+    }
+    Ok(match desk.last_of(id, &kinds)? {
+        Some((Kind::Completed, _)) => Some(Status::Completed),
+        Some((Kind::Failed, _)) => Some(Status::Error),
+        Some((Kind::Cancelled, _)) => Some(Status::Cancelled),
+        Some((Kind::Suspended, _)) => Some(Status::Suspended),
+        _ => None,
+    })
+}
+
+/// Brings a thread to rest that had ended and whose holder died while a hook ran. That hook may have done what it does.
+fn come_to_rest(desk: &mut Desk<'_>, mut row: Row, status: Status, more: &Map<String, Json>) -> Result<()> {
+    if let Some((Kind::HookStart, payload)) = desk.last_of(&row.record.id, &[])? {
+        let mut said = OpenHook::of(&payload).to_json();
+        for (name, value) in more {
+            said[name] = value.clone();
+        }
+        desk.enter(&mut row, &[Entry::new(Kind::HookUnknown, said)])?;
+    }
+    apply(desk, row, &Change { status: Some(status), ..Change::default() })
 }
 
 /// Marks a thread whose holder died, unless something has happened to it meanwhile.
@@ -459,22 +544,58 @@ fn interrupt(
     id: &ThreadId,
     holder: Option<&Holder>,
     beat: Option<Timestamp>,
+    more: &Map<String, Json>,
 ) -> Result<bool> {
     let mut row = desk.get(id)?;
     let record = &row.record;
     if record.status != Status::Running || record.holder.as_ref() != holder || record.beat_at != beat {
         return Ok(false);
     }
-    let unknown = ledger::rest(&mut row);
+    if let Some(status) = ended(desk, &row)? {
+        return come_to_rest(desk, row, status, more).map(|()| true);
+    }
+    let last = last_sign(desk, &mut row)?;
+    let held = row.account.held;
+    let (mut read, reading) = desk.unanswered(id)?;
+    let unknown = match reading {
+        // Nothing is held, so nobody was asked any more.
+        Some(reading) if reading > Money::ZERO && held == Money::ZERO => {
+            read = 0;
+            Money::ZERO
+        }
+        Some(reading) => reading.min(held),
+        // Nobody knows what of it was spent.
+        None => held,
+    };
+    row.account.held = unknown;
+    ledger::rest(&mut row);
+    let cost = &mut row.record.cost;
+    cost.input_tokens = cost.input_tokens.saturating_add(read);
+    cost.estimated = cost.estimated.saturating_add(read);
     let mut said = json!({
         "pid": holder.map(|holder| holder.pid),
-        "last_sign_of_life": beat.map(|at| at.to_string()),
-        "cost": row.record.cost.to_json(),
+        "last_sign_of_life": last.map(|at| at.to_string()),
+        "cost": cost_json(&row.record.cost),
     });
-    if unknown > Money::ZERO {
-        said["held_counted_as_spent"] = unknown.to_json();
-        said["note"] =
-            json!("an answer was asked for and nobody knows whether it came, so it counts as paid");
+    if read > 0 {
+        said["estimated"] = json!({"input": read, "output": 0});
+    }
+    match reading {
+        Some(_) if read > 0 => {
+            said["estimated"]["spend"] = unknown.to_json();
+            said["note"] = json!(
+                "an answer was asked for and nobody knows whether it came: what was read for it counts as an estimate, and what was held for the answer is released"
+            );
+        }
+        None if unknown > Money::ZERO => {
+            said["held_counted_as_spent"] = unknown.to_json();
+            said["note"] =
+                json!("an answer was asked for and nobody knows whether it came, so it counts as paid");
+        }
+        _ => {}
+    }
+    for (name, value) in more {
+        said[name] = value.clone();
     }
     desk.enter(&mut row, &[Entry::new(Kind::Interrupted, said)])?;
     let cancel = row.record.cancel;

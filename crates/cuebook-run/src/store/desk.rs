@@ -9,10 +9,17 @@ use serde_json::{Map, Value as Json};
 use super::row::{self, Indexed, Row};
 use super::sql::{Cell, Sql};
 use super::{Holder, error};
-use crate::thread::{Entry, Event, Status, ThreadId};
+use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
 
 /// How deep a payload may be nested. What is deeper is kept as text, because nobody could read it again.
 const DEEPEST: usize = 100;
+
+/// A thread and all below it, as a table.
+pub(crate) const BELOW: &str = "WITH RECURSIVE below (id, depth) AS (
+        SELECT id, 0 FROM cuebook_threads WHERE id = $1
+        UNION ALL
+        SELECT t.id, below.depth + 1 FROM cuebook_threads t JOIN below ON t.parent = below.id
+    )";
 
 pub(crate) struct Desk<'s> {
     pub(crate) sql: &'s mut dyn Sql,
@@ -71,19 +78,6 @@ impl<'s> Desk<'s> {
         Ok(row)
     }
 
-    /// The row of a thread that somebody brought to its end, and that nobody has taken up since.
-    pub(crate) fn held_last(&mut self, id: &ThreadId, holder: &Holder) -> Result<Row> {
-        let row = self.get(id)?;
-        let ended = matches!(
-            row.record.status,
-            Status::Completed | Status::Error | Status::Cancelled | Status::Suspended
-        );
-        match ended && row.record.holder.as_ref() == Some(holder) {
-            true => Ok(row),
-            false => Err(error::lost(id, row.record.status)),
-        }
-    }
-
     /// Puts a row back that was changed.
     pub(crate) fn put(&mut self, row: Row) {
         let id = row.record.id.clone();
@@ -117,14 +111,57 @@ impl<'s> Desk<'s> {
         Ok(events)
     }
 
+    /// When the last event of a thread was written, or the last one of some kinds.
+    pub(crate) fn last_at(&mut self, id: &ThreadId, kinds: &[Kind]) -> Result<Option<Timestamp>> {
+        let at = self.last("at", id, kinds)?.into_iter().flatten().next();
+        Ok(match at {
+            Some(Cell::Int(micros)) => Timestamp::from_microsecond(micros).ok(),
+            _ => None,
+        })
+    }
+
+    fn last(&mut self, columns: &str, id: &ThreadId, kinds: &[Kind]) -> Result<Vec<Vec<Cell>>> {
+        let mut cells: Vec<Cell> = vec![id.as_str().into()];
+        cells.extend(kinds.iter().map(|kind| Cell::from(kind.as_str())));
+        let places: Vec<String> = (2..=cells.len()).map(|number| format!("${number}")).collect();
+        let of_kinds = match kinds {
+            [] => String::new(),
+            _ => format!(" AND kind IN ({})", places.join(", ")),
+        };
+        let statement = format!(
+            "SELECT {columns} FROM cuebook_events WHERE thread = $1{of_kinds} ORDER BY seq DESC LIMIT 1"
+        );
+        self.sql.rows(&statement, &cells)
+    }
+
+    /// The last event of a thread, or the last one of some kinds.
+    pub(crate) fn last_of(&mut self, id: &ThreadId, kinds: &[Kind]) -> Result<Option<(Kind, Json)>> {
+        let rows = self.last("kind, payload", id, kinds)?;
+        // A log that was changed from outside is told when somebody reads it.
+        Ok(match rows.first().map(Vec::as_slice) {
+            Some([Cell::Text(kind), Cell::Text(payload)]) => {
+                Kind::named(kind).zip(serde_json::from_str::<Json>(payload).ok())
+            }
+            _ => None,
+        })
+    }
+
+    /// How many tokens the model was told when it was asked last, and what reading them costs, if the log does not say what came
+    /// of that. Logs of earlier versions do not say what it costs.
+    pub(crate) fn unanswered(&mut self, id: &ThreadId) -> Result<(u64, Option<Money>)> {
+        let kinds = [Kind::CognitionIn, Kind::CognitionOut, Kind::CognitionPartial];
+        let asked = match self.last_of(id, &kinds)? {
+            Some((Kind::CognitionIn, payload)) => payload,
+            _ => Json::Null,
+        };
+        let spend = asked["spend_nanos"].as_i64().map(Money::from_nanos);
+        Ok((asked["tokens"].as_u64().unwrap_or(0), spend.map(|spend| spend.max(Money::ZERO))))
+    }
+
     /// A thread and all below it, the lowest first.
     pub(crate) fn tree(&mut self, id: &ThreadId) -> Result<Vec<ThreadId>> {
-        let statement = "WITH RECURSIVE below (id, depth) AS (
-                SELECT id, 0 FROM cuebook_threads WHERE id = $1
-                UNION ALL
-                SELECT t.id, below.depth + 1 FROM cuebook_threads t JOIN below ON t.parent = below.id
-            ) SELECT id FROM below ORDER BY depth DESC, id";
-        let rows = self.sql.rows(statement, &[id.as_str().into()])?;
+        let statement = format!("{BELOW} SELECT id FROM below ORDER BY depth DESC, id");
+        let rows = self.sql.rows(&statement, &[id.as_str().into()])?;
         let name = |row: Vec<Cell>| match row.into_iter().next() {
             Some(Cell::Text(id)) => Some(ThreadId::known(id)),
             _ => None,

@@ -5,14 +5,17 @@
 
 use std::fmt;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest, Sha256};
 
 use super::{Holder, Store};
 
-/// How often a sign of life is given.
+/// How long after a thread was taken up the first sign of life is given, and the longest time between two of them. The younger
+/// the youngest thread is, the more often they come: how long a thread ran whose process was killed is known from the last of
+/// them, so no more than a quarter of its time is lost, or half a second.
+const FIRST: Duration = Duration::from_millis(500);
 const BEAT: Duration = Duration::from_secs(5);
 /// After how long without one a process of another machine counts as dead.
 const SILENCE: SignedDuration = SignedDuration::from_secs(30);
@@ -32,6 +35,12 @@ impl Holder {
         }
         Holder { host: host.clone(), pid: *pid, began: *began, token: hex(&bytes) }
     }
+
+    /// Whether it is a process of this machine, of which the system can be asked.
+    pub(crate) fn is_here(&self) -> bool {
+        let (host, pid, _) = this_process();
+        self.host == *host && stat(*pid).is_some()
+    }
 }
 
 /// Whether a holder lives, as far as can be known here: `beat` is its last sign of life.
@@ -42,9 +51,7 @@ pub fn lives(holder: &Holder, beat: Option<Timestamp>) -> bool {
             return true;
         }
         if stat(*pid).is_some() {
-            // A process that ended and that nobody has asked about yet is still listed, but runs nothing.
-            return stat(holder.pid)
-                .is_some_and(|(state, began)| began == holder.began && !"ZXx".contains(state));
+            return stat(holder.pid).is_some_and(|stat| stat.began == holder.began && stat.runs());
         }
     }
     beat.is_some_and(|beat| Timestamp::now().duration_since(beat) < SILENCE)
@@ -56,17 +63,37 @@ fn this_process() -> &'static (String, u32, u64) {
     PROCESS.get_or_init(|| {
         let pid = std::process::id();
         let now = || Timestamp::now().as_microsecond().unsigned_abs();
-        (host(), pid, stat(pid).map_or_else(now, |(_, began)| began))
+        (host(), pid, stat(pid).map_or_else(now, |stat| stat.began))
     })
 }
 
-/// The state of a process and when it began, where the system says so.
-fn stat(pid: u32) -> Option<(char, u64)> {
+/// What the system says of a process.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stat {
+    /// A letter for what it does.
+    pub(crate) state: char,
+    /// The group that it is in.
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "only Linux is asked"))]
+    pub(crate) group: u32,
+    /// When it began.
+    pub(crate) began: u64,
+}
+
+impl Stat {
+    /// A process that ended and that nobody has asked about yet is still listed, but runs nothing.
+    pub(crate) fn runs(&self) -> bool {
+        !"ZXx".contains(self.state)
+    }
+}
+
+/// What the system says of a process, where it does.
+pub(crate) fn stat(pid: u32) -> Option<Stat> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of a program stands in parentheses and can hold anything, so what follows the last one is counted.
     let mut fields = text.get(text.rfind(')')? + 1..)?.split_whitespace();
     let state = fields.next()?.chars().next()?;
-    Some((state, fields.nth(18)?.parse().ok()?))
+    let group = fields.nth(1)?.parse().ok()?;
+    Some(Stat { state, group, began: fields.nth(16)?.parse().ok()? })
 }
 
 /// The machine since it was started, and the part of it whose processes are seen here.
@@ -88,6 +115,11 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// How long after one sign of life the next one is given, by how old the youngest thread is.
+fn pace(age: Duration, first: Duration) -> Duration {
+    (age / 4).clamp(first, BEAT.max(first))
+}
+
 /// Gives signs of life for this process as long as anything is held: one thread in the background, which sleeps otherwise.
 pub struct Heart {
     shared: Arc<Shared>,
@@ -102,6 +134,8 @@ struct Shared {
 #[derive(Default)]
 struct State {
     held: usize,
+    /// When something was last taken up.
+    since: Option<Instant>,
     stopped: bool,
 }
 
@@ -138,24 +172,27 @@ impl Drop for Holding {
 impl Heart {
     /// A heart that tells a store. It begins to beat when something is held.
     pub fn new(store: Arc<dyn Store>) -> Heart {
-        Heart::with(store, BEAT)
+        Heart::with(store, FIRST)
     }
 
-    fn with(store: Arc<dyn Store>, every: Duration) -> Heart {
+    fn with(store: Arc<dyn Store>, first: Duration) -> Heart {
         let heart = Heart { shared: Arc::default() };
         let shared = Arc::clone(&heart.shared);
         let beat = move || {
             let holder = Holder::of_this_process();
+            let mut last = Instant::now();
             let mut state = shared.state();
             while !state.stopped {
-                if state.held == 0 {
+                let Some(since) = state.since.filter(|_| state.held > 0) else {
                     state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    // Taking a thread up is a sign of life already, so the first one here comes after a while.
+                    last = Instant::now();
                     continue;
-                }
-                // Taking a thread up is a sign of life already, so the first one here comes after a while.
-                let waits = shared.changed.wait_timeout_while(state, every, |state| !state.stopped);
-                state = waits.unwrap_or_else(PoisonError::into_inner).0;
-                if state.stopped || state.held == 0 {
+                };
+                let left = pace(since.elapsed(), first).saturating_sub(last.elapsed());
+                if !left.is_zero() {
+                    let waits = shared.changed.wait_timeout(state, left);
+                    state = waits.unwrap_or_else(PoisonError::into_inner).0;
                     continue;
                 }
                 drop(state);
@@ -163,6 +200,7 @@ impl Heart {
                     // The next one may get through. Until then the process merely looks silent from other machines.
                     tracing::warn!(%error, "a sign of life could not be given");
                 }
+                last = Instant::now();
                 state = shared.state();
             }
         };
@@ -178,7 +216,10 @@ impl Heart {
     pub fn hold(&self) -> Holding {
         let mut state = self.shared.state();
         state.held += 1;
-        if state.held == 1 {
+        // Whoever waits for the next sign of an old thread has to wake earlier for a young one.
+        let wakes = state.held == 1 || state.since.is_none_or(|since| since.elapsed() > FIRST);
+        state.since = Some(Instant::now());
+        if wakes {
             self.shared.changed.notify_all();
         }
         drop(state);
@@ -214,15 +255,21 @@ mod tests {
     #[test]
     fn a_process_that_ended_and_is_still_listed_is_dead() {
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-        let (_, began) = stat(child.id()).unwrap();
+        let began = stat(child.id()).unwrap().began;
         let holder = Holder { pid: child.id(), began, ..Holder::of_this_process() };
         assert!(lives(&holder, None));
         child.kill().unwrap();
-        while stat(child.id()).is_some_and(|(state, _)| state != 'Z') {
+        while stat(child.id()).is_some_and(|stat| stat.runs()) {
             std::thread::sleep(Duration::from_millis(1));
         }
         assert!(!lives(&holder, Some(Timestamp::now())));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_young_thread_gives_signs_of_life_more_often() {
+        let pace = |seconds| pace(Duration::from_secs(seconds), FIRST);
+        assert_eq!([pace(0), pace(1), pace(8), pace(1000)], [FIRST, FIRST, Duration::from_secs(2), BEAT]);
     }
 
     #[test]

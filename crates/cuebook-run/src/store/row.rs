@@ -28,6 +28,7 @@ const MUTABLE: &[&str] = &[
     "input_tokens",
     "output_tokens",
     "elapsed",
+    "estimated",
     "spawned",
     "result",
     "continued_by",
@@ -130,6 +131,7 @@ impl Row {
             output_tokens: count(cells.int()?),
             spend: Money::ZERO,
             elapsed: Duration::from_micros(count(cells.int()?)),
+            estimated: count(cells.int()?),
         };
         let spawned = small(cells.int()?);
         let result = cells.text_opt()?;
@@ -209,6 +211,7 @@ impl Row {
             kept(record.cost.input_tokens).into(),
             kept(record.cost.output_tokens).into(),
             micros.into(),
+            kept(record.cost.estimated).into(),
             i64::from(record.spawned).into(),
             record.result.as_ref().map(|json| Cell::Text(json.to_string())).into(),
             record.continued_by.as_ref().map(ThreadId::as_str).into(),

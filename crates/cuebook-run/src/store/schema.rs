@@ -4,7 +4,16 @@
 //! through the first `n` steps.
 
 /// The steps. Every statement is understood by both kinds of stores.
-pub(crate) const STEPS: &[&[&str]] = &[&[
+pub(crate) const STEPS: &[&[&str]] = &[
+    FIRST,
+    &[
+        // How many of the tokens are a guess.
+        "ALTER TABLE cuebook_threads ADD COLUMN estimated BIGINT NOT NULL DEFAULT 0",
+    ],
+];
+
+/// The tables as they were at first.
+const FIRST: &[&str] = &[
     // The account is part of the row: an event, what it cost and where the thread stands change with one statement.
     "CREATE TABLE cuebook_threads (
         id TEXT NOT NULL PRIMARY KEY,
@@ -60,7 +69,7 @@ pub(crate) const STEPS: &[&[&str]] = &[&[
         at BIGINT NOT NULL,
         PRIMARY KEY (host, pid, began)
     )",
-]];
+];
 
 /// What the present version is called.
 pub(crate) fn version() -> usize {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use cuebook::chat::Message;
-use cuebook::chat::reply::{Answer, Reply, parse_arguments};
+use cuebook::chat::reply::{Answer, Reply, ToolCall, parse_arguments};
 use serde_json::{Map, Value as Json, json};
 
 use super::rebuild::calls_of;
@@ -37,6 +37,23 @@ pub(super) fn keep_readable(answer: &mut Answer) {
     for call in calls.iter_mut().filter(|call| parse_arguments(&call.arguments).is_err()) {
         call.arguments = json!({UNREADABLE: call.arguments}).to_string();
     }
+}
+
+/// Where an answer was cut off, its last call may lack arguments that were still to come: none at all looks like a call without any,
+/// and is not made either.
+pub(super) fn keep_cut(answer: &mut Answer) {
+    let Reply::ToolCalls { calls, .. } = &mut answer.reply else { return };
+    if let Some(call) = calls.last_mut()
+        && parse_arguments(&call.arguments).is_ok_and(|arguments| arguments.is_empty())
+    {
+        call.arguments = json!({UNREADABLE: ""}).to_string();
+    }
+}
+
+/// The last of some calls, if its arguments could not be read.
+pub(super) fn cut_call(calls: &[ToolCall]) -> Option<&ToolCall> {
+    let call = calls.last()?;
+    parse_arguments(&call.arguments).is_ok_and(|arguments| unreadable(&arguments).is_some()).then_some(call)
 }
 
 /// What a model is told whose arguments could not be read.

@@ -17,7 +17,7 @@ use super::log::{not_found, whole_log};
 use super::moments::Moments;
 use super::rebuild::calls_of;
 use super::run::{Began, Beginning};
-use super::{Entry, Kind, Money, Status, ThreadId, Within};
+use super::{Conversation, Entry, Kind, Money, Status, ThreadId, Within, spent_below};
 use crate::engine::{Engine, Project};
 use crate::policy::limits::Limits;
 use crate::provider::Chosen;
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<(String, Vec<Json>)> {
         let moments = Moments::new(self, project.clone(), launch)?;
         let secrets = self.secrets(project)?;
-        let within = Within { thread: launch.parent.as_ref(), holder: None, secrets: &secrets };
+        let within = Within { thread: launch.parent.as_ref(), holder: None, call: None, secrets: &secrets };
         let told = json!({
             "directive": launch.prompt,
             "project_path": project.spaces.project().to_string_lossy(),
@@ -154,8 +154,9 @@ impl Engine {
         (id, holder): (ThreadId, &Holder),
         error: Error,
     ) -> Result<Began> {
-        let cost = store.record(&id)?.map(|record| record.cost).unwrap_or_default();
-        let children = store.account(&id)?.map_or(Money::ZERO, |account| account.children);
+        let record = store.record(&id)?.ok_or_else(|| not_found(&**store, &id))?;
+        let cost = record.cost;
+        let children = spent_below(&**store, &record)?;
         let finished = Finished {
             id,
             status: Status::Suspended,
@@ -165,13 +166,23 @@ impl Engine {
             error: Some(error),
             cost,
             children,
+            conversation: None,
+            unpriced: false,
             full: false,
         };
         let told = finished.to_json();
         let change =
             Change { status: Some(Status::Suspended), result: Some(told.clone()), ..Change::default() };
         store.append(&finished.id, holder, &[Entry::new(Kind::Suspended, told)], &change)?;
-        Ok(Began::Finished(Box::new(finished)))
+        Ok(self.with_conversation(&**store, finished))
+    }
+
+    /// The end of a thread, with what the whole conversation used. What it is told with is no reason to fail.
+    pub(super) fn with_conversation(&self, store: &dyn Store, mut finished: Finished) -> Began {
+        if let Ok(Some(record)) = store.record(&finished.id) {
+            finished.conversation = Conversation::of(store, &record).unwrap_or_default();
+        }
+        Began::Finished(Box::new(finished))
     }
 
     /// What a model is told that goes on: the body of the directive that the thread's own names, or of the usual one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::Result;
-use cuebook::chat::reply::{Reply, ToolCall};
+use cuebook::chat::reply::{Reply, ToolCall, parse_arguments};
 use cuebook::dialect::directive::Output;
 use cuebook::prompt::{Tool, ToolKind, Tools};
 use indexmap::IndexMap;
@@ -110,7 +110,13 @@ impl DirectiveDesk<'_> {
         }
     }
 
-    fn act(&self, thread: &Managed<'_>, action: Action, arguments: &Map<String, Json>) -> Json {
+    fn act(
+        &self,
+        thread: &Managed<'_>,
+        call: &ToolCall,
+        action: Action,
+        arguments: &Map<String, Json>,
+    ) -> Json {
         let mut arguments = arguments.clone();
         let project = self.project.spaces.project().to_string_lossy().into_owned();
         arguments.insert("project_path".into(), project.into());
@@ -119,7 +125,8 @@ impl DirectiveDesk<'_> {
         }
         match Request::from_json(&Json::Object(arguments)) {
             Ok(request) => {
-                self.engine.answer_within(&request, &thread.watching(), Some(&thread.within())).json
+                let within = thread.within(Some(&call.id));
+                self.engine.answer_within(&request, &thread.watching(), Some(&within)).json
             }
             Err(error) => json!({"status": "error", "error": error.diagnostic().message}),
         }
@@ -168,16 +175,26 @@ impl Desk for DirectiveDesk<'_> {
 
     fn perform(&self, thread: &Managed<'_>, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
         if let Some(given) = self.returned(call, arguments) {
+            if thread.state().returned {
+                return Performed::failure(
+                    "The thread has returned already, by an earlier call of this answer. This one does not count.",
+                );
+            }
             return self.take(thread, &given);
         }
         let Some(action) = Action::named(&call.name) else {
             return Performed::failure(format!("There is no tool `{}`.", call.name));
         };
-        let response = self.act(thread, action, arguments);
+        let response = self.act(thread, call, action, arguments);
         let is_piece =
             action == Action::Execute && arguments.get("item_id").and_then(Json::as_str) == Some(RESULT);
         let reading = if is_piece { Reading::Piece } else { Reading::Possible };
         results::told(thread, &call.id, &response, reading)
+    }
+
+    /// Of several returns the first counts that will do.
+    fn alone(&self, call: &ToolCall) -> bool {
+        parse_arguments(&call.arguments).is_ok_and(|arguments| self.returned(call, &arguments).is_some())
     }
 
     fn settle(&self, turn: u32, said: &Reply, nudges: u32) -> Result<Settled> {
@@ -190,6 +207,10 @@ impl Desk for DirectiveDesk<'_> {
         let said = Said { text: &text, turn, nudges, outputs: &self.outputs, may_call };
         match nudge::decide(&said) {
             Verdict::Nudge(words) => Ok(Settled::Again(words)),
+            Verdict::Done if text.trim().is_empty() => {
+                let note = "the model said nothing, although it was told to; what it did is in the log";
+                Ok(Settled::Done(json!({"result": text, "note": note})))
+            }
             Verdict::Done => Ok(Settled::Done(json!({"result": text}))),
             Verdict::Failed(error) => Err(error),
         }

@@ -1,16 +1,22 @@
 //! A thread in a process of its own, which lives on when whoever started it is gone.
+//!
+//! Whoever starts one leaves when the process has taken the thread up, and not before: what keeps it from that is told here, and
+//! not only in a file that nobody looks at.
 
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
+use cuebook::error::printable;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
-use super::resume::Resume;
-use super::{Status, ThreadId};
+use super::resume::{Resume, busy};
+use super::{MARK, Status};
 use crate::engine::Settings;
-use crate::store::Store;
+use crate::store::{Holder, Record, Store, moved};
+use crate::watch::Watch;
 
 /// The command that runs a registered thread; whoever detaches one starts the program with it.
 pub const COMMAND: [&str; 2] = ["thread", "carry-out"];
@@ -18,17 +24,22 @@ pub const COMMAND: [&str; 2] = ["thread", "carry-out"];
 /// How many characters of a thread's id become a part of a file's name.
 const LONGEST: usize = 60;
 
+/// How often it is looked whether the process has taken its thread up.
+const LOOK: Duration = Duration::from_millis(10);
+
 /// The variable that says where threads are kept.
 pub const STORE: &str = "CUEBOOK_STORE";
 
-/// Starts a process for a thread that is registered, and returns its number.
+/// Starts a process for a thread that is registered, and returns its number when the process has taken the thread up.
 pub(super) fn start(
     settings: &Settings,
     store: &Arc<dyn Store>,
     project: &Path,
-    id: &ThreadId,
+    record: &Record,
     how: &Resume,
+    watch: &dyn Watch,
 ) -> Result<u32> {
+    let id = &record.id;
     let fail = |message: String, hint: &str| {
         Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotStart, message).hint(hint))
     };
@@ -40,17 +51,21 @@ pub(super) fn start(
     let name: Vec<char> = id.as_str().chars().map(|c| if c == '/' { '_' } else { c }).collect();
     // Its end tells threads apart, and a file's name must not be too long.
     let name: String = name[name.len().saturating_sub(LONGEST)..].iter().collect();
-    let log = fs::create_dir_all(&folder)
-        .and_then(|()| OpenOptions::new().create(true).append(true).open(folder.join(format!("{name}.log"))));
+    let file = folder.join(format!("{name}.log"));
+    let log =
+        fs::create_dir_all(&folder).and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
     let log = log.map_err(|error| {
         fail(
             format!("{}: {error}", folder.display()),
             "the folder must be writable, for what the thread prints",
         )
     })?;
+    let said_before = log.metadata().map_or(0, |log| log.len());
     let copy = log.try_clone().map_err(|error| fail(error.to_string(), "the system has no room for it"))?;
     let mut command = Command::new(&program);
     command.args(COMMAND).arg(id.as_str()).arg("--project").arg(project).current_dir(project);
+    // It is no tool, whoever starts it: it goes on when the thread that started it is dead.
+    command.env_remove(MARK);
     if let Some(store) = &settings.store {
         // Not among the arguments, which everybody on the machine can read: there may be a password in it.
         command.env(STORE, store);
@@ -67,6 +82,9 @@ pub(super) fn start(
     if let Some(model) = &how.model {
         command.arg("--model").arg(model);
     }
+    if let Some(seen) = how.behind {
+        command.arg("--behind").arg(seen.to_string());
+    }
     command.stdin(Stdio::null()).stdout(log).stderr(copy);
     #[cfg(unix)]
     {
@@ -74,27 +92,77 @@ pub(super) fn start(
         use std::os::unix::process::CommandExt as _;
         command.process_group(0);
     }
-    match command.spawn() {
-        Ok(child) => {
-            let pid = child.id();
-            // Nobody waits for it; a process that ends before this one would stay behind in the list of processes otherwise.
-            let (store, id) = (Arc::clone(store), id.clone());
-            let reap = move || {
-                let mut child = child;
-                drop(child.wait());
-                // A program that ended without taking the thread will not do so any more.
-                if matches!(store.record(&id), Ok(Some(record)) if record.status == Status::Created) {
-                    drop(store.cancel(&id));
-                }
-            };
-            drop(std::thread::Builder::new().name("reaper".into()).stack_size(512 << 10).spawn(reap));
-            Ok(pid)
-        }
-        Err(error) => Err(fail(
+    let mut child = command.spawn().map_err(|error| {
+        fail(
             format!("{} cannot be started: {error}", program.display()),
             "see that the program is there and may be run",
-        )),
+        )
+    })?;
+    let pid = child.id();
+    if let Err(NotTaken { now, status }) = wait(&mut child, &**store, record, watch)? {
+        if now.status == Status::Running {
+            return Err(busy(&now));
+        }
+        if now.last != record.last || now.status != record.status {
+            return Err(moved(id, now.status));
+        }
+        let why = last_words(&file, said_before);
+        let message = format!("process {pid} ended before it took `{id}` up ({status}){why}");
+        return Err(fail(message, &format!("all that it said is in {}", file.display())));
     }
+    // Nobody waits for it; a process that ends before this one would stay behind in the list of processes otherwise.
+    let reap = move || drop(child.wait());
+    drop(std::thread::Builder::new().name("reaper".into()).stack_size(512 << 10).spawn(reap));
+    Ok(pid)
+}
+
+/// A process has ended, and somebody else has the thread, or nobody.
+struct NotTaken {
+    now: Record,
+    status: ExitStatus,
+}
+
+/// Waits until a process has taken its thread up, or has ended. Whoever is told to stop meanwhile leaves it to itself.
+fn wait(
+    child: &mut Child,
+    store: &dyn Store,
+    before: &Record,
+    watch: &dyn Watch,
+) -> Result<Result<(), NotTaken>> {
+    loop {
+        // It is asked first whether it has ended: what it did is seen then.
+        let ended = child.try_wait().ok().flatten();
+        let now = store.record(&before.id)?.unwrap_or_else(|| before.clone());
+        let is_its = |holder: &Holder| now.holder != before.holder && is_of(child.id(), holder.pid);
+        if now.holder.as_ref().is_some_and(is_its) || watch.cancelled() {
+            return Ok(Ok(()));
+        }
+        if let Some(status) = ended {
+            return Ok(Err(NotTaken { now, status }));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// Whether a process is one that was started here, or was started by it: the program may be a script around the real one.
+fn is_of(child: u32, process: u32) -> bool {
+    #[cfg(unix)]
+    if child != process {
+        use rustix::process::{Pid, getpgid};
+        let number = |pid: u32| i32::try_from(pid).ok().and_then(Pid::from_raw);
+        return number(child).is_some_and(|group| getpgid(number(process)).is_ok_and(|own| own == group));
+    }
+    child == process
+}
+
+/// What a process said that ended too early: the line that says why, or else the last one.
+fn last_words(file: &Path, from: u64) -> String {
+    let text = fs::read(file).unwrap_or_default();
+    let text = text.get(usize::try_from(from).unwrap_or(usize::MAX)..).unwrap_or_default();
+    let text = String::from_utf8_lossy(text);
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines.clone().find(|line| line.starts_with("error")).or_else(|| lines.next_back());
+    line.map_or_else(String::new, |line| format!(": {}", printable(line)))
 }
 
 /// This program, if it is the one that can run threads, or the one on the PATH.

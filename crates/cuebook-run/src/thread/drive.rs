@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 
 use super::managed::{Before, Managed, Parts};
 use super::rebuild::cost_json;
-use super::{Kind, Money, Status, ThreadId};
-use crate::store::{Change, Cost};
+use super::{Conversation, Kind, Money, Status, ThreadId, spent_below};
+use crate::store::{Change, Cost, Filter};
 use crate::turn::{self, Halt, Start};
 
 /// A thread that is about to run.
@@ -34,8 +34,12 @@ pub struct Finished {
     pub error: Option<Error>,
     /// What it used.
     pub cost: Cost,
-    /// What its children spent, as far as they have ended, and theirs.
+    /// What its children spent so far, and theirs.
     pub children: Money,
+    /// What the whole conversation used, if it went through other threads before this one.
+    pub conversation: Option<Conversation>,
+    /// Whether nobody knows what its model costs.
+    pub unpriced: bool,
     /// Its conversation is full, and another thread is to go on: its end is not written yet.
     pub(crate) full: bool,
 }
@@ -63,6 +67,8 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         error: None,
         cost: Cost::default(),
         children: Money::ZERO,
+        conversation: None,
+        unpriced: thread.voice.price.is_none(),
         full: thread.is_full(),
     };
     match outcome {
@@ -76,11 +82,9 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
             finished.note = result.get("note").and_then(Json::as_str).map(str::to_owned);
         }
         Err(Halt::Cancelled(why)) => {
-            finished.status = Status::Cancelled;
-            let message = format!("the thread was {why}");
-            let hint = format!("go on with it: cuebook thread resume {}", finished.id);
-            let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);
-            finished.error = Some(Error::new(ErrorKind::Execute, diagnostic));
+            // A process that is told to end says nothing about what the thread is for: somebody takes it up later.
+            finished.status = if thread.leaves() { Status::Interrupted } else { Status::Cancelled };
+            finished.error = Some(stopped(&finished.id, &why));
         }
         Err(Halt::Suspended(error) | Halt::Indeterminate(error)) => {
             finished.status = Status::Suspended;
@@ -92,8 +96,8 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         }
     }
     finished.cost = thread.cost();
-    if let Ok(Some(account)) = thread.store.account(&finished.id) {
-        finished.children = account.children;
+    if let Ok(Some(record)) = thread.store.record(&finished.id) {
+        finished.children = spent_below(&*thread.store, &record).unwrap_or_default();
     }
     if finished.full {
         // Its end is written together with the beginning of the thread that goes on.
@@ -104,21 +108,33 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         Status::Completed => Kind::Completed,
         Status::Cancelled => Kind::Cancelled,
         Status::Suspended => Kind::Suspended,
+        Status::Interrupted => Kind::Interrupted,
         _ => Kind::Failed,
     };
     let told = finished.to_json();
     let mut payload = told.clone();
     payload["cost"] = cost_json(&finished.cost);
+    if finished.status == Status::Interrupted {
+        payload["pid"] = std::process::id().into();
+        payload["told_to_end"] = true.into();
+    }
     thread.keep(kind, payload);
-    let change = Change { status: Some(finished.status), result: Some(told), ..Change::default() };
-    thread.end(change)?;
+    // One that is told to end is not over, and its process has no time for more. Otherwise the thread is not at rest before its
+    // hooks have run: whoever stops it stops them, and if the process dies they are found.
+    let follow = finished.status != Status::Interrupted && moments.follow(&thread, &finished);
+    let status = (!follow).then_some(finished.status);
+    thread.end(Change { status, result: Some(told), ..Change::default() })?;
     if finished.status == Status::Cancelled {
         // Whoever stopped it need not have told the store, and threads below it may run elsewhere. Its own end is written.
-        let _ = thread.store.cancel(&finished.id);
+        let below = Filter { parent: Some(finished.id.clone()), ..Filter::default() };
+        for child in thread.store.list(&below).unwrap_or_default() {
+            let _ = thread.store.cancel(&child.id);
+        }
     }
-    moments.completed(&thread, &finished);
-    // Its end is written; what its hooks did is worth keeping, and no reason to fail.
-    let _ = thread.write_behind();
+    if follow {
+        moments.completed(&thread, &finished);
+        thread.rest(finished.status)?;
+    }
     thread.pulse("");
     Ok(finished)
 }
@@ -130,6 +146,12 @@ impl Finished {
         if self.children > Money::ZERO {
             json["cost"]["children_spend"] = self.children.to_json();
         }
+        if let Some(whole) = &self.conversation {
+            json["cost"] = whole.to_json();
+        }
+        if self.unpriced {
+            json["cost"]["spend_known"] = false.into();
+        }
         for (name, value) in [("result", &self.result), ("outputs", &self.outputs)] {
             if let Some(value) = value {
                 json[name] = value.clone();
@@ -139,16 +161,33 @@ impl Finished {
             json["note"] = note.as_str().into();
         }
         if let Some(error) = &self.error {
-            let told = error.diagnostic();
-            json["error"] = json!({
-                "code": error.code().as_str(),
-                "message": told.message,
-                "hint": told.hint,
-                "details": report(error.diagnostics(), false).to_string(),
-            });
+            json["error"] = error_json(error);
         }
         json
     }
+}
+
+/// An error as events and results keep it.
+fn error_json(error: &Error) -> Json {
+    let told = error.diagnostic();
+    json!({
+        "code": error.code().as_str(),
+        "message": told.message,
+        "hint": told.hint,
+        "details": report(error.diagnostics(), false).to_string(),
+    })
+}
+
+/// What is left of a thread that somebody stopped who did not run it: why it is not completed, instead of what kept it before.
+pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
+    json!({"cost": cost.to_json(), "error": error_json(&stopped(id, why))})
+}
+
+fn stopped(id: &ThreadId, why: &str) -> Error {
+    let message = format!("the thread was {why}");
+    let hint = format!("go on with it: cuebook thread resume {id}");
+    let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);
+    Error::new(ErrorKind::Execute, diagnostic)
 }
 
 /// The model says that it cannot do what it is to do.

@@ -41,8 +41,8 @@ kinds! {
     TokenDelta "token_delta" "Text that the model has said so far in this turn."
     CognitionOut "cognition_out" "What the model answered."
     CognitionReasoning "cognition_reasoning" "What the model thought, where that is shown."
-    CognitionPartial "cognition_partial" "What the model had said when its answer broke off. It does not count."
-    Retry "provider_retry" "A request failed and is sent again."
+    CognitionPartial "cognition_partial" "What the model had said when its answer broke off. It is no part of the conversation."
+    Retry "provider_retry" "A request failed and is sent again, unless a limit was reached by that."
     ToolStart "tool_call_start" "A tool is about to run."
     ToolResult "tool_call_result" "What a tool answered."
     Artifact "artifact" "The whole of a result that the model was not told whole."
@@ -62,7 +62,7 @@ kinds! {
     Suspended "thread_suspended" "The thread waits for somebody."
     Handoff "thread_handoff" "Another thread goes on with the conversation."
     Continued "thread_continued" "The thread ended, and another one has gone on."
-    Interrupted "thread_interrupted" "Whoever ran the thread died."
+    Interrupted "thread_interrupted" "Whoever ran the thread died, or was told to end."
 }
 
 impl Kind {

@@ -1,22 +1,25 @@
 //! How far a thread may go: the tokens and the money of the next answer, counted before it is asked for.
 
 use cuebook::chat::Message;
-use cuebook::chat::reply::{Answer, Usage};
+use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::prompt::Tool;
 use cuebook::tokens::Tokenizer;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use serde_json::{Number, Value as Json};
+use serde_json::{Number, Value as Json, json};
 
 use super::managed::Managed;
-use super::{Money, not_found};
+use super::{Kind, Money, not_found};
 use crate::policy::limits::{Reached, seconds};
+use crate::provider::{Ending, FIELDS, Price, ending};
 use crate::store::Account;
 use crate::turn::Halt;
 
-/// An answer may have as many tokens, however few are left of the limit: that is looked at before each answer.
+/// So many tokens are thought of for an answer of which nothing is known.
 const SHORT_ANSWER: u64 = 1024;
 /// An answer that may not have as many tokens is not worth asking for.
 const FEWEST_TOKENS: u64 = 16;
+/// How full a conversation may be, in tenths.
+const FULL: u64 = 9;
 
 impl Managed<'_> {
     /// How many tokens the conversation has. What the provider counted is exact; what came since is counted here.
@@ -40,6 +43,24 @@ impl Managed<'_> {
         state.tokens
     }
 
+    /// Stops the run if the conversation is full, so that another thread goes on with it.
+    pub(super) fn check_full(&self, tokens: u64) -> Result<(), Halt> {
+        let window = self.launch.context_window;
+        let is_known = std::mem::take(&mut self.state().known_full);
+        if self.cost().turns == 0 || tokens.saturating_mul(10) < window.saturating_mul(FULL) {
+            return Ok(());
+        }
+        if !is_known {
+            self.keep(Kind::ContextFull, json!({"tokens": tokens, "context_window": window}));
+            self.moments.full(self, tokens, window)?;
+        }
+        self.state().full = true;
+        let message = format!("the conversation has about {tokens} tokens, and the model takes {window}");
+        let diagnostic =
+            Diagnostic::new(Code::LimitReached, message).hint("another thread goes on with the conversation");
+        Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)))
+    }
+
     /// Whether somebody wants it to stop, and its account.
     pub(super) fn standing(&self) -> Result<(bool, Account), Halt> {
         let standing = self.store.standing(&self.id).map_err(Halt::Failed)?;
@@ -48,12 +69,41 @@ impl Managed<'_> {
 
     /// Holds the most that the next answer can cost, and makes it shorter if that is too much.
     pub(super) fn hold(&self, input: u64, account: &Account) -> Result<(), Halt> {
+        let (most, hold) = self.room(input, account).map_err(|reached| self.limit(*reached))?;
+        self.set_hold(most, hold);
+        Ok(())
+    }
+
+    pub(super) fn set_hold(&self, most: u64, hold: Money) {
+        let mut state = self.state();
+        (state.most_tokens, state.held) = (most, hold);
+        state.change.hold = Some(hold);
+    }
+
+    /// What one more answer needs of a limit that was reached, as far as it can be told: it is as long as those before it were.
+    pub(super) fn with_next(&self, reached: Reached) -> Reached {
+        let cost = self.cost();
+        let usual = cost.output_tokens.checked_div(u64::from(cost.turns)).unwrap_or(0);
+        let output = usual.max(SHORT_ANSWER).min(self.voice.most_output);
+        let input = self.state().tokens;
+        let next = match reached.limit {
+            "spend" => Some(self.price_of(input, output).to_json()),
+            "tokens" => Some(json!(input.saturating_add(output))),
+            _ => None,
+        };
+        Reached { next, ..reached }
+    }
+
+    /// How many tokens the next answer may have, and what it costs then at most.
+    pub(super) fn room(&self, input: u64, account: &Account) -> Result<(u64, Money), Box<Reached>> {
         let cost = self.cost();
         let limits = &self.launch.limits;
+        // What is going to be read is known before it is sent, and is read however short the answer is.
         let left = limits.tokens.saturating_sub(cost.tokens()).saturating_sub(input);
-        // The limit is looked at before each answer; one that is cut to a few words would help nobody.
-        let mut most = self.voice.most_output.min(left.max(SHORT_ANSWER));
-        let mut hold = Money::ZERO;
+        if left < FEWEST_TOKENS {
+            return Err(Box::new(self.too_few(cost.tokens())));
+        }
+        let mut most = self.voice.most_output.min(left);
         if let Some(price) = &self.voice.price {
             let remaining = match account.limit == Money::MOST {
                 true => Money::MOST,
@@ -68,18 +118,62 @@ impl Managed<'_> {
                 most = most.min(u64::try_from(affordable).unwrap_or(u64::MAX));
             }
             if most < FEWEST_TOKENS || reading > remaining {
-                return Err(self.limit(self.too_little(remaining, account.reserved)));
+                return Err(Box::new(self.too_little(remaining, account.reserved)));
             }
-            hold = reading + Money::of_tokens(most, price.output);
         }
-        let mut state = self.state();
-        (state.most_tokens, state.held) = (most, hold);
-        state.change.hold = Some(hold);
-        Ok(())
+        Ok((most, self.price_of(input, most)))
+    }
+
+    /// What it costs to read and to write so much.
+    pub(super) fn price_of(&self, input: u64, output: u64) -> Money {
+        let price =
+            |price: Price| Money::of_tokens(input, price.input) + Money::of_tokens(output, price.output);
+        self.voice.price.map_or(Money::ZERO, price)
+    }
+
+    /// Remembers why an answer ended. Where it goes on with calls, whoever reads the log is told here; else with the result.
+    pub(super) fn note_ending(&self, answer: &Answer, payload: &mut Json) {
+        let finish = answer.finish.clone();
+        let is_strange = ending(finish.as_deref()) == Ending::Strange;
+        self.state().finish = finish;
+        if is_strange && matches!(answer.reply, Reply::ToolCalls { .. }) {
+            let told = self.cut_off().diagnostic().message.clone();
+            let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {told}"));
+            payload["note"] = note.unwrap_or(told).into();
+        }
+    }
+
+    /// An answer is not whole: why, and how to change that.
+    pub(super) fn cut_off(&self) -> Error {
+        let finish = self.state().finish.clone().unwrap_or_default();
+        let model = &self.launch.model.id;
+        let (message, hint) = match ending(Some(&finish)) {
+            Ending::Full => (
+                format!(
+                    "the answer of {model} was cut off: with it the conversation fills the window of the model, which takes {} \
+                     tokens",
+                    self.launch.context_window
+                ),
+                "shorten what the model is told, or take a model with a larger window: --model ID".to_owned(),
+            ),
+            Ending::Strange => (
+                format!(
+                    "the answer of {model} may not be whole: {} ended it with `{finish}`",
+                    self.launch.provider
+                ),
+                format!(
+                    "look at it (cuebook thread show {}), ask again, or ask another model: --model ID",
+                    self.id
+                ),
+            ),
+            _ => return self.too_long(),
+        };
+        Error::new(ErrorKind::OutputParse, Diagnostic::new(Code::OutputsMissing, message).hint(hint))
+            .with("finish", finish)
     }
 
     /// An answer was cut off: what it was not to be longer than, and how to change that.
-    pub(super) fn cut_off(&self) -> Error {
+    fn too_long(&self) -> Error {
         let most = self.state().most_tokens;
         let own = self.launch.model.options.max_output_tokens.as_ref().and_then(Number::as_u64);
         let model = &self.launch.model.id;
@@ -105,6 +199,50 @@ impl Managed<'_> {
             .with("max_output_tokens", most)
     }
 
+    /// An answer was cut off in the middle of a call, which was not made.
+    pub(super) fn cut_off_in(&self, call: &ToolCall) -> Error {
+        let error = self.cut_off();
+        let mut diagnostic = error.diagnostic().clone();
+        diagnostic.message =
+            format!("{}, and that was in the middle of a call of `{}`", diagnostic.message, call.name);
+        let hint = diagnostic.hint.unwrap_or_default();
+        diagnostic.hint = Some(format!("{hint}; then go on with `cuebook thread resume {}`", self.id));
+        let told = Error::new(error.kind(), diagnostic).with("tool", &call.name);
+        ["max_output_tokens", "finish"].into_iter().fold(told, |told, name| match error.field(name) {
+            Some(value) => told.with(name, value.clone()),
+            None => told,
+        })
+    }
+
+    /// Stops the run if somebody wants that, and says when it was.
+    pub(super) fn check_cancelled(&self, when: &str) -> Result<(), Halt> {
+        // What ran then says more than what would have been next.
+        let tool = self.state().stopped_in.clone().map(|tool| format!("while `{tool}` ran"));
+        let when = tool.as_deref().unwrap_or(when);
+        match self.cancelled() {
+            true if self.leaves() => Err(Halt::Cancelled(format!("interrupted {when}"))),
+            true => Err(Halt::Cancelled(format!("cancelled {when}"))),
+            false => Ok(()),
+        }
+    }
+
+    /// The provider did not answer, or wants to be left alone for longer than a thread waits. Somebody can go on later.
+    pub(super) fn come_again(&self, error: &Error) -> Error {
+        let mut diagnostic = error.diagnostic().clone();
+        let go_on = format!("`cuebook thread resume {}`", self.id);
+        diagnostic.hint = Some(match diagnostic.hint {
+            Some(hint) => format!("{hint}; go on then with {go_on}"),
+            None => format!("go on with {go_on}"),
+        });
+        let mut again = Error::new(error.kind(), diagnostic).with("thread_id", self.id.as_str());
+        for name in FIELDS {
+            if let Some(value) = error.field(name) {
+                again = again.with(name, value);
+            }
+        }
+        again
+    }
+
     /// The limit on time.
     pub(super) fn late(&self) -> Reached {
         let limits = &self.launch.limits;
@@ -115,47 +253,23 @@ impl Managed<'_> {
             most,
             currency: limits.currency.clone(),
             reserved: Money::ZERO,
+            next: None,
         }
+    }
+
+    /// The limit on tokens, when so many are used and the next request would need more than are left.
+    fn too_few(&self, used: u64) -> Reached {
+        let limits = &self.launch.limits;
+        let (current, most) = (json!(used), json!(limits.tokens));
+        let currency = limits.currency.clone();
+        Reached { limit: "tokens", current, most, currency, reserved: Money::ZERO, next: None }
     }
 
     /// The limit on money, when so much is left and so much is reserved for children.
     pub(super) fn too_little(&self, remaining: Money, reserved: Money) -> Reached {
         let limits = &self.launch.limits;
         let (current, most) = ((limits.spend - remaining - reserved).to_json(), limits.spend.to_json());
-        Reached { limit: "spend", current, most, currency: limits.currency.clone(), reserved }
-    }
-
-    /// How much was read and written, and whether that is a guess: where the provider does not say, it is counted here, because
-    /// limits that nobody counts for would hold nothing. No model reads nothing, so a provider that says so does not know.
-    pub(super) fn used(&self, answer: &Answer, message: &Message) -> (Usage, bool) {
-        let mut usage = answer.usage.unwrap_or_default();
-        let is_said = usage.input.is_some_and(|input| input > 0) && usage.output.is_some();
-        if is_said {
-            return (usage, false);
-        }
-        if usage.input.is_none_or(|input| input == 0) {
-            usage.input = Some(self.state().tokens);
-        }
-        if usage.output.is_none_or(|output| output == 0) {
-            let tokenizer = Tokenizer::for_model(&self.launch.model.id);
-            let count = |text: &str| tokens_of(&tokenizer, text) as u64;
-            let calls = message.metadata.get("tool_calls").map(Json::to_string).unwrap_or_default();
-            let thinking = answer.thinking.as_deref().unwrap_or_default();
-            usage.output = Some(message.texts().map(count).sum::<u64>() + count(&calls) + count(thinking));
-        }
-        (usage, true)
-    }
-
-    /// What an answer cost.
-    pub(super) fn spent(&self, usage: &Usage) -> (u64, u64, Money) {
-        let (input, output) = (usage.input.unwrap_or(0), usage.output.unwrap_or(0));
-        let spend = self.voice.price.map_or(Money::ZERO, |price| {
-            let cached = usage.cached.unwrap_or(0).min(input);
-            Money::of_tokens(input - cached, price.input)
-                + Money::of_tokens(cached, price.cached.unwrap_or(price.input))
-                + Money::of_tokens(output, price.output)
-        });
-        (input, output, spend)
+        Reached { limit: "spend", current, most, currency: limits.currency.clone(), reserved, next: None }
     }
 }
 

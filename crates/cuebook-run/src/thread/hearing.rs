@@ -4,17 +4,21 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use cuebook::Error;
 use cuebook::chat::reply::Chunk;
 use serde_json::json;
 
+use super::launch::Errand;
 use super::managed::Managed;
 use super::{Kind, ThreadId};
-use crate::provider::{Listener, Stop};
+use crate::provider::{Again, Listener, Next, Stop};
 use crate::watch::{News, Watch};
 
 /// How often text that comes is written to the log, for whoever follows it from another process.
 const SPOKEN: Duration = Duration::from_millis(500);
+
+/// Hooks may take as long when the time of their thread is over, or almost: somebody may want to hear just of that. If the thread
+/// may not take as long itself, then its hooks may take as long as it.
+const HOOKS: Duration = Duration::from_secs(60);
 
 /// Hears the answer of one turn.
 pub(super) struct Hearing<'m, 'e>(pub(super) &'m Managed<'e>);
@@ -42,19 +46,17 @@ impl Listener for Hearing<'_, '_> {
         }
     }
 
-    fn retry(&self, attempt: u32, pause: Duration, why: &Error) {
-        let thread = self.0;
-        let why = why.diagnostic().message.clone();
-        thread.keep(
-            Kind::Retry,
-            json!({"attempt": attempt, "pause_seconds": pause.as_secs_f64(), "error": why}),
-        );
-        let _ = thread.write();
-        thread.watch.news(&thread.id, &News::Retry { attempt, pause, why });
+    fn retry(&self, again: &Again<'_>) -> Next {
+        self.0.again(again)
     }
 
     fn cancelled(&self) -> bool {
         self.0.cancelled()
+    }
+
+    fn hears_silence(&self) -> bool {
+        // A directive's model that says nothing is told to go on.
+        self.0.launch.errand == Errand::Directive
     }
 
     fn stop(&self) -> Option<Stop> {
@@ -69,15 +71,16 @@ const PATIENCE: Duration = Duration::from_millis(400);
 /// Watches the calls of a thread: they stop when the thread is to stop, and do not take their time about it.
 pub(super) struct Watching<'m, 'e> {
     thread: &'m Managed<'e>,
-    /// Whether it stops when the thread's time is over.
-    in_time: bool,
+    /// When it stops, if that is not when the thread's time is over.
+    until: Option<Instant>,
     since: OnceLock<Instant>,
 }
 
 impl Watch for Watching<'_, '_> {
     fn cancelled(&self) -> bool {
         // A tool may take no more time than the thread has.
-        let cancelled = (self.in_time && self.thread.is_late()) || self.thread.cancelled();
+        let is_late = self.until.map_or_else(|| self.thread.is_late(), |until| Instant::now() >= until);
+        let cancelled = is_late || self.thread.cancelled();
         if cancelled {
             self.since.get_or_init(Instant::now);
         }
@@ -86,8 +89,7 @@ impl Watch for Watching<'_, '_> {
 
     fn stop(&self) -> Option<Stop> {
         let stop = Hearing(self.thread).stop()?;
-        let left = self.thread.launch.limits.duration.saturating_sub(self.thread.cost().elapsed);
-        match Instant::now().checked_add(left).filter(|_| self.in_time) {
+        match self.until.or_else(|| Instant::now().checked_add(self.thread.time_left())) {
             // What a child waits for is no more in time than its parent.
             Some(deadline) => Some(Stop::when(move || stop.is_set() || Instant::now() >= deadline)),
             None => Some(stop),
@@ -96,6 +98,10 @@ impl Watch for Watching<'_, '_> {
 
     fn impatient(&self) -> bool {
         self.thread.watch.impatient() || self.since.get().is_some_and(|since| since.elapsed() > PATIENCE)
+    }
+
+    fn leaving(&self) -> bool {
+        self.thread.watch.leaving()
     }
 
     fn progress(&self, message: &str) {
@@ -110,11 +116,21 @@ impl Watch for Watching<'_, '_> {
 impl<'e> Managed<'e> {
     /// A watch for a call that the thread makes.
     pub(super) fn watching(&self) -> Watching<'_, 'e> {
-        Watching { thread: self, in_time: true, since: OnceLock::new() }
+        Watching { thread: self, until: None, since: OnceLock::new() }
     }
 
-    /// A watch for what a hook does. It may just be about the time that is over.
-    pub(super) fn watching_hook(&self) -> Watching<'_, 'e> {
-        Watching { in_time: false, ..self.watching() }
+    /// A watch for what a hook does. It may just be about the time that is over, so it has a time of its own.
+    pub(super) fn watching_hook(&self, until: Option<Instant>) -> Watching<'_, 'e> {
+        Watching { until, ..self.watching() }
+    }
+
+    /// How much is left of its time.
+    pub(super) fn time_left(&self) -> Duration {
+        self.launch.limits.duration.saturating_sub(self.cost().elapsed)
+    }
+
+    /// How long the hooks of one moment may take together.
+    pub(super) fn time_for_hooks(&self) -> Duration {
+        self.time_left().max(HOOKS.min(self.launch.limits.duration))
     }
 }

@@ -49,6 +49,8 @@ pub struct Launch {
     pub model: Model,
     /// How many tokens fit into a conversation with the model.
     pub context_window: u64,
+    /// Whether nobody knows what the model costs, so that no money is counted.
+    pub unpriced: bool,
     /// How far it may go.
     pub limits: Limits,
     /// What it may do.
@@ -71,6 +73,8 @@ pub struct Launch {
     pub continuation_of: Option<ThreadId>,
     /// What else the prompt was rendered with.
     pub context: Json,
+    /// Limits that its parent did not grant as they were asked for.
+    pub capped: Vec<Json>,
     /// What whoever reads the log should know about it.
     pub notes: Vec<Json>,
 }
@@ -87,6 +91,7 @@ impl Launch {
             "provider": self.provider,
             "model": {"id": self.model.id, "options": self.model.options.to_json()},
             "context_window": self.context_window,
+            "unpriced": self.unpriced,
             "limits": self.limits.to_json(),
             "capabilities": self.capabilities.to_json(),
             "outputs": self.outputs,
@@ -98,6 +103,7 @@ impl Launch {
             "continuation": self.continuation,
             "continuation_of": self.continuation_of.as_ref().map(ThreadId::as_str),
             "context": self.context,
+            "capped": self.capped,
             "notes": self.notes,
         })
     }
@@ -139,6 +145,7 @@ impl Launch {
                 ..Model::default()
             },
             context_window: json["context_window"].as_u64().ok_or_else(|| wrong("context_window"))?,
+            unpriced: json["unpriced"] == true,
             limits: Limits::from_json(&json["limits"])?,
             capabilities: Capabilities::from_json(&json["capabilities"])?,
             outputs: list("outputs"),
@@ -150,6 +157,7 @@ impl Launch {
             continuation: text("continuation"),
             continuation_of: text("continuation_of").map(ThreadId::known),
             context: json["context"].clone(),
+            capped: list("capped"),
             notes: list("notes"),
         })
     }

@@ -11,25 +11,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuebook::chat::Message;
-use cuebook::chat::reply::{Answer, Reply, ToolCall, Usage};
+use cuebook::chat::reply::{Answer, Reply, ToolCall};
 use cuebook::prompt::{Property, Tools};
-use cuebook::tokens::Tokenizer;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::calls::{keep_readable, tell_apart, unreadable};
-use super::harness::tokens_of;
+use super::calls::{cut_call, keep_cut, keep_readable, tell_apart, unreadable};
 use super::hearing::Hearing;
 use super::launch::{Errand, Launch};
 use super::moments::{Moments, OpenHook};
-use super::rebuild::cost_json;
 use super::secrets::Secrets;
 use super::text_mode;
 use super::within::Within;
-use super::{Entry, Kind, Money, ThreadId};
+use super::{Entry, Kind, Money, Status, ThreadId};
 use crate::policy::control::Control;
 use crate::policy::limits::Reached;
-use crate::provider::{Ask, Category, Price, Provider, Unheard};
+use crate::provider::{Ask, Category, Ending, Price, Provider, ending};
 use crate::store::{Change, Cost, Holder, Store};
 use crate::turn::{Halt, Performed, Permit, Ports, Settled, Step};
 use crate::watch::{News, Watch};
@@ -92,6 +89,10 @@ pub(super) struct Before {
     pub(super) nudges: u32,
     /// What hooks had begun to do when the process died.
     pub(super) open_hooks: Vec<OpenHook>,
+    /// The tokens of so many of its messages.
+    pub(super) counted: Option<(u64, usize)>,
+    /// Its conversation was found to be full, and hooks have heard of it.
+    pub(super) full: bool,
 }
 
 /// A thread while it runs.
@@ -130,14 +131,22 @@ pub(super) struct State {
     pub(super) guessed: bool,
     /// The last answer was cut off.
     pub(super) cut: bool,
+    /// Why it ended, in the provider's words.
+    pub(super) finish: Option<String>,
     /// The result is known, and is written together with the end.
     pub(super) ending: bool,
     /// A call has ended the run.
     pub(super) returned: bool,
+    /// A limit that was reached between two attempts to have an answer.
+    pub(super) reached: Option<Reached>,
+    /// A call that ran when somebody wanted the thread to stop.
+    pub(super) stopped_in: Option<String>,
     /// Why the run is to stop when the calls of this turn are done.
     pub(super) halt: Option<Halt>,
     /// The conversation is full, and another thread is to go on.
     pub(super) full: bool,
+    /// The log says so already, and hooks have heard of it.
+    pub(super) known_full: bool,
     pub(super) spoken: String,
     pub(super) spoke: Instant,
     /// Calls of this turn of which the log says already what came of them: they were denied, or ended before the others.
@@ -146,15 +155,14 @@ pub(super) struct State {
     pub(super) aside: HashMap<String, String>,
 }
 
-/// How full a conversation may be, in tenths.
-const FULL: u64 = 9;
 /// How often a hook may have a failed request sent again.
 const MOST_RETRIES: u32 = 3;
 
 impl<'e> Managed<'e> {
     /// A thread that is about to run.
     pub(super) fn new(parts: Parts<'e>, before: Before) -> Managed<'e> {
-        let Before { cost, nudges, open_hooks } = before;
+        let Before { cost, nudges, open_hooks, counted, full } = before;
+        let (tokens, counted) = counted.unwrap_or_default();
         let now = Instant::now();
         let state = State {
             entries: Vec::new(),
@@ -165,15 +173,19 @@ impl<'e> Managed<'e> {
             began: now,
             before: cost.elapsed,
             most_tokens: parts.voice.most_output,
-            tokens: 0,
-            counted: 0,
+            tokens,
+            counted,
             held: Money::ZERO,
             guessed: false,
             cut: false,
+            finish: None,
             ending: false,
             returned: false,
+            reached: None,
+            stopped_in: None,
             halt: None,
             full: false,
+            known_full: full,
             spoken: String::new(),
             spoke: now,
             told: HashSet::new(),
@@ -228,16 +240,10 @@ impl<'e> Managed<'e> {
         Ok(())
     }
 
-    /// Writes what was kept behind the end.
-    pub(super) fn write_behind(&self) -> Result<()> {
-        let entries = std::mem::take(&mut self.state().entries);
-        if entries.is_empty() {
-            return Ok(());
-        }
-        for event in &self.store.add_behind(&self.id, &self.holder, &entries)? {
-            self.watch.news(&self.id, &News::Event(event));
-        }
-        Ok(())
+    /// Comes to rest, when everything is written that happens because it has ended.
+    pub(super) fn rest(&self, status: Status) -> Result<()> {
+        self.state().change.status = Some(status);
+        self.write()
     }
 
     /// What it used up to now.
@@ -269,6 +275,11 @@ impl<'e> Managed<'e> {
         self.watch.cancelled() || self.cancelled.load(Ordering::SeqCst)
     }
 
+    /// Whether it stops because its process is to end, and not because somebody wants the thread to.
+    pub(super) fn leaves(&self) -> bool {
+        self.watch.leaving() && !self.cancelled.load(Ordering::SeqCst)
+    }
+
     /// Stops the run when the calls of this turn are done.
     pub(super) fn halt_later(&self, halt: Halt) {
         self.state().halt.get_or_insert(halt);
@@ -279,15 +290,9 @@ impl<'e> Managed<'e> {
         self.cost().elapsed >= self.launch.limits.duration
     }
 
-    fn check_cancelled(&self, when: &str) -> Result<(), Halt> {
-        match self.cancelled() {
-            true => Err(Halt::Cancelled(format!("cancelled {when}"))),
-            false => Ok(()),
-        }
-    }
-
     /// A limit was reached: it is noted, hooks hear of it, and the thread waits.
     pub(super) fn limit(&self, reached: Reached) -> Halt {
+        let reached = self.with_next(reached);
         self.keep(Kind::Limit, reached.to_json());
         match self.moments.limit(self, &reached) {
             Some(Control::Fail(why)) => return Halt::Failed(failed(&why)),
@@ -295,90 +300,6 @@ impl<'e> Managed<'e> {
             _ => {}
         }
         Halt::Suspended(reached.into_error(&self.id))
-    }
-
-    fn answered(&self, answer: &Answer, message: &Message) {
-        let (usage, is_guess) = self.used(answer, message);
-        let (input, output, spend) = self.spent(&usage);
-        let mut payload = json!({
-            "message": message.to_json(),
-            "usage": answer.usage.as_ref().map(Usage::to_json),
-            "finish": answer.finish,
-            "model": answer.model,
-        });
-        if let Some(thinking) = &answer.thinking {
-            self.keep(Kind::CognitionReasoning, json!({"text": thinking}));
-        }
-        {
-            let mut state = self.state();
-            state.cost.turns += 1;
-            state.cost.input_tokens = state.cost.input_tokens.saturating_add(input);
-            state.cost.output_tokens = state.cost.output_tokens.saturating_add(output);
-            state.cost.spend = state.cost.spend + spend;
-            let cost = state.cost_now();
-            payload["turn"] = cost.turns.into();
-            payload["cost"] = cost_json(&cost);
-            if is_guess {
-                payload["estimated"] = json!({"input": input, "output": output});
-                if !std::mem::replace(&mut state.guessed, true) {
-                    let provider = &self.launch.provider;
-                    payload["note"] = json!(format!(
-                        "{provider} does not say how many tokens it used; they are counted here, and limits hold by that"
-                    ));
-                }
-            }
-            if self.voice.price.is_some() && spend > state.held {
-                // It cost more than could be known before: the provider counts differently, or did not keep to what it was told.
-                payload["more_than_held"] = (spend - state.held).nanos().into();
-            }
-            state.change.cost = Some(cost);
-            state.change.hold = Some(Money::ZERO);
-            state.held = Money::ZERO;
-            state.spoken.clear();
-            state.cut = answer.finish.as_deref().is_some_and(is_cut);
-            if input > 0 {
-                // What the provider counted, with the answer that is about to follow.
-                state.tokens = input + output;
-                state.counted += 1;
-            }
-        }
-        self.keep(Kind::CognitionOut, payload);
-        self.pulse("");
-    }
-
-    /// An answer did not come: what was said is kept, and what it may have cost is counted.
-    fn unheard(&self, unheard: &Unheard) {
-        let counted = {
-            let mut state = self.state();
-            let maybe_charged = unheard.indeterminate || unheard.category == Category::Cancelled;
-            let counted = match (maybe_charged, &self.voice.price) {
-                (false, _) | (_, None) => Money::ZERO,
-                (true, Some(price)) => {
-                    let said = tokens_of(&Tokenizer::for_model(&self.launch.model.id), &unheard.partial_text);
-                    let guess = Money::of_tokens(state.tokens, price.input)
-                        + Money::of_tokens(said as u64, price.output);
-                    guess.min(state.held)
-                }
-            };
-            state.cost.spend = state.cost.spend + counted;
-            let cost = state.cost_now();
-            state.change.cost = Some(cost);
-            state.change.hold = Some(Money::ZERO);
-            state.held = Money::ZERO;
-            state.spoken.clear();
-            counted
-        };
-        let cost = cost_json(&self.cost());
-        self.keep(
-            Kind::CognitionPartial,
-            json!({
-                "text": unheard.partial_text,
-                "error": unheard.error.diagnostic().message,
-                "indeterminate": unheard.indeterminate,
-                "counted_spend": counted.to_json(),
-                "cost": cost,
-            }),
-        );
     }
 
     pub(super) fn pulse(&self, doing: &str) {
@@ -398,7 +319,13 @@ impl Ports for Managed<'_> {
             Step::Prepared { conversation, new_from } => {
                 let new: Vec<Json> = conversation[*new_from..].iter().map(Message::to_json).collect();
                 let turn = self.cost().turns + 1;
-                self.keep(Kind::CognitionIn, json!({"turn": turn, "from": new_from, "messages": new}));
+                // If nobody learns what came of it, so much was read at least, and paid for.
+                let tokens = self.state().tokens;
+                let spend = self.price_of(tokens, 0).nanos();
+                self.keep(
+                    Kind::CognitionIn,
+                    json!({"turn": turn, "from": new_from, "messages": new, "tokens": tokens, "spend_nanos": spend}),
+                );
             }
             Step::Answered { answer, message } => self.answered(answer, message),
             Step::Performing { call, arguments } => self.keep(
@@ -463,21 +390,13 @@ impl Ports for Managed<'_> {
         if stop {
             self.cancelled.store(true, Ordering::SeqCst);
         }
-        self.check_cancelled("before the model was asked")?;
+        let again = if self.cost().turns > 0 { " again" } else { "" };
+        self.check_cancelled(&format!("before the model was asked{again}"))?;
+        let tokens = self.count(conversation, &self.desk.tools());
         if let Some(reached) = self.launch.limits.check(&self.cost()) {
             return Err(self.limit(reached));
         }
-        let tokens = self.count(conversation, &self.desk.tools());
-        let window = self.launch.context_window;
-        if self.cost().turns > 0 && tokens.saturating_mul(10) >= window.saturating_mul(FULL) {
-            self.keep(Kind::ContextFull, json!({"tokens": tokens, "context_window": window}));
-            self.moments.full(self, tokens, window)?;
-            self.state().full = true;
-            let message = format!("the conversation has about {tokens} tokens, and the model takes {window}");
-            let diagnostic = Diagnostic::new(Code::LimitReached, message)
-                .hint("another thread goes on with the conversation");
-            return Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)));
-        }
+        self.check_full(tokens)?;
         self.hold(tokens, &account)
     }
 
@@ -509,6 +428,9 @@ impl Ports for Managed<'_> {
                     }
                     tell_apart(&mut answer, turn, conversation);
                     keep_readable(&mut answer);
+                    if answer.finish.as_deref().is_some_and(is_cut) {
+                        keep_cut(&mut answer);
+                    }
                     return Ok(answer);
                 }
                 Err(unheard) => {
@@ -520,9 +442,16 @@ impl Ports for Managed<'_> {
                         // Nobody wanted it to stop, so it was too late.
                         return Err(self.limit(self.late()));
                     }
+                    let reached = self.state().reached.take();
+                    if let Some(reached) = reached {
+                        return Err(self.limit(reached));
+                    }
                     match self.moments.error(self, &unheard) {
                         Some(Control::Retry) if attempt <= MOST_RETRIES => {
                             self.check_cancelled("before the model was asked again")?;
+                            if let Some(reached) = limits.check(&self.cost()) {
+                                return Err(self.limit(reached));
+                            }
                             let tokens = self.state().tokens;
                             self.hold(tokens, &self.standing()?.1)?;
                             self.barrier()?;
@@ -532,12 +461,26 @@ impl Ports for Managed<'_> {
                         }
                         Some(Control::Abort) => return Err(Halt::Cancelled("stopped by a hook".to_owned())),
                         Some(Control::Fail(why)) => return Err(Halt::Failed(failed(&why))),
+                        _ if unheard.error.field("retry_after_seconds").is_some() => {
+                            return Err(Halt::Suspended(self.come_again(&unheard.error)));
+                        }
+                        _ if unheard.error.code() == Code::NoAnswer => {
+                            return Err(Halt::Failed(self.come_again(&unheard.error)));
+                        }
                         _ => return Err(Halt::Failed(unheard.error)),
                     }
                 }
             }
         }
         Err(Halt::Failed(failed("the model was asked too often")))
+    }
+
+    fn accept(&self, calls: &[ToolCall]) -> Result<(), Halt> {
+        match cut_call(calls).filter(|_| self.state().cut) {
+            // Asked again, it would be cut off again, and paid for again.
+            Some(call) => Err(Halt::Failed(self.cut_off_in(call))),
+            None => Ok(()),
+        }
     }
 
     fn permit(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Permit {
@@ -554,6 +497,9 @@ impl Ports for Managed<'_> {
         self.pulse(&call.name);
         let mut performed = self.desk.perform(self, call, arguments);
         self.secrets.scrub_text(&mut performed.text);
+        if self.cancelled() {
+            self.state().stopped_in.get_or_insert_with(|| call.name.clone());
+        }
         if performed.ends.is_some() {
             self.state().returned = true;
         }
@@ -598,12 +544,19 @@ impl Ports for Managed<'_> {
             let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
             return Err(Halt::Failed(Error::new(ErrorKind::Execute, diagnostic)));
         }
-        let (nudges, is_cut) = {
+        let (nudges, ending) = {
             let state = self.state();
-            (state.nudges, state.cut)
+            (state.nudges, ending(state.finish.as_deref()))
         };
         let settled = self.desk.settle(turn, said, nudges).map_err(Halt::Failed)?;
-        if !is_cut {
+        if ending == Ending::Whole {
+            return Ok(settled);
+        }
+        if ending == Ending::Full
+            && self.launch.errand == Errand::Directive
+            && matches!(settled, Settled::Again(_))
+        {
+            // Another thread goes on with what is too long for this one.
             return Ok(settled);
         }
         let promised = !self.launch.outputs.is_empty() || self.launch.errand == Errand::Prompt;
@@ -628,16 +581,8 @@ impl Ports for Managed<'_> {
 }
 
 /// Whether an answer ended because it may not be longer, in the words of the providers.
-fn is_cut(finish: &str) -> bool {
-    matches!(
-        finish,
-        "length"
-            | "max_tokens"
-            | "MAX_TOKENS"
-            | "max_output_tokens"
-            | "incomplete"
-            | "model_context_window_exceeded"
-    )
+pub(super) fn is_cut(finish: &str) -> bool {
+    matches!(ending(Some(finish)), Ending::Cut | Ending::Full)
 }
 
 /// An error that a hook asked for.
@@ -647,9 +592,9 @@ pub(super) fn failed(why: &str) -> Error {
 }
 
 impl<'e> Managed<'e> {
-    /// The thread, for a call that it makes.
-    pub(super) fn within(&self) -> Within<'_> {
-        Within { thread: Some(&self.id), holder: Some(&self.holder), secrets: self.secrets }
+    /// The thread, for a call that its model makes, or that a hook makes.
+    pub(super) fn within<'t>(&'t self, call: Option<&'t str>) -> Within<'t> {
+        Within { thread: Some(&self.id), holder: Some(&self.holder), call, secrets: self.secrets }
     }
 
     /// How full the conversation is, from nothing to one.

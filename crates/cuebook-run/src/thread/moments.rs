@@ -6,6 +6,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
@@ -22,7 +23,7 @@ use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::control::{self, Control};
 use crate::policy::hooks::{self, Action, Firing, Hook, Hooks, Layer, Position};
-use crate::policy::limits::Reached;
+use crate::policy::limits::{Reached, seconds};
 use crate::policy::tool_result;
 use crate::provider::{Category, Unheard};
 use crate::request::Request;
@@ -159,8 +160,26 @@ impl<'e> Moments<'e> {
 
     /// Runs the hooks of a moment. The first that decides something is obeyed.
     fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Control> {
-        if self.hooks.iter().all(|hook| hook.event != event) {
+        let firings = self.firings(thread, event, more);
+        if firings.is_empty() {
             return None;
+        }
+        let time = thread.time_for_hooks();
+        let until = Instant::now().checked_add(time);
+        let mut decided = None;
+        for firing in firings {
+            let control = self.run(thread, event, &firing, (time, until));
+            if firing.controls && control != Control::Continue && decided.is_none() {
+                decided = Some(control);
+            }
+        }
+        decided
+    }
+
+    /// The hooks of a moment, with everything filled in.
+    fn firings(&self, thread: &Managed<'_>, event: &str, more: Json) -> Vec<Firing> {
+        if self.hooks.iter().all(|hook| hook.event != event) {
+            return Vec::new();
         }
         let mut context = json!({
             "event": event,
@@ -174,17 +193,17 @@ impl<'e> Moments<'e> {
         if let (Json::Object(context), Json::Object(more)) = (&mut context, more) {
             context.extend(more);
         }
-        let mut decided = None;
-        for firing in self.hooks.matching(event, &context) {
-            let control = self.run(thread, event, &firing);
-            if firing.controls && control != Control::Continue && decided.is_none() {
-                decided = Some(control);
-            }
-        }
-        decided
+        self.hooks.matching(event, &context)
     }
 
-    fn run(&self, thread: &Managed<'_>, event: &str, firing: &Firing) -> Control {
+    fn run(
+        &self,
+        thread: &Managed<'_>,
+        event: &str,
+        firing: &Firing,
+        (time, until): (Duration, Option<Instant>),
+    ) -> Control {
+        let is_over = || until.is_some_and(|until| Instant::now() >= until) && !thread.cancelled();
         let mut decided = Control::Continue;
         for action in &firing.actions {
             let mut told = json!({
@@ -197,8 +216,28 @@ impl<'e> Moments<'e> {
                 Some(denied) => denied,
                 // A decision does nothing, so it can be made again.
                 None if action.item_id == control::ITEM => decision(action),
+                None if is_over() => {
+                    let why = format!(
+                        "it was not run: hooks before it took the {} s that they have together",
+                        seconds(time)
+                    );
+                    json!({"status": "error", "error": why})
+                }
                 None => match thread.begin_hook(event, &told) {
-                    Ok(()) => self.act(action, &thread.watching_hook(), Some(&thread.within())),
+                    Ok(()) => {
+                        let watch = thread.watching_hook(until);
+                        let answer = self.act(action, &watch, Some(&thread.within(None)));
+                        match failure(&answer) {
+                            Some(_) if is_over() => {
+                                let why = format!(
+                                    "it was stopped: the hooks of a moment have {} s together",
+                                    seconds(time)
+                                );
+                                json!({"status": "error", "error": why})
+                            }
+                            _ => answer,
+                        }
+                    }
                     Err(why) => json!({"status": "error", "error": why}),
                 },
             };
@@ -256,11 +295,20 @@ impl<'e> Moments<'e> {
         }
     }
 
+    /// Whether hooks want to do something now that the thread has ended. Whoever stops it wants them to stop as well.
+    pub(super) fn follow(&self, thread: &Managed<'_>, finished: &Finished) -> bool {
+        !thread.cancelled() && !self.firings(thread, AFTER_COMPLETE, ended(finished)).is_empty()
+    }
+
     /// The thread has ended. What hooks do now is written behind its end, and changes nothing of it.
     pub(super) fn completed(&self, thread: &Managed<'_>, finished: &Finished) {
-        let ended = json!({"status": finished.status.as_str(), "result": finished.to_json()});
-        self.fire(thread, AFTER_COMPLETE, ended);
+        self.fire(thread, AFTER_COMPLETE, ended(finished));
     }
+}
+
+/// What hooks are told of the end.
+fn ended(finished: &Finished) -> Json {
+    json!({"status": finished.status.as_str(), "result": finished.to_json()})
 }
 
 /// Something that a hook does, and that had begun when the process died.
@@ -278,7 +326,7 @@ pub struct OpenHook {
 
 impl OpenHook {
     /// What an event says about it.
-    pub(super) fn of(payload: &Json) -> OpenHook {
+    pub(crate) fn of(payload: &Json) -> OpenHook {
         let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
         let turns = payload["turns"].as_u64().and_then(|turns| u32::try_from(turns).ok()).unwrap_or_default();
         OpenHook { hook: text("hook"), event: text("event"), item_id: text("item_id"), turns }
@@ -288,8 +336,8 @@ impl OpenHook {
         (&self.hook, &self.event, &self.item_id) == (&other.hook, &other.event, &other.item_id)
     }
 
-    /// What the log says when the thread is taken up.
-    pub(super) fn to_json(&self) -> Json {
+    /// What the log says when somebody finds out.
+    pub(crate) fn to_json(&self) -> Json {
         let note = "the process died while it ran: it may have run, wholly or in part, and what came of it is not known";
         json!({"hook": self.hook, "event": self.event, "item_id": self.item_id, "note": note})
     }
@@ -316,10 +364,12 @@ impl Managed<'_> {
                 );
             }
         }
+        if event == AFTER_COMPLETE && self.cancelled() {
+            return Err("it was not run: somebody wanted it to stop".into());
+        }
         self.keep(Kind::HookStart, told);
-        let written = if event == AFTER_COMPLETE { self.write_behind() } else { self.write() };
         // What cannot be said to have begun does not begin.
-        written.map_err(|error| format!("it was not run: {}", error.diagnostic().message))
+        self.write().map_err(|error| format!("it was not run: {}", error.diagnostic().message))
     }
 }
 
@@ -337,10 +387,20 @@ fn failure(answer: &Json) -> Option<String> {
     failed.then(|| answer.get("error").map_or_else(|| "it failed".to_owned(), tool_result::text_of))
 }
 
-/// Values of the thread are part of the action's id, and the thread may not do this.
+/// The capabilities of the thread must allow the action, and do not.
 fn denied(action: &Action, capabilities: &Capabilities) -> Option<Json> {
-    let check = || capabilities.check(&action.primary, &action.item_type, &action.item_id).err();
-    let denied = action.steered.then(check).flatten()?;
+    if !action.bound {
+        return None;
+    }
+    let param = |name: &str| action.params.get(name).and_then(Json::as_str);
+    if action.primary == "load" && param("destination") == Some("user") {
+        // What lies there holds for every project, and is for the user to change.
+        let why = "Permission denied: a thread copies items into its project only";
+        return Some(json!({"status": "error", "error": why}));
+    }
+    let scope = param("scope").filter(|_| action.primary == "search").unwrap_or(&action.item_type);
+    let item_type = scope.split('.').next().filter(|kind| !kind.is_empty()).unwrap_or("tool");
+    let denied = capabilities.check(&action.primary, item_type, &action.item_id).err()?;
     Some(json!({"status": "error", "error": denied.error}))
 }
 

@@ -12,10 +12,11 @@ use cuebook::variables::Variables;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
+use super::conversation;
 use super::log::{not_found, whole_log};
 use super::{Began, Event, Kind, Resume, RunRequest, Status, ThreadId, Within};
 use crate::engine::{Engine, Failure, Project};
-use crate::request::Request;
+use crate::request::{Request, kind_of};
 use crate::store::{Filter, Record, Store};
 use crate::watch::Watch;
 
@@ -120,15 +121,27 @@ impl Desk<'_> {
             }
             "wait_threads" => self.wait(store),
             "cancel_thread" => {
-                let record = store.cancel(&self.one(store)?.id)?;
+                let id = self.one(store)?.id;
+                let record = if self.own(store)?.contains(&id) {
+                    // It runs this very call, and stops behind it.
+                    store.cancel(&id)?
+                } else {
+                    match self.engine.cancel(Some(self.project.spaces.project()), &id) {
+                        Ok(cancelled) => cancelled.record,
+                        // What has ended stays as it is, and whoever asks hears how it ended.
+                        Err(error) if error.code() == Code::CannotResume => self.one(store)?,
+                        Err(error) => return Err(error),
+                    }
+                };
                 Ok(json!({"thread_id": record.id.as_str(), "status": record.status.as_str()}))
             }
             "run_prompt" => self.run_prompt(),
             "resume_thread" => {
                 let how = Resume {
-                    limit_overrides: self.map("limit_overrides"),
-                    model: self.text("model").map(str::to_owned),
+                    limit_overrides: self.map("limit_overrides")?,
+                    model: self.text("model")?.map(str::to_owned),
                     is_async: true,
+                    behind: None,
                 };
                 let project = Some(self.project.spaces.project());
                 match self.engine.resume(project, None, &self.one(store)?.id, &how, self.watch)? {
@@ -174,7 +187,7 @@ impl Desk<'_> {
             }
             "read_transcript" => {
                 let record = self.one(store)?;
-                let after = self.given.get("after").and_then(Json::as_u64).unwrap_or(0);
+                let after = self.number("after")?;
                 let events = store.events(&record.id, after, PAGE)?;
                 let next = events.last().map(|event| event.seq).filter(|last| *last < record.last.0);
                 let events: Vec<Json> = events.iter().map(|event| event.to_json(&record.id)).collect();
@@ -203,10 +216,10 @@ impl Desk<'_> {
         };
         let request = RunRequest {
             prompt,
-            variables: Variables::from_json(&self.map("variables")),
-            model: self.text("model").map(str::to_owned),
-            limit_overrides: self.map("limit_overrides"),
-            is_async: self.given.get("async") == Some(&Json::Bool(true)),
+            variables: Variables::from_json(&self.map("variables")?),
+            model: self.text("model")?.map(str::to_owned),
+            limit_overrides: self.map("limit_overrides")?,
+            is_async: self.truth("async")?,
             ..RunRequest::default()
         };
         let book = self.engine.book_of(self.project);
@@ -226,16 +239,44 @@ impl Desk<'_> {
         }
     }
 
-    fn map(&self, name: &str) -> Map<String, Json> {
-        self.given.get(name).and_then(Json::as_object).cloned().unwrap_or_default()
+    fn map(&self, name: &str) -> Result<Map<String, Json>> {
+        let found = self.typed(name, "an object", |value| value.as_object().cloned());
+        found.map(Option::unwrap_or_default)
     }
 
-    fn text(&self, name: &str) -> Option<&str> {
-        self.given.get(name).and_then(Json::as_str)
+    fn number(&self, name: &str) -> Result<u64> {
+        self.typed(name, "a whole number", Json::as_u64).map(Option::unwrap_or_default)
+    }
+
+    fn truth(&self, name: &str) -> Result<bool> {
+        self.typed(name, "true or false", Json::as_bool).map(Option::unwrap_or_default)
+    }
+
+    fn text(&self, name: &str) -> Result<Option<&str>> {
+        self.typed(name, "a text", Json::as_str)
+    }
+
+    /// An argument, if there is one. One of another kind is refused and never taken for none.
+    fn typed<'g, T>(
+        &'g self,
+        name: &str,
+        wanted: &str,
+        read: impl FnOnce(&'g Json) -> Option<T>,
+    ) -> Result<Option<T>> {
+        let Some(value) = self.given.get(name).filter(|value| !value.is_null()) else { return Ok(None) };
+        match read(value) {
+            Some(read) => Ok(Some(read)),
+            None => {
+                let message = format!("`{name}` must be {wanted}, not {}", kind_of(value));
+                let diagnostic = Diagnostic::new(Code::BadParameters, message)
+                    .hint(format!("write {wanted}, or leave `{name}` out"));
+                Err(Error::new(ErrorKind::Execute, diagnostic))
+            }
+        }
     }
 
     fn need(&self, name: &str) -> Result<&str> {
-        self.text(name).ok_or_else(|| {
+        self.text(name)?.ok_or_else(|| {
             let message = format!("the operation needs `{name}`");
             let diagnostic = Diagnostic::new(Code::BadParameters, message).hint("it is a text");
             Error::new(ErrorKind::Execute, diagnostic)
@@ -305,7 +346,9 @@ impl Desk<'_> {
 
     /// Waits until threads have come to rest, for so many seconds at most.
     fn wait(&self, store: &dyn Store) -> Result<Json> {
-        let seconds = self.given.get("timeout").and_then(Json::as_f64).filter(|seconds| *seconds >= 0.0);
+        let seconds = self.typed("timeout", "a number of seconds", |value| {
+            value.as_f64().filter(|seconds| *seconds >= 0.0)
+        })?;
         let patience = seconds.map_or(WAIT, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)));
         let began = Instant::now();
         let own = self.own(store)?;
@@ -335,22 +378,9 @@ impl Desk<'_> {
         }
     }
 
-    /// A thread, those whose conversation it goes on with, and those that go on with its own; the oldest first.
+    /// The threads of a conversation, the oldest first.
     fn chain(&self, store: &dyn Store) -> Result<Vec<Record>> {
-        let mut chain = vec![self.one(store)?];
-        while let Some(before) = chain[0].continuation_of.clone() {
-            match store.record(&before)? {
-                Some(record) if chain.iter().all(|known| known.id != record.id) => chain.insert(0, record),
-                _ => break,
-            }
-        }
-        while let Some(next) = chain.last().and_then(|record| record.continued_by.clone()) {
-            match store.record(&next)? {
-                Some(record) if chain.iter().all(|known| known.id != record.id) => chain.push(record),
-                _ => break,
-            }
-        }
-        Ok(chain)
+        conversation::chain(store, self.one(store)?)
     }
 
     /// A piece of a result that was too long to be told whole.
@@ -376,7 +406,7 @@ impl Desk<'_> {
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         };
         let whole = event.payload["whole"].as_str().unwrap_or_default();
-        let offset = self.given.get("offset").and_then(Json::as_u64).unwrap_or(0);
+        let offset = self.number("offset")?;
         let piece: String =
             whole.chars().skip(usize::try_from(offset).unwrap_or(usize::MAX)).take(PIECE).collect();
         let next = offset.saturating_add(piece.chars().count() as u64);

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::items::ItemId;
-use cuebook::prompt::{Model, ToolKind, Visibility};
+use cuebook::items::{ItemId, ItemType};
+use cuebook::prompt::{Model, Tool, ToolKind, Visibility};
 use cuebook::sections::disclosure;
 use cuebook::variables::{Context, Variables};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::launch::{Errand, Launch};
+use super::orchestrator;
 use super::prompt_desk::PromptDesk;
 use super::run::RunRequest;
 use super::start;
 use crate::engine::{Engine, Project};
-use crate::policy::capability::Capabilities;
+use crate::policy::capability::{ACTIONS, Capabilities};
 use crate::policy::limits::Limits;
 use crate::provider::{Chosen, Providers, Wish};
 
@@ -41,19 +42,19 @@ impl Engine {
             },
         )?;
         refuse_other_connection(&chosen, own.connection.as_ref())?;
-        let limits = Limits::resolve(&Limits::defaults(), None, &request.limit_overrides, None)?;
+        let mut limits = Limits::resolve(&Limits::defaults(), None, &request.limit_overrides, None)?;
+        start::one_currency(&mut limits, &chosen, request.limit_overrides.contains_key(start::CURRENCY))?;
         let mut notes = Vec::new();
         if chosen.price.is_none() {
             start::no_price(&chosen, request.limit_overrides.contains_key("spend"))?;
-            notes
-                .push(json!(format!("no price is known for {}: what it costs is not counted", chosen.model)));
+            notes.push(json!(start::unpriced(&chosen.model)));
         }
         let inputs: Map<String, Json> = request
             .variables
             .names()
             .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
             .collect();
-        let (items, capabilities) = bound(prepared, request)?;
+        let (items, capabilities) = bound(project, prepared, request)?;
         let desk = PromptDesk::new(
             self,
             project.clone(),
@@ -72,6 +73,7 @@ impl Engine {
             provider: chosen.provider.name.clone(),
             model: Model { id: chosen.model.clone(), options: own.options, ..Model::default() },
             context_window: chosen.context_window,
+            unpriced: chosen.price.is_none(),
             limits,
             capabilities,
             outputs: Vec::new(),
@@ -83,6 +85,7 @@ impl Engine {
             continuation: None,
             continuation_of: None,
             context: frozen(&request.context, file_of(&request.prompt)),
+            capped: Vec::new(),
             notes,
         };
         Ok((launch, chosen, desk))
@@ -180,8 +183,42 @@ fn thawed(json: &Json, model: &str) -> Context {
     }
 }
 
+/// A permission that can never be used is a slip, and whoever made it thinks that something is allowed.
+fn refuse_idle(patterns: &[String]) -> Result<()> {
+    for pattern in patterns {
+        let capabilities = Capabilities::new([pattern.clone()]);
+        if ACTIONS.iter().any(|action| capabilities.allows_some(action)) {
+            continue;
+        }
+        let message = format!("`{pattern}` allows nothing");
+        let meant = match pattern.trim().replace('/', ".") {
+            meant if meant.is_empty() || meant.starts_with("rye.") => "my.search".to_owned(),
+            meant => meant,
+        };
+        let hint = format!("write what may be done with which items, as in --allow rye.execute.tool.{meant}");
+        return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NotPermitted, message).hint(hint)));
+    }
+    Ok(())
+}
+
+/// That the item is not there which is to run a tool: the model would be told so in the middle of its work.
+fn no_item(project: &Project, id: &ItemId, tool: &Tool, request: &RunRequest) -> Error {
+    let error = project.spaces.not_found(ItemType::Tool, id);
+    let mut diagnostic = error.diagnostic().clone();
+    diagnostic.message = format!("the tool `{}` runs `{id}`, and there is no such tool", tool.name);
+    match &tool.place {
+        Some(place) if !request.tools.contains_key(&tool.name) => diagnostic = diagnostic.at(place.clone()),
+        _ => {}
+    }
+    Error::new(ErrorKind::ItemNotFound, diagnostic).with("item_type", "tool").with("item_id", id.as_str())
+}
+
 /// The items behind the tools of a prompt, and what the run may do with them.
-fn bound(prepared: &Prepared, request: &RunRequest) -> Result<(BTreeMap<String, String>, Capabilities)> {
+fn bound(
+    project: &Project,
+    prepared: &Prepared,
+    request: &RunRequest,
+) -> Result<(BTreeMap<String, String>, Capabilities)> {
     let context = Arc::new(request.context.clone());
     let mut rendered = prepared.render(&request.variables, &context)?;
     if let Some(sections) = rendered.sections() {
@@ -196,10 +233,15 @@ fn bound(prepared: &Prepared, request: &RunRequest) -> Result<(BTreeMap<String, 
     let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
     if let Some(unknown) = request.tools.keys().find(|name| !names.contains(&name.as_str())) {
         let message = format!("the prompt `{}` has no tool `{unknown}`", prepared.prompt().id);
-        let hint = did_you_mean(&nearest(unknown, names.iter().copied()))
-            .unwrap_or_else(|| format!("its tools are: {}", names.join(", ")));
+        let hint = did_you_mean(&nearest(unknown, names.iter().copied())).unwrap_or_else(|| {
+            match names.is_empty() {
+                true => "it has no tools at all: leave --tool out".to_owned(),
+                false => format!("its tools are: {}", names.join(", ")),
+            }
+        });
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoHandler, message).hint(hint)));
     }
+    refuse_idle(&request.allow)?;
     let allowed = Capabilities::new(request.allow.iter().cloned());
     let mut capabilities = allowed.clone();
     let mut items = BTreeMap::new();
@@ -243,7 +285,11 @@ fn bound(prepared: &Prepared, request: &RunRequest) -> Result<(BTreeMap<String, 
             let diagnostic = Diagnostic::new(Code::NoHandler, message).hint("declare it as a function");
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         }
-        let item = ItemId::new(item)?.to_string();
+        let id = ItemId::new(item)?;
+        if orchestrator::named(&id).is_none() && project.spaces.find(ItemType::Tool, &id)?.is_none() {
+            return Err(no_item(project, &id, tool, request));
+        }
+        let item = id.to_string();
         capabilities.add(format!("rye.execute.tool.{}", item.replace('/', ".")));
         items.insert(tool.name.clone(), item);
     }

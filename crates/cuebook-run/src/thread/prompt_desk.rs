@@ -161,7 +161,8 @@ impl Desk for PromptDesk<'_> {
             parameters,
             ..Request::default()
         };
-        let answer = self.engine.answer_within(&request, &thread.watching(), Some(&thread.within()));
+        let within = thread.within(Some(&call.id));
+        let answer = self.engine.answer_within(&request, &thread.watching(), Some(&within));
         results::told(thread, &call.id, &answer.json, Reading::Impossible)
     }
 
@@ -193,7 +194,7 @@ fn again(nudges: u32, why: &str, said: &Reply) -> Result<Settled> {
         )));
     }
     let message = format!("the model did not answer in the form that the prompt asks for: {why}");
-    let hint = "look at what it said: cuebook thread show; the prompt may have to say more about the form";
+    let hint = "the prompt may have to say more about the form; what it said is in the thread's log (`thread show --events`)";
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
     Err(Error::new(ErrorKind::Execute, diagnostic).with("result", said.to_json()))
 }

@@ -34,6 +34,11 @@ pub struct Rebuilt {
     pub opened: VisibilityOverrides,
     /// How many messages of the conversation are the prompt.
     pub prompt_messages: usize,
+    /// The tokens of so many of its first messages: what was counted with the last answer. What came since is counted when it
+    /// goes on.
+    pub(crate) counted: Option<(u64, usize)>,
+    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it.
+    pub(crate) full: bool,
 }
 
 /// Rebuilds a thread from its events.
@@ -54,6 +59,8 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         open_hooks: Vec::new(),
         opened: VisibilityOverrides::new(),
         prompt_messages: launch.prompt_messages,
+        counted: None,
+        full: false,
         launch: launch.clone(),
     };
     // The calls of the last answer, what is known of each, and whether it had begun.
@@ -69,8 +76,11 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 settle(&mut rebuilt.start.conversation, &mut calls, &mut results);
                 begun.clear();
                 if let Some(from) = payload["from"].as_u64() {
-                    rebuilt.start.conversation.truncate(usize::try_from(from).unwrap_or(usize::MAX));
+                    let from = usize::try_from(from).unwrap_or(usize::MAX);
+                    rebuilt.start.conversation.truncate(from);
+                    rebuilt.counted = rebuilt.counted.filter(|(_, messages)| *messages <= from);
                 }
+                rebuilt.full = false;
                 for message in new {
                     rebuilt.start.conversation.push(Message::from_json(message).map_err(|why| wrong(&why))?);
                 }
@@ -80,7 +90,9 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 calls = calls_of(&message);
                 rebuilt.start.conversation.push(message);
                 rebuilt.start.turns += 1;
+                rebuilt.counted = tokens_of(payload).map(|tokens| (tokens, rebuilt.start.conversation.len()));
             }
+            Kind::ContextFull => rebuilt.full = true,
             Kind::ToolStart => begun.extend(payload["call_id"].as_str().map(str::to_owned)),
             Kind::ToolResult | Kind::ToolUnknown | Kind::Denied => {
                 let call_id = payload["call_id"].as_str().unwrap_or_default();
@@ -122,6 +134,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 let conversation = &mut rebuilt.start.conversation;
                 let end = replaced.min(conversation.len());
                 drop(conversation.splice(..end, prompt));
+                rebuilt.counted = None;
             }
             Kind::Resumed => {
                 if let Some(limits) = payload.get("limits") {
@@ -133,6 +146,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 if let Some(provider) = payload["provider"].as_str() {
                     launch.provider = provider.to_owned();
                 }
+                launch.unpriced = payload["unpriced"].as_bool().unwrap_or(launch.unpriced);
                 if let Some(window) = payload["context_window"].as_u64() {
                     launch.context_window = window;
                 }
@@ -159,6 +173,14 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
     rebuilt.start.known = rebuilt.start.conversation.len();
     rebuilt.launch = launch;
     Ok(rebuilt)
+}
+
+/// What was read for an answer, and the answer: as the provider counted it, or as it was counted here where that does not.
+fn tokens_of(payload: &Json) -> Option<u64> {
+    let (usage, guess) = (&payload["usage"], &payload["estimated"]);
+    let number = |guess: &Json, said: &Json| guess.as_u64().or_else(|| said.as_u64());
+    let input = number(&guess["input"], &usage["inputTokens"]).filter(|input| *input > 0)?;
+    Some(input.saturating_add(number(&guess["output"], &usage["outputTokens"]).unwrap_or(0)))
 }
 
 /// Puts the results of the last calls into the conversation, in the order of the calls.
@@ -190,6 +212,7 @@ pub(crate) fn cost_of(json: &Json) -> Cost {
         turns: u32::try_from(number("turns")).unwrap_or(u32::MAX),
         input_tokens: number("input_tokens"),
         output_tokens: number("output_tokens"),
+        estimated: number("estimated_tokens"),
         // The exact figures are there unless somebody else wrote the event.
         spend: match json["spend_nanos"].as_i64() {
             Some(nanos) => Money::from_nanos(nanos),

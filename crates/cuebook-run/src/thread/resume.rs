@@ -3,23 +3,26 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use cuebook::chat::reply::is_paused;
 use cuebook::chat::{Message, Role};
 use cuebook::items::ItemId;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::launch::Errand;
+use super::left::{self, STOPPED};
 use super::log::{PAGE, not_found, whole_log};
 use super::managed::Desk;
 use super::moments::OpenHook;
 use super::rebuild::{Rebuilt, rebuild};
 use super::run::Began;
 use super::start;
-use super::{Entry, Kind, Status, ThreadId, detach};
+use super::{Entry, Event, Kind, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
+use crate::policy::caps::capped;
 use crate::policy::limits::Limits;
 use crate::provider::{Chosen, Providers, Wish};
-use crate::store::{Change, Filter, Holder, Record, Store};
+use crate::store::{Change, Filter, Holder, Record, Store, moved};
 use crate::turn::told;
 use crate::watch::{News, Watch};
 
@@ -35,6 +38,9 @@ pub struct Resume {
     pub model: Option<String>,
     /// Does not wait for the thread.
     pub is_async: bool,
+    /// The number of the last event that whoever wants it has seen. If others were written since, as when somebody has cancelled
+    /// it, it is not taken up.
+    pub behind: Option<u64>,
 }
 
 impl Resume {
@@ -68,10 +74,10 @@ impl Engine {
         }
         self.ready_to_record_on()?;
         if how.is_async {
-            // What cannot be understood is told here, and not in a process that nobody looks at.
-            let rebuilt = rebuild(&record.id, &whole_log(&*store, &record)?)?;
-            self.changes(&project, &*store, &rebuilt, &record, how)?;
-            let pid = detach::start(self.settings(), &store, project.spaces.project(), id, how)?;
+            // What keeps it from going on is told here, and not in a process that nobody looks at.
+            self.ready(&project, &*store, book, &record, how)?;
+            let how = Resume { behind: Some(record.last.0), ..how.clone() };
+            let pid = detach::start(self.settings(), &store, project.spaces.project(), &record, &how, watch)?;
             return Ok(Began::Detached { id: id.clone(), pid });
         }
         self.take_up(&project, &store, book, &record, how, watch)
@@ -129,35 +135,19 @@ impl Engine {
         how: &Resume,
         watch: &dyn Watch,
     ) -> Result<Began> {
-        let events = whole_log(&**store, record)?;
-        let mut rebuilt = rebuild(&record.id, &events)?;
-        let holder = Holder::of_this_process();
-        let (chosen, mut payload) = self.changes(project, &**store, &rebuilt, record, how)?;
-        rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
-        rebuilt.launch.context_window = chosen.context_window;
-        rebuilt.launch.model.id.clone_from(&chosen.model);
-        rebuilt.launch.provider.clone_from(&chosen.provider.name);
-        if rebuilt.launch.errand == Errand::Directive {
-            start::vouch(self, project, &**store, &mut rebuilt.launch)?;
+        if how.behind.is_some_and(|seen| seen != record.last.0) {
+            return Err(moved(&record.id, record.status));
         }
-        let launch = rebuilt.launch.clone();
-        let (desk, has_changed) = match launch.errand {
-            Errand::Directive => {
-                let now = start::hash(project, &ItemId::new(&launch.prompt)?);
-                (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
-            }
-            // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
-            Errand::Prompt => {
-                let desk = self.prompt_desk(project, &launch, book, rebuilt.opened.clone())?;
-                let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
-                let has_changed = told != Some(desk.messages()?.as_slice());
-                (Some(Box::new(desk) as Box<dyn Desk + '_>), has_changed)
-            }
-        };
-        if has_changed {
-            payload["prompt_changed"] = json!(
-                "the prompt is not the one that the thread began with; it goes on with what it was told then"
-            );
+        let ReadyAgain { events, mut rebuilt, chosen, mut payload, desk, has_changed } =
+            self.ready(project, &**store, book, record, how)?;
+        let holder = Holder::of_this_process();
+        // Nothing of its earlier life may run beside it.
+        let stopped = left::stop_left(&**store, record)?;
+        let before = events.last().filter(|event| event.kind == Kind::Interrupted);
+        let before = before.and_then(|event| event.payload.get(STOPPED).and_then(Json::as_u64)).unwrap_or(0);
+        let stopped = before.saturating_add(stopped as u64);
+        if stopped > 0 {
+            payload[STOPPED] = stopped.into();
         }
         let mut entries = vec![Entry::new(Kind::Resumed, payload)];
         let below =
@@ -167,6 +157,9 @@ impl Engine {
                 "The thread was interrupted while `{}` ran. It may have run, wholly or in part, and its result is not known. It was not run again.",
                 call.name
             );
+            if stopped > 0 {
+                text.push_str(" What was left of it and still ran was stopped.");
+            }
             if call.arguments.contains("thread") {
                 text.extend(below.iter().map(String::as_str));
             }
@@ -185,7 +178,9 @@ impl Engine {
             entries.clear();
         }
         let last = rebuilt.start.conversation.last();
-        if rebuilt.start.pending.is_empty() && last.is_some_and(|message| message.role == Role::Assistant) {
+        if rebuilt.start.pending.is_empty()
+            && last.is_some_and(|message| message.role == Role::Assistant && !is_paused(message))
+        {
             // It had stopped behind an answer, and somebody wants it to go on: the model is told so, and begins to count anew.
             rebuilt.start.conversation.push(Message::text(Role::User, GO_ON));
             rebuilt.nudges = 0;
@@ -203,6 +198,48 @@ impl Engine {
             watch.news(&record.id, &News::Event(&event));
         }
         self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
+    }
+
+    /// All that a thread needs to go on, read and verified anew. Nothing is written, and nothing runs yet.
+    fn ready<'e>(
+        &'e self,
+        project: &Arc<Project>,
+        store: &dyn Store,
+        book: Option<&Book>,
+        record: &Record,
+        how: &Resume,
+    ) -> Result<ReadyAgain<'e>> {
+        let events = whole_log(store, record)?;
+        let mut rebuilt = rebuild(&record.id, &events)?;
+        let (chosen, mut payload) = self.changes(project, store, &rebuilt, record, how)?;
+        rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
+        rebuilt.launch.context_window = chosen.context_window;
+        rebuilt.launch.model.id.clone_from(&chosen.model);
+        rebuilt.launch.provider.clone_from(&chosen.provider.name);
+        if rebuilt.launch.errand == Errand::Directive {
+            start::vouch(self, project, store, &mut rebuilt.launch)?;
+        }
+        let launch = &rebuilt.launch;
+        let (desk, has_changed) = match launch.errand {
+            Errand::Directive => {
+                let now = start::hash(project, &ItemId::new(&launch.prompt)?);
+                (None, launch.prompt_hash.is_some() && now != launch.prompt_hash)
+            }
+            // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
+            Errand::Prompt => {
+                let desk = self.prompt_desk(project, launch, book, rebuilt.opened.clone())?;
+                let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
+                let has_changed = told != Some(desk.messages()?.as_slice());
+                (Some(Box::new(desk) as Box<dyn Desk + '_>), has_changed)
+            }
+        };
+        if has_changed {
+            let what = if launch.errand == Errand::Directive { "directive" } else { "prompt" };
+            payload["prompt_changed"] = json!(format!(
+                "the {what} has changed since the thread began; it goes on as it began, and a new thread takes the new text"
+            ));
+        }
+        Ok(ReadyAgain { events, rebuilt, chosen, payload, desk, has_changed })
     }
 
     /// Threads that a thread started and that have not ended, in words for its model.
@@ -225,7 +262,7 @@ impl Engine {
     ) -> Result<(Chosen, Json)> {
         let launch = &rebuilt.launch;
         let parent = launch.parent.as_ref().map(|id| start::parent(store, id)).transpose()?;
-        let limits = Limits::resolve(
+        let mut limits = Limits::resolve(
             &launch.limits,
             None,
             &how.limit_overrides,
@@ -239,12 +276,16 @@ impl Engine {
             }
         };
         let chosen = self.choose(&providers, &wish)?;
+        start::one_currency(&mut limits, &chosen, true)?;
         if chosen.price.is_none() {
             start::no_price(&chosen, how.limit_overrides.contains_key("spend"))?;
         }
+        let asked = launch.limits.with(&how.limit_overrides, "limit overrides")?;
         let payload = json!({
             "limits": limits.to_json(),
+            "capped": capped(&[Some(&how.limit_overrides)], &asked, &limits),
             "context_window": chosen.context_window,
+            "unpriced": chosen.price.is_none(),
             "provider": chosen.provider.name,
             "model": chosen.model,
             "was": record.status.as_str(),
@@ -254,7 +295,23 @@ impl Engine {
     }
 }
 
-fn busy(record: &Record) -> Error {
+/// A thread that can be taken up again.
+struct ReadyAgain<'e> {
+    /// Its log.
+    events: Vec<Event>,
+    rebuilt: Rebuilt,
+    /// Who is asked.
+    chosen: Chosen,
+    /// What the event says with which it goes on.
+    payload: Json,
+    /// The tools of a prompt that is no directive.
+    desk: Option<Box<dyn Desk + 'e>>,
+    /// The prompt is not the one that it began with.
+    has_changed: bool,
+}
+
+/// `CB713`: somebody runs it.
+pub(super) fn busy(record: &Record) -> Error {
     let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
     let message = format!("`{}` runs already{who}", record.id);
     let hint = format!("follow it: cuebook thread tail {}", record.id);

@@ -20,8 +20,10 @@ use super::rebuild::Rebuilt;
 use super::resume::Resume;
 use super::secrets::Secrets;
 use super::start::{self, Wanted};
-use super::{Entry, Kind, Money, ThreadId, detach};
+use super::{Entry, Kind, Money, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};
+use crate::policy::caps::capped;
+use crate::policy::limits::Limits;
 use crate::policy::returns;
 use crate::provider::Chosen;
 use crate::store::{Cost, Holder, New, Record, Store};
@@ -64,14 +66,15 @@ pub enum Began {
 }
 
 impl Engine {
-    /// The threads of a project: dead ones among them are marked before anybody looks.
+    /// The threads of a project: dead ones among them are marked before anybody looks, and tools that they left running are
+    /// stopped.
     ///
     /// # Errors
     ///
     /// `CB724` if they cannot be opened.
     pub fn threads(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
         let store = self.store_of(&*self.project(project)?)?;
-        store.sweep(&crate::store::lives)?;
+        super::sweep(&*store)?;
         Ok(store)
     }
 
@@ -82,7 +85,7 @@ impl Engine {
     /// `CB724` if they cannot be opened.
     pub fn threads_so_far(&self, project: Option<&Path>) -> Result<Arc<dyn Store>> {
         let store = self.looked_at(&*self.project(project)?)?;
-        store.sweep(&crate::store::lives)?;
+        super::sweep(&*store)?;
         Ok(store)
     }
 
@@ -97,9 +100,11 @@ impl Engine {
         if prepared.directive().is_some() {
             return self.run_directive(&project, &prepared, request, watch);
         }
+        // A store that cannot be used is told first, and none is made for what cannot begin.
+        self.looked_at(&project)?;
+        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
         self.ready_to_record()?;
         let store = self.store_of(&project)?;
-        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
         let beginning =
             Beginning { launch, chosen, parent_holder: None, entries: Vec::new(), desk: Some(desk) };
         self.begin(&project, &store, beginning, request.is_async, watch)
@@ -140,11 +145,15 @@ impl Engine {
         is_async: bool,
         watch: &dyn Watch,
     ) -> Result<Began> {
+        let parent = {
+            // None is made for what cannot begin, and what is looked at does not stay for as long as the thread.
+            let store = self.looked_at(project)?;
+            wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?
+        };
+        let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
         // Where it runs in another process, that one goes on with the recording.
         self.ready_to_record()?;
         let store = self.store_of(project)?;
-        let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
-        let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
         if let Some(parent) = &parent
             && let Some(account) = store.account(&parent.id)?
         {
@@ -156,6 +165,14 @@ impl Engine {
             let share =
                 if is_set { account.remaining() } else { Money::from_nanos(account.remaining().nanos() / 2) };
             launch.limits.spend = launch.limits.spend.min(share);
+        }
+        if parent.is_some() {
+            let set = [wanted.directive.limits.as_ref(), Some(wanted.limit_overrides)];
+            let mut asked = Limits { currency: launch.limits.currency.clone(), ..Limits::defaults() };
+            for limits in set.iter().flatten() {
+                asked = asked.with(limits, "limits")?;
+            }
+            launch.capped = capped(&set, &asked, &launch.limits);
         }
         let parent_holder = wanted.parent_holder.clone();
         let beginning = Beginning { launch, chosen, parent_holder, entries, desk: None };
@@ -174,7 +191,7 @@ impl Engine {
         if is_async {
             let secrets = self.secrets(project)?;
             let record = store.begin(&registration(&**store, &beginning, &secrets, None)?)?;
-            return self.detach(store, project, &record.id);
+            return self.detach(store, project, &record, watch);
         }
         self.begin_with(project, store, beginning, watch, |new| store.begin(new))
     }
@@ -202,12 +219,23 @@ impl Engine {
         self.go(project, store, (record.id, holder), rebuilt, chosen, desk, watch)
     }
 
-    fn detach(&self, store: &Arc<dyn Store>, project: &Project, id: &ThreadId) -> Result<Began> {
-        match detach::start(self.settings(), store, project.spaces.project(), id, &Resume::default()) {
+    fn detach(
+        &self,
+        store: &Arc<dyn Store>,
+        project: &Project,
+        record: &Record,
+        watch: &dyn Watch,
+    ) -> Result<Began> {
+        let id = &record.id;
+        // Somebody may cancel it before the process has begun.
+        let how = Resume { behind: Some(record.last.0), ..Resume::default() };
+        match detach::start(self.settings(), store, project.spaces.project(), record, &how, watch) {
             Ok(pid) => Ok(Began::Detached { id: id.clone(), pid }),
             Err(error) => {
                 // Nobody will run it, so it must not wait for somebody.
-                store.cancel(id)?;
+                if matches!(store.record(id)?, Some(record) if record.status == Status::Created) {
+                    store.cancel(id)?;
+                }
                 Err(error)
             }
         }
@@ -232,7 +260,7 @@ impl Engine {
         desk: Option<Box<dyn Desk + '_>>,
         watch: &dyn Watch,
     ) -> Result<Began> {
-        let Rebuilt { launch, start, cost, nudges, open_hooks, .. } = rebuilt;
+        let Rebuilt { launch, start, cost, nudges, open_hooks, counted, full, .. } = rebuilt;
         let secrets = self.secrets(project)?;
         let voice = self.voice(&chosen)?;
         let moments = Moments::new(self, project.clone(), &launch)?;
@@ -258,7 +286,8 @@ impl Engine {
             watch,
             cancelled: held.as_ref().map(|(_, looked_for)| looked_for.flag.clone()).unwrap_or_default(),
         };
-        let finished = drive(Ready { parts, start, before: Before { cost, nudges, open_hooks } })?;
+        let before = Before { cost, nudges, open_hooks, counted, full };
+        let finished = drive(Ready { parts, start, before })?;
         if finished.full {
             let (id, holder) = (finished.id.clone(), holder);
             return match self.go_on(project, store, &launch, (finished, &holder), chosen, watch)? {
@@ -266,7 +295,7 @@ impl Engine {
                 Err(error) => self.stay(store, (id, &holder), error),
             };
         }
-        Ok(Began::Finished(Box::new(finished)))
+        Ok(self.with_conversation(&**store, finished))
     }
 }
 
@@ -322,6 +351,8 @@ impl Rebuilt {
             open_hooks: Vec::new(),
             opened: cuebook::sections::VisibilityOverrides::new(),
             prompt_messages: launch.prompt_messages,
+            counted: None,
+            full: false,
             launch,
         }
     }

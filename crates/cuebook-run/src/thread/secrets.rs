@@ -1,11 +1,11 @@
-//! The keys of providers, which are part of no event, no answer and no environment of a tool.
+//! The keys of providers and the password of the store, which are part of no event, no answer and no environment of a tool.
 
 use cuebook::chat::Message;
 use serde_json::Value as Json;
 
-/// The keys that this process knows, by the names of their variables.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Secrets(Vec<(String, String)>);
+/// The keys that this process knows, by the names of their variables; those that stand in files have none.
+#[derive(Clone, Default)]
+pub(crate) struct Secrets(Vec<(Option<String>, String)>);
 
 /// What stands in the place of a key.
 const HIDDEN: &str = "[secret]";
@@ -17,12 +17,21 @@ impl Secrets {
     pub(crate) fn of_environment(names: impl IntoIterator<Item = String>) -> Secrets {
         let key = |name: String| {
             let value = std::env::var(&name).ok()?.trim().to_owned();
-            (!value.is_empty()).then_some((name, value))
+            (!value.is_empty()).then_some((Some(name), value))
         };
-        let mut keys: Vec<_> = names.into_iter().filter_map(key).collect();
-        // A key that begins like another one must not leave its end behind.
-        keys.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
-        Secrets(keys)
+        Secrets(names.into_iter().filter_map(key).collect()).sorted()
+    }
+
+    /// And secrets that no variable holds.
+    pub(crate) fn and(mut self, values: impl IntoIterator<Item = String>) -> Secrets {
+        self.0.extend(values.into_iter().map(|value| (None, value)));
+        self.sorted()
+    }
+
+    /// A key that begins like another one must not leave its end behind.
+    fn sorted(mut self) -> Secrets {
+        self.0.sort_by_key(|(_, value)| std::cmp::Reverse(value.len()));
+        self
     }
 
     /// Those that can be told from innocent words.
@@ -32,7 +41,7 @@ impl Secrets {
 
     /// The names of the variables.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().map(|(name, _)| name.as_str())
+        self.0.iter().filter_map(|(name, _)| name.as_deref())
     }
 
     /// Takes the keys out of a text.
@@ -87,8 +96,7 @@ mod tests {
 
     #[test]
     fn a_key_is_taken_out_wherever_it_stands() {
-        let secrets =
-            Secrets(vec![("A".into(), "sk-12345678-long".into()), ("B".into(), "sk-12345678".into())]);
+        let secrets = Secrets::default().and(["sk-12345678".into(), "sk-12345678-long".into()]);
         let mut value =
             json!({"x sk-12345678": ["a sk-12345678-long b", {"y": "sk-12345678sk-12345678"}], "n": 1});
         secrets.scrub(&mut value);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use cuebook::chat::{Message, Role};
 use cuebook::dialect::directive::{Composed, Directive, Filled};
+use cuebook::error::Severity;
 use cuebook::items::{ItemId, ItemType};
 use cuebook::prompt::Model;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
@@ -125,13 +126,18 @@ pub(crate) fn directive(
     watch: &dyn Watch,
 ) -> Result<(Launch, Chosen, Vec<Entry>)> {
     let Wanted { directive, filled, .. } = wanted;
+    let is_wrong = |note: &&Diagnostic| note.code == Code::BadDirective && note.severity == Severity::Error;
+    if let Some(wrong) = directive.notes.iter().find(is_wrong) {
+        return Err(Error::new(ErrorKind::Config, wrong.clone()));
+    }
     let composed = directive.compose(wanted.id, &project.spaces, project.trust())?;
-    let limits = Limits::resolve(
+    let mut limits = Limits::resolve(
         &Limits::defaults(),
         directive.limits.as_ref(),
         wanted.limit_overrides,
         parent.map(|parent| &parent.limits),
-    )?;
+    )
+    .map_err(|error| at_limits(too_deep(error, parent), directive))?;
     let permissions = composed.permissions.as_ref().map(|(permissions, _)| permissions);
     let own = Capabilities::new(permissions.map(|known| known.capabilities.clone()).unwrap_or_default());
     let mut notes = Vec::new();
@@ -151,17 +157,25 @@ pub(crate) fn directive(
         &providers,
         &Wish { model: wanted.model, id: said("id"), tier: said("tier"), provider: said("provider") },
     )?;
+    let says_currency = directive.limits.as_ref().is_some_and(|limits| limits.contains_key(CURRENCY));
+    one_currency(
+        &mut limits,
+        &chosen,
+        says_currency || wanted.limit_overrides.contains_key(CURRENCY) || parent.is_some(),
+    )
+    .map_err(|error| if says_currency { at_limits(error, directive) } else { error })?;
     let sets_spend =
         |limits: Option<&Map<String, Json>>| limits.is_some_and(|limits| limits.contains_key("spend"));
     if chosen.price.is_none() {
         no_price(&chosen, sets_spend(directive.limits.as_ref()) || sets_spend(Some(wanted.limit_overrides)))?;
-        notes.push(json!(format!("no price is known for {}: what it costs is not counted", chosen.model)));
+        notes.push(json!(unpriced(&chosen.model)));
     }
     let moments = Moments::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
     let secrets = engine.secrets(project)?;
     let within = Within {
         thread: parent.map(|parent| &parent.id),
         holder: wanted.parent_holder.as_ref(),
+        call: None,
         secrets: &secrets,
     };
     let told = json!({
@@ -192,6 +206,7 @@ pub(crate) fn directive(
         provider: chosen.provider.name.clone(),
         model: Model { id: chosen.model.clone(), ..Model::default() },
         context_window: chosen.context_window,
+        unpriced: chosen.price.is_none(),
         limits,
         capabilities,
         outputs: returns::to_json(&directive.outputs),
@@ -203,6 +218,7 @@ pub(crate) fn directive(
         continuation: directive.more("continuation_directive").map(str::to_owned),
         continuation_of: None,
         context: json!({"suppress": composed.context.suppress.iter().map(|name| name.as_str()).collect::<Vec<_>>()}),
+        capped: Vec::new(),
         notes,
     };
     Ok((launch, chosen, entries))
@@ -245,6 +261,63 @@ fn messages(
         .collect();
     messages.push(Message::text(Role::User, user.join("\n\n")));
     Ok(messages)
+}
+
+/// The limit that names the currency of another.
+pub(super) const CURRENCY: &str = "spend_currency";
+
+/// A parent that may have no children. The words are those that models and scripts know from the reference; what they mean is told
+/// beside them, and the number is that of the parent.
+fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
+    let Some(parent) = parent.filter(|_| error.code() == Code::LimitReached) else { return error };
+    let mut diagnostic = error.diagnostic().clone();
+    let hint = diagnostic.hint.unwrap_or_default();
+    diagnostic.hint = Some(format!("`{}` may have no threads below it (its depth is 0); {hint}", parent.id));
+    let depth = parent.limits.depth.max(0);
+    Error::new(error.kind(), diagnostic).with("limit_code", "depth_exceeded").with("current_value", depth)
+}
+
+/// Shows where a directive says what is wrong with its limits: at the limit itself where reading it told that, else at all of them.
+fn at_limits(error: Error, directive: &Directive) -> Error {
+    let told = error.diagnostic();
+    let is_own = told.message.contains("directive <limits>") || told.message.contains(CURRENCY);
+    let about = |note: &&Diagnostic| {
+        note.code == Code::BadLimit || (note.code == Code::UnknownKey && note.message.starts_with("<limits>"))
+    };
+    let exact = directive.notes.iter().find(about).and_then(|note| note.place.clone());
+    match exact.or_else(|| directive.limits_at.clone()).filter(|_| is_own) {
+        Some(place) => Error::new(error.kind(), told.clone().at(place)),
+        None => error,
+    }
+}
+
+/// What is spent is counted in the currency of the prices, so a limit in another one would hold nothing: what one is worth in the
+/// other nobody here knows. A limit whose currency nobody named is in that of the prices.
+pub(super) fn one_currency(limits: &mut Limits, chosen: &Chosen, is_named: bool) -> Result<()> {
+    let file = &chosen.provider;
+    if limits.currency == file.currency || chosen.price.is_none() {
+        return Ok(());
+    }
+    if !is_named {
+        limits.currency.clone_from(&file.currency);
+        return Ok(());
+    }
+    let message = format!(
+        "the limit `{CURRENCY}` is {}, and the prices of `{}` are in {}",
+        limits.currency, chosen.model, file.currency
+    );
+    let hint = format!(
+        "give the limits in {}, or prices in {}: `currency: {}` in {}",
+        file.currency, limits.currency, limits.currency, file.file
+    );
+    Err(Error::new(ErrorKind::Limit, Diagnostic::new(Code::BadLimit, message).hint(hint)))
+}
+
+/// What whoever has a thread run should know where nobody knows what its model costs.
+pub fn unpriced(model: &str) -> String {
+    format!(
+        "the price of `{model}` is not known, so what it costs is not counted, and the limit `spend` does not hold"
+    )
 }
 
 /// A limit on spending that somebody set cannot be kept without prices.

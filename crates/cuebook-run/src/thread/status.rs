@@ -19,7 +19,7 @@ pub enum Status {
     Suspended,
     /// Its conversation grew too long, and another thread went on.
     Continued,
-    /// Whoever ran it died; it can go on.
+    /// Whoever ran it died, or was told to end; it can go on.
     Interrupted,
 }
 

@@ -50,11 +50,13 @@ impl Engine {
         })
     }
 
-    /// The keys of all providers that the project knows, and the secrets of their headers.
+    /// The keys of all providers that the project knows, the secrets of their headers, and the password of the store.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
         let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
-        Ok(Secrets::of_environment(names))
+        let written = providers.list().flat_map(|provider| provider.written_secrets());
+        let password = self.settings().store.as_deref().and_then(store::password);
+        Ok(Secrets::of_environment(names).and(written.chain(password)))
     }
 
     /// The threads of a project.

@@ -12,5 +12,7 @@ pub(crate) struct Within<'t> {
     pub(crate) thread: Option<&'t ThreadId>,
     /// Who runs it. If that is somebody else by now, it starts no more children.
     pub(crate) holder: Option<&'t Holder>,
+    /// The call, if it is one of its model and not of a hook.
+    pub(crate) call: Option<&'t str>,
     pub(crate) secrets: &'t Secrets,
 }

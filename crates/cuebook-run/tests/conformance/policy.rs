@@ -76,6 +76,7 @@ fn limits(input: &Json, expect: &Json) -> Result<(), String> {
             output_tokens: number("output_tokens") as u64,
             spend: Money::from_units(number("spend")),
             elapsed: Duration::from_secs_f64(number("elapsed_seconds")),
+            ..Cost::default()
         };
         let reached = limits.check(&cost).map_or(Json::Null, |reached| reached.to_json());
         return compare::equals(expect, &reached);

@@ -135,14 +135,23 @@ pub fn log_agrees(store: &dyn Store, record: &Record) {
                 // A dollar for a million tokens that are read, ten for those that are written.
                 spend = spend + Money::from_nanos(i64::try_from(read * 1_000 + wrote * 10_000).unwrap());
             }
-            // What was held when somebody died counts as spent.
+            // What was read when somebody died counts as spent, and nothing else that was held.
             Kind::Interrupted => {
-                spend = spend + Money::from_units(payload["held_counted_as_spent"].as_f64().unwrap_or(0.0))
+                assert!(payload.get("held_counted_as_spent").is_none(), "{payload}");
+                spend = spend + Money::from_units(payload["estimated"]["spend"].as_f64().unwrap_or(0.0))
             }
             Kind::CognitionPartial => {
                 spend = spend + Money::from_units(payload["counted_spend"].as_f64().unwrap_or(0.0))
             }
+            Kind::Retry => {
+                spend = spend + Money::from_units(payload["estimated"]["spend"].as_f64().unwrap_or(0.0))
+            }
             _ => {}
+        }
+        if matches!(event.kind, Kind::Interrupted | Kind::CognitionPartial | Kind::Retry) {
+            // What was read, and what had come of an answer, is counted although the provider did not count it.
+            let guess = |name: &str| payload["estimated"][name].as_u64().unwrap_or(0);
+            (input, output) = (input + guess("input"), output + guess("output"));
         }
     }
     let cost = &record.cost;

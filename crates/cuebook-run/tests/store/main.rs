@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod elapsed;
+mod ends;
 mod files;
 mod ledger;
 mod log;
@@ -47,6 +49,14 @@ suite! {
     log::names_that_nobody_has_are_not_found
     log::a_conversation_is_handed_over
     log::a_parent_that_somebody_else_has_taken_up_starts_nothing
+    ends::a_tree_is_one_question
+    ends::a_list_knows_what_children_spent
+    ends::sums_tell_what_is_gone_whoever_has_settled
+    ends::what_is_known_of_the_dead_is_in_their_log
+    ends::nobody_goes_on_with_what_is_to_stop
+    elapsed::what_a_dead_thread_had_asked_was_read
+    elapsed::what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read
+    elapsed::the_time_of_a_dead_thread_goes_to_its_last_sign_of_life
     ledger::a_child_has_what_its_parent_gives
     ledger::too_little_is_said_with_figures
     ledger::what_is_held_becomes_what_was_spent

@@ -197,34 +197,54 @@ fn an_asynchronous_thread_whose_program_cannot_be_started_does_not_wait_for_it()
     assert_eq!(stage.records()[0].status, Status::Cancelled);
 }
 
+/// A script in the place of the program that carries threads out.
+#[cfg(unix)]
+fn program(folder: &std::path::Path, script: &str) -> std::path::PathBuf {
+    let program = folder.join("cuebook");
+    std::fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    program
+}
+
 #[cfg(unix)]
 #[test]
-fn an_asynchronous_thread_whose_program_ends_at_once_does_not_wait_for_it() {
-    let settings = cuebook_run::Settings { program: Some("/bin/false".into()), ..Default::default() };
+fn what_a_process_said_that_ended_before_it_had_its_thread_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), "echo hm; echo 'error[CB999]: no room' >&2; echo help; exit 3");
+    let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
     let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
     let answer = stage.world.engine.execute(&request, &Ignore);
-    assert_eq!(answer["status"], "running", "{answer:#}");
-    let began = std::time::Instant::now();
-    while stage.records()[0].status == Status::Created && began.elapsed().as_secs() < 10 {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    assert_eq!(answer["status"], "error", "{answer:#}");
+    let told = answer.to_string();
+    assert!(told.contains("(exit status: 3): error[CB999]: no room"), "{told}");
+    assert!(told.contains(".ai/state/logs/"), "{told}");
+    // Nobody will run it, so nobody waits for it.
     assert_eq!(stage.records()[0].status, Status::Cancelled);
+}
+
+/// Whoever does not want to wait.
+#[cfg(unix)]
+struct Leaves;
+
+#[cfg(unix)]
+impl cuebook_run::Watch for Leaves {
+    fn cancelled(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(unix)]
 #[test]
 fn a_thread_that_its_own_process_cannot_begin_has_failed() {
     let folder = tempfile::tempdir().unwrap();
-    let program = folder.path().join("cuebook");
-    std::fs::write(&program, "#!/bin/sh\nexec sleep 5\n").unwrap();
-    std::fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let program = program(folder.path(), "exec sleep 5");
     let settings = cuebook_run::Settings { program: Some(program), ..Default::default() };
     let stage = Stage::with(script([says("x")]), settings, |yaml| yaml);
     stage.worker("");
     let request = Request { is_async: true, ..stage.request("demo/work", json!({})) };
-    let id = id_of(&stage.world.engine.execute(&request, &Ignore));
+    let id = id_of(&stage.world.engine.execute(&request, &Leaves));
     // What the other process finds.
     std::fs::remove_dir_all(stage.world.user().join(".ai/config/providers")).unwrap();
     let other = cuebook_run::Engine::new(cuebook::items::Spaces::new(
@@ -235,4 +255,57 @@ fn a_thread_that_its_own_process_cannot_begin_has_failed() {
     let record = stage.record(&id);
     assert_eq!(record.status, Status::Error);
     assert!(record.result.unwrap()["error"]["message"].is_string());
+}
+
+#[test]
+fn a_hook_of_a_child_does_nothing_that_its_parent_may_not() {
+    let stage =
+        Stage::new(script([spawn("a", "demo/child", json!({})), returns("b", "x"), returns("c", "y")]));
+    stage.tool("much", "open(project_path + '/much', 'a').write('x')\nreturn {}");
+    let hook = |id: &str, event: &str, rest: &str| {
+        format!("<hook id=\"{id}\" event=\"{event}\"><action {rest}</action></hook>")
+    };
+    let much = "primary=\"execute\" item_type=\"tool\" item_id=\"demo/much\">";
+    let hooks = [
+        hook("begin", "thread_started", much),
+        // A hook that only keeps books is one of the directive too.
+        hook("end", "after_complete", much).replace("event=", "layer=\"4\" event="),
+        hook(
+            "search",
+            "after_complete",
+            "primary=\"search\" item_type=\"tool\"><param name=\"scope\">tool</param>",
+        ),
+        hook(
+            "copy",
+            "after_complete",
+            "primary=\"load\" item_type=\"tool\" item_id=\"demo/much\"><param name=\"destination\">user</param>",
+        ),
+    ];
+    let parent = "<permissions><execute><directive>demo.*</directive></execute><load>*</load></permissions>";
+    stage.directive("work", parent, &format!("{WORD}---\nWork."));
+    let wants = "<permissions><execute><tool>demo.*</tool></execute><load>*</load></permissions>";
+    stage.directive(
+        "child",
+        &format!("{wants}<hooks>{}</hooks>", hooks.concat()),
+        &format!("{WORD}---\nWork."),
+    );
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["outputs"], json!({"word": "y"}), "{answer:#}");
+    let child = stage.records().into_iter().find(|record| record.parent.is_some()).unwrap();
+    assert!(!stage.world.project().join("much").exists());
+    let told = &stage.payloads(&child.id, Kind::ContextInjected)[0]["hooks"][0];
+    assert!(told["failed"].as_str().unwrap().contains("Permission denied"), "{told}");
+    let ran = stage.payloads(&child.id, Kind::Hook);
+    assert_eq!(ran.len(), 3, "{ran:#?}");
+    for hook in &ran {
+        assert!(hook["failed"].as_str().unwrap().contains("Permission denied"), "{ran:#?}");
+    }
+    // What stands in the user's own file needs no permission of a directive.
+    let folder = stage.world.user().join(".ai/config/agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    let file = "hooks:\n  - event: after_complete\n    action: {primary: execute, item_type: tool, item_id: demo/much}\n";
+    std::fs::write(folder.join("hooks.yaml"), file).unwrap();
+    stage.directive("plain", "", &format!("{WORD}---\nWork."));
+    stage.run("demo/plain");
+    assert!(stage.world.project().join("much").exists());
 }

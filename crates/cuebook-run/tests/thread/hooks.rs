@@ -72,7 +72,7 @@ fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
 fn a_hook_whose_item_does_not_exist_is_told() {
     let stage = Stage::new(script([call("a", "demo/none", json!({})), returns("b", "x")]));
     let hooks = "<hooks><hook id=\"h\" event=\"after_step\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook>\
-                 <hook id=\"c\" event=\"thread_started\"><action><load item_type=\"knowledge\" item_id=\"demo/nothing\"/></action></hook></hooks>";
+                 <hook id=\"c\" event=\"thread_started\"><action><execute item_type=\"tool\" item_id=\"demo/nothing\"/></action></hook></hooks>";
     stage.worker(hooks);
     let answer = stage.run("demo/work");
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
@@ -205,7 +205,6 @@ fn an_item_that_values_of_the_thread_choose_needs_its_permission() {
     let hooks = [
         hook("one", "after_step", "rye/bash/${inputs.which}"),
         hook("two", "after_step", "demo/${inputs.tool}"),
-        // Written by the author, whom the user trusts.
         hook("three", "after_step", "demo/allowed"),
         hook("four", "thread_started", "rye/bash/${inputs.which}"),
     ];

@@ -2,16 +2,24 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod behind;
 mod children;
 mod context;
 mod continuation;
+mod counting;
+mod ends;
+mod full;
 mod harness;
 mod hooks;
 mod orchestrator;
+mod outputs;
 mod prompts;
 mod resume;
 mod safety;
 mod stage;
+mod sums;
 #[path = "../support/mod.rs"]
 mod support;
 mod text_mode;
+mod tokens;
+mod unfinished;

@@ -120,3 +120,25 @@ fn what_a_child_did_can_be_read_by_its_parent() {
     assert!(results[7].1.contains("get_status"), "{}", results[7].1);
     assert!(stage.payloads(&child, Kind::Cancelled).is_empty());
 }
+
+#[test]
+fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
+    let stage = Stage::new(script([]));
+    for (arguments, wanted) in [
+        (
+            json!({"operation": "run_prompt", "prompt": "p", "variables": [1]}),
+            "`variables` must be an object, not a list",
+        ),
+        (
+            json!({"operation": "run_prompt", "prompt": "p", "async": "yes"}),
+            "`async` must be true or false, not a text",
+        ),
+        (
+            json!({"operation": "wait_threads", "thread_ids": [], "timeout": "soon"}),
+            "`timeout` must be a number of seconds, not a text",
+        ),
+    ] {
+        let answer = stage.world.tool(ITEM, arguments);
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(wanted)), "{answer:#}");
+    }
+}

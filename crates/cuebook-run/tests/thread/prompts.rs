@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::stage::*;
 
-const FORM: &str = "---\nname: form\nmodel: mock-model\noutputs:\n  - {name: city, kind: string, required: true}\n  - {name: people, kind: integer, required: true}\n---\nuser:\nName a city.\n";
+pub const FORM: &str = "---\nname: form\nmodel: mock-model\noutputs:\n  - {name: city, kind: string, required: true}\n  - {name: people, kind: integer, required: true}\n---\nuser:\nName a city.\n";
 
 const GUIDE: &str = "# Task\nGreet.\n\n# Handbook\n```yaml section\nsummary: All rules.\nvisibility: summary\n\
                      tools: [{name: find_rule, description: Looks a rule up.}]\n```\nNever say goodbye.\n";
@@ -19,7 +19,7 @@ fn book(stage: &Stage) -> Book {
 }
 
 /// A prompt's file, from wherever the tests run.
-fn path(stage: &Stage, name: &str) -> String {
+pub fn path(stage: &Stage, name: &str) -> String {
     stage.world.project().join(name).to_string_lossy().into_owned()
 }
 
@@ -30,7 +30,7 @@ fn finished(began: cuebook::Result<Began>) -> Finished {
     }
 }
 
-fn run(stage: &Stage, request: RunRequest) -> Finished {
+pub fn run(stage: &Stage, request: RunRequest) -> Finished {
     finished(stage.world.engine.run(
         &book(stage),
         &RunRequest { model: Some("mock-model".into()), ..request },

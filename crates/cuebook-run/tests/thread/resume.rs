@@ -22,14 +22,14 @@ fn helper() {
     engine.execute(&Request { thread: true, ..Request::new("directive", directive) }, &Ignore);
 }
 
-fn elsewhere(stage: &Stage, directive: &str) -> Child {
+pub fn elsewhere(stage: &Stage, directive: &str) -> Child {
     let job = format!("{}\n{}\n{directive}", stage.world.project().display(), stage.world.user().display());
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "resume::helper"]).env(JOB, job).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().unwrap()
 }
 
-fn wait_for(what: impl Fn() -> bool) {
+pub fn wait_for(what: impl Fn() -> bool) {
     let began = Instant::now();
     while !what() {
         assert!(began.elapsed() < Duration::from_secs(30), "it does not happen");
@@ -37,9 +37,9 @@ fn wait_for(what: impl Fn() -> bool) {
     }
 }
 
-const COUNT: &str = "open(project_path + '/count', 'a').write(params['n'])\nif params.get('sleep'):\n    import time\n    time.sleep(60)\nreturn {'n': params['n']}";
+pub const COUNT: &str = "open(project_path + '/count', 'a').write(params['n'])\nif params.get('sleep'):\n    import time\n    time.sleep(60)\nreturn {'n': params['n']}";
 
-fn counted(stage: &Stage) -> String {
+pub fn counted(stage: &Stage) -> String {
     std::fs::read_to_string(stage.world.project().join("count")).unwrap_or_default()
 }
 
@@ -116,8 +116,14 @@ fn an_answer_that_never_came_is_asked_for_again_and_its_money_is_not_lost_sight_
     process.wait().unwrap();
     let id = stage.records()[0].id.clone();
     assert_eq!(stage.record(&id).status, Status::Interrupted);
-    let held = stage.record(&id).cost.spend;
-    assert!(held.nanos() > 0, "what was held counts as spent");
+    // What was read counts, in tokens and in money alike; what was held for the answer is let go.
+    let cost = stage.record(&id).cost;
+    assert!(cost.input_tokens > 0 && cost.estimated == cost.input_tokens, "{cost:?}");
+    let held = cost.spend;
+    assert_eq!(held.nanos(), i64::try_from(cost.input_tokens * 1_000).unwrap());
+    let told = &stage.payloads(&id, Kind::Interrupted)[0]["estimated"];
+    assert_eq!(*told, json!({"input": cost.input_tokens, "output": 0, "spend": held.to_json()}));
+    assert_eq!(stage.store().account(&id).unwrap().unwrap().held.nanos(), 0);
     stage.mock.play(script([returns("b", "x")]));
     let finished = stage.resume(&id, json!({"spend": 0.5}));
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
@@ -278,7 +284,10 @@ fn a_prompt_that_changed_since_is_told_in_the_log() {
     let id = id_of(&answer);
     let finished = stage.resume(&id, json!({"turns": 5}));
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
-    assert!(stage.payloads(&id, Kind::Resumed)[0]["prompt_changed"].is_string());
+    assert_eq!(
+        stage.payloads(&id, Kind::Resumed)[0]["prompt_changed"],
+        "the directive has changed since the thread began; it goes on as it began, and a new thread takes the new text"
+    );
     assert!(stage.told(1).contains("Work.") && !stage.told(1).contains("Rest."));
 }
 

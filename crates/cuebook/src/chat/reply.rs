@@ -27,7 +27,8 @@ use crate::redact::Secrets;
 use crate::trace::{self, span};
 
 pub use arguments::parse_arguments;
-pub use carry::Carry;
+pub use carry::{Carry, is_paused};
+pub(crate) use carry::{PAUSED, REASONING};
 pub use sse::{Sse, SseEvent};
 pub use stream::{Chunk, Outcome, OutcomeKind, Stream};
 pub use usage::Usage;

@@ -17,7 +17,9 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
     let recorded = resolutions.ids().filter(|id| {
         !["tool.", "flow.", PROVIDER].iter().any(|kind| id.starts_with(kind)) && !id.contains('/')
     });
-    let ids: BTreeSet<&str> = survey.ids().map(|(id, _)| id).chain(recorded).collect();
+    // What one place offers and nobody has chosen is no question.
+    let is_open = |id: &&str| survey.offers(id) != 1 || resolutions.get(id).is_some();
+    let ids: BTreeSet<&str> = survey.ids().map(|(id, _)| id).filter(is_open).chain(recorded).collect();
     let mut findings = Vec::new();
     for id in ids {
         if let Err(error) = survey.choose(library, id) {

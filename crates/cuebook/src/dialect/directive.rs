@@ -111,6 +111,8 @@ pub struct Directive {
     pub model: Option<Map<String, Json>>,
     /// How far a thread that follows it may go.
     pub limits: Option<Map<String, Json>>,
+    /// Where those stand.
+    pub limits_at: Option<Place>,
     /// What a thread that follows it may do.
     pub permissions: Option<Permissions>,
     /// What is to happen at certain moments of such a thread.
@@ -182,6 +184,7 @@ pub fn read(source: &Arc<Source>) -> Result<Directive> {
         category: None,
         model: None,
         limits: None,
+        limits_at: None,
         permissions: None,
         hooks: None,
         context: None,

@@ -13,7 +13,7 @@ pub fn normalize_id(raw: &str) -> String {
     let letters: Vec<char> = raw.trim().chars().collect();
     let mut id = String::with_capacity(raw.len() + 4);
     for (index, &letter) in letters.iter().enumerate() {
-        if letter == '-' || letter == '_' || letter.is_whitespace() {
+        if is_separator(letter) {
             if !id.is_empty() && !id.ends_with('_') {
                 id.push('_');
             }
@@ -37,6 +37,11 @@ pub fn normalize_id(raw: &str) -> String {
     id
 }
 
+/// What stands between the words of a name.
+fn is_separator(letter: char) -> bool {
+    letter == '-' || letter == '_' || letter.is_whitespace()
+}
+
 /// Refuses what can be neither an id nor a part of a path below a library: it must not lead anywhere else.
 pub(crate) fn check_id(id: &str) -> Result<()> {
     let Some(wrong) = why_no_id(id) else { return Ok(()) };
@@ -51,7 +56,7 @@ pub(crate) fn check_id(id: &str) -> Result<()> {
 pub(crate) fn why_no_id(id: &str) -> Option<&'static str> {
     Some(if id.trim().is_empty() {
         "an id cannot be empty"
-    } else if normalize_id(id).is_empty() {
+    } else if id.chars().all(is_separator) {
         "an id needs a letter or a digit"
     } else if id.contains(['/', '\\']) {
         "an id cannot contain a slash"

@@ -127,8 +127,11 @@ impl LibraryLoader {
         self.limit
     }
 
-    /// Whether everything that was looked at is as it was.
+    /// Whether everything that was looked at is as it was. Of what was found by a survey nobody knows that: it is looked at once.
     pub(crate) fn is_unchanged(&self, defaults: &Arc<Defaults>) -> bool {
+        if self.survey.is_some() {
+            return false;
+        }
         let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);
         unchanged
             && lock(&self.environment).iter().all(|(name, was)| std::env::var(name).ok() == *was)
@@ -156,8 +159,19 @@ impl LibraryLoader {
             })
     }
 
-    /// Notes a file that the prompt's definition was read from.
+    /// What `defaults.json` says.
+    pub(crate) fn defaults(&self) -> Result<Arc<Defaults>> {
+        match &self.survey {
+            Some(survey) => survey.defaults(&self.library),
+            None => self.library.defaults(),
+        }
+    }
+
+    /// Notes a file that the prompt's definition was read from, unless nobody will ask whether it has changed.
     pub(crate) fn depend_on(&self, path: PathBuf) {
+        if self.survey.is_some() {
+            return;
+        }
         let mut dependencies = lock(&self.dependencies);
         if dependencies.iter().all(|known| known.path != path) {
             dependencies.push(Dependency::new(path, self.limit));

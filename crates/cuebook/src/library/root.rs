@@ -1,5 +1,6 @@
 //! The places of a library: folders that hold prompts, on disk and inside the binary.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,6 +44,22 @@ pub struct Root {
     folder: PathBuf,
     /// The folder that no file of this place may lie outside of, also not by way of links.
     bounds: Option<PathBuf>,
+}
+
+/// What lies directly in a place, looked at once.
+#[derive(Debug)]
+pub(crate) struct Listing {
+    /// The ids that can be offered there, sorted.
+    pub(crate) ids: Vec<String>,
+    /// The names of all files and folders; `None` if the place is not on disk.
+    names: Option<HashSet<String>>,
+}
+
+impl Listing {
+    /// Whether something of this name can be there.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        self.names.as_ref().is_none_or(|names| names.contains(name))
+    }
 }
 
 impl Root {
@@ -193,13 +210,22 @@ impl Root {
 
     /// The ids that can be offered here, sorted: the names of folders, and of files that are prompts without their end.
     pub(crate) fn ids(&self) -> Result<Vec<String>> {
-        let mut ids = self.entries(|name, is_file| match whole_prompt(name) {
-            Some((id, _)) => Some(id.to_owned()),
-            None => (!is_file).then(|| name.to_owned()),
+        Ok(self.listing()?.ids)
+    }
+
+    /// What lies directly below.
+    pub(crate) fn listing(&self) -> Result<Listing> {
+        let mut names = HashSet::new();
+        let mut ids = self.entries(|name, is_file| {
+            names.insert(name.to_owned());
+            match whole_prompt(name) {
+                Some((id, _)) => Some(id.to_owned()),
+                None => (!is_file).then(|| name.to_owned()),
+            }
         })?;
         ids.dedup();
         ids.retain(|id| why_no_id(id).is_none());
-        Ok(ids)
+        Ok(Listing { ids, names: self.folder().map(|_| names) })
     }
 
     /// Prompts whose names are no ids, so that nobody can ask for them.
@@ -212,7 +238,13 @@ impl Root {
             .filter_map(|entry| {
                 let (path, name) = (entry.path(), entry.file_name());
                 let lossy = name.to_string_lossy();
-                let id = match whole_prompt(&lossy).filter(|_| path.is_file()) {
+                let whole = whole_prompt(&lossy);
+                // Nearly every name can be asked for, as a file's and as a folder's, and then it is not looked at.
+                let is_fine = |id: &str| name.to_str().is_some() && why_no_id(id).is_none();
+                if is_fine(&lossy) && whole.is_none_or(|(id, _)| is_fine(id)) {
+                    return None;
+                }
+                let id = match whole.filter(|_| path.is_file()) {
                     Some((id, _)) => id,
                     None if [PROMPT_FILE, TEMPLATE_FILE].iter().any(|file| path.join(file).is_file()) => {
                         &lossy
@@ -234,7 +266,7 @@ impl Root {
         found
     }
 
-    fn entries(&self, wanted: impl Fn(&str, bool) -> Option<String>) -> Result<Vec<String>> {
+    fn entries(&self, mut wanted: impl FnMut(&str, bool) -> Option<String>) -> Result<Vec<String>> {
         let Some(folder) = self.folder() else { return Ok(builtin::folders()) };
         let entries = match fs::read_dir(folder) {
             Ok(entries) => entries,

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use super::manifest::VariableProvider;
-use super::{Candidate, Found, Library, Root};
+use super::{Candidate, Defaults, Found, Library, Reason, Root};
 use crate::error::Result;
 
 /// What the places of a library offered at one moment.
@@ -17,6 +17,7 @@ pub(crate) struct Survey {
     /// The candidates of every id, in the order of the places.
     candidates: BTreeMap<String, Vec<Candidate>>,
     providers: OnceLock<Vec<(String, VariableProvider)>>,
+    defaults: OnceLock<Arc<Defaults>>,
 }
 
 impl Library {
@@ -25,9 +26,10 @@ impl Library {
         let roots = self.roots()?;
         let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for root in &roots {
-            for id in root.ids()? {
-                for candidate in self.candidates_below(root, &id)? {
-                    let known = candidates.entry(id.clone()).or_default();
+            for (id, offered) in self.all_below(root)?.into_iter().filter(|(_, offered)| !offered.is_empty())
+            {
+                let known = candidates.entry(id).or_default();
+                for candidate in offered {
                     // What lies on disk under ecosystem/default stands before the built-in prompt of the same source.
                     if known.iter().all(|known| known.source != candidate.source) {
                         known.push(candidate);
@@ -36,7 +38,7 @@ impl Library {
             }
         }
         self.survey_directives(&mut candidates)?;
-        Ok(Survey { roots, candidates, providers: OnceLock::new() })
+        Ok(Survey { roots, candidates, providers: OnceLock::new(), defaults: OnceLock::new() })
     }
 }
 
@@ -48,6 +50,31 @@ impl Survey {
     /// Every id, sorted, with the places that offer it.
     pub(crate) fn ids(&self) -> impl Iterator<Item = (&str, &[Candidate])> {
         self.candidates.iter().map(|(id, candidates)| (id.as_str(), candidates.as_slice()))
+    }
+
+    /// Every prompt below a place, sorted by its id; `None` if the place is none of the library's.
+    pub(crate) fn below(&self, root: &Arc<Root>) -> Option<Vec<Found>> {
+        self.roots.iter().any(|known| Arc::ptr_eq(known, root)).then(|| {
+            let below = |candidate: &&Candidate| Arc::ptr_eq(&candidate.root, root);
+            let found = |id: &str, candidate: &Candidate| Found {
+                id: id.to_owned(),
+                candidate: candidate.clone(),
+                reason: Reason::Given,
+            };
+            let of_id = |(id, candidates): (&'_ str, &'_ [Candidate])| {
+                candidates.iter().filter(below).map(|candidate| found(id, candidate)).collect::<Vec<_>>()
+            };
+            self.ids().flat_map(of_id).collect()
+        })
+    }
+
+    /// What `defaults.json` says.
+    pub(crate) fn defaults(&self, library: &Library) -> Result<Arc<Defaults>> {
+        if let Some(defaults) = self.defaults.get() {
+            return Ok(defaults.clone());
+        }
+        let defaults = library.defaults()?;
+        Ok(self.defaults.get_or_init(|| defaults).clone())
     }
 
     /// How many places offer an id. What is shadowed by a nearer space is not offered.

@@ -50,12 +50,14 @@ const INNOCENT: [&str; 13] = [
 ];
 
 /// Two words that make a secret together.
-const PAIRS: [(&str, &str); 6] = [
+const PAIRS: [(&str, &str); 8] = [
     ("api", "key"),
     ("api", "keys"),
     ("private", "key"),
     ("access", "key"),
     ("signing", "key"),
+    ("subscription", "key"),
+    ("virtual", "key"),
     ("pass", "phrase"),
 ];
 

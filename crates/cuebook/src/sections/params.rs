@@ -127,7 +127,7 @@ impl Bound {
     pub(super) fn value(&self, name: &str) -> Option<Value> {
         match &self.values {
             Values::Own(values) => values.value(name).cloned(),
-            Values::Scope(scope) => scope.find(name).map(|(_, value)| value),
+            Values::Scope(scope) => scope.find(name).map(|(_, value)| value.into_owned()),
         }
     }
 

@@ -1,5 +1,6 @@
 //! All values for one render.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
@@ -93,7 +94,8 @@ struct Hooked {
 pub struct Scope {
     caller: Variables,
     context: Arc<Context>,
-    provided: Provided,
+    /// Boxed: most prompts have no providers.
+    provided: Option<Box<Provided>>,
     /// Boxed: most prompts have no hooks.
     hooked: Option<Box<Hooked>>,
     /// Made when somebody first asks for it: most renders do not.
@@ -110,7 +112,7 @@ impl Scope {
         declared: Arc<Declared>,
         caller: Variables,
         context: Arc<Context>,
-        provided: Provided,
+        provided: Option<Box<Provided>>,
     ) -> Arc<Scope> {
         Arc::new(Scope {
             caller,
@@ -138,7 +140,7 @@ impl Scope {
             };
             (Arc::new(declared), Arc::default())
         });
-        Scope::new(declared.clone(), values, context.clone(), Provided::default())
+        Scope::new(declared.clone(), values, context.clone(), None)
     }
 
     /// The scope after a hook. Nothing takes `system` away.
@@ -223,7 +225,7 @@ impl Scope {
         Arc::new(Scope {
             caller: Variables::from_json(values),
             context: Arc::new(context),
-            provided: Provided::default(),
+            provided: None,
             hooked: None,
             system: self.system.clone(),
             declared: Arc::new(Declared {
@@ -261,7 +263,7 @@ impl Scope {
             return Some(supplier);
         }
         match self.layer(name) {
-            Some(Layer::Provider) => self.provided.suppliers.get(name),
+            Some(Layer::Provider) => self.provided.as_ref()?.suppliers.get(name),
             _ => None,
         }
     }
@@ -271,51 +273,52 @@ impl Scope {
     }
 
     /// What a template sees under a name.
-    pub(crate) fn seen(&self, name: &str) -> Option<Value> {
+    pub(crate) fn seen(&self, name: &str) -> Option<Cow<'_, Value>> {
         if let Some(rich) = &self.rich
             && self.lent(name).is_none()
             && let Some(nonce) = rich.shown(name)
         {
-            return Some(nonce);
+            return Some(Cow::Owned(nonce));
         }
         self.find(name).map(|(_, value)| value)
     }
 
-    /// The value of a name and the layer that supplies it.
-    pub(crate) fn find(&self, name: &str) -> Option<(Layer, Value)> {
+    /// The value of a name and the layer that supplies it. What somebody gave is not cloned; what the system says is made anew.
+    pub(crate) fn find(&self, name: &str) -> Option<(Layer, Cow<'_, Value>)> {
         if let Some(value) = self.lent(name) {
             // What was set to something that is not there hides what the caller gave, as it does in the template itself.
-            return (!value.is_undefined()).then(|| (Layer::Caller, value.clone()));
+            return (!value.is_undefined()).then_some((Layer::Caller, Cow::Borrowed(value)));
         }
         if let Some(hooked) = &self.hooked {
             if let Some((value, _)) = hooked.changed.get(name) {
-                return Some((Layer::Hook, value.clone()));
+                return Some((Layer::Hook, Cow::Borrowed(value)));
             }
             if hooked.removed.contains(name) {
                 return None;
             }
         }
         if let Some(value) = self.caller.value(name) {
-            return Some((Layer::Caller, value.clone()));
+            return Some((Layer::Caller, Cow::Borrowed(value)));
         }
         if let Some(value) = self.context.agent.variables.value(name) {
-            return Some((Layer::Agent, value.clone()));
+            return Some((Layer::Agent, Cow::Borrowed(value)));
         }
-        if let Some(value) = self.provided.values.value(name) {
-            return Some((Layer::Provider, value.clone()));
+        if let Some(value) = self.provided.as_ref().and_then(|provided| provided.values.value(name)) {
+            return Some((Layer::Provider, Cow::Borrowed(value)));
         }
+        let made = |value| Some((Layer::System, Cow::Owned(value)));
         if name == SYSTEM && !self.declared.declares_system {
-            return Some((Layer::System, Value::from_dyn_object(self.system().clone())));
+            return made(Value::from_dyn_object(self.system().clone()));
         }
         if name == SESSION && self.declared.has_session {
-            return Some((Layer::System, convert(&Json::Object(self.context.session_values()))));
+            return made(convert(&Json::Object(self.context.session_values())));
         }
         if self.declared.from_system.iter().any(|declared| declared == name)
             && let Some(value) = self.system().get(name)
         {
-            return Some((Layer::System, value));
+            return made(value);
         }
-        self.declared.defaults.get(name).cloned()
+        self.declared.defaults.get(name).map(|(layer, value)| (*layer, Cow::Borrowed(value)))
     }
 
     /// The layer that gives a variable the name of the system's own ones, and the value.
@@ -326,13 +329,10 @@ impl Scope {
         if let Some((value, _)) = self.hooked.as_ref().and_then(|hooked| hooked.changed.get(SYSTEM)) {
             return Some((Layer::Hook, value));
         }
-        let given = [
-            (Layer::Caller, &self.caller),
-            (Layer::Agent, &self.context.agent.variables),
-            (Layer::Provider, &self.provided.values),
-        ];
-        given
+        let provided = self.provided.as_ref().map(|provided| (Layer::Provider, &provided.values));
+        [(Layer::Caller, &self.caller), (Layer::Agent, &self.context.agent.variables)]
             .into_iter()
+            .chain(provided)
             .find_map(|(layer, variables)| Some((layer, variables.value(SYSTEM)?)))
             .or_else(|| self.declared.defaults.get(SYSTEM).map(|(layer, value)| (*layer, value)))
     }
@@ -366,7 +366,7 @@ impl Scope {
             .caller
             .names()
             .chain(self.context.agent.variables.names())
-            .chain(self.provided.values.names());
+            .chain(self.provided.iter().flat_map(|provided| provided.values.names()));
         for name in given.chain(declared.into_iter().map(String::as_str)) {
             if seen.insert(name.to_owned()) {
                 names.push(name.to_owned());
@@ -408,7 +408,7 @@ impl Object for Scope {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        self.seen(key)
+        self.seen(key).map(Cow::into_owned)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

@@ -235,7 +235,8 @@ impl Reader {
             item_type: item_type.to_owned(),
             item_id: item_id.to_owned(),
             params,
-            steered: interpolate::has_placeholders(item_id),
+            // Only files have settings: what stands in them is the user's own.
+            bound: self.settings.is_none() || interpolate::has_placeholders(item_id),
         })
     }
 

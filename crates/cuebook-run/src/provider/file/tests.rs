@@ -55,6 +55,16 @@ fn mistakes_are_told_where_they_stand() {
 }
 
 #[test]
+fn prices_are_amounts_in_a_currency() {
+    let (message, _, line) = wrong("models:\n  m: {price: {input: -1, output: 2}}\n");
+    assert_eq!(message, "`models.m.price.input` must be a number of zero or more, and is -1");
+    assert_eq!(line, HEAD.lines().count() + 2);
+    assert_eq!(read(HEAD).unwrap().currency, "USD");
+    assert_eq!(read(&format!("{HEAD}currency: EUR\n")).unwrap().currency, "EUR");
+    assert!(wrong("currency: 'U S D'\n").0.contains("must be the name of a currency"));
+}
+
+#[test]
 fn a_key_in_the_place_of_its_name_is_not_repeated() {
     for key in ["sk-live-0123456789", "violet-42"] {
         let error = read(&format!("{HEAD}key: {key}\nretires: 3\n")).unwrap_err();

@@ -11,7 +11,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json};
 
 use super::Agent;
-use crate::provider::Listener;
+use crate::provider::{Again, Listener, Next};
 use crate::turn::{Halt, Performed, Permit, Ports, Question, Settled, Step, bind, trim};
 
 /// How long a pause lasts before it is looked whether to stop.
@@ -35,8 +35,10 @@ impl Listener for Run<'_, '_> {
         self.agent.tell(&Step::Heard { chunk });
     }
 
-    fn retry(&self, attempt: u32, pause: Duration, why: &Error) {
+    fn retry(&self, again: &Again<'_>) -> Next {
+        let Again { attempt, pause, why, .. } = *again;
         self.agent.tell(&Step::AskingAgain { attempt, pause, why });
+        Next::Same
     }
 
     fn cancelled(&self) -> bool {

@@ -311,7 +311,8 @@ fn a_provider_is_asked_once_and_told_to_stop() {
                 cuebook::Diagnostic::new(Code::NoAnswer, "the line was cut"),
             );
             let (category, partial_text) = (Category::Cancelled, String::new());
-            Err(Box::new(Unheard { error, category, partial_text, indeterminate: true }))
+            let charge = crate::provider::Charge::Question;
+            Err(Box::new(Unheard { error, category, partial_text, indeterminate: true, charge }))
         }
     }
     let cancel = Cancel::new();

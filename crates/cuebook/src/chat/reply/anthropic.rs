@@ -26,6 +26,10 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         }
     }
     let finish = reply.note("stop_reason");
+    if is_pause(finish.as_deref()) && calls.is_empty() {
+        let says = |block: &Look<'_, '_>| block.value.get("text").and_then(Json::as_str) != Some("");
+        carry.paused = content.items()?.filter(says).map(|block| block.value.clone()).collect();
+    }
     let answer = if finish.as_deref() == Some("refusal") {
         Reply::Refusal(some_text(text).unwrap_or_else(|| refusal(reply.value)))
     } else {
@@ -40,6 +44,11 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         id: reply.note("id"),
         carry,
     })
+}
+
+/// Whether a turn is not over: the model goes on when it is sent again what it said.
+pub(super) fn is_pause(finish: Option<&str>) -> bool {
+    finish == Some("pause_turn")
 }
 
 /// Why the model declined, as far as the provider says so: `stop_details` has a category and sometimes a sentence.

@@ -20,7 +20,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish = candidate.note("finishReason");
         said.add(&candidate)?;
         if let Some(failure) = malformed(candidate.value).filter(|_| said.is_empty()) {
-            return Err(failed(failure, None));
+            return Err(failed(failure, Some(UNREADABLE_CALL.to_owned())));
         }
         refusal = stopped(candidate.value);
     }
@@ -113,6 +113,10 @@ pub(super) fn stopped(candidate: &Json) -> Option<String> {
     let message = candidate.get("finishMessage").and_then(Json::as_str).filter(|text| !text.is_empty());
     Some(message.map_or_else(|| format!("the answer was blocked ({reason})"), str::to_owned))
 }
+
+/// What may help when a model wrote a call that nobody can read.
+pub(super) const UNREADABLE_CALL: &str = "the model wrote a call that cannot be read: ask it again (`cuebook thread resume ID`), \
+     describe the parameters of the tools more simply, or take another model";
 
 /// That the model wrote a call that the provider could not read.
 pub(super) fn malformed(candidate: &Json) -> Option<String> {

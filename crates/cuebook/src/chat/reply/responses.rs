@@ -43,7 +43,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
         finish,
         model: reply.note("model"),
         id: reply.note("id"),
-        carry: Carry::default(),
+        carry: said.carry,
     })
 }
 
@@ -61,6 +61,7 @@ struct Said {
     thinking: String,
     calls: Vec<ToolCall>,
     images: Vec<String>,
+    carry: Carry,
 }
 
 impl Said {
@@ -80,6 +81,7 @@ impl Said {
             Some("function_call") => self.calls.push(call(item, "arguments")?),
             Some("custom_tool_call") => self.calls.push(call(item, "input")?),
             Some("reasoning") => {
+                self.carry.thought(item.value);
                 for key in ["summary", "content"] {
                     let texts = item.list(key)?.into_iter().filter_map(|part| part.get("text")?.as_str());
                     self.thinking.extend(texts);

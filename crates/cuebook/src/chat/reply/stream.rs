@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value as Json, json};
 
+use super::anthropic::is_pause;
 use super::look::{Look, bad};
 use super::{Answer, Api, Carry, Reply, SseEvent, ToolCall, Usage, label, provider_error, shown, some_text};
 use crate::error::{Code, Error, Result};
@@ -113,8 +114,10 @@ pub struct Stream {
     refusal: String,
     calls: BTreeMap<u64, Draft>,
     images: Vec<String>,
-    /// Anthropic's blocks of thoughts, by their numbers.
+    /// Anthropic's blocks of thoughts and OpenAI's items of them, by their numbers.
     thoughts: BTreeMap<u64, Json>,
+    /// What else an answer of Anthropic is made of, which matters if it is paused.
+    blocks: anthropic::Blocks,
     /// What was said about usage so far; providers say it in instalments.
     usage: Map<String, Json>,
     finish: Option<String>,
@@ -171,6 +174,7 @@ impl Stream {
             calls: BTreeMap::new(),
             images: Vec::new(),
             thoughts: BTreeMap::new(),
+            blocks: anthropic::Blocks::default(),
             usage: Map::new(),
             finish: None,
             model: None,
@@ -296,9 +300,28 @@ impl Stream {
         &self.text
     }
 
+    /// All that the model has said so far, whatever it was: thoughts, text, and calls as far as they came. It is as long as
+    /// what a provider charges for if the rest never comes.
+    pub fn written(&self) -> String {
+        let mut written = format!("{}{}{}", self.thinking, self.text, self.refusal);
+        for draft in self.calls.values() {
+            written.push_str(&draft.name);
+            written.push_str(draft.whole.as_deref().unwrap_or(&draft.arguments));
+        }
+        written
+    }
+
+    /// What the provider has said so far about how much was read and written.
+    pub fn counted(&self) -> Option<Usage> {
+        self.usage()
+    }
+
     fn answer(&mut self, calls: Vec<ToolCall>) -> Answer {
         let mut carry = Carry::default();
         self.thoughts.values().for_each(|block| carry.thought(block));
+        if is_pause(self.finish.as_deref()) && calls.is_empty() {
+            carry.paused = self.blocks.content(&self.text, &self.thoughts);
+        }
         Answer {
             reply: shown(calls, self.text.clone(), std::mem::take(&mut self.images), self.outputs),
             thinking: some_text(std::mem::take(&mut self.thinking)),

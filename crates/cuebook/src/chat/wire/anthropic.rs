@@ -9,6 +9,7 @@ use super::draft::{Draft, Said, Spot};
 use super::media::{self, Bytes, Found, is_web};
 use super::piece::{Members, Piece};
 use super::schema::Variant;
+use crate::chat::reply::PAUSED;
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -144,7 +145,11 @@ fn blocks<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> {
         }
         return Ok(vec![Piece::Object(result)]);
     }
-    draft.leftover(spot, &[CALLS, ITEM, THOUGHTS]);
+    draft.leftover(spot, &[CALLS, ITEM, THOUGHTS, PAUSED]);
+    // A turn that was paused goes on when it is seen again as it was.
+    if let Some(said) = spot.message.metadata.get(PAUSED).and_then(Json::as_array) {
+        return Ok(said.iter().map(Piece::from).collect());
+    }
     // Thoughts go back as they came, and first: without them a turn that calls tools is refused.
     let thoughts = spot.message.metadata.get(THOUGHTS).and_then(Json::as_array);
     let mut blocks: Vec<Piece<'r>> = thoughts.into_iter().flatten().map(Piece::from).collect();

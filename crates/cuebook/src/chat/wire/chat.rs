@@ -11,6 +11,7 @@ use super::draft::{Draft, Said, Spot};
 use super::media::{Bytes, Found, is_web};
 use super::piece::{Members, Piece};
 use super::schema::Variant;
+use crate::chat::reply::{PAUSED, REASONING};
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -93,7 +94,7 @@ fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
         if ["role", "content", CALLS, ITEM].contains(&key.as_str()) {
             continue;
         }
-        if [THOUGHTS, FAILED].contains(&key.as_str()) {
+        if [THOUGHTS, FAILED, REASONING, PAUSED].contains(&key.as_str()) {
             draft.warn(format!("{spot}: the attribute `{key}` is not sent"), "OpenAI has no place for it");
             continue;
         }

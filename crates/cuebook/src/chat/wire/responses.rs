@@ -8,6 +8,7 @@ use super::draft::{Draft, Said, Spot};
 use super::media::{Bytes, Found, is_web};
 use super::piece::Piece;
 use super::schema::Variant;
+use crate::chat::reply::REASONING;
 use crate::chat::{Part, Role};
 use crate::error::Result;
 
@@ -81,8 +82,17 @@ fn item<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, items: &mut Vec<Piece<'r>>) -
         ]));
         return Ok(());
     }
-    draft.leftover(spot, &[CALLS, ITEM]);
+    let thoughts = message.metadata.get(REASONING).and_then(Json::as_array);
+    let sent = [CALLS, ITEM, REASONING];
+    draft.leftover(spot, if thoughts.is_some() { &sent } else { &sent[..2] });
     let calls = draft.calls(spot)?;
+    // What it thought stands before what it said and called because of that.
+    for thought in thoughts.into_iter().flatten() {
+        if let Json::Object(thought) = thought {
+            let known = thought.iter().filter(|(_, value)| !value.is_null());
+            items.push(Piece::Object(known.map(|(key, value)| (key.as_str(), value.into())).collect()));
+        }
+    }
     let content = match message.role {
         Role::Assistant => draft.only_text(spot)?.into(),
         _ => content(draft, spot)?,

@@ -106,7 +106,13 @@ impl Reader<'_> {
     fn outputs(&mut self, directive: &mut Directive, node: Node<'_, '_>) {
         for child in elements(node) {
             if name(child) == "output" {
-                directive.outputs.push(Output::read(self, child));
+                let output = Output::read(self, child);
+                if let Some(earlier) = directive.outputs.iter().find(|known| *known.name == *output.name)
+                    && !output.name.is_empty()
+                {
+                    self.notes.push(declared_twice(earlier, &output));
+                }
+                directive.outputs.push(output);
             } else {
                 let hint = "write <output name=\"…\" type=\"string\">…</output>, which tells the model what to return";
                 self.unknown_element(child, &["output"], hint);
@@ -183,4 +189,16 @@ impl Reader<'_> {
                 .hint(near.unwrap_or_else(|| hint.to_owned())),
         );
     }
+}
+
+/// Two outputs have one name. If they are of two types, no value will do for both.
+fn declared_twice(earlier: &Output, output: &Output) -> Diagnostic {
+    let name = &*output.name;
+    let (message, severity) = match earlier.kind() == output.kind() {
+        true => (format!("the output `{name}` is declared twice"), Severity::Warning),
+        false => (format!("the output `{name}` is declared twice, with two types"), Severity::Error),
+    };
+    let diagnostic =
+        Diagnostic::new(Code::BadDirective, message).severity(severity).hint("remove one of the two");
+    diagnostic.at(output.name.place()).related(earlier.name.place(), "it is declared here as well")
 }

@@ -139,6 +139,7 @@ impl Directive {
             category: named("category"),
             model: None,
             limits: None,
+            limits_at: None,
             permissions: None,
             hooks: None,
             context: None,

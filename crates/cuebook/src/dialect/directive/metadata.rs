@@ -8,7 +8,9 @@ use super::opaque::OPAQUE;
 use super::written::Written;
 use super::xml::{elements, name};
 use super::{Directive, PRIMARIES};
-use crate::error::{Code, Diagnostic};
+use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::items::ItemType;
+use crate::source::Place;
 
 /// The elements of metadata that mean something.
 const KNOWN: [&str; 12] = [
@@ -27,16 +29,27 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// The limits that threads know.
-const LIMITS: [&str; 6] = ["turns", "tokens", "spend", "spawns", "duration_seconds", "depth"];
+const LIMITS: [&str; 7] =
+    ["turns", "tokens", "spend", "spend_currency", "spawns", "duration_seconds", "depth"];
 
-/// What a thread may do.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a thread may do. Where it is written makes no difference.
+#[derive(Debug, Clone, Default)]
 pub struct Permissions {
     /// As patterns, such as `rye.execute.tool.rye.file-system.*`.
     pub capabilities: Vec<String>,
+    /// Where they stand, in the same order.
+    pub places: Vec<Place>,
     /// Risks that the author knows of.
     pub acknowledged: Vec<Acknowledged>,
 }
+
+impl PartialEq for Permissions {
+    fn eq(&self, other: &Permissions) -> bool {
+        (&self.capabilities, &self.acknowledged) == (&other.capabilities, &other.acknowledged)
+    }
+}
+
+impl Eq for Permissions {}
 
 /// A risk that the author of a directive knows of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,9 +125,11 @@ impl Reader<'_> {
                 }
                 "limits" => {
                     self.know_attributes(child, &LIMITS);
+                    self.know_amounts(child);
                     let limits =
                         child.attributes().map(|limit| (limit.name().to_owned(), number(limit.value())));
                     directive.limits = Some(limits.collect());
+                    directive.limits_at = Some(self.xml.place(child.range()));
                 }
                 "permissions" => directive.permissions = Some(self.permissions(child)),
                 "hooks" => directive.hooks = Some(elements(child).map(|hook| self.hook(hook)).collect()),
@@ -142,12 +157,51 @@ impl Reader<'_> {
         }
     }
 
+    /// Notes limits that are no amounts: no thread can begin with them.
+    fn know_amounts(&mut self, node: Node<'_, '_>) {
+        for limit in node.attributes() {
+            let amount = number(limit.value()).as_f64().filter(|amount| *amount >= 0.0);
+            let (good, wanted, example) = match limit.name() {
+                "spend_currency" => (!limit.value().trim().is_empty(), "a word", "USD"),
+                "spend" => (amount.is_some(), "a number that is not negative", "1.50"),
+                "duration_seconds" => (amount.is_some(), "a number that is not negative", "600"),
+                name if LIMITS.contains(&name) => (
+                    amount.is_some_and(|amount| amount.fract() == 0.0),
+                    "a whole number that is not negative",
+                    "25",
+                ),
+                _ => continue,
+            };
+            if !good {
+                let message =
+                    format!("the limit `{}` must be {wanted}, and is {:?}", limit.name(), limit.value());
+                let finding =
+                    Diagnostic::new(Code::BadLimit, message).at(self.xml.place(limit.range_value()));
+                self.notes.push(finding.hint(format!("write {}=\"{example}\"", limit.name())));
+            }
+        }
+    }
+
+    /// Warns of a permission for something that is no item: it permits nothing, and its author thinks that it does.
+    fn know_type(&mut self, node: Node<'_, '_>, primary: &str) {
+        let types = ItemType::ALL.map(ItemType::as_str);
+        if types.contains(&name(node)) {
+            return;
+        }
+        let message = format!("<{}> inside <{primary}> permits nothing", name(node));
+        let near = did_you_mean(&nearest(name(node), types));
+        let hint = near.unwrap_or_else(|| format!("what can be permitted is: {}", types.join(", ")));
+        let finding = Diagnostic::new(Code::UnknownKey, message).at(self.xml.name_place(node)).hint(hint);
+        self.notes.push(finding);
+    }
+
     fn permissions(&mut self, node: Node<'_, '_>) -> Permissions {
         let mut permissions = Permissions::default();
         let is_all = |text: Option<Written>| text.is_some_and(|text| &*text == "*");
         // A star and nothing else is everything; a risk that is known beside it takes nothing away.
         if is_all(self.xml.stripped(node)) && elements(node).all(|child| name(child) == "acknowledge") {
             permissions.capabilities.push("rye.*".to_owned());
+            permissions.places.push(self.xml.name_place(node));
         }
         for child in elements(node) {
             match name(child) {
@@ -163,25 +217,30 @@ impl Reader<'_> {
                 }
                 primary if PRIMARIES.contains(&primary) => {
                     let mut inside = elements(child).peekable();
-                    let found: Vec<String> = if inside.peek().is_some() {
+                    let found: Vec<(String, Place)> = if inside.peek().is_some() {
                         inside
                             .filter_map(|what| {
+                                self.know_type(what, primary);
                                 let text = self.xml.stripped(what)?;
-                                Some(format!("rye.{primary}.{}.{text}", name(what)))
+                                Some((format!("rye.{primary}.{}.{text}", name(what)), text.place()))
                             })
                             .collect()
                     } else {
                         let text = self.xml.stripped(child);
-                        text.map(|text| format!("rye.{primary}.{text}")).into_iter().collect()
+                        let text = text.map(|text| (format!("rye.{primary}.{text}"), text.place()));
+                        text.into_iter().collect()
                     };
-                    permissions.capabilities.extend(found);
+                    for (capability, place) in found {
+                        permissions.capabilities.push(capability);
+                        permissions.places.push(place);
+                    }
                 }
                 other => {
                     let message = format!(
                         "Unknown tag <{other}> inside <permissions>. Valid tags: acknowledge, execute, load, search, sign"
                     );
-                    let near = crate::error::nearest(other, PRIMARIES.into_iter().chain(["acknowledge"]));
-                    let hint = crate::error::did_you_mean(&near).unwrap_or_else(|| {
+                    let near = nearest(other, PRIMARIES.into_iter().chain(["acknowledge"]));
+                    let hint = did_you_mean(&near).unwrap_or_else(|| {
                         "write <execute><tool>rye.file-system.*</tool></execute>, or `*` for everything"
                             .to_owned()
                     });

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::error::Severity;
 
 fn file(xml: &str) -> String {
     format!("# T\n\nIntro.\n\n```xml\n{xml}\n```\n\nBODY\n")
@@ -94,7 +95,15 @@ fn every_element_is_read() {
             "preamble": "# T\n\nIntro.", "body": "BODY",
         })
     );
-    assert!(read.notes.is_empty(), "{:?}", read.notes);
+    // They are read as they stand, and told.
+    let told: Vec<&str> = read.notes.iter().map(|note| note.message.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "the limit `tokens` must be a whole number that is not negative, and is \"many\"",
+            "the limit `depth` must be a whole number that is not negative, and is \"-1\"",
+        ]
+    );
     let place = read.outputs[0].name.place();
     assert_eq!((place.line(), place.column(), place.text()), (18, 26, "url"));
 }
@@ -245,4 +254,23 @@ fn hostile_files_are_refused_quickly() {
         assert!(read(&Source::new("d.md", text)).is_err());
     }
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
+}
+
+#[test]
+fn an_output_that_is_declared_twice_is_told_with_both_places() {
+    let two = |kind: &str| {
+        let xml = format!(
+            "<directive name=\"a\"><outputs>\n<output name=\"x\" type=\"integer\"/>\n<output name=\"x\" type=\"{kind}\"/>\n</outputs></directive>"
+        );
+        let note = directive(&xml).notes.into_iter().find(|note| note.message.contains("twice")).unwrap();
+        let line = note.place.as_ref().unwrap().line();
+        assert_eq!(note.related[0].0.line() + 1, line);
+        (note.severity, note.message)
+    };
+    // No value is of both types.
+    assert_eq!(
+        two("string"),
+        (Severity::Error, "the output `x` is declared twice, with two types".to_owned())
+    );
+    assert_eq!(two("int"), (Severity::Warning, "the output `x` is declared twice".to_owned()));
 }

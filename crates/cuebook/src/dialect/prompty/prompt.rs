@@ -27,7 +27,7 @@ pub(crate) fn read(
         return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
     };
     let folder = candidate.root.path(&candidate.entry);
-    let options = options(candidate, loader.library().file_limit()?);
+    let options = options(candidate, loader.limit());
     let mut definition = Definition::read(&source, folder.as_deref(), &options)?;
     for path in &definition.looked_at.files {
         loader.depend_on(path.clone());

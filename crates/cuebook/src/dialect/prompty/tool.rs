@@ -11,7 +11,8 @@ use crate::prompt::{Tool, ToolKind};
 use crate::source::Place;
 
 const COMMON: [&str; 4] = ["name", "kind", "description", "bindings"];
-const FUNCTION: [&str; 2] = ["parameters", "strict"];
+/// `runs` is ours: the item that is executed when a model calls the tool, if whoever runs the prompt allows it.
+const FUNCTION: [&str; 3] = ["parameters", "strict", "runs"];
 const MCP: [&str; 5] = ["connection", "serverName", "serverDescription", "approvalMode", "allowedTools"];
 const OPENAPI: [&str; 2] = ["connection", "specification"];
 
@@ -80,6 +81,9 @@ impl Reader {
                     parameters = self.properties(node, &format!("{at}.parameters"));
                 }
                 "strict" if kind == "function" => strict = self.flag(node, &what),
+                "runs" if kind == "function" => {
+                    extra.extend(self.text(node, &what).map(|item| (key.name.clone(), item.into())));
+                }
                 name if own.is_some_and(|own| !own.contains(&name)) => {
                     let known: Vec<&str> = COMMON.iter().chain(own.unwrap_or_default()).copied().collect();
                     self.extra(&format!("`{at}`"), key, &known, &[]);

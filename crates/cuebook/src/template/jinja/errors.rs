@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use minijinja::{ErrorKind as Jinja, Value};
 
+use super::writer::Attributing;
 use super::{Program, Settings, compat, guests};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
@@ -263,7 +264,7 @@ fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> 
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
-    let mut writer = super::Attributing { sink: &mut sink, extents: &[], last: 0, annex: None };
+    let mut writer = Attributing { sink: &mut sink, extents: &[], last: 0, annex: None };
     let mut run = || template.render_captured_to(scope.clone(), &mut writer).err();
     match scope.downcast_object::<Scope>() {
         Some(lender) => guests::during(&lender, limit, run),

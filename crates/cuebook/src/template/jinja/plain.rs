@@ -20,6 +20,7 @@ use self::reader::Reader;
 use self::run::Run;
 use super::compat::{Comparison, ValueLimits};
 use crate::template::sink::Sink;
+use crate::variables::Scope;
 
 /// A template as steps.
 #[derive(Debug)]
@@ -27,6 +28,15 @@ pub(super) struct Plain {
     steps: Vec<Step>,
     fuel: u64,
     limits: ValueLimits,
+}
+
+/// Where a plain template finds its variables.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Values<'v> {
+    /// The usual case, which lends its values.
+    Scope(&'v Scope),
+    /// Anything that has attributes.
+    Value(&'v Value),
 }
 
 #[derive(Debug)]
@@ -134,9 +144,9 @@ impl Plain {
         &self,
         environment: &Environment<'_>,
         text: &str,
-        scope: &Value,
+        values: Values<'_>,
         sink: &mut Sink,
     ) -> Option<()> {
-        Run::new(self, environment, text, scope, sink).steps(&self.steps)
+        Run::new(self, environment, text, values, sink).steps(&self.steps)
     }
 }

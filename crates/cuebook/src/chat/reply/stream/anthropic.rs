@@ -1,6 +1,8 @@
 //! The events of Anthropic's messages.
 
-use serde_json::Value as Json;
+use std::collections::BTreeMap;
+
+use serde_json::{Value as Json, json};
 
 use super::super::anthropic::refusal;
 use super::super::compact;
@@ -21,7 +23,10 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
                 stream.thoughts.insert(index(event), block.value.clone());
             }
             match block.value.get("type").and_then(Json::as_str) {
-                Some("text") => chunks.extend(stream.say(block.text_of("text")?.unwrap_or_default())),
+                Some("text") => {
+                    stream.blocks.texts.insert(index(event), stream.text.len());
+                    chunks.extend(stream.say(block.text_of("text")?.unwrap_or_default()));
+                }
                 Some("thinking") => {
                     chunks.extend(stream.think(block.text_of("thinking")?.unwrap_or_default()))
                 }
@@ -31,7 +36,9 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
                     // A call without arguments has no further pieces: what stands here is all.
                     draft.whole = block.get("input").map(|input| compact(input.value));
                 }
-                _ => {}
+                Some("redacted_thinking") => {}
+                // What the provider's own tools do.
+                _ => drop(stream.blocks.own.insert(index(event), (block.value.clone(), String::new()))),
             }
         }
         "content_block_delta" => {
@@ -50,6 +57,8 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
                     if let Some(draft) = stream.calls.get_mut(&index(event)).filter(|_| !piece.is_empty()) {
                         draft.whole = None;
                         draft.arguments.push_str(piece);
+                    } else if let Some((_, input)) = stream.blocks.own.get_mut(&index(event)) {
+                        input.push_str(piece);
                     }
                 }
                 _ => {}
@@ -70,6 +79,37 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
         _ => {}
     }
     Ok(())
+}
+
+/// The blocks of an answer beside its thoughts and calls, by their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Blocks {
+    /// Where each text begins in all of them together.
+    texts: BTreeMap<u64, usize>,
+    /// What the provider's own tools did, and were told as far as it came in pieces.
+    own: BTreeMap<u64, (Json, String)>,
+}
+
+impl Blocks {
+    /// All that was said, in its order, as it has to be sent again.
+    pub(super) fn content(&self, text: &str, thoughts: &BTreeMap<u64, Json>) -> Vec<Json> {
+        let mut blocks = thoughts.clone();
+        let ends = self.texts.values().skip(1).copied().chain([text.len()]);
+        for ((number, begin), end) in self.texts.iter().zip(ends) {
+            let said = text.get(*begin..end).unwrap_or_default();
+            if !said.is_empty() {
+                blocks.insert(*number, json!({"type": "text", "text": said}));
+            }
+        }
+        for (number, (block, input)) in &self.own {
+            let mut block = block.clone();
+            if let Ok(input) = serde_json::from_str::<Json>(input) {
+                block["input"] = input;
+            }
+            blocks.insert(*number, block);
+        }
+        blocks.into_values().collect()
+    }
 }
 
 /// Adds what an event brings to a block of thoughts.

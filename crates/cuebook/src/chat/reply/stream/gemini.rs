@@ -1,6 +1,6 @@
 //! The pieces of Gemini's `streamGenerateContent`: each has the form of a whole reply.
 
-use super::super::gemini::{Said, blocked_prompt, malformed, stopped};
+use super::super::gemini::{Said, UNREADABLE_CALL, blocked_prompt, malformed, stopped};
 use super::super::look::{Look, failed};
 use super::{Chunk, Draft, Stream};
 use crate::error::Result;
@@ -33,7 +33,7 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
             stream.ended = true;
             stream.finish = Some(reason);
             if let Some(failure) = malformed(candidate.value) {
-                return Err(failed(failure, None));
+                return Err(failed(failure, Some(UNREADABLE_CALL.to_owned())));
             }
             if let Some(refusal) = stopped(candidate.value) {
                 stream.refusal = refusal;

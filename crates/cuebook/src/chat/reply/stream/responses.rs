@@ -52,12 +52,17 @@ pub(super) fn feed(stream: &mut Stream, event: &Look<'_, '_>, chunks: &mut Vec<C
     Ok(())
 }
 
-/// A call or a picture among the items, at its beginning or with everything that belongs to it.
+/// A call, a thought or a picture among the items, at its beginning or with everything that belongs to it.
 fn item(stream: &mut Stream, event: &Look<'_, '_>) -> Result<()> {
     let item = event.need("item")?;
     let arguments = match item.value.get("type").and_then(Json::as_str) {
         Some("function_call") => "arguments",
         Some("custom_tool_call") => "input",
+        Some("reasoning") => {
+            // It is whole when it is done.
+            stream.thoughts.insert(index(event), item.value.clone());
+            return Ok(());
+        }
         Some("image_generation_call") => {
             // It has its picture when it is done.
             stream.images.extend(item.note("result"));

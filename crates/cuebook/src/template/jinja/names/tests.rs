@@ -1,3 +1,5 @@
+use minijinja::syntax::SyntaxConfig;
+
 use super::*;
 
 fn names(source: &str) -> Names {

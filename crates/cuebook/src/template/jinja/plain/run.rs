@@ -5,10 +5,9 @@ use std::borrow::Cow;
 use minijinja::value::ValueKind;
 use minijinja::{Environment, State, Value};
 
-use super::{Condition, Counter, Expression, Key, Operand, Plain, Start, Step};
+use super::{Condition, Counter, Expression, Key, Operand, Plain, Start, Step, Values};
 use crate::template::jinja::compat::{ValueLimits, to_str};
 use crate::template::sink::Sink;
-use crate::variables::Scope;
 
 struct Loop {
     item: Value,
@@ -19,9 +18,7 @@ struct Loop {
 /// One run. Everything in it gives `None` where the engine has to render instead.
 pub(super) struct Run<'r, 'e, 's> {
     text: &'r str,
-    scope: &'r Value,
-    /// The same, if it is the usual one, which can be asked without a detour.
-    known: Option<&'r Scope>,
+    values: Values<'r>,
     sink: &'s mut Sink,
     environment: &'e Environment<'e>,
     /// Made when a filter first needs it.
@@ -37,13 +34,12 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         plain: &Plain,
         environment: &'e Environment<'e>,
         text: &'r str,
-        scope: &'r Value,
+        values: Values<'r>,
         sink: &'s mut Sink,
     ) -> Run<'r, 'e, 's> {
         Run {
             text,
-            scope,
-            known: scope.downcast_object_ref(),
+            values,
             sink,
             environment,
             state: None,
@@ -99,53 +95,53 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         Some(())
     }
 
-    fn value(&mut self, expression: &Expression) -> Option<Value> {
+    fn value(&mut self, expression: &Expression) -> Option<Cow<'r, Value>> {
         let mut keys = expression.keys.as_slice();
         let mut value = match &expression.start {
             // What is missing may still be known to the engine; only what is there is certain.
-            Start::Scope(name) => match self.known {
-                Some(scope) => scope.seen(name).unwrap_or_default(),
-                None => self.scope.get_attr(name).ok()?,
+            Start::Scope(name) => match self.values {
+                Values::Scope(scope) => scope.seen(name).unwrap_or_default(),
+                Values::Value(value) => Cow::Owned(value.get_attr(name).ok()?),
             },
             Start::Item(depth) => match keys.split_first() {
                 // The usual case: the item itself need not be counted as used once more.
                 Some((Key::Attribute(name), rest)) => {
                     keys = rest;
-                    attribute(&self.loops.get(*depth)?.item, name, self.portable)?
+                    Cow::Owned(attribute(&self.loops.get(*depth)?.item, name, self.portable)?)
                 }
-                _ => self.loops.get(*depth)?.item.clone(),
+                _ => Cow::Owned(self.loops.get(*depth)?.item.clone()),
             },
             Start::Counter(counter) => {
                 let current = self.loops.last()?;
-                match counter {
+                Cow::Owned(match counter {
                     Counter::Index => Value::from(current.index + 1),
                     Counter::Index0 => Value::from(current.index),
                     Counter::First => Value::from(current.index == 0),
                     Counter::Last => Value::from(current.index + 1 == current.length),
                     Counter::Length => Value::from(current.length),
-                }
+                })
             }
         };
         for key in keys {
-            value = match key {
+            value = Cow::Owned(match key {
                 Key::Attribute(name) => attribute(&value, name, self.portable)?,
                 Key::Item(key) => item(&value, key, self.portable)?,
-                Key::Computed(key) => item(&value, &self.value(key)?, self.portable)?,
-            };
+                Key::Computed(key) => item(&value, self.value(key)?.as_ref(), self.portable)?,
+            });
         }
         if value.kind() == ValueKind::Invalid {
             return None;
         }
         for (name, arguments) in &expression.filters {
             let state = self.state.get_or_insert_with(|| self.environment.empty_state());
-            value = if arguments.is_empty() {
-                state.apply_filter(name, &[value]).ok()?
+            value = Cow::Owned(if arguments.is_empty() {
+                state.apply_filter(name, &[value.into_owned()]).ok()?
             } else {
                 let mut all = Vec::with_capacity(arguments.len() + 1);
-                all.push(value);
+                all.push(value.into_owned());
                 all.extend(arguments.iter().cloned());
                 state.apply_filter(name, &all).ok()?
-            };
+            });
         }
         Some(value)
     }
@@ -154,7 +150,7 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         Some(match condition {
             Condition::True(expression) => self.value(expression)?.is_true(),
             Condition::Defined(expression) => !self.value(expression)?.is_undefined(),
-            Condition::Equal(expression, constant) => self.value(expression)? == *constant,
+            Condition::Equal(expression, constant) => *self.value(expression)? == *constant,
             Condition::Compare(comparison, left, right) => {
                 let (left, right) = (self.operand(left)?, self.operand(right)?);
                 comparison.holds(self.limits.style, &left, &right).ok()?
@@ -165,9 +161,12 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         })
     }
 
-    fn operand<'o>(&mut self, operand: &'o Operand) -> Option<Cow<'o, Value>> {
+    fn operand<'o>(&mut self, operand: &'o Operand) -> Option<Cow<'o, Value>>
+    where
+        'r: 'o,
+    {
         Some(match operand {
-            Operand::Value(expression) => Cow::Owned(self.value(expression)?),
+            Operand::Value(expression) => self.value(expression)?,
             Operand::Constant(constant) => Cow::Borrowed(constant),
         })
     }

@@ -39,7 +39,7 @@ fn both(template: &str, scope: &Json, style: Style) -> Option<()> {
         Style::Portable => Sink::new(100_000, 0, 0).keeping_empty(),
     };
     let mut short = sink();
-    program.run_plain(&scope, &mut short)?;
+    program.run_plain(Values::Value(&scope), &mut short)?;
     let mut engine = sink();
     program
         .run(scope, &mut engine, None)

@@ -1,0 +1,316 @@
+//! Files and folders that are not what they should be.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::robust_support::{Project, Run, run};
+use crate::{TEMPLATE, fails, is_root, pipe};
+
+#[test]
+fn a_template_that_is_not_utf8_is_refused_at_the_wrong_byte() {
+    let project = Project::new().write(TEMPLATE, b"first\nok \xff bad");
+    fails(
+        &project,
+        &["render", "p"],
+        "\
+error[CB113]: byte 9 (0xff) is not UTF-8
+ --> prompts/p/template.md:2:4
+  |
+1 | first
+2 | ok \u{fffd} bad
+  |    ^ the text stops being UTF-8 here
+  |
+  = help: save the file as UTF-8",
+    );
+}
+
+#[test]
+fn utf16_is_recognised() {
+    let project = Project::new().write(TEMPLATE, b"\xff\xfeh\0i\0");
+    fails(
+        &project,
+        &["render", "p"],
+        "\
+error[CB113]: byte 0 (0xff) is not UTF-8
+ --> prompts/p/template.md:1:1
+  |
+1 | \u{fffd}\u{fffd}h\u{2400}i\u{2400}
+  | ^ the text stops being UTF-8 here
+  |
+  = help: the file looks like UTF-16: save it as UTF-8",
+    );
+}
+
+#[test]
+fn a_byte_order_mark_changes_nothing_and_is_a_warning() {
+    let project =
+        Project::new().write(TEMPLATE, b"\xef\xbb\xbfhello").write("prompts/q/template.md", "hello");
+    assert_eq!(project.run(&["render", "p"]).text(), project.run(&["render", "q"]).text());
+    assert_eq!(
+        project.run(&["check", "p"]).text(),
+        "\
+warning[CB311]: prompts/p/template.md: the file begins with a byte-order mark
+help: save it as UTF-8 without a byte-order mark
+"
+    );
+}
+
+#[test]
+fn windows_line_ends_render_as_newlines_and_are_noted() {
+    let project = Project::new().write(TEMPLATE, "a\r\n{{ x }}b\r\n");
+    assert_eq!(project.run(&["render", "p"]).text(), "a\nb");
+    assert_eq!(
+        project.run(&["check", "p"]).text().lines().next().unwrap(),
+        "note[CB312]: prompts/p/template.md: the file has Windows line ends"
+    );
+}
+
+#[test]
+fn a_folder_without_a_template_is_told_where_one_belongs() {
+    let project = Project::new().write("prompts/p/notes.txt", "");
+    fails(
+        &project,
+        &["render", "p"],
+        "\
+error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py, and no .prompty or .sections.md file of its name
+help: put the prompt's text into prompts/p/template.md",
+    );
+}
+
+#[test]
+fn a_template_of_200_megabytes_is_refused_unread() {
+    let project = Project::new().write(TEMPLATE, "");
+    fs::File::create(project.path(TEMPLATE)).unwrap().set_len(200 << 20).unwrap();
+    fails(
+        &project,
+        &["render", "p"],
+        "\
+error[CB112]: prompts/p/template.md: the file has 209715200 bytes, and the limit is 4194304
+help: raise `limits.file_size` in cuebook.toml if the file is meant to be this large",
+    );
+}
+
+// --- what is no file ---
+
+#[test]
+fn a_circle_of_links_is_named_wherever_it_stands() {
+    let circle = |file: &str| {
+        format!(
+            "error[CB110]: {file}: symbolic links lead in a circle
+help: replace one of the links with the file that was meant"
+        )
+    };
+    let project = Project::new().link(TEMPLATE, "template.md");
+    fails(&project, &["render", "p"], &circle(TEMPLATE));
+    let project = Project::new().link("prompts/p", "p");
+    fails(&project, &["render", "p"], &circle("prompts/p"));
+    assert_eq!(project.run(&["check"]).code, Some(1), "check finds it as well");
+    let project = Project::new()
+        .write(TEMPLATE, "{% include 'partials/a.md' %}")
+        .link("prompts/partials/a.md", "b.md")
+        .link("prompts/partials/b.md", "a.md");
+    fails(&project, &["render", "p"], &circle("prompts/partials/a.md"));
+}
+
+#[test]
+fn a_link_that_leads_nowhere_is_named() {
+    let nowhere = |file: &str| {
+        format!(
+            "error[CB110]: {file}: a symbolic link leads nowhere
+help: replace the link with what was meant"
+        )
+    };
+    fails(&Project::new().link(TEMPLATE, "gone.md"), &["render", "p"], &nowhere(TEMPLATE));
+    fails(&Project::new().link("prompts/p", "gone"), &["render", "p"], &nowhere("prompts/p"));
+    // A built-in prompt does not silently step into its place.
+    let project = Project::new().link("prompts/general_system", "gone");
+    assert_eq!(project.run(&["render", "general_system", "--json"]).error()["code"], "CB102");
+}
+
+#[test]
+fn a_folder_with_the_name_of_a_template_is_named() {
+    let project = Project::new().write("prompts/p/template.md/x", "");
+    fails(
+        &project,
+        &["render", "p"],
+        "error[CB110]: prompts/p/template.md: a file was expected, and this is a folder",
+    );
+}
+
+#[test]
+fn a_pipe_or_a_device_keeps_nobody_waiting() {
+    let refused = |file: &str, what: &str| {
+        format!(
+            "error[CB110]: {file}: a file was expected, and this is {what}
+help: put a plain file in its place"
+        )
+    };
+    let project = Project::new();
+    pipe(&project, TEMPLATE);
+    pipe(&project, "prompts/p/other.md");
+    fails(&project, &["render", "p"], &refused(TEMPLATE, "a pipe"));
+    fails(&project, &["render", "prompts/p/other.md"], &refused("prompts/p/other.md", "a pipe"));
+    assert_eq!(project.run(&["check"]).code, Some(1));
+    assert_eq!(project.run(&["list"]).code, Some(0));
+    let project = Project::new().write("prompts/q/template.md", "{% include 'p/template.md' %}");
+    pipe(&project, TEMPLATE);
+    fails(&project, &["render", "q"], &refused(TEMPLATE, "a pipe"));
+    let project = Project::new().link(TEMPLATE, "/dev/zero");
+    fails(&project, &["render", "p"], &refused(TEMPLATE, "a device"));
+    for file in
+        ["cuebook.toml", "user_data/shared/prompts/defaults.json", "user_data/shared/prompts/resolution.json"]
+    {
+        let project = Project::new().write(TEMPLATE, "text");
+        let _ = fs::remove_file(project.path(file));
+        pipe(&project, file);
+        fails(&project, &["render", "p"], &refused(file, "a pipe"));
+    }
+}
+
+#[test]
+fn variables_may_come_through_a_pipe() {
+    let project = Project::new().write(TEMPLATE, "{{ x }}");
+    pipe(&project, "variables");
+    let path = project.path("variables");
+    let writer = std::thread::spawn(move || fs::write(path, r#"{"x": "piped"}"#).unwrap());
+    assert_eq!(project.run(&["render", "p", "--vars", "variables"]).text(), "piped");
+    writer.join().unwrap();
+    let piped = run(project.command(&["render", "p", "--vars", "-"]), br#"{"x": "stdin"}"#);
+    assert_eq!(piped.text(), "stdin");
+}
+
+#[test]
+fn a_file_that_may_not_be_read_is_told_with_the_way_out() {
+    if is_root() {
+        return;
+    }
+    let project = Project::new().write(TEMPLATE, "text");
+    fs::set_permissions(project.path(TEMPLATE), fs::Permissions::from_mode(0o000)).unwrap();
+    fails(
+        &project,
+        &["render", "p"],
+        "\
+error[CB110]: prompts/p/template.md: the file may not be read
+help: give yourself the right to read it: chmod u+r prompts/p/template.md",
+    );
+}
+
+#[test]
+fn a_folder_that_may_not_be_looked_into_is_told_and_offers_nothing_that_is_not_there() {
+    if is_root() {
+        return;
+    }
+    let project = Project::new().write(TEMPLATE, "text").write("prompts/p/tests.md", "## a\n");
+    let folder = project.path("prompts/p");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    let said = "\
+error[CB110]: prompts/p: the folder may not be looked into
+help: give yourself the right to: chmod u+rx prompts/p";
+    fails(&project, &["render", "p"], said);
+    let listed = project.run(&["list"]);
+    let tested = project.run(&["test"]);
+    let all = project.run(&["candidates", "p", "--json"]);
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(listed.text().contains("prompts/p cannot be read"), "{}", listed.text());
+    assert_eq!(tested.code, Some(1), "{}", tested.stderr);
+    assert!(tested.stderr.ends_with("0 cases: 1 file could not be read\n"), "{}", tested.stderr);
+    assert!(!String::from_utf8_lossy(&all.stdout).contains(".prompty"));
+}
+
+#[test]
+fn a_closed_folder_on_the_way_is_named_and_not_a_file_that_nobody_can_know_of() {
+    if is_root() {
+        return;
+    }
+    for (folder, commands) in [
+        (".ai", &[&["render", "p"][..], &["list"], &["check"], &["verify"], &["search", "zebra"]][..]),
+        ("user_data", &[&["render", "p"], &["list"], &["check"]]),
+    ] {
+        let project = Project::new()
+            .write(TEMPLATE, "text")
+            .write(".ai/directives/ok.md", "x")
+            .write("user_data/shared/defaults.json", "{}");
+        let path = project.path(folder);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o000)).unwrap();
+        let runs: Vec<Run> = commands.iter().map(|args| project.run(args)).collect();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        for (run, args) in runs.iter().zip(commands) {
+            let said = format!("error[CB110]: {folder}: the folder may not be looked into\n");
+            assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+            let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+            assert_eq!(all.matches(&said).count(), 1, "{args:?}: {all}");
+            assert!(!run.stderr.contains("nothing fits"), "{}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_directive_that_is_a_circle_of_links_is_told_by_everything_that_looks_at_all_of_them() {
+    let project = Project::new().link(".ai/directives/x.md", "x.md");
+    let listed = project.run(&["list"]);
+    assert!(listed.text().contains(".ai/directives/x.md cannot be read"), "{}", listed.text());
+    for args in [&["check"][..], &["verify"], &["search", "zebra"], &["render", "x"]] {
+        let run = project.run(args);
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
+        assert!(all.contains("x.md: symbolic links lead in a circle"), "{args:?}: {all}");
+    }
+}
+
+#[test]
+fn a_prompt_that_nobody_can_ask_for_is_not_listed_and_check_says_why() {
+    use std::os::unix::ffi::OsStrExt;
+    let project = Project::new().write(TEMPLATE, "text");
+    let names: [&[u8]; 5] = [b"a\\b", b"new\nline", b"bad\xff", b"b\xfe.prompty", b"plain"];
+    for name in names {
+        let path = project.path("prompts").join(std::ffi::OsStr::from_bytes(name));
+        match name.ends_with(b".prompty") {
+            true => fs::write(path, "Hi").unwrap(),
+            false => {
+                fs::create_dir(&path).unwrap();
+                fs::write(path.join("template.md"), "Hi").unwrap();
+            }
+        }
+    }
+    let listed = project.run(&["list"]);
+    let own: Vec<&str> = listed.text().lines().filter(|line| line.contains(" prompts/")).collect();
+    assert_eq!(own.len(), 2, "{}", listed.text());
+    let checked = project.run(&["check", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&checked.stdout).unwrap();
+    let told: Vec<&str> = report
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|finding| finding["code"] == "CB104")
+        .map(|finding| finding["file"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        told,
+        ["prompts/a\\b", "prompts/bad\u{fffd}", "prompts/b\u{fffd}.prompty", "prompts/new\nline"]
+    );
+}
+
+#[test]
+fn a_place_of_prompts_that_cannot_be_looked_into_is_told_and_offers_nothing() {
+    // Not even root gets through a circle of links.
+    let project = Project::new();
+    std::os::unix::fs::symlink("prompts", project.path("prompts")).unwrap();
+    for args in [&["render", "p"][..], &["candidates", "p"], &["list"], &["test"], &["test", "p"]] {
+        let run = project.run(args);
+        assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
+        assert!(
+            run.stderr.starts_with("error[CB110]: prompts: symbolic links lead in a circle\n"),
+            "{args:?}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn cases_that_cannot_be_looked_at_are_not_taken_for_none() {
+    let project = Project::new().write(TEMPLATE, "text");
+    std::os::unix::fs::symlink("tests.md", project.path("prompts/p/tests.md")).unwrap();
+    let run = project.run(&["test"]);
+    assert_eq!(run.code, Some(1), "{}", run.stderr);
+    assert!(run.stderr.ends_with("0 cases: 1 file could not be read\n"), "{}", run.stderr);
+}

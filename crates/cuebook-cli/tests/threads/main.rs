@@ -1,0 +1,21 @@
+//! Threads on the command line, with the real binary, a real store, and a model that says what it was told to say.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod edges;
+#[cfg(target_os = "linux")]
+mod endings;
+mod greeting;
+mod leaving;
+mod processes;
+mod prompts;
+mod run;
+mod stage;
+mod stores;
+mod sums;
+mod trust;
+mod words;

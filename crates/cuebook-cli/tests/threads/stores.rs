@@ -1,0 +1,179 @@
+//! Where threads are kept, and what is recorded of them.
+
+use std::path::Path;
+
+use cuebook_mock::{Reply, Script};
+use serde_json::{Value as Json, json};
+
+use crate::greeting::{THREADED, stage};
+use crate::stage::{err, out, returned, search};
+
+#[test]
+fn what_was_recorded_is_played_back_offline_byte_for_byte() {
+    let call = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "echo hi"}});
+    let stage = stage(
+        Script::new().reply(Reply::call("c1", "rye_execute", call).usage(9, 2)).reply(returned("Hi ✓")),
+    );
+    let recorded = stage.threaded(&["--record", "replies.jsonl"]);
+    assert!(recorded.status.success(), "{}", err(&recorded));
+    assert_eq!(stage.mock.requests().len(), 2);
+    let first = stage.id();
+    // No key, and nobody to ask.
+    let args = [&THREADED[..], &["--replay", "replies.jsonl"]].concat();
+    let played = stage.command(&args).env_remove("MOCK_KEY").output().unwrap();
+    assert!(played.status.success(), "{}", err(&played));
+    assert_eq!(stage.mock.requests().len(), 2, "nobody was asked");
+    assert_eq!(out(&played), out(&recorded));
+    let answers = |id: &str| -> Vec<Json> {
+        let said = stage.events(id).into_iter().filter(|event| event["event_type"] == "cognition_out");
+        said.map(|event| event["payload"]["message"].clone()).collect()
+    };
+    assert_eq!(answers(&first), answers(&stage.id()));
+    let args = [
+        "execute",
+        "directive",
+        "demo/greet",
+        "--param",
+        "user=Bob",
+        "--thread",
+        "--replay",
+        "replies.jsonl",
+    ];
+    let other = stage.run(&args);
+    assert_eq!(other.status.code(), Some(1));
+    let said = err(&other);
+    assert!(said.contains("[CB723]") && said.contains("Ann") && said.contains("Bob"), "{said}");
+    stage.project.write("replies.jsonl", "{}\n");
+    assert!(err(&stage.threaded(&["--replay", "replies.jsonl"])).contains("[CB723]"));
+}
+
+#[test]
+fn a_recording_is_never_written_over() {
+    let stage = stage(Script::new().reply(Reply::text("Hm.").usage(9, 2)).reply(returned("Hi")));
+    // What cannot be written is told before anything begins.
+    for place in ["no/such/folder/r.jsonl", "home"] {
+        let output = stage.threaded(&["--record", place]);
+        assert!(!output.status.success(), "{}", out(&output));
+        assert!(err(&output).contains(place), "{}", err(&output));
+    }
+    assert_eq!(stage.json(&["thread", "list"]), json!([]));
+    assert!(stage.mock.requests().is_empty());
+    // An empty file has nothing to lose.
+    stage.project.write("r.jsonl", "");
+    let output = stage.threaded(&["--record", "r.jsonl", "--limit", "turns=1"]);
+    assert!(err(&output).contains("[CB716]"), "{}", err(&output));
+    let first = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert_eq!(first.lines().count(), 1);
+    let id = stage.id();
+    let refused = stage.threaded(&["--record", "r.jsonl"]);
+    let said = err(&refused);
+    assert!(
+        said.contains("[CB518]") && said.contains("there already") && said.contains("name another"),
+        "{said}"
+    );
+    assert_eq!(stage.mock.requests().len(), 1);
+    // Nor does a thread that goes on write behind what is no recording.
+    stage.project.write("notes.txt", "mine\n");
+    let refused = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "notes.txt"]);
+    assert!(err(&refused).contains("[CB723]"), "{}", err(&refused));
+    let output = stage.run(&["thread", "resume", &id, "--limit", "turns=3", "--record", "r.jsonl"]);
+    assert!(output.status.success(), "{}", err(&output));
+    let both = std::fs::read_to_string(stage.project.path().join("r.jsonl")).unwrap();
+    assert!(both.starts_with(&first) && both.lines().count() == 2, "{both}");
+    let played = stage.threaded(&["--replay", "r.jsonl"]);
+    assert!(played.status.success(), "{}", err(&played));
+}
+
+#[test]
+fn the_store_can_be_elsewhere() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let elsewhere = stage.project.path().join("elsewhere.db");
+    let store = elsewhere.to_str().unwrap();
+    assert!(stage.threaded(&["--store", store]).status.success());
+    assert!(elsewhere.is_file() && !stage.project.path().join(".ai/state/threads.db").exists());
+    assert_eq!(stage.json(&["thread", "list", "--store", store]).as_array().unwrap().len(), 1);
+    let output = stage.command(&["thread", "list"]).env("CUEBOOK_STORE", store).output().unwrap();
+    assert!(out(&output).starts_with("completed"), "{}", out(&output));
+    stage.project.write("notes.txt", "no database, and long enough to be taken for one by nobody at all");
+    let output = stage.run(&["thread", "list", "--store", "notes.txt"]);
+    assert!(err(&output).contains("[CB724]"), "{}", err(&output));
+}
+
+#[test]
+fn a_store_of_an_unknown_kind_is_refused_without_its_password() {
+    let stage = stage(Script::new());
+    for place in
+        ["mysql://ann:hunter22@db.example/x", "redis://:hunter22@db.example", "Postgres://a:hunter22@h/x"]
+    {
+        for args in [&["thread", "list"][..], &THREADED] {
+            let output = stage.run(&[args, &["--store", place]].concat());
+            let said = err(&output);
+            assert!(!output.status.success() && said.contains("[CB724]"), "{said}");
+            assert!(
+                said.contains(place.split(':').next().unwrap()) && said.contains("postgres://"),
+                "{said}"
+            );
+            assert!(!said.contains("hunter22") && !out(&output).contains("hunter22"), "{said}");
+        }
+    }
+    let names: Vec<String> = std::fs::read_dir(stage.project.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    assert!(!names.iter().any(|name| name.contains(':')), "{names:?}");
+    let output = stage.run(&["thread", "list", "--store", "sqlite://some.db", "--json"]);
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn looking_for_threads_makes_nothing() {
+    let project = crate::support::Project::new();
+    let before = |folder: &Path| {
+        let mut names = Vec::new();
+        search(folder, &mut |path, _| names.push(path.to_owned()));
+        (names, folder.join(".ai").exists())
+    };
+    let known = before(project.path());
+    for (args, wanted) in [
+        (&["thread", "list"][..], "there are no threads"),
+        (&["thread", "show", "x"], "[CB712]"),
+        (&["thread", "tail", "x"], "[CB712]"),
+        (&["thread", "cancel", "x"], "[CB712]"),
+        (&["thread", "resume", "x"], "[CB712]"),
+        (&["thread", "list", "--store", "other.db"], "there are no threads"),
+    ] {
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let output = command.args(args).output().unwrap();
+        assert!(err(&output).contains(wanted), "{args:?}: {}", err(&output));
+        assert_eq!(before(project.path()), known, "{args:?}");
+    }
+}
+
+#[test]
+fn what_keeps_nothing_is_no_recording_and_nobody_waits_for_its_reader() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let pipe = stage.project.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for (place, what) in [("pipe", "a pipe"), ("/dev/full", "a device"), ("home", "is a directory")] {
+        let output = stage.threaded(&["--record", place]);
+        let said = err(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(what), "{said}");
+    }
+    assert_eq!(stage.mock.requests().len(), 0);
+}
+
+#[test]
+fn a_recording_without_its_last_line_end_is_whole_and_goes_on_in_a_line_of_its_own() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let recorded = stage.threaded(&["--record", "r.jsonl"]);
+    assert!(recorded.status.success(), "{}", err(&recorded));
+    let path = stage.project.path().join("r.jsonl");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.trim_end()).unwrap();
+    let played = stage.threaded(&["--replay", "r.jsonl"]);
+    assert_eq!(out(&played), out(&recorded), "{}", err(&played));
+    std::fs::write(&path, &text[..text.len() / 2]).unwrap();
+    let cut = stage.threaded(&["--replay", "r.jsonl"]);
+    assert!(err(&cut).contains("exchange 1 cannot be read: it is cut off"), "{}", err(&cut));
+}

@@ -1,0 +1,73 @@
+//! What threads cost, as people are told it.
+
+use cuebook_mock::{Api, Reply, Script};
+use serde_json::json;
+
+use crate::greeting::{GREET, THREADED, stage};
+use crate::stage::{Stage, err, out, returned, shell};
+
+#[test]
+fn a_conversation_that_went_through_two_threads_is_told_as_one() {
+    let replies = || Script::new().reply(shell("true").usage(5500, 100)).reply(returned("Hi"));
+    let stage = stage(replies());
+    let yaml =
+        stage.mock.provider_yaml(Api::Anthropic).replace("context_window: 100000", "context_window: 6000");
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
+    let output = stage.threaded(&[]);
+    assert!(output.status.success(), "{}", err(&output));
+    let said = err(&output);
+    let last = said.lines().last().unwrap();
+    // 5,600 tokens, and 120.
+    assert!(
+        last.contains("; 2 turns, 5,720 tokens, 0.0068 spent") && last.ends_with(", in 2 threads"),
+        "{said}"
+    );
+    let second = stage.id();
+    let first = stage.newest()["continuation_of"].as_str().unwrap().to_owned();
+    for (id, own) in
+        [(&first, "; 1 turn, 5,600 tokens, 0.0065 spent"), (&second, "; 1 turn, 120 tokens, 0.0003 spent")]
+    {
+        let shown = out(&stage.run(&["thread", "show", id]));
+        assert!(shown.lines().next().unwrap().contains(own), "{shown}");
+        assert!(shown.contains("\nconversation: 2 turns, 5,720 tokens, 0.0068 spent, "), "{shown}");
+    }
+    let shown = out(&stage.run(&["thread", "show", &first]));
+    let money =
+        "money: 0.0065 of 0.50 spent, 0.00 by children, 0.4935 handed over to the thread that goes on";
+    assert!(shown.contains(money), "{shown}");
+    let json = stage.json(&["thread", "show", &second]);
+    assert_eq!(json["conversation"]["threads"], json!([first, second]), "{json:#}");
+    assert_eq!((&json["cost"]["turns"], &json["conversation"]["turns"]), (&json!(1), &json!(2)));
+    stage.mock.play(replies());
+    let output = stage.threaded(&["--json"]);
+    let answer: serde_json::Value = serde_json::from_str(out(&output).lines().last().unwrap()).unwrap();
+    assert_eq!((&answer["cost"]["turns"], &answer["cost"]["threads"]), (&json!(2), &json!(2)), "{answer:#}");
+}
+
+#[test]
+fn what_an_open_child_has_spent_is_told_with_its_parent() {
+    let parent = GREET
+        .replace("name=\"greet\"", "name=\"lead\"")
+        .replace("<tool>rye.bash.bash</tool>", "<tool>rye.bash.bash</tool><directive>demo.*</directive>");
+    let spawn = json!({
+        "item_type": "directive", "item_id": "demo/greet", "parameters": {"user": "Bob"}, "thread": true,
+        "limit_overrides": {"turns": 1, "spend": 0.2},
+    });
+    let script = Script::new()
+        .reply(Reply::call("s", "rye_execute", spawn).usage(100, 20))
+        .reply(shell("true").usage(3000, 100))
+        .reply(returned("Hi"));
+    let files = [(".ai/directives/demo/greet.md", GREET), (".ai/directives/demo/lead.md", parent.as_str())];
+    let stage = Stage::new(script, &files);
+    let mut args = THREADED;
+    args[2] = "demo/lead";
+    let output = stage.run(&args);
+    assert!(output.status.success(), "{}", err(&output));
+    // Two answers at 0.0003, and the child's at 0.004.
+    assert!(err(&output).lines().last().unwrap().contains(", 0.0046 spent, "), "{}", err(&output));
+    let shown = out(&stage.run(&["thread", "show", "lead"]));
+    let money = "money: 0.0046 of 0.50 spent, 0.004 by children, 0.196 reserved for children, 0.2994 left";
+    assert!(shown.contains(money), "{shown}");
+    let listed = out(&stage.run(&["thread", "list", "--prompt", "demo/lead"]));
+    assert!(listed.contains("0.0046"), "{listed}");
+}

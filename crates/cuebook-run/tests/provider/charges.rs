@@ -1,0 +1,147 @@
+//! What an attempt that failed may have cost, and when not to make another one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use cuebook_mock::{Api, Mock, Reply, Script};
+use cuebook_run::provider::{Category, Charge, Client, HttpProvider, Listener, Next, RealClock};
+use serde_json::json;
+
+use crate::{Ear, Sleepless, ask, chosen_from, provider};
+
+const LONG: &str = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen";
+
+#[test]
+fn each_attempt_is_told_with_what_it_may_have_cost() {
+    for api in Api::ALL {
+        let script = Script::new()
+            .status(503, json!({"error": {"message": "busy"}}))
+            .reply(Reply::hang_up())
+            .reply(Reply::status(429, json!({"error": {"message": "slow down"}})).truncate(5))
+            .text("at last");
+        let mock = Mock::start(script).unwrap();
+        let (provider, _) = provider(&mock, api, "");
+        let ear = Ear::default();
+        ask(&provider, &ear).unwrap();
+        // What was refused costs nothing, also if the words about it were cut off. What was sent and never answered was read.
+        let charges = ear.charges.lock().unwrap().clone();
+        assert_eq!(charges, [Charge::Nothing, Charge::Question, Charge::Nothing], "{api:?}");
+    }
+}
+
+#[test]
+fn an_answer_that_breaks_off_costs_what_came_of_it() {
+    let broken = Reply::text(LONG).pieces(10).usage(77, 20).close_after(900);
+    let mock = Mock::start(Script::new().reply(broken)).unwrap();
+    let (provider, _) = provider(&mock, Api::Anthropic, "");
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };
+    assert!(written.starts_with("one") && written.len() < LONG.len(), "{written}");
+    // Anthropic says at the beginning how much was read.
+    assert_eq!(usage.unwrap().input, Some(77));
+}
+
+#[test]
+fn half_a_call_was_written_too() {
+    let call = Reply::call("a", "look", json!({"where": LONG})).pieces(10).close_after(1100);
+    let mock = Mock::start(Script::new().reply(call).text("x")).unwrap();
+    let (provider, _) = provider(&mock, Api::Anthropic, "retry: {attempts: 1}\n");
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let Charge::Broken { written, .. } = &unheard.charge else { panic!("{unheard:?}") };
+    assert!(written.starts_with("look") && written.contains("one two"), "{written}");
+}
+
+#[test]
+fn what_was_not_sent_costs_nothing() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let text =
+        format!("name: mock\napi: gemini\nbase_url: http://127.0.0.1:{port}\nretry: {{attempts: 2}}\n");
+    let provider = HttpProvider::new(&Client::new(), chosen_from(&text)).with_clock(Sleepless::new());
+    let ear = Ear::default();
+    let unheard = ask(&provider, &ear).unwrap_err();
+    assert_eq!((&unheard.charge, unheard.indeterminate), (&Charge::Nothing, false));
+    assert_eq!(*ear.charges.lock().unwrap(), [Charge::Nothing]);
+    // A handshake that nobody answers is no request.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let text = format!(
+        "name: mock\napi: gemini\nbase_url: https://{address}\nretry: {{attempts: 1}}\ntimeouts: {{first_byte: 0.05}}\n"
+    );
+    let provider = HttpProvider::new(&Client::new(), chosen_from(&text));
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    assert_eq!((&unheard.charge, unheard.indeterminate), (&Charge::Nothing, false), "{unheard:?}");
+}
+
+#[test]
+fn whoever_stops_in_a_pause_pays_nothing_for_it() {
+    let mock = Mock::start(Script::new().reply(Reply::error(429, "no")).forever()).unwrap();
+    let (provider, _) = provider(&mock, Api::OpenAiChat, "");
+    struct Impatient(Arc<AtomicBool>);
+    impl Listener for Impatient {
+        fn retry(&self, _: &cuebook_run::provider::Again<'_>) -> Next {
+            self.0.store(true, Ordering::SeqCst);
+            Next::Same
+        }
+        fn cancelled(&self) -> bool {
+            self.0.load(Ordering::SeqCst)
+        }
+    }
+    let provider = provider.with_clock(Arc::new(RealClock));
+    let unheard = ask(&provider, &Impatient(Arc::default())).unwrap_err();
+    assert_eq!((unheard.category, &unheard.charge), (Category::Cancelled, &Charge::Nothing));
+}
+
+#[test]
+fn a_listener_may_want_no_further_attempt_or_a_shorter_answer() {
+    let mock = Mock::start(Script::new().reply(Reply::hang_up()).text("x").forever()).unwrap();
+    let (provider, clock) = provider(&mock, Api::Anthropic, "");
+    let unheard = ask(&provider, &Ear { next: Some(Next::Stop), ..Ear::default() }).unwrap_err();
+    // The listener knows what the attempt cost: it is not told twice.
+    assert_eq!((&unheard.charge, mock.requests().len()), (&Charge::Nothing, 1));
+    assert!(clock.slept().is_empty());
+    mock.play(Script::new().reply(Reply::hang_up()).text("x"));
+    ask(&provider, &Ear { next: Some(Next::Shorter(9)), ..Ear::default() }).unwrap();
+    let requests = mock.requests();
+    assert_eq!(requests.last().unwrap().body["max_tokens"], 9);
+    assert_ne!(requests[requests.len() - 2].body["max_tokens"], 9);
+}
+
+#[test]
+fn a_server_that_wants_to_be_left_alone_for_long_is_not_asked_again() {
+    for (more, most) in [("", 60), ("retry: {max: 5}\n", 5), ("retry: {attempts: 1, max: 5}\n", 5)] {
+        let reply = Reply::error(429, "no").header("retry-after", "3600");
+        let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
+        let (provider, clock) = provider(&mock, Api::OpenAiResponses, more);
+        let unheard = ask(&provider, &Ear::default()).unwrap_err();
+        assert_eq!((mock.requests().len(), clock.slept().len()), (1, 0), "{more}");
+        assert_eq!(unheard.category, Category::RateLimited);
+        assert_eq!(unheard.error.field("retry_after_seconds"), Some(&json!(3600.0)));
+        let told = unheard.error.diagnostic();
+        let wanted = format!("asked again after 3600 seconds, and the longest pause is {most}");
+        assert!(told.message.contains(&wanted), "{}", told.message);
+        assert!(told.hint.as_deref().unwrap().contains("`retry.max` in mock.yaml"), "{told:?}");
+    }
+    // As long as the longest pause is not too long.
+    let reply = Reply::error(503, "no").header("retry-after", "60");
+    let mock = Mock::start(Script::new().reply(reply).text("yes")).unwrap();
+    let (provider, clock) = provider(&mock, Api::OpenAiResponses, "");
+    ask(&provider, &Ear::default()).unwrap();
+    assert_eq!(clock.slept(), [60.0]);
+}
+
+#[test]
+fn a_name_that_nobody_has_is_told_with_the_file_that_says_it() {
+    // `.invalid` is reserved for names that never exist; where no name server can be reached it may exist for all that is known.
+    let text = "name: mock\napi: gemini\nbase_url: http://nobody.invalid/v1\nretry: {attempts: 2}\n";
+    let clock = Sleepless::new();
+    let provider = HttpProvider::new(&Client::new(), chosen_from(text)).with_clock(clock.clone());
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let told = unheard.error.diagnostic();
+    assert!(told.message.contains("nobody.invalid"), "{}", told.message);
+    assert!(told.hint.as_deref().unwrap().contains("`base_url` in mock.yaml"), "{told:?}");
+    match told.message.contains("there is no host of the name nobody.invalid") {
+        true => assert_eq!((unheard.category, clock.slept().len()), (Category::Permanent, 0)),
+        false => assert_eq!((unheard.category, clock.slept().len()), (Category::Transient, 1)),
+    }
+    assert_eq!(unheard.charge, Charge::Nothing);
+}

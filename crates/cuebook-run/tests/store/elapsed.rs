@@ -1,0 +1,107 @@
+//! How long a thread ran whose process died.
+
+use std::time::Duration;
+
+use cuebook_run::store::{Change, Cost, Holder, Store};
+use cuebook_run::{Entry, Event, Kind, Money, Status, ThreadId};
+use serde_json::json;
+
+use crate::support::*;
+
+/// A process that is no more.
+fn gone() -> Holder {
+    Holder { began: holder().began + 1, ..holder() }
+}
+
+fn write(store: &dyn Store, id: &ThreadId, holder: &Holder, kind: Kind, change: &Change) -> Event {
+    // Long enough for a clock that counts milliseconds.
+    std::thread::sleep(Duration::from_millis(3));
+    store.append(id, holder, &[Entry::new(kind, json!({}))], change).unwrap().remove(0)
+}
+
+fn between(one: jiff::Timestamp, other: jiff::Timestamp) -> Duration {
+    Duration::try_from(other.duration_since(one)).unwrap()
+}
+
+pub fn what_a_dead_thread_had_asked_was_read(world: &World) {
+    let store = &*world.store;
+    let tokens = |answered: bool| {
+        let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
+        let asked = Entry::new(Kind::CognitionIn, json!({"messages": [], "tokens": 321}));
+        store.append(&begun.id, &gone_as(&begun), &[asked], &Change::default()).unwrap();
+        if answered {
+            write(store, &begun.id, &gone_as(&begun), Kind::CognitionOut, &Change::default());
+        }
+        store.sweep(&|_, _| false).unwrap();
+        let cost = store.record(&begun.id).unwrap().unwrap().cost;
+        let told = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
+        assert_eq!(told["cost"]["input_tokens"], json!(cost.input_tokens), "{told:#}");
+        assert_eq!(told["estimated"]["input"].as_u64().unwrap_or(0), cost.estimated, "{told:#}");
+        (cost.input_tokens, cost.estimated)
+    };
+    assert_eq!(tokens(false), (321, 321));
+    assert_eq!(tokens(true), (0, 0));
+}
+
+pub fn what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read(world: &World) {
+    let store = &*world.store;
+    let spent = |asked: serde_json::Value, held: f64| {
+        let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
+        let hold = Change { hold: Some(Money::from_units(held)), ..Change::default() };
+        store.append(&begun.id, &gone_as(&begun), &[Entry::new(Kind::CognitionIn, asked)], &hold).unwrap();
+        store.sweep(&|_, _| false).unwrap();
+        let cost = store.record(&begun.id).unwrap().unwrap().cost;
+        let account = store.account(&begun.id).unwrap().unwrap();
+        let told = store.last_of(&begun.id, Kind::Interrupted).unwrap().unwrap().payload;
+        assert_eq!((account.spent, account.held), (cost.spend, Money::ZERO));
+        assert_eq!(told["cost"]["spend_nanos"], json!(cost.spend.nanos()), "{told:#}");
+        (cost.input_tokens, cost.spend.nanos(), told["estimated"].clone())
+    };
+    let asked = json!({"messages": [], "tokens": 321, "spend_nanos": 321_000});
+    let guess = json!({"input": 321, "output": 0, "spend": 0.000_321});
+    assert_eq!(spent(asked.clone(), 0.5), (321, 321_000, guess));
+    // Nothing is held for a question to which there is an answer, or none that is waited for.
+    assert_eq!(spent(asked, 0.0), (0, 0, json!(null)));
+    // Where the log does not say what reading costs, nobody knows what was spent.
+    assert_eq!(spent(json!({"messages": [], "tokens": 321}), 0.5).1, 500_000_000);
+}
+
+fn gone_as(record: &cuebook_run::store::Record) -> Holder {
+    record.holder.clone().unwrap()
+}
+
+pub fn the_time_of_a_dead_thread_goes_to_its_last_sign_of_life(world: &World) {
+    let store = &*world.store;
+    let (first, second) = (gone(), Holder { pid: holder().pid + 1, ..gone() });
+    let begun = store.begin(&cuebook_run::store::New { holder: Some(first.clone()), ..new(1.0) }).unwrap();
+    let id = &begun.id;
+    let elapsed = || store.record(id).unwrap().unwrap().cost.elapsed;
+    let sweep = || {
+        assert_eq!(store.sweep(&|_, _| false).unwrap(), std::slice::from_ref(id));
+        assert_eq!(status(store, id), Status::Interrupted);
+    };
+    // What was counted with the answer, and from there to the last event.
+    let second_long = Duration::from_secs(1);
+    let cost = Cost { turns: 1, elapsed: second_long, ..Cost::default() };
+    let counts = Change { cost: Some(cost), ..Change::default() };
+    let answer = write(store, id, &first, Kind::CognitionOut, &counts);
+    let last = write(store, id, &first, Kind::ToolStart, &Change::default());
+    std::thread::sleep(Duration::from_millis(3));
+    sweep();
+    let so_far = second_long + between(answer.at, last.at);
+    assert_eq!(elapsed(), so_far);
+    // Nobody ran it until it was taken up. From then on, a beat is as good as an event.
+    std::thread::sleep(Duration::from_millis(3));
+    let taken = store.take(id, &second, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
+    std::thread::sleep(Duration::from_millis(3));
+    store.beat(&second).unwrap();
+    let beat = store.record(id).unwrap().unwrap().beat_at.unwrap();
+    sweep();
+    let so_far = so_far + between(taken.updated_at, beat);
+    assert_eq!(elapsed(), so_far);
+    // The log says the same, to the microsecond, and it is all that is read when the thread goes on.
+    let told = store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
+    assert_eq!(told["cost"]["elapsed_micros"], json!(so_far.as_micros() as u64), "{told:#}");
+    assert_eq!(told["last_sign_of_life"], json!(beat.to_string()), "{told:#}");
+    audit(store, false);
+}

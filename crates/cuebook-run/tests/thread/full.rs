@@ -1,0 +1,79 @@
+//! A full conversation is still full when its process has died.
+
+use cuebook_mock::{Reply, Script};
+use cuebook_run::{Kind, Settings, Status};
+use serde_json::json;
+
+use crate::resume::{COUNT, counted, elsewhere, wait_for};
+use crate::stage::*;
+
+/// A model that takes few tokens, and counts more of them than anybody here would.
+fn small(script: Script) -> Stage {
+    Stage::with(script, Settings::default(), |yaml| {
+        yaml.replace("context_window: 100000", "context_window: 6000")
+    })
+}
+
+fn count(id: &str, parameters: serde_json::Value) -> Reply {
+    call(id, "demo/count", parameters).usage(5500, 100)
+}
+
+/// Runs the directive elsewhere, kills its process when it has counted, and takes the thread up.
+fn killed(stage: &Stage, asleep: impl Fn() -> bool) -> cuebook_run::ThreadId {
+    let mut process = elsewhere(stage, "demo/work");
+    wait_for(asleep);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let id = stage.records()[0].id.clone();
+    assert_eq!(stage.record(&id).status, Status::Interrupted);
+    id
+}
+
+/// The conversation went on in another thread, and the first one was not asked again.
+fn handed_over(stage: &Stage, id: &cuebook_run::ThreadId) {
+    let finished = stage.resume(id, json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    let [first, second] = &stage.records()[..] else { panic!("{:#?}", stage.records()) };
+    assert_eq!((first.status, second.status), (Status::Continued, Status::Completed));
+    assert_eq!(first.continued_by.as_ref(), Some(&second.id));
+    assert_eq!((&first.id, first.cost.turns, second.cost.turns), (id, 1, 1));
+    let full = stage.payloads(id, Kind::ContextFull);
+    assert_eq!(full.len(), 1, "{full:?}");
+    assert!(full[0]["tokens"].as_u64().unwrap() > 5600, "{full:?}");
+}
+
+#[test]
+fn a_hand_over_that_was_cut_off_is_taken_up_again() {
+    let hook = "<hooks><hook id=\"full\" event=\"context_limit_reached\"><action primary=\"execute\" item_type=\"tool\" \
+                item_id=\"demo/count\"><param name=\"n\">h</param><param name=\"sleep\">yes</param></action></hook></hooks>";
+    let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
+    stage.tool("count", COUNT).worker(hook);
+    let id = killed(&stage, || counted(&stage) == "1h");
+    assert_eq!(stage.payloads(&id, Kind::ContextFull).len(), 1, "it is known that it is full");
+    handed_over(&stage, &id);
+    // What the hook may have done is not done again.
+    assert_eq!(counted(&stage), "1h");
+    assert_eq!(stage.payloads(&id, Kind::HookUnknown).len(), 1);
+}
+
+#[test]
+fn what_the_provider_counted_is_known_after_a_crash() {
+    let stage = small(script([count("a", json!({"n": "1", "sleep": true})), returns("b", "x")]));
+    stage.tool("count", COUNT).worker("");
+    let id = killed(&stage, || counted(&stage) == "1");
+    handed_over(&stage, &id);
+}
+
+#[test]
+fn a_model_that_takes_more_goes_on_where_another_one_was_full() {
+    let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
+    stage.tool("count", COUNT).worker("<continuation_directive>demo/nowhere</continuation_directive>");
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+    let file = stage.world.user().join(".ai/config/providers/mock.yaml");
+    let yaml = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, yaml.replace("context_window: 6000", "context_window: 60000")).unwrap();
+    let finished = stage.resume(&id_of(&answer), json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    assert_eq!((stage.records().len(), finished.cost.turns), (1, 2));
+}
