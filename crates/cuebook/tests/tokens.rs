@@ -101,9 +101,15 @@ const FRAGMENTS: &[&str] = &[
     "https://example.org/a?b=c",
 ];
 
+/// The crate `tiktoken` cuts without a pattern, and does not know that `(?i:'s)` stands for `'ſ` as well. OpenAI's own package
+/// does, and so do we: texts with it are held against that one alone.
+const CUT_DIFFERENTLY: &str = "'ſ";
+
 fn texts() -> impl Strategy<Value = String> {
+    let common: Vec<&str> =
+        FRAGMENTS.iter().copied().filter(|fragment| *fragment != CUT_DIFFERENTLY).collect();
     let fragment = prop_oneof![
-        8 => proptest::sample::select(FRAGMENTS).prop_map(str::to_owned),
+        8 => proptest::sample::select(common).prop_map(str::to_owned),
         1 => any::<char>().prop_map(String::from),
         1 => "[ \\n\\r\\t/a-c#.]{0,12}",
     ];
@@ -119,6 +125,7 @@ proptest! {
 
     #[test]
     fn counts_are_those_of_another_tokenizer(text in texts()) {
+        prop_assume!(!text.contains(CUT_DIFFERENTLY));
         for vocabulary in Vocabulary::ALL {
             prop_assert_eq!(Tokenizer::of(vocabulary).count(&text), other(vocabulary).count(&text), "{}", vocabulary);
         }
@@ -131,6 +138,7 @@ proptest! {
         let before = before + &end;
         let after = format!("{}{after}", if is_near { near } else { first });
         prop_assume!(splits_between(&before, &after));
+        prop_assume!(!before.contains(CUT_DIFFERENTLY) && !after.contains(CUT_DIFFERENTLY));
         for vocabulary in Vocabulary::ALL {
             let (ours, theirs) = (Tokenizer::of(vocabulary), other(vocabulary));
             let whole = format!("{before}{after}");
@@ -145,6 +153,7 @@ proptest! {
         separator in proptest::sample::select(&["", "\n", "\n\n", " ", "\r\n", "\n---\n", "/"][..]),
     ) {
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        prop_assume!(!parts.join(separator).contains(CUT_DIFFERENTLY));
         let counter = Counter::with_limits(8, 4_000);
         for vocabulary in Vocabulary::ALL {
             let tokenizer = Tokenizer::of(vocabulary);
@@ -230,6 +239,7 @@ fn counts_are_those_of_openais_own_tokenizer() {
         for second in FRAGMENTS {
             texts.push(format!("{first}{second}"));
             texts.push(format!("x{first}{second}{first} y"));
+            texts.push(format!("{first}{CUT_DIFFERENTLY}{second}the"));
         }
     }
     texts.extend(hostile(20_000).into_iter().map(|(_, text)| text));
