@@ -8,6 +8,7 @@
 
 mod contents;
 mod fields;
+mod spelling;
 
 #[cfg(test)]
 mod tests;

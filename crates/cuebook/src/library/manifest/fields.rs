@@ -3,19 +3,22 @@
 //! A problem with one field does not hide those with another: what is wrong is noted and gets its default, and reading
 //! goes on.
 
+mod providers;
+
 use std::collections::{HashMap, HashSet};
-use std::time::Duration;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value};
 
-use super::{Manifest, PackKind, Replaces, VariableProvider};
+use super::spelling::{
+    is_id, is_item_id, is_semver_like, not_a_vocab_name, not_an_id, not_an_item_id, suggestion, vocab_parts,
+};
+use super::{Manifest, PackKind, Replaces};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, MOST_FINDINGS, Step, kind_of, quoted};
 use crate::library::normalize_id;
 use crate::library::portable;
-use crate::prompt::{Limits, Permissions};
 use crate::source::Place;
 
 pub(super) const FIELDS: &[&str] = &[
@@ -36,43 +39,7 @@ pub(super) const FIELDS: &[&str] = &[
     "vocab",
     "$schema",
 ];
-const PROVIDER_FIELDS: &[&str] = &["file", "namespace", "description", "optional", "permissions", "limits"];
-const PERMISSION_FIELDS: &[&str] = &["read_file", "http_request", "llm_call", "session_state"];
-const LIMIT_FIELDS: &[&str] = &["max_execution_time", "max_output_size"];
 const REPLACES_FIELDS: &[&str] = &["prompts", "tools", "flows"];
-
-/// Names that mean something else in every template.
-const RESERVED_NAMESPACES: &[&str] = &[
-    "system",
-    "loop",
-    "self",
-    "super",
-    "caller",
-    "varargs",
-    "kwargs",
-    "true",
-    "false",
-    "none",
-    "True",
-    "False",
-    "None",
-    "and",
-    "or",
-    "not",
-    "in",
-    "is",
-    "if",
-    "else",
-    "elif",
-    "for",
-    "range",
-    "dict",
-    "lipsum",
-    "cycler",
-    "joiner",
-    "namespace",
-    "debug",
-];
 
 /// Collects what is wrong while the fields are read.
 pub(super) struct Reader<'d> {
@@ -424,150 +391,6 @@ impl<'d> Reader<'d> {
         false
     }
 
-    fn providers(&mut self, root: &'d Map<String, Value>) -> Vec<VariableProvider> {
-        let Some(value) = self.field(root, "variable_providers") else { return Vec::new() };
-        let Value::Array(items) = value else {
-            self.wrong_type(&[Key("variable_providers")], value, "an array of objects");
-            return Vec::new();
-        };
-        let mut first: HashMap<String, usize> = HashMap::new();
-        let mut providers = Vec::new();
-        for (index, item) in items.iter().enumerate() {
-            let path = [Key("variable_providers"), Index(index)];
-            let Some(provider) = self.provider(item, &path) else { continue };
-            if let Some(earlier) = first.get(&provider.namespace) {
-                let place = |index| [Key("variable_providers"), Index(index), Key("namespace")];
-                if self.problems.len() < MOST_FINDINGS {
-                    let message = format!("two providers have the namespace `{}`", provider.namespace);
-                    let diagnostic = Diagnostic::new(Code::BadManifest, message)
-                        .at(self.document.place(&place(index)))
-                        .label("the second one")
-                        .related(self.document.place(&place(*earlier)), "the first one")
-                        .hint("give one of them another namespace");
-                    self.problems.push(diagnostic);
-                }
-                continue;
-            }
-            first.insert(provider.namespace.clone(), index);
-            providers.push(provider);
-        }
-        providers
-    }
-
-    fn provider(&mut self, item: &'d Value, path: &[Step<'_>]) -> Option<VariableProvider> {
-        let map = self.object(item, path, Some(PROVIDER_FIELDS))?;
-        let file = self.needed(map, "file", path, "the path of a .py file in the pack");
-        let file = file.filter(|file| self.pack_path(&joined(path, "file"), file, ".py"));
-        let namespace = self.needed(map, "namespace", path, "the name that templates reach it by");
-        let namespace = namespace.filter(|name| self.namespace(&joined(path, "namespace"), name));
-        let description = self.prose(map, "description", path);
-        let optional = self.boolean(map, "optional", path);
-        let permissions = self.permissions(map, path);
-        let limits = self.limits(map, path);
-        let (file, namespace) = (file?.to_owned(), namespace?.to_owned());
-        Some(VariableProvider { file, namespace, description, optional, permissions, limits })
-    }
-
-    /// A string that an object must have.
-    fn needed(
-        &mut self,
-        map: &'d Map<String, Value>,
-        key: &str,
-        path: &[Step<'_>],
-        what: &str,
-    ) -> Option<&'d str> {
-        if let Some(value) = map.get(key) {
-            return self.string(value, &joined(path, key));
-        }
-        self.lacking(path, || {
-            (format!("{} has no `{key}`", field_name(path)), format!("add `{key}`: {what}"))
-        });
-        None
-    }
-
-    fn namespace(&mut self, path: &[Step<'_>], name: &str) -> bool {
-        let mut characters = name.chars();
-        let identifier = characters.next().is_some_and(|first| first.is_ascii_alphabetic() || first == '_')
-            && characters.all(|character| character.is_ascii_alphanumeric() || character == '_');
-        if !identifier {
-            self.wrong(path, || {
-                let message = format!("{} cannot be a namespace", quoted(name));
-                let label = "templates could not write this name".to_owned();
-                (message, label, "use letters, digits and `_`, beginning with a letter".into())
-            });
-            return false;
-        }
-        if RESERVED_NAMESPACES.contains(&name) {
-            self.wrong(path, || {
-                let message = format!("{} cannot be a namespace", quoted(name));
-                let label = "this name has a meaning of its own in templates".to_owned();
-                (message, label, format!("choose another one, for example `{}_info`", name.to_lowercase()))
-            });
-            return false;
-        }
-        true
-    }
-
-    fn boolean(&mut self, map: &'d Map<String, Value>, key: &str, path: &[Step<'_>]) -> bool {
-        match self.field(map, key) {
-            None => false,
-            Some(Value::Bool(value)) => *value,
-            Some(other) => {
-                self.wrong_type(&joined(path, key), other, "true or false");
-                false
-            }
-        }
-    }
-
-    fn permissions(&mut self, map: &'d Map<String, Value>, path: &[Step<'_>]) -> Permissions {
-        let path = joined(path, "permissions");
-        let value = self.field(map, "permissions");
-        let Some(map) = value.and_then(|value| self.object(value, &path, Some(PERMISSION_FIELDS))) else {
-            return Permissions::default();
-        };
-        Permissions {
-            read_file: self.boolean(map, "read_file", &path),
-            http_request: self.boolean(map, "http_request", &path),
-            llm_call: self.boolean(map, "llm_call", &path),
-            session_state: self.boolean(map, "session_state", &path),
-        }
-    }
-
-    fn limits(&mut self, map: &'d Map<String, Value>, path: &[Step<'_>]) -> Limits {
-        let path = joined(path, "limits");
-        let mut limits = Limits::default();
-        let value = self.field(map, "limits");
-        let Some(map) = value.and_then(|value| self.object(value, &path, Some(LIMIT_FIELDS))) else {
-            return limits;
-        };
-        if let Some(value) = self.field(map, "max_execution_time") {
-            let time = value.as_f64().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-            match time.filter(|time| !time.is_zero() && *time <= Limits::LONGEST) {
-                Some(time) => limits.max_execution_time = time,
-                None => {
-                    self.wrong_type(
-                        &joined(&path, "max_execution_time"),
-                        value,
-                        "a number of seconds above zero, and a day at most",
-                    );
-                }
-            }
-        }
-        if let Some(value) = self.field(map, "max_output_size") {
-            match value.as_u64().and_then(|size| usize::try_from(size).ok()).filter(|size| *size > 0) {
-                Some(size) => limits.max_output_size = size,
-                None => {
-                    self.wrong_type(
-                        &joined(&path, "max_output_size"),
-                        value,
-                        "a whole number of characters above zero",
-                    );
-                }
-            }
-        }
-        limits
-    }
-
     fn replaces(&mut self, root: &'d Map<String, Value>, prompts: &[String]) -> Replaces {
         let path = [Key("replaces")];
         let value = self.field(root, "replaces");
@@ -715,71 +538,4 @@ fn field_name(path: &[Step<'_>]) -> String {
         }
     }
     if name.is_empty() { "pack.json".into() } else { quoted(&name) }
-}
-
-/// Small letters, digits and the others, beginning with a letter or digit.
-fn is_id(id: &str, other: impl Fn(char) -> bool) -> bool {
-    let small = |character: char| character.is_ascii_lowercase() || character.is_ascii_digit();
-    id.starts_with(small) && id.chars().all(|character| small(character) || other(character))
-}
-
-/// Tools, agents and flows have names of other systems, so more is allowed (`default.agent_run`, `fileRead`).
-fn is_item_id(id: &str) -> bool {
-    id.starts_with(|first: char| first.is_ascii_alphanumeric())
-        && id.chars().all(|character| character.is_ascii_alphanumeric() || "_.-".contains(character))
-        && !id.contains("..")
-}
-
-fn not_an_id(what: &str, id: &str) -> (String, String, String) {
-    let label = "an id has small letters, digits, `_` and `-`, beginning with a letter or digit".to_owned();
-    (format!("{} is not {what}", quoted(id)), label, suggestion(id, "my_prompt"))
-}
-
-fn not_an_item_id(id: &str) -> (String, String, String) {
-    let label = "an id has letters, digits, `_`, `.` and `-`, beginning with a letter or digit".to_owned();
-    (format!("{} is not an id", quoted(id)), label, suggestion(id, "my_tool"))
-}
-
-/// The kind and the name of a vocabulary entry: `prompt` and `coding_system`.
-fn vocab_parts(entry: &str) -> Option<(&str, &str)> {
-    let plain = !entry.chars().any(|character| character.is_control() || character.is_whitespace());
-    entry.split_once('.').filter(|(kind, name)| plain && !kind.is_empty() && !name.is_empty())
-}
-
-fn not_a_vocab_name(entry: &str) -> (String, String, String) {
-    let label = "a kind, a dot and a name belong here".to_owned();
-    (
-        format!("{} is not a vocabulary entry", quoted(entry)),
-        label,
-        "write it like `prompt.coding_system`".into(),
-    )
-}
-
-/// What an id could be spelt like instead.
-fn suggestion(id: &str, example: &str) -> String {
-    let better: String = normalize_id(id)
-        .chars()
-        .filter(|character| character.is_ascii_alphanumeric() || *character == '_')
-        .collect();
-    let better = better.trim_matches('_');
-    if better.is_empty() || better.len() > 64 || better == id {
-        format!("choose something like `{example}`")
-    } else {
-        format!("write it as `{better}`")
-    }
-}
-
-/// Two or three numbers with dots between, and perhaps a remark behind `-` or `+`.
-fn is_semver_like(version: &str) -> bool {
-    let end = version.find(['-', '+']).unwrap_or(version.len());
-    let (numbers, remark) = version.split_at(end);
-    let numbers: Vec<&str> = numbers.split('.').collect();
-    let remark_is_fine = remark.is_empty()
-        || remark.len() > 1
-            && remark.chars().all(|character| character.is_ascii_alphanumeric() || ".-+".contains(character));
-    (2..=3).contains(&numbers.len())
-        && numbers
-            .iter()
-            .all(|number| !number.is_empty() && number.chars().all(|digit| digit.is_ascii_digit()))
-        && remark_is_fine
 }
