@@ -67,6 +67,9 @@ pub struct Cost {
     pub spend: Money,
     /// How long it ran, pauses between a stop and a resumption left out.
     pub elapsed: Duration,
+    /// Whether it, or a thread below it, asked a model whose price is not known: then more was spent than is counted, and nobody
+    /// knows how much.
+    pub unpriced: bool,
 }
 
 impl Cost {
@@ -84,6 +87,7 @@ impl Cost {
             estimated: self.estimated.saturating_add(other.estimated),
             spend: self.spend + other.spend,
             elapsed: self.elapsed.saturating_add(other.elapsed),
+            unpriced: self.unpriced || other.unpriced,
         }
     }
 
@@ -98,6 +102,9 @@ impl Cost {
         });
         if self.estimated > 0 {
             json["estimated_tokens"] = self.estimated.into();
+        }
+        if self.unpriced {
+            json["spend_known"] = false.into();
         }
         json
     }
@@ -199,6 +206,8 @@ pub struct New {
     pub spend: Money,
     /// The model, if it is known yet.
     pub model: Option<String>,
+    /// Whether the price of that is not known: then neither is what the thread spends, nor what those above it spend in all.
+    pub unpriced: bool,
     /// The thread whose conversation it goes on with.
     pub continuation_of: Option<ThreadId>,
     /// Who runs it at once; nobody yet if there is none.
@@ -221,6 +230,8 @@ pub struct Change {
     pub result: Option<Json>,
     /// The model.
     pub model: Option<String>,
+    /// Whether a model is asked from now on whose price is not known. What was not known once stays so.
+    pub unpriced: bool,
     /// The thread that goes on with its conversation.
     pub continued_by: Option<ThreadId>,
     /// The number of the last event that is known to whoever makes the change. If somebody has written others since, nothing

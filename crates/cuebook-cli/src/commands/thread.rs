@@ -134,9 +134,6 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         }
         json["launch"] = rebuilt.launch.to_json();
         json["messages"] = rebuilt.start.conversation.iter().map(cuebook::Message::to_json).collect();
-        if rebuilt.launch.unpriced {
-            json["cost"]["spend_known"] = false.into();
-        }
         json["account"] = account.map_or(Json::Null, |account| account.to_json());
         json["children"] = children.iter().map(|child| json!(child.id.as_str())).collect();
         json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": true});
@@ -148,9 +145,6 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     }
     let mut out = anstream::stdout().lock();
     let mut cost = record.cost.to_json();
-    if rebuilt.launch.unpriced {
-        cost["spend_known"] = false.into();
-    }
     cost["children_spend"] = below.to_json();
     writeln!(out, "{}", onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
     let launch = &rebuilt.launch;
@@ -225,15 +219,17 @@ fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> S
         let known = if spent > Money::ZERO { format!("; at least {spent} spent") } else { String::new() };
         return format!("cost not known, so the limit of {} does not hold{known}{kept}", account.limit);
     }
+    // A model that it asked before, or that its children asked, may have no price.
+    let (least, most) = if record.cost.unpriced { ("at least ", "at most ") } else { ("", "") };
     if record.continued_by.is_some() && limit >= account.limit {
         // It kept what it had used, and gave the rest away.
         let rest = limit - account.limit;
         return format!(
-            "{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
+            "{least}{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
         );
     }
     let left = account.remaining();
-    format!("{spent} of {} spent, {below} by children{kept}, {left} left", account.limit)
+    format!("{least}{spent} of {} spent, {below} by children{kept}, {most}{left} left", account.limit)
 }
 
 fn tail(args: &ThreadTailArgs, options: &Options) -> Outcome {

@@ -352,6 +352,9 @@ fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
             continue;
         }
         desk.enter(&mut row, &new.entries)?;
+        if new.unpriced {
+            ledger::unprice(desk, &mut row)?;
+        }
         desk.put(row);
         if let Some(before) = &new.continuation_of {
             let mut before = desk.get(before)?;

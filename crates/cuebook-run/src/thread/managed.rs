@@ -163,6 +163,7 @@ impl<'e> Managed<'e> {
     pub(super) fn new(parts: Parts<'e>, before: Before) -> Managed<'e> {
         let Before { cost, nudges, open_hooks, counted, full } = before;
         let (tokens, counted) = counted.unwrap_or_default();
+        let cost = Cost { unpriced: cost.unpriced || parts.voice.price.is_none(), ..cost };
         let now = Instant::now();
         let state = State {
             entries: Vec::new(),

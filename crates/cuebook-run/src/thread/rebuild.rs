@@ -67,6 +67,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut results: HashMap<String, Message> = HashMap::new();
     let mut begun: Vec<String> = Vec::new();
+    let mut unpriced = launch.unpriced;
     for event in events {
         let payload = &event.payload;
         let wrong = |what: &str| cannot(id, event.seq, what);
@@ -147,6 +148,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                     launch.provider = provider.to_owned();
                 }
                 launch.unpriced = payload["unpriced"].as_bool().unwrap_or(launch.unpriced);
+                unpriced |= launch.unpriced;
                 if let Some(window) = payload["context_window"].as_u64() {
                     launch.context_window = window;
                 }
@@ -171,6 +173,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         rebuilt.start.pending = calls;
     }
     rebuilt.start.known = rebuilt.start.conversation.len();
+    rebuilt.cost.unpriced |= unpriced;
     rebuilt.launch = launch;
     Ok(rebuilt)
 }
@@ -223,6 +226,7 @@ pub(crate) fn cost_of(json: &Json) -> Cost {
             None => Duration::try_from_secs_f64(json["elapsed_seconds"].as_f64().unwrap_or(0.0))
                 .unwrap_or_default(),
         },
+        unpriced: json["spend_known"] == false,
     }
 }
 

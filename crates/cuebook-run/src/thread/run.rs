@@ -323,6 +323,7 @@ fn registration(
         parent_spawns,
         spend: launch.limits.spend,
         model: Some(launch.model.id.clone()),
+        unpriced: launch.unpriced,
         continuation_of: launch.continuation_of.clone(),
         holder,
         entries: first,

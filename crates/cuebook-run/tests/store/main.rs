@@ -13,6 +13,7 @@ mod property;
 mod server;
 mod servers;
 mod support;
+mod unpriced;
 
 /// Every function of the suite as a test of both kinds of stores.
 macro_rules! suite {
@@ -78,5 +79,7 @@ suite! {
     processes::processes_share_a_store
     processes::a_log_goes_on_in_another_process
     processes::killed_processes_leave_whole_logs_and_a_true_ledger
+    unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
+    unpriced::what_the_dead_have_used_is_not_known_from_their_first_question
     property::the_ledger_holds_whatever_is_done
 }
