@@ -688,6 +688,34 @@ fn a_connection_serves_several_answers() {
 }
 
 #[test]
+fn a_secret_among_the_options_is_kept_like_a_key() {
+    const WRITTEN: &str = "violet-blue-horse";
+    let echo = |request: &cuebook_mock::Request| {
+        Reply::status(400, json!({"error": {"message": request.body.to_string(), "type": WRITTEN}}))
+    };
+    let options = format!(
+        "options: {{gateway: {{password: {WRITTEN}, team: 'of ${{env:ORGANISATION}}', plain: shown}}, tier: flex}}\n"
+    );
+    for api in Api::ALL {
+        let mock = Mock::start(Script::answer(echo)).unwrap();
+        let (provider, _) = provider(&mock, api, &options);
+        let told = format!("{:?}", ask(&provider, &Ear::default()).unwrap_err());
+        let sent = mock.requests()[0].body.to_string();
+        assert!(sent.contains(WRITTEN) && sent.contains("of org-secret-42"), "{sent}");
+        assert!(told.contains("[REDACTED]") && told.contains("shown") && told.contains("flex"), "{told}");
+        assert!(!told.contains(WRITTEN) && !told.contains("org-secret-42"), "{told}");
+        assert!(!format!("{provider:?}").contains(WRITTEN), "{provider:?}");
+    }
+    let mock = Mock::start(Script::new().text("x")).unwrap();
+    let provider = HttpProvider::new(&Client::new(), chosen(&mock, Api::OpenAiChat, &options))
+        .with_environment(|name| environment(name).filter(|_| name != "ORGANISATION"));
+    assert_eq!(provider.check().unwrap_err().code(), Code::KeyMissing);
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    assert!(unheard.error.to_string().contains("ORGANISATION"), "{unheard:?}");
+    assert!(mock.requests().is_empty());
+}
+
+#[test]
 fn options_of_the_file_reach_the_body() {
     let mock = Mock::start(Script::new().text("a").text("b")).unwrap();
     let (provider, _) = provider(&mock, Api::OpenAiChat, "options: {service_tier: flex}\n");

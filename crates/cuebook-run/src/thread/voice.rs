@@ -50,7 +50,7 @@ impl Engine {
         })
     }
 
-    /// The keys of all providers that the project knows, the secrets of their headers, and the password of the store.
+    /// The keys of all providers that the project knows, the secrets of their headers and options, and the password of the store.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
         let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
