@@ -10,7 +10,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::launch::Launch;
-use super::moments::OpenHook;
+use super::moments::{Heard, OpenHook};
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
 use crate::turn::{Start, told};
@@ -37,8 +37,9 @@ pub struct Rebuilt {
     /// The tokens of so many of its first messages: what was counted with the last answer. What came since is counted when it
     /// goes on.
     pub(crate) counted: Option<(u64, usize)>,
-    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it.
-    pub(crate) full: bool,
+    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it, when
+    /// these and all other hooks have heard of it.
+    pub(crate) full: Option<Heard>,
 }
 
 /// Rebuilds a thread from its events.
@@ -60,7 +61,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         opened: VisibilityOverrides::new(),
         prompt_messages: launch.prompt_messages,
         counted: None,
-        full: false,
+        full: None,
         launch: launch.clone(),
     };
     // The calls of the last answer, what is known of each, and whether it had begun.
@@ -71,6 +72,9 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
     for event in events {
         let payload = &event.payload;
         let wrong = |what: &str| cannot(id, event.seq, what);
+        if let Some(heard) = &mut rebuilt.full {
+            heard.note(event.kind, payload);
+        }
         match event.kind {
             Kind::CognitionIn => {
                 let new = payload["messages"].as_array().ok_or_else(|| wrong("it has no messages"))?;
@@ -81,7 +85,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                     rebuilt.start.conversation.truncate(from);
                     rebuilt.counted = rebuilt.counted.filter(|(_, messages)| *messages <= from);
                 }
-                rebuilt.full = false;
+                rebuilt.full = None;
                 for message in new {
                     rebuilt.start.conversation.push(Message::from_json(message).map_err(|why| wrong(&why))?);
                 }
@@ -93,7 +97,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 rebuilt.start.turns += 1;
                 rebuilt.counted = tokens_of(payload).map(|tokens| (tokens, rebuilt.start.conversation.len()));
             }
-            Kind::ContextFull => rebuilt.full = true,
+            Kind::ContextFull => rebuilt.full = Some(Heard::begun()),
             Kind::ToolStart => begun.extend(payload["call_id"].as_str().map(str::to_owned)),
             Kind::ToolResult | Kind::ToolUnknown | Kind::Denied => {
                 let call_id = payload["call_id"].as_str().unwrap_or_default();

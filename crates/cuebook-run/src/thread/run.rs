@@ -353,7 +353,7 @@ impl Rebuilt {
             opened: cuebook::sections::VisibilityOverrides::new(),
             prompt_messages: launch.prompt_messages,
             counted: None,
-            full: false,
+            full: None,
             launch,
         }
     }
