@@ -6,6 +6,8 @@
 mod charges;
 #[path = "provider/files.rs"]
 mod files;
+#[path = "provider/names.rs"]
+mod names;
 #[path = "provider/replay.rs"]
 mod replay;
 #[path = "provider/silence.rs"]
