@@ -13,7 +13,7 @@
 //!
 //! What a model did cost is recorded as it was, also when it is more than was held or than the limit; it then shows in every
 //! account above at once, and no more can be held. What a thread still holds when it comes to rest counts as
-//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that counts, as the log
+//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that and the text that had come count, as the log
 //! tells it, and the rest of what was held is let go. A thread that ended and is taken up again claims its limit anew: if its parent has
 //! settled too, that one's account is opened first, and so on upwards, and if one of them has too little left, nothing is.
 
@@ -434,7 +434,7 @@ pub trait Store: Send + Sync + Debug {
     fn beat(&self, holder: &Holder) -> Result<()>;
 
     /// Marks running threads as interrupted (or as cancelled, if somebody wanted them to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
-    /// Of what was held for an answer, what was read for it counts as spent, if the log says what that costs; otherwise all of it,
+    /// Of what was held for an answer, what was read for it and what had come of it counts as spent, if the log says what that costs; otherwise all of it,
     /// because nobody knows.
     fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
         self.sweep_with(lives, &|_| Ok(Map::new()))

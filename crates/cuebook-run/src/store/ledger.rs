@@ -9,7 +9,7 @@
 //! - A thread without a limit ([`Money::MOST`]) claims nothing, so it can only have a parent without one. Whoever has no
 //!   limit always has enough.
 //! - A thread that comes to rest holds nothing. What it did not let go of is counted as spent, because nobody knows. If its
-//!   process died, that is what was read for the answer, where the log says what that costs.
+//!   process died, that is what was read for the answer and what had come of it, where the log says what that costs.
 //! - A settled thread that is taken up again *reopens*: what was counted for it is taken back, and it claims anew. If its
 //!   parent has settled too, that one reopens first, with the whole of its limit, and so on upwards; it stays ended, and
 //!   settles again when its children have. If any account on the way has too little left, nothing reopens.

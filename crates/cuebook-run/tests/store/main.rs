@@ -57,6 +57,7 @@ suite! {
     ends::nobody_goes_on_with_what_is_to_stop
     elapsed::what_a_dead_thread_had_asked_was_read
     elapsed::what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read
+    elapsed::what_had_come_of_an_answer_counts_once
     elapsed::the_time_of_a_dead_thread_goes_to_its_last_sign_of_life
     ledger::a_child_has_what_its_parent_gives
     ledger::too_little_is_said_with_figures
