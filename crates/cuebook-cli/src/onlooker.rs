@@ -34,6 +34,8 @@ struct Line {
     known: Option<Instant>,
     doing: String,
     cost: Cost,
+    /// A child has asked a model whose price is not known.
+    unpriced: bool,
 }
 
 /// How often the line is drawn anew, at most.
@@ -89,6 +91,7 @@ impl Line {
 
     fn draw(&mut self) {
         let mut cost = self.cost;
+        cost.unpriced |= self.unpriced;
         cost.elapsed += self.known.map_or(Duration::ZERO, |known| known.elapsed());
         let text = progress(&cost, &self.doing);
         (self.drawn, self.shown) = (Some(Instant::now()), true);
@@ -133,6 +136,7 @@ impl Watch for Onlooker {
                     (line.cost, line.known) = (*cost, Some(Instant::now()));
                     line.doing.clone_from(doing);
                 } else {
+                    line.unpriced |= cost.unpriced;
                     line.doing = format!("{}: {doing}", last_part(thread));
                 }
                 if line.drawn.is_none_or(|drawn| drawn.elapsed() >= EVERY) {
@@ -199,7 +203,11 @@ fn progress(cost: &Cost, doing: &str) -> String {
         cost.turns,
         if cost.turns == 1 { "" } else { "s" },
         grouped(cost.tokens()),
-        cost.spend,
+        match cost.unpriced {
+            true if cost.spend == Money::ZERO => "cost not known".to_owned(),
+            true => format!("at least {}", cost.spend),
+            false => cost.spend.to_string(),
+        },
         cost.elapsed.as_secs()
     );
     if !doing.is_empty() {
@@ -249,13 +257,18 @@ pub fn used(cost: &Json) -> String {
 
 /// A thread in a line of a list, with what its children spent.
 pub fn row(record: &Record, children: Money) -> String {
+    let spent = record.cost.spend + children;
+    let spent = match record.cost.unpriced {
+        true if spent == Money::ZERO => "not known".to_owned(),
+        true => format!("≥ {spent}"),
+        false => spent.to_string(),
+    };
     format!(
-        "{:<11} {:>3} {:<5} {:>9} tokens {:>10} {}",
+        "{:<11} {:>3} {:<5} {:>9} tokens {spent:>10} {}",
         record.status.as_str(),
         record.cost.turns,
         if record.cost.turns == 1 { "turn" } else { "turns" },
         grouped(record.cost.tokens()),
-        (record.cost.spend + children).to_string(),
         printable(record.id.as_str())
     )
 }
@@ -436,6 +449,10 @@ mod tests {
     fn progress_says_turns_tokens_spend_seconds_and_what_is_done() {
         let cost = Cost { turns: 1, input_tokens: 1200, elapsed: Duration::from_secs(3), ..Cost::default() };
         assert_eq!(progress(&cost, "rye_execute"), "1 turn · 1,200 tokens · 0.00 · 3 s · rye_execute");
+        let cost = Cost { unpriced: true, ..cost };
+        assert_eq!(progress(&cost, ""), "1 turn · 1,200 tokens · cost not known · 3 s");
+        let cost = Cost { spend: Money::from_units(0.5), ..cost };
+        assert_eq!(progress(&cost, ""), "1 turn · 1,200 tokens · at least 0.50 · 3 s");
     }
 
     #[test]

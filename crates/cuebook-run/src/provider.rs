@@ -16,6 +16,7 @@ mod file;
 mod http;
 mod pause;
 mod record;
+mod secret;
 mod socket;
 mod stop;
 

@@ -13,7 +13,7 @@
 //!
 //! What a model did cost is recorded as it was, also when it is more than was held or than the limit; it then shows in every
 //! account above at once, and no more can be held. What a thread still holds when it comes to rest counts as
-//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that counts, as the log
+//! spent, because nobody knows. If whoever ran it died while a model was asked, what was read for that and the text that had come count, as the log
 //! tells it, and the rest of what was held is let go. A thread that ended and is taken up again claims its limit anew: if its parent has
 //! settled too, that one's account is opened first, and so on upwards, and if one of them has too little left, nothing is.
 
@@ -67,6 +67,9 @@ pub struct Cost {
     pub spend: Money,
     /// How long it ran, pauses between a stop and a resumption left out.
     pub elapsed: Duration,
+    /// Whether it, or a thread below it, asked a model whose price is not known: then more was spent than is counted, and nobody
+    /// knows how much.
+    pub unpriced: bool,
 }
 
 impl Cost {
@@ -84,6 +87,7 @@ impl Cost {
             estimated: self.estimated.saturating_add(other.estimated),
             spend: self.spend + other.spend,
             elapsed: self.elapsed.saturating_add(other.elapsed),
+            unpriced: self.unpriced || other.unpriced,
         }
     }
 
@@ -98,6 +102,9 @@ impl Cost {
         });
         if self.estimated > 0 {
             json["estimated_tokens"] = self.estimated.into();
+        }
+        if self.unpriced {
+            json["spend_known"] = false.into();
         }
         json
     }
@@ -199,6 +206,8 @@ pub struct New {
     pub spend: Money,
     /// The model, if it is known yet.
     pub model: Option<String>,
+    /// Whether the price of that is not known: then neither is what the thread spends, nor what those above it spend in all.
+    pub unpriced: bool,
     /// The thread whose conversation it goes on with.
     pub continuation_of: Option<ThreadId>,
     /// Who runs it at once; nobody yet if there is none.
@@ -221,6 +230,8 @@ pub struct Change {
     pub result: Option<Json>,
     /// The model.
     pub model: Option<String>,
+    /// Whether a model is asked from now on whose price is not known. What was not known once stays so.
+    pub unpriced: bool,
     /// The thread that goes on with its conversation.
     pub continued_by: Option<ThreadId>,
     /// The number of the last event that is known to whoever makes the change. If somebody has written others since, nothing
@@ -423,7 +434,7 @@ pub trait Store: Send + Sync + Debug {
     fn beat(&self, holder: &Holder) -> Result<()>;
 
     /// Marks running threads as interrupted (or as cancelled, if somebody wanted them to stop) whose holder does not live, as `lives` says of a holder and its last sign of life.
-    /// Of what was held for an answer, what was read for it counts as spent, if the log says what that costs; otherwise all of it,
+    /// Of what was held for an answer, what was read for it and what had come of it counts as spent, if the log says what that costs; otherwise all of it,
     /// because nobody knows.
     fn sweep(&self, lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool) -> Result<Vec<ThreadId>> {
         self.sweep_with(lives, &|_| Ok(Map::new()))

@@ -6,6 +6,8 @@
 mod charges;
 #[path = "provider/files.rs"]
 mod files;
+#[path = "provider/names.rs"]
+mod names;
 #[path = "provider/replay.rs"]
 mod replay;
 #[path = "provider/silence.rs"]
@@ -685,6 +687,34 @@ fn a_connection_serves_several_answers() {
         }
         assert_eq!(mock.connections(), 1, "{api:?}");
     }
+}
+
+#[test]
+fn a_secret_among_the_options_is_kept_like_a_key() {
+    const WRITTEN: &str = "violet-blue-horse";
+    let echo = |request: &cuebook_mock::Request| {
+        Reply::status(400, json!({"error": {"message": request.body.to_string(), "type": WRITTEN}}))
+    };
+    let options = format!(
+        "options: {{gateway: {{password: {WRITTEN}, team: 'of ${{env:ORGANISATION}}', plain: shown}}, tier: flex}}\n"
+    );
+    for api in Api::ALL {
+        let mock = Mock::start(Script::answer(echo)).unwrap();
+        let (provider, _) = provider(&mock, api, &options);
+        let told = format!("{:?}", ask(&provider, &Ear::default()).unwrap_err());
+        let sent = mock.requests()[0].body.to_string();
+        assert!(sent.contains(WRITTEN) && sent.contains("of org-secret-42"), "{sent}");
+        assert!(told.contains("[REDACTED]") && told.contains("shown") && told.contains("flex"), "{told}");
+        assert!(!told.contains(WRITTEN) && !told.contains("org-secret-42"), "{told}");
+        assert!(!format!("{provider:?}").contains(WRITTEN), "{provider:?}");
+    }
+    let mock = Mock::start(Script::new().text("x")).unwrap();
+    let provider = HttpProvider::new(&Client::new(), chosen(&mock, Api::OpenAiChat, &options))
+        .with_environment(|name| environment(name).filter(|_| name != "ORGANISATION"));
+    assert_eq!(provider.check().unwrap_err().code(), Code::KeyMissing);
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    assert!(unheard.error.to_string().contains("ORGANISATION"), "{unheard:?}");
+    assert!(mock.requests().is_empty());
 }
 
 #[test]

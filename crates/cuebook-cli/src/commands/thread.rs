@@ -47,12 +47,23 @@ fn engine(threads: &ThreadOptions, options: &Options) -> Result<Engine> {
     Ok(Engine::new(spaces).with_settings(threads.settings()))
 }
 
-fn open(threads: &ThreadOptions, options: &Options) -> Result<Arc<dyn Store>> {
-    engine(threads, options)?.threads_so_far(None)
+fn open(threads: &ThreadOptions, options: &Options) -> Result<(Engine, Arc<dyn Store>)> {
+    let engine = engine(threads, options)?;
+    let store = engine.threads_so_far(None)?;
+    Ok((engine, store))
+}
+
+/// That there are no threads because their file is not there: mostly it is another folder, or another store, that is meant.
+fn not_there(file: &Path) -> String {
+    let file = file.display().to_string();
+    format!(
+        "{} does not exist; perhaps another folder (--project) or store (--store) is meant",
+        printable(&file)
+    )
 }
 
 /// The thread of a name or of a part of one: its end, or else the prompt that it carries out.
-fn named(store: &dyn Store, name: &str) -> Result<Record> {
+fn named(engine: &Engine, store: &dyn Store, name: &str) -> Result<Record> {
     if let Some(record) = store.record(&ThreadId::known(name))? {
         return Ok(record);
     }
@@ -75,6 +86,13 @@ fn named(store: &dyn Store, name: &str) -> Result<Record> {
         }
         _ => {}
     }
+    if let Some(file) = engine.missing_store(None)? {
+        let diagnostic = Diagnostic::new(Code::ThreadNotFound, format!("there is no thread `{name}`"));
+        return Err(Error::new(ErrorKind::ItemNotFound, diagnostic.hint(not_there(&file)))
+            .with("thread_id", name)
+            .with("nearest", Vec::<String>::new())
+            .with("missing_store", file.to_string_lossy()));
+    }
     let mut near = nearest(name, all.iter().map(|record| record.id.as_str()));
     if near.is_empty() {
         near = nearest(name, all.iter().map(|record| record.prompt.as_str()));
@@ -85,18 +103,26 @@ fn named(store: &dyn Store, name: &str) -> Result<Record> {
 }
 
 fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
-    let store = open(&args.threads, options)?;
+    let (engine, store) = open(&args.threads, options)?;
     let threads = store.list_accounts(&Filter {
         status: args.status.iter().filter_map(|word| Status::named(word)).collect(),
         prompt: args.prompt.clone(),
         parent: args.parent.as_ref().map(ThreadId::known),
         most: Some(args.most),
     })?;
+    let missing = if threads.is_empty() { engine.missing_store(None)? } else { None };
+    if let Some(file) = &missing {
+        // Also for those who read JSON: an empty list is all that they see.
+        say(format_args!(
+            "there are no threads: {}; cuebook help threads says how one is started",
+            not_there(file)
+        ));
+    }
     if options.json {
         print_json(&threads.iter().map(|(record, _)| record.to_json()).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
-    if threads.is_empty() {
+    if threads.is_empty() && missing.is_none() {
         let all = args.status.is_empty() && args.prompt.is_none() && args.parent.is_none();
         say(if all {
             "there are no threads; cuebook help threads says how one is started"
@@ -114,8 +140,8 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
 }
 
 fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
-    let store = open(&args.threads, options)?;
-    let record = named(&*store, &args.id)?;
+    let (engine, store) = open(&args.threads, options)?;
+    let record = named(&engine, &*store, &args.id)?;
     let events = whole_log(&*store, &record)?;
     let rebuilt = rebuild(&record.id, &events)?;
     let account = store.account(&record.id)?;
@@ -134,9 +160,6 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         }
         json["launch"] = rebuilt.launch.to_json();
         json["messages"] = rebuilt.start.conversation.iter().map(cuebook::Message::to_json).collect();
-        if rebuilt.launch.unpriced {
-            json["cost"]["spend_known"] = false.into();
-        }
         json["account"] = account.map_or(Json::Null, |account| account.to_json());
         json["children"] = children.iter().map(|child| json!(child.id.as_str())).collect();
         json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": true});
@@ -148,9 +171,6 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     }
     let mut out = anstream::stdout().lock();
     let mut cost = record.cost.to_json();
-    if rebuilt.launch.unpriced {
-        cost["spend_known"] = false.into();
-    }
     cost["children_spend"] = below.to_json();
     writeln!(out, "{}", onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
     let launch = &rebuilt.launch;
@@ -225,20 +245,22 @@ fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> S
         let known = if spent > Money::ZERO { format!("; at least {spent} spent") } else { String::new() };
         return format!("cost not known, so the limit of {} does not hold{known}{kept}", account.limit);
     }
+    // A model that it asked before, or that its children asked, may have no price.
+    let (least, most) = if record.cost.unpriced { ("at least ", "at most ") } else { ("", "") };
     if record.continued_by.is_some() && limit >= account.limit {
         // It kept what it had used, and gave the rest away.
         let rest = limit - account.limit;
         return format!(
-            "{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
+            "{least}{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
         );
     }
     let left = account.remaining();
-    format!("{spent} of {} spent, {below} by children{kept}, {left} left", account.limit)
+    format!("{least}{spent} of {} spent, {below} by children{kept}, {most}{left} left", account.limit)
 }
 
 fn tail(args: &ThreadTailArgs, options: &Options) -> Outcome {
-    let store = open(&args.threads, options)?;
-    let record = named(&*store, &args.id)?;
+    let (engine, store) = open(&args.threads, options)?;
+    let record = named(&engine, &*store, &args.id)?;
     let interrupted = Interrupted::new();
     let mut after = args.after;
     loop {
@@ -273,8 +295,8 @@ fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::R
 }
 
 fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
-    let engine = engine(&args.threads, options)?;
-    let record = named(&*engine.threads_so_far(None)?, &args.id)?;
+    let (engine, store) = open(&args.threads, options)?;
+    let record = named(&engine, &*store, &args.id)?;
     let Cancelled { record, stopped, tools } = engine.cancel(None, &record.id)?;
     if options.json {
         let mut json = record.to_json();
@@ -307,9 +329,8 @@ fn how(args: &ThreadResumeArgs) -> Result<Resume> {
 }
 
 fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
-    let engine = engine(&args.threads, options)?;
-    let store = engine.threads_so_far(None)?;
-    let record = named(&*store, &args.id)?;
+    let (engine, store) = open(&args.threads, options)?;
+    let record = named(&engine, &*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
     let onlooker = Onlooker::new(options.json, true);
     let began = engine.resume(None, Some(&book), &record.id, &how(args)?, &onlooker);

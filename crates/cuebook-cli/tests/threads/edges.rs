@@ -207,6 +207,45 @@ fn a_secret_that_stands_in_a_file_is_shown_nowhere_and_check_says_so() {
 }
 
 #[test]
+fn a_secret_among_the_options_of_a_provider_is_shown_nowhere_and_check_says_so() {
+    let echo = json!({"command": format!("echo {SECRET} and flexible words")});
+    let stage = stage(
+        Script::new()
+            .reply(Reply::error(401, &format!("the token {SECRET} is not good")))
+            .reply(executes("rye/bash/bash", echo).and_text(format!("I know {SECRET}")))
+            .reply(returned(&format!("Hi {SECRET}"))),
+    );
+    let file = "home/.ai/config/providers/mock.yaml";
+    let plain = stage.mock.provider_yaml(Api::Anthropic);
+    let options = format!("options:\n  service_tier: flexible\n  gateway: {{token: {SECRET}}}\n");
+    stage.project.write(file, format!("{plain}{options}"));
+    for text in [err(&stage.run(&["providers"])), out(&stage.run(&["check"]))] {
+        let warning = "`options.gateway` holds a secret that stands in the file";
+        assert!(
+            text.contains("warning[CB719]") && text.contains(warning) && text.contains("${env:"),
+            "{text}"
+        );
+        assert!(!text.contains(SECRET), "{text}");
+    }
+    let mut seen = vec![stage.run(&[words(THREADED), vec!["--json"]].concat())];
+    seen.push(stage.run(&[words(THREADED), words("--record replies.jsonl --json")].concat()));
+    assert!(seen[1].status.success(), "{}{}", out(&seen[1]), err(&seen[1]));
+    seen.push(stage.run(&words("thread list --json")));
+    assert_eq!(stage.mock.requests()[0].body["gateway"]["token"], SECRET, "the provider has to know it");
+    for output in &seen {
+        assert!(!out(output).contains(SECRET) && !err(output).contains(SECRET), "{}", out(output));
+    }
+    // What is no secret stays: in the answer of the tool, and for the model.
+    let told = stage.mock.requests().pop().unwrap().body["messages"].to_string();
+    assert!(told.contains("[secret] and flexible words"), "{told}");
+    std::fs::remove_file(stage.project.path().join(file)).unwrap();
+    search(stage.project.path(), &mut |path, bytes| {
+        let found = bytes.windows(SECRET.len()).any(|window| window == SECRET.as_bytes());
+        assert!(!found, "{} has the secret", path.display());
+    });
+}
+
+#[test]
 fn a_tool_whose_item_is_not_there_is_told_before_anything_begins() {
     let stage = stage(Script::new());
     let output = stage.run(&words("run ask --var text=x --model fast --tool look=demo/pek"));

@@ -141,12 +141,47 @@ fn looking_for_threads_makes_nothing() {
         (&["thread", "cancel", "x"], "[CB712]"),
         (&["thread", "resume", "x"], "[CB712]"),
         (&["thread", "list", "--store", "other.db"], "there are no threads"),
+        (&["thread", "list", "--status", "running"], "there are no threads"),
     ] {
-        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
-        let output = command.args(args).output().unwrap();
-        assert!(err(&output).contains(wanted), "{args:?}: {}", err(&output));
+        let run = |more: &[&str]| {
+            let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+            command.args(args).args(more).output().unwrap()
+        };
+        let output = run(&[]);
+        let file = if args.contains(&"other.db") { "other.db" } else { ".ai/state/threads.db" };
+        let file = std::path::absolute(project.path()).unwrap().join(file);
+        let missing = format!("{} does not exist", file.display());
+        assert!(
+            err(&output).contains(wanted) && err(&output).contains(&missing),
+            "{args:?}: {}",
+            err(&output)
+        );
+        // Whoever reads JSON is told as well: a list has no place for it, an error has.
+        let json = run(&["--json"]);
+        match args[1] {
+            "list" => assert!(out(&json).trim() == "[]" && err(&json).contains(&missing), "{}", err(&json)),
+            _ => {
+                let document: serde_json::Value = serde_json::from_str(&out(&json)).unwrap();
+                assert_eq!(document["error"]["missing_store"], file.to_str().unwrap(), "{document:#}");
+            }
+        }
         assert_eq!(before(project.path()), known, "{args:?}");
     }
+}
+
+#[test]
+fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
+    let stage = stage(Script::new());
+    let file = stage.project.path().join("empty.db");
+    cuebook_run::store::open(file.to_str().unwrap()).unwrap();
+    let said = err(&stage.run(&["thread", "list", "--store", "empty.db"]));
+    assert!(said.contains("there are no threads; ") && !said.contains("does not exist"), "{said}");
+    let output = stage.run(&["thread", "show", "x", "--store", "empty.db", "--json"]);
+    let document: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
+    assert!(
+        document["error"]["code"] == "CB712" && document["error"].get("missing_store").is_none(),
+        "{document:#}"
+    );
 }
 
 #[test]

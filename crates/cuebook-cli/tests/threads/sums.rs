@@ -3,7 +3,7 @@
 use cuebook_mock::{Api, Reply, Script};
 use serde_json::json;
 
-use crate::greeting::{GREET, THREADED, stage};
+use crate::greeting::{GREET, PARENT, THREADED, stage};
 use crate::stage::{Stage, err, out, returned, shell};
 
 #[test]
@@ -70,4 +70,50 @@ fn what_an_open_child_has_spent_is_told_with_its_parent() {
     assert!(shown.contains(money), "{shown}");
     let listed = out(&stage.run(&["thread", "list", "--prompt", "demo/lead"]));
     assert!(listed.contains("0.0046"), "{listed}");
+}
+
+#[test]
+fn what_is_not_known_to_have_been_spent_is_told_as_that_wherever_money_is_told() {
+    let leaf = PARENT
+        .replace("name=\"parent\"", "name=\"leaf\"")
+        .replace("</directive>\n```", "  <outputs><output name=\"greeting\" type=\"string\">What was said</output></outputs>\n</directive>\n```");
+    let spawn = json!({
+        "item_type": "directive", "item_id": "demo/leaf", "parameters": {}, "thread": true, "model": "free-model",
+    });
+    let script = Script::new()
+        .reply(Reply::call("s", "rye_execute", spawn).usage(100, 20))
+        .reply(returned("Hi").usage(3000, 100))
+        .reply(Reply::text("Done.").usage(100, 20));
+    let files = [(".ai/directives/demo/leaf.md", leaf.as_str()), (".ai/directives/demo/parent.md", PARENT)];
+    let stage = Stage::new(script, &files);
+    let free = "models:\n  free-model:\n    context_window: 100000\n    max_output: 4096\n";
+    let yaml = stage.mock.provider_yaml(Api::Anthropic).replace("models:\n", free);
+    stage.project.write("home/.ai/config/providers/mock.yaml", yaml);
+    let output = stage.run(&["execute", "directive", "demo/parent", "--thread"]);
+    assert!(output.status.success(), "{}", err(&output));
+    // Two answers at 0.0003, and one that nobody knows the price of.
+    let said = err(&output);
+    assert!(said.lines().last().unwrap().contains(", at least 0.0006 spent, "), "{said}");
+    let list = out(&stage.run(&["thread", "list"]));
+    let rows: Vec<&str> = list.lines().collect();
+    assert!(rows[0].contains("3,100 tokens  not known demo/leaf/"), "{list}");
+    assert!(rows[1].contains("240 tokens   ≥ 0.0006 demo/parent/"), "{list}");
+    let listed = stage.json(&["thread", "list"]);
+    let known: Vec<_> =
+        listed.as_array().unwrap().iter().map(|thread| &thread["cost"]["spend_known"]).collect();
+    assert_eq!(known, [false, false], "{listed:#}");
+    for (name, spent, money) in [
+        ("leaf", ", cost not known, ", "money: cost not known, so the limit of "),
+        (
+            "parent",
+            ", at least 0.0006 spent, ",
+            "money: at least 0.0006 of 1.00 spent, 0.00 by children, at most 0.9994 left",
+        ),
+    ] {
+        let shown = out(&stage.run(&["thread", "show", name]));
+        assert!(shown.lines().next().unwrap().contains(spent) && shown.contains(money), "{shown}");
+        let json = stage.json(&["thread", "show", name]);
+        assert_eq!(json["cost"]["spend_known"], false, "{json:#}");
+        assert_eq!(json["result"]["cost"]["spend_known"], false, "{json:#}");
+    }
 }

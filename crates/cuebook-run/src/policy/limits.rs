@@ -506,6 +506,7 @@ mod tests {
             estimated: 0,
             spend: Money::from_units(spend),
             elapsed: Duration::from_secs(seconds),
+            unpriced: false,
         };
         let limits = Limits::defaults();
         let limit = |cost: Cost| limits.check(&cost).map(|reached| reached.limit);

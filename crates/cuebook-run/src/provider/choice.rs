@@ -207,7 +207,7 @@ impl Providers {
         self.files.get(name)
     }
 
-    /// Whether a provider can be asked: its key and the secrets of its headers are there, or it needs none.
+    /// Whether a provider can be asked: its key and the secrets of its headers and options are there, or it needs none.
     pub fn is_ready(&self, file: &ProviderFile) -> bool {
         file.variables().all(|name| self.is_set(name))
     }

@@ -18,6 +18,7 @@ use serde_json::{Map, Value as Json};
 
 use super::Price;
 use super::address::Address;
+use super::secret;
 use crate::thread::Money;
 
 /// Tokens that a model reads at most where its file does not say.
@@ -83,7 +84,7 @@ impl Default for Retry {
 }
 
 /// What a file says about models whose names fit a pattern.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct ModelEntry {
     /// The pattern as it is written: a name, or one with `*` and `?`.
     pub pattern: String,
@@ -95,6 +96,17 @@ pub struct ModelEntry {
     stream: Option<bool>,
     tool_mode: Option<ToolMode>,
     options: Map<String, Json>,
+}
+
+/// Without values of options: they may be secrets.
+impl fmt::Debug for ModelEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let options: Vec<&String> = self.options.keys().collect();
+        f.debug_struct("ModelEntry")
+            .field("pattern", &self.pattern)
+            .field("options", &options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ModelEntry {
@@ -110,7 +122,7 @@ impl ModelEntry {
 }
 
 /// What is known of one model, from all entries that fit its name.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Profile {
     /// Its interface.
     pub api: Api,
@@ -126,6 +138,19 @@ pub struct Profile {
     pub tool_mode: ToolMode,
     /// Further fields of a request's body.
     pub options: Map<String, Json>,
+}
+
+/// Without values of options: they may be secrets.
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("api", &self.api)
+            .field("context_window", &self.context_window)
+            .field("max_output", &self.max_output)
+            .field("price", &self.price)
+            .field("options", &self.options.keys().collect::<Vec<_>>())
+            .finish_non_exhaustive()
+    }
 }
 
 /// A provider file.
@@ -151,7 +176,7 @@ pub struct ProviderFile {
     pub timeouts: Timeouts,
     /// How often to ask.
     pub retry: Retry,
-    /// Further fields of every body.
+    /// Further fields of every body. `${env:NAME}` in a text stands for a variable of the environment.
     pub options: Map<String, Json>,
     /// Whether answers come bit by bit.
     pub stream: bool,
@@ -221,11 +246,27 @@ impl ProviderFile {
             Some(headers) => read_headers(headers, &mut warnings)?,
             None => IndexMap::new(),
         };
+        let options = match fields.get("options") {
+            Some(options) => read_options(options, &mut warnings)?,
+            None => Map::new(),
+        };
+        let models: Vec<ModelEntry> = match fields.get("models") {
+            Some(models) => models
+                .entries()?
+                .into_iter()
+                .map(|(pattern, entry)| read_model(pattern, &entry, &mut warnings))
+                .collect::<Result<_>>()?,
+            None => Vec::new(),
+        };
         let secret_header = headers.iter().find(|(name, value)| ProviderFile::is_secret_header(name, value));
-        let secret = match (&key, secret_header) {
-            (Some(_), _) => Some(("a key", "`key`".to_owned())),
-            (None, Some((name, _))) => Some(("a secret header", format!("`headers.{name}`"))),
-            (None, None) => None,
+        let mut all_options = options.iter().chain(models.iter().flat_map(|entry| &entry.options));
+        let secret_option = all_options
+            .find(|(name, value)| !secret::variables_in(value).is_empty() || secret::is_written(name, value));
+        let secret = match (&key, secret_header, secret_option) {
+            (Some(_), ..) => Some(("a key", "`key`".to_owned())),
+            (None, Some((name, _)), _) => Some(("a secret header", format!("`headers.{name}`"))),
+            (None, None, Some((name, _))) => Some(("a secret option", format!("`options.{name}`"))),
+            (None, None, None) => None,
         };
         if let Some((secret, field)) = secret.filter(|_| !base_url.may_hear_secrets()) {
             let what = format!(
@@ -242,14 +283,6 @@ impl ProviderFile {
                 .collect::<Result<_>>()?,
             None => IndexMap::new(),
         };
-        let models = match fields.get("models") {
-            Some(models) => models
-                .entries()?
-                .into_iter()
-                .map(|(pattern, entry)| read_model(pattern, &entry))
-                .collect::<Result<_>>()?,
-            None => Vec::new(),
-        };
         Ok(ProviderFile {
             name: stem.to_owned(),
             api,
@@ -261,7 +294,7 @@ impl ProviderFile {
             currency: fields.get("currency").map(read_currency).transpose()?.unwrap_or_else(|| "USD".into()),
             timeouts: fields.get("timeouts").map(read_timeouts).transpose()?.unwrap_or_default(),
             retry: fields.get("retry").map(read_retry).transpose()?.unwrap_or_default(),
-            options: fields.get("options").map(read_options).transpose()?.unwrap_or_default(),
+            options,
             stream: fields.get("stream").map(Setting::boolean).transpose()?.unwrap_or(true),
             tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?.unwrap_or_default(),
             file: source.name().to_owned(),
@@ -300,9 +333,16 @@ impl ProviderFile {
         self.tiers.values().map(String::as_str).chain(named)
     }
 
-    /// The variables of the environment that the file names, for its key and in headers. What they hold is secret.
+    /// The variables of the environment that the file names, for its key, in headers and in options. What they hold is secret.
     pub fn variables(&self) -> impl Iterator<Item = &str> {
-        self.key.as_deref().into_iter().chain(self.headers.values().flat_map(|value| variables_of(value)))
+        let headers = self.headers.values().flat_map(|value| variables_of(value));
+        let options = self.all_options().flat_map(|options| options.values().flat_map(secret::variables_in));
+        self.key.as_deref().into_iter().chain(headers).chain(options)
+    }
+
+    /// The options of every request, and those of some models.
+    fn all_options(&self) -> impl Iterator<Item = &Map<String, Json>> {
+        std::iter::once(&self.options).chain(self.models.iter().map(|entry| &entry.options))
     }
 
     /// Whether the value of a header is a secret: by its name, by its look, or because it comes from the environment.
@@ -312,12 +352,16 @@ impl ProviderFile {
 
     /// Secrets that stand in the file itself, each as it stands there and without the word before it, as in `Bearer`.
     pub(crate) fn written_secrets(&self) -> impl Iterator<Item = String> {
+        let mut options = redact::Secrets::new();
+        self.all_options().for_each(|some| secret::note(some, &mut options));
+        let options: Vec<String> = options.values().map(str::to_owned).collect();
         let written = self.headers.iter().filter(|(name, value)| is_written_secret(name, value));
-        written.flat_map(|(_, value)| {
+        let headers = written.flat_map(|(_, value)| {
             let value = value.trim();
             let last = value.rsplit_once([' ', ':']).map(|(_, last)| last.to_owned());
             std::iter::once(value.to_owned()).chain(last)
-        })
+        });
+        headers.chain(options)
     }
 }
 
@@ -349,7 +393,7 @@ pub(super) fn variables_of(value: &str) -> impl Iterator<Item = &str> {
     value.split(VARIABLE).skip(1).filter_map(|behind| Some(behind.split_once('}')?.0))
 }
 
-fn is_variable(name: &str) -> bool {
+pub(super) fn is_variable(name: &str) -> bool {
     let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     !name.is_empty() && name.chars().all(letters) && !name.starts_with(|letter: char| letter.is_ascii_digit())
 }
@@ -404,26 +448,34 @@ fn read_headers(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<Ind
         if ureq::http::HeaderValue::from_str(text).is_err() {
             return Err(wrong(&value, "has a character that headers cannot have", None));
         }
-        let begun = text.matches(VARIABLE).count();
-        if begun > variables_of(text).filter(|name| is_variable(name)).count() {
-            let hint = "write the name of a variable, as in ${env:GATEWAY_TOKEN}";
-            let what = "has a `${env:` that no name and no `}` follow";
-            return Err(value.wrong_unseen(what, Some(hint.to_owned())));
-        }
+        refuse_broken(&value, text)?;
         if is_written_secret(&name, text) {
-            let hint = "put it into a variable of the environment, and write ${env:NAME} in its place; \
-                        whoever can read the file has it";
-            let error = value.wrong_unseen("is a secret that stands in the file", Some(hint.to_owned()));
-            warnings.extend(
-                error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning)),
-            );
+            warnings.extend(stands_here(&value, "is"));
         }
         headers.insert(name, text.to_owned());
     }
     Ok(headers)
 }
 
-fn read_model(pattern: String, setting: &Setting) -> Result<ModelEntry> {
+/// Refuses a text that begins to name a variable, and does not end.
+fn refuse_broken(setting: &Setting, text: &str) -> Result<()> {
+    if !secret::is_broken(text) {
+        return Ok(());
+    }
+    let hint = "write the name of a variable, as in ${env:GATEWAY_TOKEN}";
+    let what = "has a `${env:` that no name and no `}` follow";
+    Err(setting.wrong_unseen(what, Some(hint.to_owned())))
+}
+
+/// That something is a secret that stands in the file, or holds one.
+fn stands_here(setting: &Setting, is: &str) -> impl Iterator<Item = Diagnostic> + use<> {
+    let hint = "put it into a variable of the environment, and write ${env:NAME} in its place; \
+                whoever can read the file has it";
+    let error = setting.wrong_unseen(format!("{is} a secret that stands in the file"), Some(hint.to_owned()));
+    error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning))
+}
+
+fn read_model(pattern: String, setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<ModelEntry> {
     let fields = setting.fields(&[
         "context_window",
         "max_output",
@@ -446,7 +498,10 @@ fn read_model(pattern: String, setting: &Setting) -> Result<ModelEntry> {
         api: fields.get("api").map(read_api).transpose()?,
         stream: fields.get("stream").map(Setting::boolean).transpose()?,
         tool_mode: fields.get("tool_mode").map(read_tool_mode).transpose()?,
-        options: fields.get("options").map(read_options).transpose()?.unwrap_or_default(),
+        options: match fields.get("options") {
+            Some(options) => read_options(options, warnings)?,
+            None => Map::new(),
+        },
     })
 }
 
@@ -515,10 +570,22 @@ fn read_retry(setting: &Setting) -> Result<Retry> {
     })
 }
 
-fn read_options(setting: &Setting) -> Result<Map<String, Json>> {
+fn read_options(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<Map<String, Json>> {
+    let entries = setting.entries()?;
     // What decides how an answer is read is said elsewhere in the file.
-    if let Some(stream) = setting.entries()?.get("stream") {
-        return Err(stream.wrong("is no option", Some("write `stream` beside `options`".to_owned())));
+    if let Some(stream) = entries.get("stream") {
+        let (what, hint) = ("is no option", Some("write `stream` beside `options`".to_owned()));
+        return Err(match entries.iter().any(|(name, option)| secret::is_written(name, &option.json())) {
+            true => stream.wrong_unseen(what, hint),
+            false => stream.wrong(what, hint),
+        });
+    }
+    for (name, option) in &entries {
+        let mut json = option.json();
+        if secret::is_written(name, &json) {
+            warnings.extend(stands_here(option, if json.is_string() { "is" } else { "holds" }));
+        }
+        secret::each_text(&mut json, &mut |text| refuse_broken(option, text))?;
     }
     match setting.json() {
         Json::Object(options) => Ok(options),

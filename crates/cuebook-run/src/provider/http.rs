@@ -14,9 +14,9 @@ use std::time::{Duration, Instant};
 
 use cuebook::chat::reply::Answer;
 use cuebook::chat::wire::{self, Api};
-use cuebook::redact::Secrets;
+use cuebook::redact::{REDACTED, Secrets};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
-use serde_json::{Number, json};
+use serde_json::{Map, Number, Value as Json, json};
 
 use super::carry::{Broken, Carry, Client, Outgoing, What};
 use super::choice::{Chosen, variable};
@@ -26,6 +26,7 @@ use super::failure::{FIELDS, Failure, from_broken};
 use super::file::{self, ProviderFile};
 use super::pause::{self, Clock, RealClock};
 use super::record::{Recorder, Recording};
+use super::secret;
 use super::{Again, Ask, Charge, Listener, Next, Provider, Stop, Unheard};
 
 /// The longest pause that a server may ask for, in seconds, unless the file of the provider says otherwise.
@@ -87,7 +88,8 @@ impl HttpProvider {
     ///
     /// `CB721` with the variable that is not set.
     pub fn check(&self) -> Result<(), Error> {
-        self.headers().map(drop)
+        let (_, mut secrets) = self.headers()?;
+        self.options(&mut secrets).map(drop)
     }
 
     fn file(&self) -> &ProviderFile {
@@ -103,7 +105,7 @@ impl HttpProvider {
             return Ok((headers, secrets));
         }
         for (name, written) in &self.file().headers {
-            let value = self.expanded(written)?;
+            let value = expanded(written, |name| self.secret(name))?;
             // A server may repeat the secret without what stands around it.
             for variable in file::variables_of(written) {
                 note(&self.secret(variable)?);
@@ -153,23 +155,32 @@ impl HttpProvider {
         Ok(value)
     }
 
-    /// The value of a header, with variables of the environment in their places.
-    fn expanded(&self, written: &str) -> Result<String, Error> {
-        let mut value = String::new();
-        let mut rest = written;
-        while let Some((before, behind)) = rest.split_once(file::VARIABLE) {
-            // A file is read only if all of them are whole.
-            let Some((name, after)) = behind.split_once('}') else { break };
-            value.push_str(before);
-            value.push_str(&self.secret(name)?);
-            rest = after;
+    /// The further fields of a body, with variables of the environment in their places, and the secrets among them.
+    fn options(&self, secrets: &mut Secrets) -> Result<Map<String, Json>, Error> {
+        let mut options = self.chosen.profile.options.clone();
+        for value in options.values_mut() {
+            for variable in secret::variables_in(value) {
+                secrets.field("api_key", &mut json!(self.option(variable)?));
+            }
+            secret::each_text(value, &mut |text| {
+                *text = expanded(text, |name| self.option(name))?;
+                Ok(())
+            })?;
         }
-        value.push_str(rest);
-        Ok(value)
+        secret::note(&options, secrets);
+        Ok(options)
+    }
+
+    /// A secret of the environment for a body. Where replies are played back nobody needs it, and it is not on the recording.
+    fn option(&self, name: &str) -> Result<String, Error> {
+        match self.secret(name) {
+            Err(_) if !self.carrier.is_real() => Ok(REDACTED.to_owned()),
+            secret => secret,
+        }
     }
 
     /// The body of a request, and the path that it is sent to.
-    fn request(&self, ask: &Ask<'_>) -> Result<(String, Vec<u8>), Error> {
+    fn request(&self, ask: &Ask<'_>, more: &Map<String, Json>) -> Result<(String, Vec<u8>), Error> {
         let profile = &self.chosen.profile;
         let mut model = ask.model.clone();
         model.id.clone_from(&self.chosen.model);
@@ -181,7 +192,7 @@ impl HttpProvider {
             most = most.or(Some(self.chosen.max_output));
         }
         options.max_output_tokens = most.map(|most| Number::from(most.min(self.chosen.max_output).max(1)));
-        for (key, value) in &profile.options {
+        for (key, value) in more {
             options.additional_properties.entry(key.clone()).or_insert_with(|| value.clone());
         }
         options.additional_properties.remove("stream");
@@ -255,9 +266,10 @@ impl HttpProvider {
     ) -> Result<Answer, Box<Unheard>> {
         let prepared = self.headers().and_then(|(headers, found)| {
             *secrets = found;
-            self.request(ask).map(|(path, body)| (headers, path, body))
+            let options = self.options(secrets)?;
+            self.request(ask, &options).map(|(path, body)| (headers, options, path, body))
         });
-        let (headers, path, body) = prepared.map_err(|error| unheard(*Failure::before(error)))?;
+        let (headers, options, path, body) = prepared.map_err(|error| unheard(*Failure::before(error)))?;
         let timeouts = self.file().timeouts;
         let mut out = Outgoing {
             api: self.chosen.profile.api,
@@ -292,7 +304,8 @@ impl HttpProvider {
                 Next::Same => {}
                 Next::Shorter(most) => {
                     let shorter = Ask { most_tokens: Some(most), ..*ask };
-                    out.body = self.request(&shorter).map_err(|error| unheard(*Failure::before(error)))?.1;
+                    let request = self.request(&shorter, &options);
+                    out.body = request.map_err(|error| unheard(*Failure::before(error)))?.1;
                 }
                 Next::Stop => {
                     // It was told what this attempt may have cost.
@@ -375,6 +388,21 @@ fn unheard(failure: Failure) -> Box<Unheard> {
         indeterminate: failure.indeterminate,
         charge: failure.charge,
     })
+}
+
+/// A text of a file with variables of the environment in their places.
+fn expanded(written: &str, secret: impl Fn(&str) -> Result<String, Error>) -> Result<String, Error> {
+    let mut value = String::new();
+    let mut rest = written;
+    while let Some((before, behind)) = rest.split_once(file::VARIABLE) {
+        // A file is read only if all of them are whole.
+        let Some((name, after)) = behind.split_once('}') else { break };
+        value.push_str(before);
+        value.push_str(&secret(name)?);
+        rest = after;
+    }
+    value.push_str(rest);
+    Ok(value)
 }
 
 /// A model's name as part of a path.

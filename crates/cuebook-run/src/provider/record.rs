@@ -396,7 +396,10 @@ impl Recording {
 
 impl Carry for Recording {
     fn carry(&self, out: &Outgoing<'_>, hear: &mut dyn Hear) -> Result<(), Broken> {
-        let exchange = self.take(&request(out)).map_err(|message| Broken::new(What::Mismatch, message))?;
+        let mut request = request(out);
+        // As it was written down.
+        out.secrets.scrub(&mut request);
+        let exchange = self.take(&request).map_err(|message| Broken::new(What::Mismatch, message))?;
         if let Some(head) = &exchange.head {
             hear.head(head);
             hear.bytes(&exchange.body);

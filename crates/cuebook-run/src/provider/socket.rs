@@ -177,7 +177,10 @@ impl Unnamed {
         let why = said.strip_prefix("failed to lookup address information: ").unwrap_or(&said);
         // The system tells the two apart, and the standard library passes on its words alone.
         let low = why.to_ascii_lowercase();
-        let passes = ["temporary", "try again", "memory", "system error"].iter().any(|it| low.contains(it));
+        let words = ["temporary", "try again", "memory", "system error"];
+        // An error of the system (`EAI_SYSTEM`), such as too many open files, says nothing about the name.
+        let passes =
+            (cfg!(unix) && error.raw_os_error().is_some()) || words.iter().any(|it| low.contains(it));
         Unnamed { host: host.to_owned(), passes, why: why.to_owned() }
     }
 }
@@ -365,5 +368,46 @@ impl<In: Transport> Transport for Noticed<In> {
 
     fn is_tls(&self) -> bool {
         self.0.is_tls()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_is_not_there_is_told_from_one_that_cannot_be_looked_up_now() {
+        let passes = |error: io::Error| Unnamed::new("a.example", &error).passes;
+        // What the standard library makes of the words of the systems: glibc, musl, Apple's.
+        let said = |words: &str| io::Error::other(format!("failed to lookup address information: {words}"));
+        for words in [
+            "Temporary failure in name resolution",
+            "Try again",
+            "temporary failure in name resolution",
+            "Memory allocation failure",
+            "System error",
+        ] {
+            assert!(passes(said(words)), "{words}");
+        }
+        for words in [
+            "Name or service not known",
+            "No address associated with hostname",
+            "Name does not resolve",
+            "nodename nor servname provided, or not known",
+            "Non-recoverable failure in name resolution",
+        ] {
+            assert!(!passes(said(words)), "{words}");
+        }
+        // A name that the system itself refuses, without asking anybody.
+        let refused = ("a".repeat(64) + ".example", 443).to_socket_addrs().unwrap_err();
+        assert!(!passes(refused));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn trouble_of_the_system_says_nothing_about_a_name() {
+        let full = io::Error::from(rustix::io::Errno::MFILE);
+        let unnamed = Unnamed::new("a.example", &full);
+        assert!(unnamed.passes && unnamed.to_string().contains("cannot be looked up now"), "{unnamed}");
     }
 }

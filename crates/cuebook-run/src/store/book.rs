@@ -8,7 +8,7 @@ use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use super::desk::{BELOW, Desk};
+use super::desk::{BELOW, Desk, Unanswered};
 use super::row::{self, Row, kept};
 use super::sql::{Cell, Sql, Tables};
 use super::{Account, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger};
@@ -352,6 +352,9 @@ fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
             continue;
         }
         desk.enter(&mut row, &new.entries)?;
+        if new.unpriced {
+            ledger::unprice(desk, &mut row)?;
+        }
         desk.put(row);
         if let Some(before) = &new.continuation_of {
             let mut before = desk.get(before)?;
@@ -556,14 +559,14 @@ fn interrupt(
     }
     let last = last_sign(desk, &mut row)?;
     let held = row.account.held;
-    let (mut read, reading) = desk.unanswered(id)?;
+    let Unanswered { mut read, reading, mut written, writing } = desk.unanswered(id)?;
     let unknown = match reading {
         // Nothing is held, so nobody was asked any more.
         Some(reading) if reading > Money::ZERO && held == Money::ZERO => {
-            read = 0;
+            (read, written) = (0, 0);
             Money::ZERO
         }
-        Some(reading) => reading.min(held),
+        Some(reading) => (reading + writing).min(held),
         // Nobody knows what of it was spent.
         None => held,
     };
@@ -571,21 +574,26 @@ fn interrupt(
     ledger::rest(&mut row);
     let cost = &mut row.record.cost;
     cost.input_tokens = cost.input_tokens.saturating_add(read);
-    cost.estimated = cost.estimated.saturating_add(read);
+    cost.output_tokens = cost.output_tokens.saturating_add(written);
+    cost.estimated = cost.estimated.saturating_add(read).saturating_add(written);
     let mut said = json!({
         "pid": holder.map(|holder| holder.pid),
         "last_sign_of_life": last.map(|at| at.to_string()),
         "cost": cost_json(&row.record.cost),
     });
     if read > 0 {
-        said["estimated"] = json!({"input": read, "output": 0});
+        said["estimated"] = json!({"input": read, "output": written});
     }
     match reading {
         Some(_) if read > 0 => {
             said["estimated"]["spend"] = unknown.to_json();
-            said["note"] = json!(
-                "an answer was asked for and nobody knows whether it came: what was read for it counts as an estimate, and what was held for the answer is released"
-            );
+            let known = match written {
+                0 => "what was read for it counts",
+                _ => "what was read for it, and what is known to have come of it, count",
+            };
+            said["note"] = json!(format!(
+                "an answer was asked for and nobody knows whether it came: {known} as an estimate, and what else was held for the answer is released"
+            ));
         }
         None if unknown > Money::ZERO => {
             said["held_counted_as_spent"] = unknown.to_json();

@@ -30,6 +30,19 @@ pub(crate) struct Desk<'s> {
     found: BTreeMap<ThreadId, Indexed>,
 }
 
+/// A question to a model of which nobody knows what came.
+#[derive(Debug, Default)]
+pub(crate) struct Unanswered {
+    /// How many tokens the model was told.
+    pub(crate) read: u64,
+    /// What reading them costs; logs of earlier versions do not say it.
+    pub(crate) reading: Option<Money>,
+    /// How many tokens had come of the answer when that was last written down.
+    pub(crate) written: u64,
+    /// What they cost.
+    pub(crate) writing: Money,
+}
+
 impl<'s> Desk<'s> {
     pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp) -> Desk<'s> {
         // Microseconds are what is kept, and what hashes are made of.
@@ -146,16 +159,30 @@ impl<'s> Desk<'s> {
         })
     }
 
-    /// How many tokens the model was told when it was asked last, and what reading them costs, if the log does not say what came
-    /// of that. Logs of earlier versions do not say what it costs.
-    pub(crate) fn unanswered(&mut self, id: &ThreadId) -> Result<(u64, Option<Money>)> {
-        let kinds = [Kind::CognitionIn, Kind::CognitionOut, Kind::CognitionPartial];
-        let asked = match self.last_of(id, &kinds)? {
-            Some((Kind::CognitionIn, payload)) => payload,
-            _ => Json::Null,
+    /// The question to a model of which the log does not say what came; nothing if there is none.
+    pub(crate) fn unanswered(&mut self, id: &ThreadId) -> Result<Unanswered> {
+        let kinds = [Kind::CognitionIn, Kind::CognitionOut, Kind::CognitionPartial, Kind::Interrupted];
+        let Some((Kind::CognitionIn, asked)) = self.last_of(id, &kinds)? else {
+            return Ok(Unanswered::default());
         };
-        let spend = asked["spend_nanos"].as_i64().map(Money::from_nanos);
-        Ok((asked["tokens"].as_u64().unwrap_or(0), spend.map(|spend| spend.max(Money::ZERO))))
+        let tokens = |payload: &Json| payload["tokens"].as_u64().unwrap_or(0);
+        let spend =
+            |payload: &Json| payload["spend_nanos"].as_i64().map(|nanos| Money::from_nanos(nanos.max(0)));
+        let mut unanswered =
+            Unanswered { read: tokens(&asked), reading: spend(&asked), ..Unanswered::default() };
+        // What had come of an attempt that failed is counted with that.
+        let statement = "SELECT payload FROM cuebook_events WHERE thread = $1 AND kind = $2 AND seq > \
+                         (SELECT MAX(seq) FROM cuebook_events WHERE thread = $3 AND kind IN ($4, $5))";
+        let [delta, asked, again] = [Kind::TokenDelta, Kind::CognitionIn, Kind::Retry].map(Kind::as_str);
+        let cells = [id.as_str(), delta, id.as_str(), asked, again].map(Cell::from);
+        for row in self.sql.rows(statement, &cells)? {
+            let Some(Cell::Text(payload)) = row.into_iter().next() else { continue };
+            // A log that was changed from outside is told when somebody reads it.
+            let said: Json = serde_json::from_str(&payload).unwrap_or_default();
+            unanswered.written = unanswered.written.saturating_add(tokens(&said));
+            unanswered.writing = unanswered.writing + spend(&said).unwrap_or_default();
+        }
+        Ok(unanswered)
     }
 
     /// A thread and all below it, the lowest first.

@@ -282,6 +282,7 @@ mod tests {
             parent_spawns: None,
             spend: crate::thread::Money::ZERO,
             model: None,
+            unpriced: false,
             continuation_of: None,
             holder: Some(Holder::of_this_process()),
             parent_holder: None,

@@ -9,7 +9,7 @@
 //! - A thread without a limit ([`Money::MOST`]) claims nothing, so it can only have a parent without one. Whoever has no
 //!   limit always has enough.
 //! - A thread that comes to rest holds nothing. What it did not let go of is counted as spent, because nobody knows. If its
-//!   process died, that is what was read for the answer, where the log says what that costs.
+//!   process died, that is what was read for the answer and what had come of it, where the log says what that costs.
 //! - A settled thread that is taken up again *reopens*: what was counted for it is taken back, and it claims anew. If its
 //!   parent has settled too, that one reopens first, with the whole of its limit, and so on upwards; it stays ended, and
 //!   settles again when its children have. If any account on the way has too little left, nothing reopens.
@@ -19,7 +19,7 @@ use cuebook::Result;
 use super::desk::{Desk, readable};
 use super::error::{self, Whose};
 use super::row::Row;
-use super::{Account, Change};
+use super::{Account, Change, Cost};
 use crate::thread::{Money, ThreadId};
 
 impl Account {
@@ -57,8 +57,11 @@ pub(crate) fn reserve(parent: &mut Row, child: &Account) -> Result<Money> {
 /// Applies what changes to a row. [`balance`] has to follow.
 pub(crate) fn change(desk: &mut Desk<'_>, row: &mut Row, change: &Change) -> Result<()> {
     desk.check([change.model.as_deref(), change.continued_by.as_ref().map(ThreadId::as_str)])?;
+    if change.unpriced || change.cost.is_some_and(|cost| cost.unpriced) {
+        unprice(desk, row)?;
+    }
     if let Some(cost) = change.cost {
-        row.record.cost = cost;
+        row.record.cost = Cost { unpriced: row.record.cost.unpriced, ..cost };
         row.account.held = Money::ZERO;
         spend(row, cost.spend);
     }
@@ -87,6 +90,22 @@ pub(crate) fn change(desk: &mut Desk<'_>, row: &mut Row, change: &Change) -> Res
         row.record.status = status;
         if status.is_at_rest() {
             rest(row);
+        }
+    }
+    Ok(())
+}
+
+/// What a thread spends is not known any more, and neither is what those above it spend together with it.
+pub(crate) fn unprice(desk: &mut Desk<'_>, row: &mut Row) -> Result<()> {
+    if std::mem::replace(&mut row.record.cost.unpriced, true) {
+        return Ok(());
+    }
+    let mut above = row.record.parent.clone();
+    while let Some(id) = above.take() {
+        let mut row = desk.get(&id)?;
+        if !std::mem::replace(&mut row.record.cost.unpriced, true) {
+            above.clone_from(&row.record.parent);
+            desk.put(row);
         }
     }
     Ok(())

@@ -29,6 +29,7 @@ const MUTABLE: &[&str] = &[
     "output_tokens",
     "elapsed",
     "estimated",
+    "unpriced",
     "spawned",
     "result",
     "continued_by",
@@ -132,6 +133,7 @@ impl Row {
             spend: Money::ZERO,
             elapsed: Duration::from_micros(count(cells.int()?)),
             estimated: count(cells.int()?),
+            unpriced: cells.int()? != 0,
         };
         let spawned = small(cells.int()?);
         let result = cells.text_opt()?;
@@ -212,6 +214,7 @@ impl Row {
             kept(record.cost.output_tokens).into(),
             micros.into(),
             kept(record.cost.estimated).into(),
+            i64::from(record.cost.unpriced).into(),
             i64::from(record.spawned).into(),
             record.result.as_ref().map(|json| Cell::Text(json.to_string())).into(),
             record.continued_by.as_ref().map(ThreadId::as_str).into(),

@@ -10,6 +10,18 @@ pub(crate) const STEPS: &[&[&str]] = &[
         // How many of the tokens are a guess.
         "ALTER TABLE cuebook_threads ADD COLUMN estimated BIGINT NOT NULL DEFAULT 0",
     ],
+    &[
+        // Whether the price of a model is not known that it asked, or that a thread below it asked. The logs tell it.
+        "ALTER TABLE cuebook_threads ADD COLUMN unpriced BIGINT NOT NULL DEFAULT 0",
+        "UPDATE cuebook_threads SET unpriced = 1 WHERE id IN (
+            WITH RECURSIVE above (id) AS (
+                SELECT thread FROM cuebook_events
+                WHERE kind IN ('thread_started', 'thread_resumed') AND payload LIKE '%\"unpriced\":true%'
+                UNION
+                SELECT t.parent FROM cuebook_threads t JOIN above ON t.id = above.id WHERE t.parent IS NOT NULL
+            ) SELECT id FROM above
+        )",
+    ],
 ];
 
 /// The tables as they were at first.

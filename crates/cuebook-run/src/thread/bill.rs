@@ -7,7 +7,7 @@
 //! | brought an answer | what the provider says, and where it does not say, what is counted here |
 //! | brought the beginning of one, and broke | what was read, and what had come |
 //! | was sent whole and never answered: a timeout, a broken connection | what was read |
-//! | was under way when the process died | what was read: `store/book.rs` counts it, from the log |
+//! | was under way when the process died | what was read, and the text that the log has of it: `store/book.rs` counts it |
 //! | was refused with a status, such as 429 or 503 | nothing |
 //! | was not sent whole: no connection, no such host | nothing |
 //!
@@ -135,6 +135,8 @@ impl Managed<'_> {
     /// is made.
     pub(super) fn again(&self, again: &Again<'_>) -> Next {
         let bill = self.guess(again.charge);
+        // It is counted here, and the next attempt says it anew.
+        self.state().spoken.clear();
         let why = again.why.diagnostic().message.clone();
         let mut payload =
             json!({"attempt": again.attempt, "pause_seconds": again.pause.as_secs_f64(), "error": why});
@@ -250,7 +252,7 @@ impl Managed<'_> {
         Some(self.priced(&usage, Some(estimated)))
     }
 
-    fn tokens_in(&self, text: &str) -> u64 {
+    pub(super) fn tokens_in(&self, text: &str) -> u64 {
         if text.is_empty() {
             return 0;
         }

@@ -167,7 +167,6 @@ impl Engine {
             cost,
             children,
             conversation: None,
-            unpriced: false,
             full: false,
         };
         let told = finished.to_json();

@@ -32,14 +32,12 @@ pub struct Finished {
     pub note: Option<String>,
     /// Why it is not completed.
     pub error: Option<Error>,
-    /// What it used.
+    /// What it used; [`Cost::unpriced`] is also that of the threads below it.
     pub cost: Cost,
     /// What its children spent so far, and theirs.
     pub children: Money,
     /// What the whole conversation used, if it went through other threads before this one.
     pub conversation: Option<Conversation>,
-    /// Whether nobody knows what its model costs.
-    pub unpriced: bool,
     /// Its conversation is full, and another thread is to go on: its end is not written yet.
     pub(crate) full: bool,
 }
@@ -68,7 +66,6 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         cost: Cost::default(),
         children: Money::ZERO,
         conversation: None,
-        unpriced: thread.voice.price.is_none(),
         full: thread.is_full(),
     };
     match outcome {
@@ -97,6 +94,7 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
     }
     finished.cost = thread.cost();
     if let Ok(Some(record)) = thread.store.record(&finished.id) {
+        finished.cost.unpriced |= record.cost.unpriced;
         finished.children = spent_below(&*thread.store, &record).unwrap_or_default();
     }
     if finished.full {
@@ -148,9 +146,6 @@ impl Finished {
         }
         if let Some(whole) = &self.conversation {
             json["cost"] = whole.to_json();
-        }
-        if self.unpriced {
-            json["cost"]["spend_known"] = false.into();
         }
         for (name, value) in [("result", &self.result), ("outputs", &self.outputs)] {
             if let Some(value) = value {

@@ -46,13 +46,15 @@ impl Managed<'_> {
     /// Stops the run if the conversation is full, so that another thread goes on with it.
     pub(super) fn check_full(&self, tokens: u64) -> Result<(), Halt> {
         let window = self.launch.context_window;
-        let is_known = std::mem::take(&mut self.state().known_full);
+        let known = self.state().known_full.take();
         if self.cost().turns == 0 || tokens.saturating_mul(10) < window.saturating_mul(FULL) {
             return Ok(());
         }
-        if !is_known {
+        if known.is_none() {
             self.keep(Kind::ContextFull, json!({"tokens": tokens, "context_window": window}));
-            self.moments.full(self, tokens, window)?;
+        }
+        if known.as_ref().is_none_or(|heard| !heard.is_over()) {
+            self.moments.full(self, (tokens, window), known.unwrap_or_default())?;
         }
         self.state().full = true;
         let message = format!("the conversation has about {tokens} tokens, and the model takes {window}");

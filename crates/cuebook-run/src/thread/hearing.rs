@@ -37,7 +37,11 @@ impl Listener for Hearing<'_, '_> {
                 state.spoke = Instant::now();
                 let spoken = std::mem::take(&mut state.spoken);
                 drop(state);
-                thread.keep(Kind::TokenDelta, json!({"text": spoken}));
+                // If nobody learns what came of the answer, so much of it came at least, and is paid for.
+                let tokens = thread.tokens_in(&spoken);
+                let spend = thread.price_of(0, tokens).nanos();
+                thread
+                    .keep(Kind::TokenDelta, json!({"text": spoken, "tokens": tokens, "spend_nanos": spend}));
                 // Whoever lost the thread hears of it at the next barrier.
                 let _ = thread.write();
             }

@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json, json};
 use super::calls::{cut_call, keep_cut, keep_readable, tell_apart, unreadable};
 use super::hearing::Hearing;
 use super::launch::{Errand, Launch};
-use super::moments::{Moments, OpenHook};
+use super::moments::{Heard, Moments, OpenHook};
 use super::secrets::Secrets;
 use super::text_mode;
 use super::within::Within;
@@ -91,8 +91,8 @@ pub(super) struct Before {
     pub(super) open_hooks: Vec<OpenHook>,
     /// The tokens of so many of its messages.
     pub(super) counted: Option<(u64, usize)>,
-    /// Its conversation was found to be full, and hooks have heard of it.
-    pub(super) full: bool,
+    /// Its conversation was found to be full, and these hooks have heard of it.
+    pub(super) full: Option<Heard>,
 }
 
 /// A thread while it runs.
@@ -145,8 +145,8 @@ pub(super) struct State {
     pub(super) halt: Option<Halt>,
     /// The conversation is full, and another thread is to go on.
     pub(super) full: bool,
-    /// The log says so already, and hooks have heard of it.
-    pub(super) known_full: bool,
+    /// The log says so already, and these hooks have heard of it.
+    pub(super) known_full: Option<Heard>,
     pub(super) spoken: String,
     pub(super) spoke: Instant,
     /// Calls of this turn of which the log says already what came of them: they were denied, or ended before the others.
@@ -163,6 +163,7 @@ impl<'e> Managed<'e> {
     pub(super) fn new(parts: Parts<'e>, before: Before) -> Managed<'e> {
         let Before { cost, nudges, open_hooks, counted, full } = before;
         let (tokens, counted) = counted.unwrap_or_default();
+        let cost = Cost { unpriced: cost.unpriced || parts.voice.price.is_none(), ..cost };
         let now = Instant::now();
         let state = State {
             entries: Vec::new(),

@@ -160,6 +160,12 @@ impl<'e> Moments<'e> {
 
     /// Runs the hooks of a moment. The first that decides something is obeyed.
     fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Control> {
+        self.fire_rest(thread, event, more, Heard::default())
+    }
+
+    /// The same where some of them were heard before the process died: what they did is not done again, and what they decided
+    /// counts.
+    fn fire_rest(&self, thread: &Managed<'_>, event: &str, more: Json, mut heard: Heard) -> Option<Control> {
         let firings = self.firings(thread, event, more);
         if firings.is_empty() {
             return None;
@@ -168,7 +174,7 @@ impl<'e> Moments<'e> {
         let until = Instant::now().checked_add(time);
         let mut decided = None;
         for firing in firings {
-            let control = self.run(thread, event, &firing, (time, until));
+            let control = self.run(thread, event, &firing, &mut heard, (time, until));
             if firing.controls && control != Control::Continue && decided.is_none() {
                 decided = Some(control);
             }
@@ -201,6 +207,7 @@ impl<'e> Moments<'e> {
         thread: &Managed<'_>,
         event: &str,
         firing: &Firing,
+        heard: &mut Heard,
         (time, until): (Duration, Option<Instant>),
     ) -> Control {
         let is_over = || until.is_some_and(|until| Instant::now() >= until) && !thread.cancelled();
@@ -212,9 +219,17 @@ impl<'e> Moments<'e> {
                 "action": action.primary,
                 "item_id": action.item_id,
             });
+            // A decision does nothing, so it can be made again.
+            if action.item_id != control::ITEM
+                && let Some(control) = heard.take(&told)
+            {
+                if decided == Control::Continue {
+                    decided = control;
+                }
+                continue;
+            }
             let answer = match denied(action, &thread.launch.capabilities) {
                 Some(denied) => denied,
-                // A decision does nothing, so it can be made again.
                 None if action.item_id == control::ITEM => decision(action),
                 None if is_over() => {
                     let why = format!(
@@ -279,8 +294,14 @@ impl<'e> Moments<'e> {
     }
 
     /// The conversation is full.
-    pub(super) fn full(&self, thread: &Managed<'_>, tokens: u64, window: u64) -> Result<(), Halt> {
-        halted(self.fire(thread, CONTEXT_FULL, json!({"tokens": tokens, "context_window": window})))
+    pub(super) fn full(
+        &self,
+        thread: &Managed<'_>,
+        (tokens, window): (u64, u64),
+        heard: Heard,
+    ) -> Result<(), Halt> {
+        let told = json!({"tokens": tokens, "context_window": window});
+        halted(self.fire_rest(thread, CONTEXT_FULL, told, heard))
     }
 
     /// The model returned its outputs. A hook may find that they will not do, and says why; or it stops the thread.
@@ -345,6 +366,50 @@ impl OpenHook {
     /// Whether its moment comes again although nothing has happened since: a thread that is taken up meets the same limit.
     fn comes_again(&self) -> bool {
         self.event == LIMIT || self.event == CONTEXT_FULL
+    }
+}
+
+/// The hooks that have heard that the conversation is full, as the log tells it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Heard {
+    /// What they did, and what they decided.
+    done: Vec<(OpenHook, Control)>,
+    /// Whether they were heard in the present life of the thread.
+    now: bool,
+    /// All of them were heard, and the thread ended behind that: whoever takes it up knows what they said.
+    over: bool,
+}
+
+impl Heard {
+    /// That the conversation is full is in the log, and nothing else.
+    pub(super) fn begun() -> Heard {
+        Heard { now: true, ..Heard::default() }
+    }
+
+    /// Notes what the log says next.
+    pub(super) fn note(&mut self, kind: Kind, payload: &Json) {
+        match kind {
+            Kind::Hook | Kind::HookUnknown if payload["event"] == CONTEXT_FULL => {
+                // What may have run is told by whoever takes the thread up, before any hook is heard.
+                self.now |= kind == Kind::Hook;
+                self.done.push((OpenHook::of(payload), Control::from_result(&payload["result"])));
+            }
+            Kind::Resumed | Kind::Interrupted => self.now = false,
+            Kind::Completed | Kind::Failed | Kind::Cancelled | Kind::Suspended => self.over |= self.now,
+            _ => {}
+        }
+    }
+
+    /// Whether all of them were heard.
+    pub(super) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// What was decided by what was done already. Whoever does the same twice is heard twice.
+    fn take(&mut self, told: &Json) -> Option<Control> {
+        let this = OpenHook::of(told);
+        let at = self.done.iter().position(|(done, _)| done.is_same(&this))?;
+        Some(self.done.remove(at).1)
     }
 }
 

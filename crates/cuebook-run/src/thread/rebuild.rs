@@ -10,7 +10,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::launch::Launch;
-use super::moments::OpenHook;
+use super::moments::{Heard, OpenHook};
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
 use crate::turn::{Start, told};
@@ -37,8 +37,9 @@ pub struct Rebuilt {
     /// The tokens of so many of its first messages: what was counted with the last answer. What came since is counted when it
     /// goes on.
     pub(crate) counted: Option<(u64, usize)>,
-    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it.
-    pub(crate) full: bool,
+    /// The log says that the conversation is full, and the model was not asked since: somebody else is to go on with it, when
+    /// these and all other hooks have heard of it.
+    pub(crate) full: Option<Heard>,
 }
 
 /// Rebuilds a thread from its events.
@@ -60,16 +61,20 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         opened: VisibilityOverrides::new(),
         prompt_messages: launch.prompt_messages,
         counted: None,
-        full: false,
+        full: None,
         launch: launch.clone(),
     };
     // The calls of the last answer, what is known of each, and whether it had begun.
     let mut calls: Vec<ToolCall> = Vec::new();
     let mut results: HashMap<String, Message> = HashMap::new();
     let mut begun: Vec<String> = Vec::new();
+    let mut unpriced = launch.unpriced;
     for event in events {
         let payload = &event.payload;
         let wrong = |what: &str| cannot(id, event.seq, what);
+        if let Some(heard) = &mut rebuilt.full {
+            heard.note(event.kind, payload);
+        }
         match event.kind {
             Kind::CognitionIn => {
                 let new = payload["messages"].as_array().ok_or_else(|| wrong("it has no messages"))?;
@@ -80,7 +85,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                     rebuilt.start.conversation.truncate(from);
                     rebuilt.counted = rebuilt.counted.filter(|(_, messages)| *messages <= from);
                 }
-                rebuilt.full = false;
+                rebuilt.full = None;
                 for message in new {
                     rebuilt.start.conversation.push(Message::from_json(message).map_err(|why| wrong(&why))?);
                 }
@@ -92,7 +97,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 rebuilt.start.turns += 1;
                 rebuilt.counted = tokens_of(payload).map(|tokens| (tokens, rebuilt.start.conversation.len()));
             }
-            Kind::ContextFull => rebuilt.full = true,
+            Kind::ContextFull => rebuilt.full = Some(Heard::begun()),
             Kind::ToolStart => begun.extend(payload["call_id"].as_str().map(str::to_owned)),
             Kind::ToolResult | Kind::ToolUnknown | Kind::Denied => {
                 let call_id = payload["call_id"].as_str().unwrap_or_default();
@@ -147,6 +152,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                     launch.provider = provider.to_owned();
                 }
                 launch.unpriced = payload["unpriced"].as_bool().unwrap_or(launch.unpriced);
+                unpriced |= launch.unpriced;
                 if let Some(window) = payload["context_window"].as_u64() {
                     launch.context_window = window;
                 }
@@ -171,6 +177,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         rebuilt.start.pending = calls;
     }
     rebuilt.start.known = rebuilt.start.conversation.len();
+    rebuilt.cost.unpriced |= unpriced;
     rebuilt.launch = launch;
     Ok(rebuilt)
 }
@@ -223,6 +230,7 @@ pub(crate) fn cost_of(json: &Json) -> Cost {
             None => Duration::try_from_secs_f64(json["elapsed_seconds"].as_f64().unwrap_or(0.0))
                 .unwrap_or_default(),
         },
+        unpriced: json["spend_known"] == false,
     }
 }
 

@@ -190,6 +190,7 @@ impl Engine {
             behind: Some(record.last.0),
             spend_limit: Some(rebuilt.launch.limits.spend),
             model: Some(rebuilt.launch.model.id.clone()),
+            unpriced: rebuilt.launch.unpriced,
             ..Change::default()
         };
         let seen = record.last.0;
@@ -214,6 +215,7 @@ impl Engine {
         let (chosen, mut payload) = self.changes(project, store, &rebuilt, record, how)?;
         rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
         rebuilt.launch.context_window = chosen.context_window;
+        rebuilt.launch.unpriced = chosen.price.is_none();
         rebuilt.launch.model.id.clone_from(&chosen.model);
         rebuilt.launch.provider.clone_from(&chosen.provider.name);
         if rebuilt.launch.errand == Errand::Directive {

@@ -323,6 +323,7 @@ fn registration(
         parent_spawns,
         spend: launch.limits.spend,
         model: Some(launch.model.id.clone()),
+        unpriced: launch.unpriced,
         continuation_of: launch.continuation_of.clone(),
         holder,
         entries: first,
@@ -352,7 +353,7 @@ impl Rebuilt {
             opened: cuebook::sections::VisibilityOverrides::new(),
             prompt_messages: launch.prompt_messages,
             counted: None,
-            full: false,
+            full: None,
             launch,
         }
     }

@@ -1,5 +1,6 @@
 //! Who answers for an engine's threads, where they are kept, and which keys must not show.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use cuebook::dialect::directive::Wording;
@@ -50,7 +51,7 @@ impl Engine {
         })
     }
 
-    /// The keys of all providers that the project knows, the secrets of their headers, and the password of the store.
+    /// The keys of all providers that the project knows, the secrets of their headers and options, and the password of the store.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
         let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
@@ -72,6 +73,17 @@ impl Engine {
             Some(path) if !path.exists() => Ok(Arc::new(SqliteStore::nothing(path)?)),
             _ => self.store_of(project),
         }
+    }
+
+    /// The file in which the threads of a project would be, if it is not there: where there are none, that is why.
+    ///
+    /// # Errors
+    ///
+    /// `CB724` if nobody knows what kind of store is meant.
+    pub fn missing_store(&self, project: Option<&Path>) -> Result<Option<PathBuf>> {
+        let place = self.place_of(&*self.project(project)?);
+        let missing = store::file(&place)?.filter(|path| !path.exists());
+        Ok(missing.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned())))
     }
 
     fn place_of(&self, project: &Project) -> String {

@@ -78,6 +78,7 @@ impl Scenario {
             parent_spawns: None,
             spend: Money::from_units(units(spend)?),
             model: None,
+            unpriced: false,
             continuation_of: None,
             holder: Some(Holder::of_this_process()),
             entries: Vec::new(),

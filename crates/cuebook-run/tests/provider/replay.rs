@@ -71,6 +71,32 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
 }
 
 #[test]
+fn secrets_among_the_options_are_not_on_a_recording_and_not_needed_to_hear_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = |written: &str| {
+        format!(
+            "options: {{password: {written}, gateway: {{team: 'of ${{env:ORGANISATION}}', token: 'x ${{env:ORGANISATION}}'}}}}\n"
+        )
+    };
+    for api in Api::ALL {
+        let file = folder.path().join(format!("{}.jsonl", api.as_str()));
+        let mock = Mock::start(Script::new().text("a")).unwrap();
+        let recorder = Recorder::create(&file).unwrap();
+        let provider = recorded(&mock, api, &options("violet-blue-horse"), &recorder);
+        ask_for(&provider, &Ear::default(), "one", None).unwrap();
+        assert!(mock.requests()[0].body.to_string().contains("x org-secret-42"));
+        let text = std::fs::read_to_string(&file).unwrap();
+        assert!(!text.contains("violet-blue-horse") && !text.contains("org-secret-42"), "{text}");
+        // Neither the variable nor the same secret.
+        for written in ["violet-blue-horse", "other-green-horse"] {
+            let (replay, _) = replayed(&mock, api, &options(written), Recording::read(&file).unwrap());
+            let answer = ask_for(&replay, &Ear::default(), "one", None);
+            assert_eq!(answer.unwrap().reply, Said::Text("a".into()), "{api:?}");
+        }
+    }
+}
+
+#[test]
 fn a_request_that_differs_is_told_with_the_place() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.jsonl");

@@ -66,6 +66,47 @@ pub fn what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_re
     assert_eq!(spent(json!({"messages": [], "tokens": 321}), 0.5).1, 500_000_000);
 }
 
+pub fn what_had_come_of_an_answer_counts_once(world: &World) {
+    let store = &*world.store;
+    let begun = store.begin(&cuebook_run::store::New { holder: Some(gone()), ..new(1.0) }).unwrap();
+    let (id, holder) = (&begun.id, &gone_as(&begun));
+    let enter = |holder: &Holder, kind: Kind, payload: serde_json::Value, hold: Option<f64>| {
+        let change = Change { hold: hold.map(Money::from_units), ..Change::default() };
+        store.append(id, holder, &[Entry::new(kind, payload)], &change).unwrap();
+    };
+    let delta = |tokens: u64| json!({"text": "…", "tokens": tokens, "spend_nanos": tokens * 10_000});
+    let asked = json!({"messages": [], "tokens": 300, "spend_nanos": 300_000});
+    // What came of the first attempt was counted when that failed.
+    enter(holder, Kind::CognitionIn, asked.clone(), Some(0.5));
+    enter(holder, Kind::TokenDelta, delta(1000), None);
+    enter(holder, Kind::Retry, json!({"attempt": 1}), Some(0.5));
+    for tokens in [20, 3] {
+        enter(holder, Kind::TokenDelta, delta(tokens), None);
+    }
+    store.sweep(&|_, _| false).unwrap();
+    let told = || store.last_of(id, Kind::Interrupted).unwrap().unwrap().payload;
+    let used = || {
+        let cost = store.record(id).unwrap().unwrap().cost;
+        (cost.input_tokens, cost.output_tokens, cost.estimated, cost.spend.nanos())
+    };
+    assert_eq!(used(), (300, 23, 323, 530_000));
+    assert_eq!(told()["estimated"], json!({"input": 300, "output": 23, "spend": 0.000_53}));
+    assert!(told()["note"].as_str().unwrap().contains("what is known to have come of it"), "{:#}", told());
+    // Whoever dies before the model is asked again has heard nothing more.
+    let again = Holder { pid: holder.pid + 1, ..gone() };
+    store.take(id, &again, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
+    store.sweep(&|_, _| false).unwrap();
+    assert_eq!((used(), told().get("estimated")), ((300, 23, 323, 530_000), None));
+    // More than was held for it is not counted.
+    let third = Holder { pid: holder.pid + 2, ..gone() };
+    store.take(id, &third, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();
+    enter(&third, Kind::CognitionIn, asked, Some(0.0004));
+    enter(&third, Kind::TokenDelta, delta(50), None);
+    store.sweep(&|_, _| false).unwrap();
+    assert_eq!(used(), (600, 73, 673, 930_000));
+    audit(store, false);
+}
+
 fn gone_as(record: &cuebook_run::store::Record) -> Holder {
     record.holder.clone().unwrap()
 }

@@ -13,6 +13,7 @@ mod property;
 mod server;
 mod servers;
 mod support;
+mod unpriced;
 
 /// Every function of the suite as a test of both kinds of stores.
 macro_rules! suite {
@@ -56,6 +57,7 @@ suite! {
     ends::nobody_goes_on_with_what_is_to_stop
     elapsed::what_a_dead_thread_had_asked_was_read
     elapsed::what_was_held_for_an_answer_that_never_came_is_let_go_but_for_what_was_read
+    elapsed::what_had_come_of_an_answer_counts_once
     elapsed::the_time_of_a_dead_thread_goes_to_its_last_sign_of_life
     ledger::a_child_has_what_its_parent_gives
     ledger::too_little_is_said_with_figures
@@ -78,5 +80,7 @@ suite! {
     processes::processes_share_a_store
     processes::a_log_goes_on_in_another_process
     processes::killed_processes_leave_whole_logs_and_a_true_ledger
+    unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
+    unpriced::what_the_dead_have_used_is_not_known_from_their_first_question
     property::the_ledger_holds_whatever_is_done
 }

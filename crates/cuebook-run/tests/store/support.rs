@@ -81,6 +81,7 @@ pub fn new(spend: f64) -> New {
         parent_spawns: None,
         spend: money(spend),
         model: None,
+        unpriced: false,
         continuation_of: None,
         holder: Some(holder()),
         entries: vec![Entry::new(Kind::Started, json!({"inputs": {"name": "Dunedin"}}))],

@@ -7,6 +7,7 @@ use cuebook_run::store::{Change, Holder, lives};
 use cuebook_run::{Entry, Kind, Money, Status};
 use serde_json::{Value as Json, json};
 
+use crate::resume::{elsewhere, wait_for};
 use crate::stage::*;
 
 /// A stage where what fails is asked again at once.
@@ -213,4 +214,34 @@ fn limits_and_prices_are_in_one_currency() {
     let error = &stage.payloads(&id_of(&answer), Kind::Suspended)[0]["error"];
     assert!(error["message"].as_str().unwrap().ends_with("of 0.0001 EUR"), "{error:#}");
     assert_eq!(code_of(&stage.run_within("demo/work", json!({"spend_currency": "USD"}))), "CB715");
+}
+
+#[test]
+fn what_had_come_of_an_answer_when_its_process_was_killed_counts() {
+    let text = "word ".repeat(400);
+    // The first words come late enough to be written down at once, and the last ones never.
+    let slow = says(&text).pieces(200).first_byte_after(Duration::from_millis(700));
+    let stage = Stage::new(script([slow.stall_after(4000, Duration::from_secs(60)), returns("b", "x")]));
+    stage.worker("");
+    let mut process = elsewhere(&stage, "demo/work");
+    assert!(stage.mock.wait_for_requests(1, Duration::from_secs(60)));
+    let id = stage.records()[0].id.clone();
+    let come = || -> u64 {
+        stage.payloads(&id, Kind::TokenDelta).iter().filter_map(|delta| delta["tokens"].as_u64()).sum()
+    };
+    wait_for(|| come() > 0);
+    process.kill().unwrap();
+    process.wait().unwrap();
+    let record = stage.record(&id);
+    assert_eq!((record.status, record.cost.turns), (Status::Interrupted, 0));
+    let (read, come) = (record.cost.input_tokens, come());
+    assert!(read > 0 && record.cost.output_tokens == come, "{record:#?}");
+    assert_eq!(record.cost.estimated, read + come);
+    // A dollar for a million tokens that are read, ten for those that are written.
+    assert_eq!(record.cost.spend.nanos(), i64::try_from(read * 1_000 + come * 10_000).unwrap());
+    let told = &stage.payloads(&id, Kind::Interrupted)[0];
+    assert_eq!((&told["estimated"]["input"], &told["estimated"]["output"]), (&json!(read), &json!(come)));
+    let finished = stage.resume(&id, json!({}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    assert_eq!((finished.cost.output_tokens, finished.cost.estimated), (come + 10, read + come));
 }

@@ -17,6 +17,7 @@ fn running(store: &dyn Store, holder: Option<Holder>) -> ThreadId {
         parent_spawns: None,
         spend: Money::ZERO,
         model: None,
+        unpriced: false,
         continuation_of: None,
         holder,
         entries: Vec::new(),

@@ -56,6 +56,65 @@ fn a_hand_over_that_was_cut_off_is_taken_up_again() {
     assert_eq!(stage.payloads(&id, Kind::HookUnknown).len(), 1);
 }
 
+/// A hook of a full conversation that runs the tool which counts.
+fn counts(id: &str, more: &str) -> String {
+    format!(
+        "<hook id=\"{id}\" event=\"context_limit_reached\"><action primary=\"execute\" item_type=\"tool\" \
+         item_id=\"demo/count\"><param name=\"n\">{id}</param>{more}</action></hook>"
+    )
+}
+
+const SLEEPS: &str = "<param name=\"sleep\">yes</param>";
+
+#[test]
+fn hooks_behind_one_that_was_cut_off_are_heard_when_the_thread_is_taken_up() {
+    for (asleep, before, after) in [(0, "1h", "1hij"), (1, "1hi", "1hij"), (2, "1hij", "1hij")] {
+        let hooks = ["h", "i", "j"].iter().enumerate();
+        let hooks = hooks.map(|(at, id)| counts(id, if at == asleep { SLEEPS } else { "" }));
+        let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
+        stage.tool("count", COUNT).worker(&format!("<hooks>{}</hooks>", hooks.collect::<String>()));
+        let id = killed(&stage, || counted(&stage) == before);
+        handed_over(&stage, &id);
+        // Each of them once, in their order.
+        assert_eq!(counted(&stage), after);
+        let unknown = stage.payloads(&id, Kind::HookUnknown);
+        assert_eq!(unknown.len(), 1, "{unknown:#?}");
+        assert_eq!(unknown[0]["hook"], ["h", "i", "j"][asleep]);
+        let failed = |hook: &serde_json::Value| hook["failed"].is_string();
+        let ran = stage.payloads(&id, Kind::Hook);
+        assert_eq!((ran.len(), ran.iter().filter(|hook| failed(hook)).count()), (3, 1), "{ran:#?}");
+    }
+}
+
+#[test]
+fn what_a_hook_decided_before_the_process_died_counts_once() {
+    let decides = counts("h", "").replace("demo/count", "demo/stop");
+    let hooks = format!("<hooks>{decides}{}{}</hooks>", counts("i", SLEEPS), counts("j", ""));
+    let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
+    let stop = "open(project_path + '/count', 'a').write(params['n'])\nreturn {'action': 'suspend', 'suspend_reason': 'wait'}";
+    stage.tool("count", COUNT).tool("stop", stop).worker(&hooks);
+    let id = killed(&stage, || counted(&stage) == "1hi");
+    let stopped = stage.resume(&id, json!({}));
+    assert_eq!((stopped.status, counted(&stage).as_str()), (Status::Suspended, "1hij"), "{stopped:?}");
+    assert!(stopped.error.unwrap().to_string().contains("wait"));
+    // Whoever takes it up then has heard it.
+    handed_over(&stage, &id);
+    assert_eq!(counted(&stage), "1hij");
+}
+
+#[test]
+fn a_limit_that_is_met_before_all_hooks_were_heard_keeps_them_for_later() {
+    let hooks = format!("<hooks>{}{}</hooks>", counts("h", SLEEPS), counts("i", ""));
+    let stage = small(script([count("a", json!({"n": "1"})), returns("b", "x")]));
+    stage.tool("count", COUNT).worker(&hooks);
+    let id = killed(&stage, || counted(&stage) == "1h");
+    let stopped = stage.resume(&id, json!({"turns": 1}));
+    assert_eq!((stopped.status, counted(&stage).as_str()), (Status::Suspended, "1h"), "{stopped:?}");
+    let finished = stage.resume(&id, json!({"turns": 9}));
+    assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
+    assert_eq!(counted(&stage), "1hi");
+}
+
 #[test]
 fn what_the_provider_counted_is_known_after_a_crash() {
     let stage = small(script([count("a", json!({"n": "1", "sleep": true})), returns("b", "x")]));

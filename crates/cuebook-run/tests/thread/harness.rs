@@ -144,6 +144,7 @@ fn a_thread_below_that_nobody_runs_yet_is_cancelled_with_its_parent() {
             parent_holder: None,
             spend: Money::from_units(0.01),
             model: None,
+            unpriced: false,
             continuation_of: None,
             holder: None,
             entries: Vec::new(),

@@ -23,3 +23,4 @@ mod support;
 mod text_mode;
 mod tokens;
 mod unfinished;
+mod unpriced;

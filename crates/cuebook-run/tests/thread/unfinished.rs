@@ -186,12 +186,12 @@ fn a_model_without_a_price_is_told_to_cost_an_unknown_amount() {
         yaml.lines().filter(|line| !line.contains("price")).map(|line| format!("{line}\n")).collect()
     });
     let done = tale(&stage);
-    assert!(done.unpriced && done.error.is_none(), "{done:?}");
+    assert!(done.cost.unpriced && done.error.is_none(), "{done:?}");
     assert_eq!(done.to_json()["cost"]["spend_known"], false);
     let first = &stage.payloads(&done.id, Kind::Started)[0];
     assert_eq!(first["unpriced"], true);
     let note = "the price of `mock-model` is not known, so what it costs is not counted, and the limit `spend` does not hold";
     assert_eq!(first["notes"], json!([note]));
     let priced = tale(&Stage::new(script([says("Once.")])));
-    assert!(!priced.unpriced && priced.to_json()["cost"].get("spend_known").is_none());
+    assert!(!priced.cost.unpriced && priced.to_json()["cost"].get("spend_known").is_none());
 }

@@ -65,6 +65,11 @@ impl Secrets {
         self.scrub(value);
     }
 
+    /// What is remembered, the longest first; with escapes too where JSON has some.
+    pub fn values(&self) -> impl Iterator<Item = &str> {
+        self.seen.iter().map(String::as_str)
+    }
+
     /// Takes every remembered secret out of a value.
     pub fn scrub(&self, value: &mut Value) {
         if self.seen.is_empty() {

@@ -121,3 +121,34 @@ fn every_variable_that_a_file_names_is_known() {
         assert!(hint.is_some_and(|hint| hint.contains("${env:GATEWAY_TOKEN}")));
     }
 }
+
+#[test]
+fn secrets_among_options_are_known_wherever_they_stand() {
+    let more = "options: {service_tier: flex, api_key: violet-42, max_tokens: 5}\nmodels:\n  m:\n    options:\n      \
+                extra: {Authorization: Bearer green-4242}\n      user: '${env:TEAM}'\n      prompt_cache_key: project-1\n";
+    let file = read(&format!("{HEAD}{more}")).unwrap();
+    assert_eq!(file.variables().collect::<Vec<_>>(), ["TEAM"]);
+    assert_eq!(file.written_secrets().collect::<Vec<_>>(), ["Bearer green-4242", "green-4242", "violet-42"]);
+    let told: Vec<&str> = file.warnings.iter().map(|warning| warning.message.as_str()).collect();
+    assert_eq!(
+        told,
+        [
+            "`options.api_key` is a secret that stands in the file (line 4)",
+            "`models.m.options.extra` holds a secret that stands in the file (line 8)",
+        ]
+    );
+    let shown = format!("{file:?} {:?} {:?} {told:?}", file.models, file.profile("m"));
+    assert!(!shown.contains("violet") && !shown.contains("green"), "{shown}");
+    let (message, ..) = wrong("options: {billing_key: acct-7f3e9b, stream: true}\n");
+    assert_eq!(message, "`options.stream` is no option (line 4)");
+    assert!(wrong("options: {a: [{b: '${env:'}]}\n").0.contains("has a `${env:` that no name"));
+    // They do not travel in the open.
+    for option in ["api_key: violet-42", "user: '${env:TEAM}'"] {
+        let text = format!(
+            "name: p\napi: openai-chat\nbase_url: http://api.example.com/v1\nmodels: {{m: {{options: {{{option}}}}}}}\n"
+        );
+        let error = read(&text).unwrap_err();
+        assert!(error.to_string().contains("is not encrypted, and a secret option"), "{error}");
+        assert!(!error.to_json().to_string().contains("violet"), "{error}");
+    }
+}
