@@ -76,8 +76,11 @@ fn log_agrees(known: &Known) {
         let payload = &event.payload;
         match event.kind {
             Kind::CognitionOut => {
-                let usage = |name: &str| payload["usage"][name].as_u64().unwrap();
-                let (read, wrote) = (usage("inputTokens"), usage("outputTokens"));
+                // A server that takes too long to say it after the last word is not waited for: then it was counted here.
+                let counted = |said: &str, here: &str| {
+                    payload["usage"][said].as_u64().or_else(|| payload["estimated"][here].as_u64()).unwrap()
+                };
+                let (read, wrote) = (counted("inputTokens", "input"), counted("outputTokens", "output"));
                 (turns, input, output) = (turns + 1, input + read, output + wrote);
                 spend = spend + Money::from_nanos(i64::try_from(read * 1_000 + wrote * 10_000).unwrap());
             }
