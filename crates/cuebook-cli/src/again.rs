@@ -5,21 +5,21 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use crate::args::{Command, Options, ThreadCommand, ThreadOptions};
+use crate::args::{Command, Options, StoreOptions, ThreadCommand};
 
 /// The commands of threads that messages name.
 const SUGGESTED: [&str; 5] = ["resume", "tail", "show", "cancel", "list"];
 
 /// The options of a command that say where its threads are, as somebody would type them.
 pub fn place(command: &Command, options: &Options) -> String {
-    let threads: &ThreadOptions = match command {
-        Command::Run(args) => &args.threads,
-        Command::Execute(args) => &args.threads,
+    let threads: &StoreOptions = match command {
+        Command::Run(args) => &args.threads.kept,
+        Command::Execute(args) => &args.threads.kept,
         Command::Thread(ThreadCommand::List(args)) => &args.threads,
         Command::Thread(ThreadCommand::Show(args)) => &args.threads,
         Command::Thread(ThreadCommand::Tail(args)) => &args.threads,
         Command::Thread(ThreadCommand::Cancel(args)) => &args.threads,
-        Command::Thread(ThreadCommand::Resume(args)) => &args.threads,
+        Command::Thread(ThreadCommand::Resume(args)) => &args.threads.kept,
         _ => return String::new(),
     };
     let path =

@@ -29,8 +29,8 @@ pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use thread::{
-    RunArgs, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs, ThreadShowArgs,
-    ThreadTailArgs,
+    RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
+    ThreadShowArgs, ThreadTailArgs,
 };
 pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 

@@ -15,6 +15,7 @@ use cuebook::source::Source;
 use cuebook::{
     Agent, Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Rendered, Result, Variables,
 };
+use cuebook_run::policy::limits::Limits;
 use serde_json::Value as Json;
 
 use crate::args::Inputs;
@@ -337,7 +338,17 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
             bad_input(format!("--limit {argument} is no NAME=NUMBER"), hint)
         })
     };
-    arguments.iter().map(read).collect()
+    let mut limits = serde_json::Map::new();
+    for argument in arguments {
+        let (name, value) = read(argument)?;
+        let one = serde_json::Map::from_iter([(name, value)]);
+        // Whoever gets them would point at the prompt's own limits, or at nothing.
+        Limits::defaults()
+            .with(&one, &format!("--limit {argument}"))
+            .map_err(|error| Error::new(ErrorKind::Usage, error.diagnostic().clone()))?;
+        limits.extend(one);
+    }
+    Ok(limits)
 }
 
 fn read_text(path: &Path) -> Result<Arc<Source>> {

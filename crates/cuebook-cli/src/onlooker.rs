@@ -104,7 +104,11 @@ impl Line {
         let first = self.first.get_or_insert_with(|| thread.clone());
         match first == thread {
             true => say(text),
-            false => say(format_args!("[{}] {text}", last_part(thread))),
+            false => {
+                // Every line says whose it is: others may speak in between.
+                let mark = last_part(thread);
+                say(format_args!("[{mark}] {}", text.replace('\n', &format!("\n[{mark}] "))));
+            }
         }
     }
 }
@@ -308,6 +312,13 @@ pub fn told(event: &Event) -> Option<String> {
             }
             format!("left out of the context: {}", short(&missing.join("; ")))
         }
+        Kind::Hook if payload["decided"] == true && payload["result"]["action"] == "retry" => {
+            format!(
+                "  failed: {}; the hook {} wants it asked again",
+                short(text("about")),
+                line(text("hook"))
+            )
+        }
         // A hook that did what it is for needs no line.
         Kind::Hook => format!("  {}", short(&failed_hook(payload, payload["failed"].as_str()?))),
         Kind::CognitionIn => format!("turn {}: asking", payload["turn"]),
@@ -379,10 +390,13 @@ pub fn told(event: &Event) -> Option<String> {
 fn capped(payload: &Json) -> String {
     let told = |cap: &Json| {
         let name = printable(cap["limit"].as_str()?).to_string();
-        Some(format!(
-            "\n  note: {name} is {} and not {}: its parent has no more",
-            cap["granted"], cap["wanted"]
-        ))
+        // JSON writes small numbers with an exponent.
+        let number = |value: &Json| match value.as_f64().filter(|_| value.is_f64()) {
+            Some(number) => number.to_string(),
+            None => value.to_string(),
+        };
+        let (granted, wanted) = (number(&cap["granted"]), number(&cap["wanted"]));
+        Some(format!("\n  note: {name} is {granted} and not {wanted}: its parent has no more"))
     };
     payload["capped"].as_array().into_iter().flatten().filter_map(told).collect()
 }

@@ -8,7 +8,7 @@ use anstyle::Style;
 use clap::error::ErrorKind as ClapKind;
 use cuebook::error::{printable, report};
 use cuebook::hooks::Event;
-use cuebook::{Diagnostic, Error, ErrorKind};
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Layout, Options};
@@ -121,7 +121,12 @@ pub fn failure(failure: &Failure, options: &Options, layout: Layout) -> ExitCode
             print_findings(&findings);
             say(format_args!("\nfor more about this: cuebook help {}", error.code()));
         }
-        Failure::Output(error) => say(format_args!("error: the output could not be written: {error}")),
+        Failure::Output(error) => {
+            let message = format!("the output could not be written: {error}");
+            let hint = "see that there is room where it goes, and that it may be written";
+            print_findings([&Diagnostic::new(Code::WriteFailed, message).hint(hint)]);
+            say(format_args!("\nfor more about this: cuebook help {}", Code::WriteFailed));
+        }
     }
     match failure {
         Failure::Engine(error) if error.kind() == ErrorKind::Usage => ExitCode::from(2),

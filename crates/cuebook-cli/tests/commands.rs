@@ -202,6 +202,7 @@ fn completions_are_made_for_every_shell() {
         let project = Project::new();
         let (code, script, _) = cuebook(&project, &["completions", shell]);
         assert!(code == 0 && script.contains("cuebook") && script.contains("candidates"), "{shell}");
+        assert!(script.contains("cancel") && !script.contains("carry-out"), "{shell}");
     }
 }
 

@@ -30,7 +30,7 @@ use cuebook::prompt::{Model, Property, Tools};
 use crate::thread::Money;
 
 pub use carry::Client;
-pub use choice::{Chosen, Providers, VerifyFile, Wish};
+pub use choice::{Chosen, Providers, VerifyFile, Wish, why_unset};
 pub use classify::{Class, Fault, Policy, classify};
 pub(crate) use ending::{Ending, ending};
 pub(crate) use failure::FIELDS;

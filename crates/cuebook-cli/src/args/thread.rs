@@ -9,15 +9,23 @@ use cuebook_run::{Settings, Status};
 
 use super::{Inputs, Options};
 
-/// Where threads are kept, and who answers for the models.
+/// Where threads are kept.
 #[derive(Debug, Clone, Args)]
-pub struct ThreadOptions {
+pub struct StoreOptions {
     /// The project, instead of --root or the folder around you
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
     /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
+}
+
+/// Where threads are kept, and who answers for the models.
+#[derive(Debug, Clone, Args)]
+pub struct ThreadOptions {
+    /// Where threads are kept.
+    #[command(flatten)]
+    pub kept: StoreOptions,
     /// Play back recorded replies instead of asking a provider
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
@@ -26,7 +34,7 @@ pub struct ThreadOptions {
     pub record: Option<PathBuf>,
 }
 
-impl ThreadOptions {
+impl StoreOptions {
     /// The project's folder.
     pub fn project(&self, options: &Options) -> Result<PathBuf> {
         let project = match &self.project {
@@ -37,15 +45,25 @@ impl ThreadOptions {
         Ok(std::path::absolute(&project).unwrap_or(project))
     }
 
+    /// The settings of an engine that asks nobody.
+    pub fn settings(&self) -> Settings {
+        Settings { store: self.store.clone(), program: std::env::current_exe().ok(), ..Settings::default() }
+    }
+}
+
+impl ThreadOptions {
+    /// The project's folder.
+    pub fn project(&self, options: &Options) -> Result<PathBuf> {
+        self.kept.project(options)
+    }
+
     /// The settings of an engine.
     pub fn settings(&self) -> Settings {
         let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         Settings {
-            store: self.store.clone(),
-            program: std::env::current_exe().ok(),
             replay: self.replay.as_ref().map(whole),
             record: self.record.as_ref().map(whole),
-            ..Settings::default()
+            ..self.kept.settings()
         }
     }
 }
@@ -133,7 +151,7 @@ pub struct ThreadListArgs {
     pub most: usize,
     /// Where threads are kept.
     #[command(flatten)]
-    pub threads: ThreadOptions,
+    pub threads: StoreOptions,
 }
 
 /// `thread show`
@@ -152,7 +170,7 @@ pub struct ThreadShowArgs {
     pub events: bool,
     /// Where threads are kept.
     #[command(flatten)]
-    pub threads: ThreadOptions,
+    pub threads: StoreOptions,
 }
 
 /// `thread tail`
@@ -172,7 +190,7 @@ pub struct ThreadTailArgs {
     pub no_follow: bool,
     /// Where threads are kept.
     #[command(flatten)]
-    pub threads: ThreadOptions,
+    pub threads: StoreOptions,
 }
 
 /// `thread cancel`
@@ -187,7 +205,7 @@ pub struct ThreadArgs {
     pub id: String,
     /// Where threads are kept.
     #[command(flatten)]
-    pub threads: ThreadOptions,
+    pub threads: StoreOptions,
 }
 
 /// `thread resume`

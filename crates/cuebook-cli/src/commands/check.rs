@@ -42,7 +42,7 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
 fn providers(book: &Book) -> Vec<Diagnostic> {
     let spaces = book.library().spaces();
     match Providers::new(spaces, book.library().trust()) {
-        Ok(providers) => providers.list().flat_map(|file| file.warnings.clone()).collect(),
+        Ok(providers) => providers.warnings().cloned().collect(),
         Err(error) => {
             error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning)).collect()
         }

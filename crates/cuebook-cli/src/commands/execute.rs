@@ -25,7 +25,10 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
     if options.json && args.thread {
         // The events came in lines, and so does what came of them.
-        print_line(&streamed(answer))?;
+        let id = answer.json.get("thread_id").and_then(Json::as_str).map(str::to_owned);
+        let printed = print_line(&streamed(answer));
+        kept(&printed, id.as_deref().unwrap_or_default(), options);
+        printed?;
     } else if options.json {
         print_json(&answer.json)?;
     } else {
@@ -39,6 +42,12 @@ fn streamed(answer: Answer) -> Json {
     let Answer { mut json, error } = answer;
     if let Some(error) = &error {
         json["error"] = error.to_json()["error"].clone();
+        // Also of one that nobody could write the end of.
+        if json.get("thread_id").is_none()
+            && let Some(id) = error.field("thread_id")
+        {
+            json["thread_id"] = id.clone();
+        }
         // It stands at the top already.
         if let Some(metadata) = json.get_mut("metadata").and_then(Json::as_object_mut) {
             metadata.shift_remove("error");
@@ -133,18 +142,27 @@ fn show_thread(json: &Json, id: &str, options: &Options) -> std::io::Result<()> 
     if let Some(pid) = json.get("pid") {
         return show_detached(id, pid, options);
     }
-    match (json.get("outputs"), json.get("result")) {
-        (Some(outputs), _) => print_json(outputs)?,
-        (None, Some(Json::String(text))) => line(text)?,
-        (None, Some(result)) => print_json(result)?,
-        (None, None) => {}
-    }
+    let printed = match (json.get("outputs"), json.get("result")) {
+        (Some(outputs), _) => print_json(outputs),
+        (None, Some(Json::String(text))) => line(text),
+        (None, Some(result)) => print_json(result),
+        (None, None) => Ok(()),
+    };
     if let Some(note) = json.get("note").and_then(Json::as_str) {
         say(format_args!("note: {}", printable(note)));
     }
     let status = json.get("thread_status").or_else(|| json.get("status"));
+    // Where the result cannot be written, this says which thread has it.
     say(onlooker::summary(id, status.and_then(Json::as_str).unwrap_or_default(), json.get("cost")));
-    Ok(())
+    kept(&printed, id, options);
+    printed
+}
+
+/// Says where a result is that could not be written.
+pub(super) fn kept(printed: &std::io::Result<()>, id: &str, options: &Options) {
+    if printed.as_ref().is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
+        say(format_args!("what came of it is kept: cuebook thread show{} {id} --json", options.place));
+    }
 }
 
 /// A thread that runs by itself: its name on stdout, for scripts.

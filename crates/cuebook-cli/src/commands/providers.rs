@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
 use cuebook::trust::Trust;
-use cuebook_run::provider::{ModelEntry, Price, ProviderFile, Providers};
+use cuebook_run::provider::{ModelEntry, Price, ProviderFile, Providers, why_unset};
 use serde_json::{Map, Value as Json, json};
 
 use crate::args::Options;
@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Outcome {
         write!(out, "{bold}{}{bold:#}  {address}  ", printable(&file.name))?;
         let variables = file.variables().map(|name| match providers.is_set(name) {
             true => format!("{good}{} is set{good:#}", printable(name)),
-            false => format!("{bad}{} is not set{bad:#}", printable(name)),
+            false => format!("{bad}{} {}{bad:#}", printable(name), why_unset(name)),
         });
         let variables: Vec<String> = variables.collect();
         match variables.is_empty() {
@@ -43,7 +43,7 @@ pub fn run(options: &Options) -> Outcome {
         }
     }
     drop(out);
-    print_findings(providers.list().flat_map(|file| &file.warnings));
+    print_findings(providers.warnings());
     Ok(ExitCode::SUCCESS)
 }
 

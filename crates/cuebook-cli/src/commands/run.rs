@@ -16,7 +16,7 @@ use crate::onlooker::{self, Onlooker};
 use crate::output::{Failure, Outcome, print_json, print_line, say};
 
 pub fn run(args: &RunArgs, options: &Options) -> Outcome {
-    let book = match &args.threads.project {
+    let book = match &args.threads.kept.project {
         Some(project) => Options { root: Some(project.clone()), ..options.clone() }.book()?,
         None => options.book()?,
     };
@@ -73,16 +73,18 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
         print_line(&json)?;
         return Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
-    match (told.get("outputs"), told.get("result")) {
-        (_, Some(Json::String(text))) => execute::line(text)?,
-        (Some(outputs), _) => print_json(outputs)?,
-        (None, Some(result)) => print_json(result)?,
-        (None, None) => {}
-    }
+    let printed = match (told.get("outputs"), told.get("result")) {
+        (_, Some(Json::String(text))) => execute::line(text),
+        (Some(outputs), _) => print_json(outputs),
+        (None, Some(result)) => print_json(result),
+        (None, None) => Ok(()),
+    };
     if let Some(note) = told.get("note").and_then(Json::as_str) {
         say(format_args!("note: {}", printable(note)));
     }
     say(onlooker::summary(id.as_str(), status.as_str(), told.get("cost")));
+    execute::kept(&printed, id.as_str(), options);
+    printed?;
     match error {
         Some(error) => Err(Failure::Engine(error)),
         None => Ok(ExitCode::SUCCESS),

@@ -18,8 +18,8 @@ use serde_json::{Value as Json, json};
 
 use super::run::told;
 use crate::args::{
-    Options, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs, ThreadShowArgs,
-    ThreadTailArgs,
+    Options, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
+    ThreadShowArgs, ThreadTailArgs,
 };
 use crate::inputs;
 use crate::interrupt::{Interrupted, ToldToEnd};
@@ -47,8 +47,9 @@ fn engine(threads: &ThreadOptions, options: &Options) -> Result<Engine> {
     Ok(Engine::new(spaces).with_settings(threads.settings()))
 }
 
-fn open(threads: &ThreadOptions, options: &Options) -> Result<(Engine, Arc<dyn Store>)> {
-    let engine = engine(threads, options)?;
+fn open(threads: &StoreOptions, options: &Options) -> Result<(Engine, Arc<dyn Store>)> {
+    let spaces = Spaces::of_project(&threads.project(options)?);
+    let engine = Engine::new(spaces).with_settings(threads.settings());
     let store = engine.threads_so_far(None)?;
     Ok((engine, store))
 }
@@ -104,10 +105,13 @@ fn named(engine: &Engine, store: &dyn Store, name: &str) -> Result<Record> {
 
 fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
     let (engine, store) = open(&args.threads, options)?;
+    // One that there is not has no children, and that is no answer.
+    let parent = args.parent.as_ref().map(|name| named(&engine, &*store, name)).transpose()?;
+    let parent = parent.map(|parent| parent.id);
     let threads = store.list_accounts(&Filter {
         status: args.status.iter().filter_map(|word| Status::named(word)).collect(),
         prompt: args.prompt.clone(),
-        parent: args.parent.as_ref().map(ThreadId::known),
+        parent,
         most: Some(args.most),
     })?;
     let missing = if threads.is_empty() { engine.missing_store(None)? } else { None };
@@ -329,7 +333,8 @@ fn how(args: &ThreadResumeArgs) -> Result<Resume> {
 }
 
 fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
-    let (engine, store) = open(&args.threads, options)?;
+    let engine = engine(&args.threads, options)?;
+    let store = engine.threads_so_far(None)?;
     let record = named(&engine, &*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
     let onlooker = Onlooker::new(options.json, true);

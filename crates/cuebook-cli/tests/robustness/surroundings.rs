@@ -127,7 +127,7 @@ fn a_full_disk_is_a_failure_that_says_so() {
         let run = wait(child, b"");
         assert_eq!(run.code, Some(1));
         assert!(
-            run.stderr.starts_with("error: the output could not be written: No space left"),
+            run.stderr.starts_with("error[CB114]: the output could not be written: No space left"),
             "{}",
             run.stderr
         );

@@ -67,7 +67,7 @@ fn whoever_reads_lines_gets_a_document_per_line_whatever_comes_of_it() {
         (0, "", format!("{THREADED} --async")),
         (1, "CB722", format!("{THREADED} --model mock-model")),
         (1, "CB716", format!("{THREADED} --limit turns=0")),
-        (1, "CB715", format!("{THREADED} --limit trns=1")),
+        (2, "CB715", format!("{THREADED} --limit trns=1")),
         (1, "CB720", format!("{THREADED} --model nothing")),
         (1, "CB401", "execute directive demo/greet --thread".to_owned()),
         (1, "CB116", "execute directive demo/gret --thread --async".to_owned()),
@@ -288,8 +288,13 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
     let cases = [
         (2, "CB407", format!("{run} --limit spend=NaN"), "--limit spend=30"),
         (2, "CB407", format!("{run} --limit turns"), "--limit turns=30"),
-        (1, "CB715", format!("{run} --limit turn=3"), "did you mean `turns`?"),
-        (1, "CB715", format!("{run} --limit turns=-1"), "write turns=25"),
+        (2, "CB715", format!("{run} --limit turn=3"), "did you mean `turns`?"),
+        (2, "CB715", format!("{run} --limit turns=-1"), "write turns=25"),
+        (2, "CB715", format!("{THREADED} --limit turns=-1"), "write turns=25"),
+        (2, "CB407", "run demo/greet --var user=Ann --tool look=demo/peek".to_owned(), "leave them out"),
+        (2, "CB407", "run demo/greet --var user=Ann --allow garbage".to_owned(), "leave them out"),
+        (1, "CB720", "run hi --model=".to_owned(), "name a model or a tier"),
+        (1, "CB720", format!("{THREADED} --model="), "name a model or a tier"),
         (2, "CB730", format!("{run} --tool look=demo/peek"), "leave --tool out"),
         (2, "CB717", format!("{run} --allow my/search"), "--allow rye.execute.tool.my.search"),
         (2, "CB717", format!("{run} --allow rye.exec.tool.my.search"), "--allow rye.execute.tool."),
@@ -300,7 +305,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (1, "CB724", format!("{run} --store="), ".ai/state/threads.db"),
         (1, "CB724", format!("{run} --store postgres://"), "postgres://USER:PASSWORD@HOST"),
         (1, "CB720", "run hi --model nothing --record r.jsonl".to_owned(), "add the model to a file"),
-        (1, "CB715", format!("{THREADED} --limit turn=1 --record r.jsonl"), "did you mean `turns`?"),
+        (2, "CB715", format!("{THREADED} --limit turn=1 --record r.jsonl"), "did you mean `turns`?"),
         (1, "CB110", format!("{run} --project no/such/folder"), "cuebook init"),
         (1, "CB110", format!("{THREADED} --project no/such/folder"), "cuebook init"),
         (1, "CB110", "thread list --project no/such/folder".to_owned(), "cuebook init"),
@@ -324,6 +329,56 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
     assert!(stage.mock.requests().is_empty());
     assert!(!stage.project.path().join(".ai/state/threads.db").exists());
     assert!(!stage.project.path().join("no").exists() && !stage.project.path().join("r.jsonl").exists());
+}
+
+#[test]
+fn a_limit_of_the_command_line_is_told_at_its_option_and_not_at_the_directive() {
+    let stage = stage(Script::new());
+    let model = "<model tier=\"fast\" />";
+    let far = GREET.replace("name=\"greet\"", "name=\"far\"");
+    stage.project.write(
+        ".ai/directives/demo/far.md",
+        far.replace(model, &format!("{model}\n    <limits turns=\"5\" spend_currency=\"USD\" />")),
+    );
+    assert!(stage.run(&words("sign directive demo/far")).status.success());
+    for (limit, said) in
+        [("bogus=3", "Valid limits"), ("TURNS=1", "Valid limits"), ("turn=1", "did you mean `turns`?")]
+    {
+        let line = format!("execute directive demo/far --param user=Ann --thread --limit {limit}");
+        let output = stage.run(&words(&line));
+        let told = err(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("[CB715]") && told.contains(&format!("--limit {limit}")), "{told}");
+        assert!(told.contains(said) && !told.contains("far.md"), "{told}");
+    }
+    // Whoever calls over a protocol has no options, and no line of the directive is wrong either.
+    assert!(stage.mock.requests().is_empty());
+}
+
+#[test]
+fn who_only_looks_at_threads_is_offered_no_recordings() {
+    let stage = stage(Script::new());
+    for line in ["list", "show x", "tail x", "cancel x"] {
+        for option in ["--record", "--replay"] {
+            let output = stage.run(&words(&format!("thread {line} {option} x.rec")));
+            assert_eq!(output.status.code(), Some(2), "{line} {option}");
+            assert!(err(&output).contains(&format!("unexpected argument '{option}'")), "{}", err(&output));
+        }
+    }
+    let help = out(&stage.run(&words("thread list --help")));
+    assert!(help.contains("--store") && !help.contains("--replay"), "{help}");
+    assert!(out(&stage.run(&words("thread resume --help"))).contains("--replay"));
+}
+
+#[test]
+fn a_parent_that_there_is_not_is_told() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    assert!(stage.run(&words(THREADED)).status.success());
+    let output = stage.run(&words("thread list --parent nope"));
+    assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""), "{}", err(&output));
+    assert!(err(&output).contains("[CB712]"), "{}", err(&output));
+    let output = stage.run(&words("thread list --parent demo/greet"));
+    assert!(output.status.success() && err(&output).contains("no thread is like that"), "{}", err(&output));
 }
 
 #[test]

@@ -45,6 +45,51 @@ fn a_connection_that_breaks_in_an_answer_says_how_to_go_on() {
 }
 
 #[test]
+fn a_request_that_was_refused_says_the_way_on_once() {
+    let stage = stage(Script::new().reply(Reply::error(400, "no such tool")));
+    let said = err(&stage.threaded(&[]));
+    let id = stage.id();
+    assert!(said.contains(&format!("are right; go on then with `cuebook thread resume {id}`")), "{said}");
+    assert_eq!(said.matches("thread resume").count(), 1, "{said}");
+}
+
+/// A stream that somebody else wrote.
+fn stream(events: &[serde_json::Value]) -> Reply {
+    let text: String = events
+        .iter()
+        .map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap_or("error")))
+        .collect();
+    Reply::raw(200, "text/event-stream", text)
+}
+
+#[test]
+fn a_provider_that_fails_inside_its_stream_says_how_to_go_on() {
+    let stage =
+        stage(Script::new().reply(stream(&[json!({"type": "error", "error": {"message": "weird"}})])));
+    let said = err(&stage.threaded(&[]));
+    let id = stage.id();
+    assert!(said.contains("error[CB606]: mock: weird"), "{said}");
+    assert!(said.contains("help: the trouble is the provider's; try again later"), "{said}");
+    assert!(said.contains(&format!("go on then with `cuebook thread resume {id}`")), "{said}");
+}
+
+#[test]
+fn a_retry_that_a_hook_wants_is_told() {
+    let stage = stage(Script::new().reply(Reply::error(400, "not yet")).reply(returned("Hi")));
+    let hooks = "hooks:\n  - id: again\n    event: error\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: retry}}\n";
+    stage.project.write("home/.ai/config/agent/hooks.yaml", hooks);
+    let output = stage.threaded(&[]);
+    let said = err(&output);
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains(
+            "  failed: mock answered with status 400: not yet; the hook again wants it asked again\n"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
 fn a_model_that_is_blocked_without_a_reason_is_said_once() {
     let blocked = json!({"status": "error", "error_detail": ""});
     let stage = stage(Script::new().reply(Reply::call("c1", "directive_return", blocked).usage(9, 1)));
@@ -71,10 +116,11 @@ fn limits_that_a_parent_does_not_grant_are_told() {
     let stage = family(Script::new().reply(spawn()).reply(unanswered).reply(done));
     let said = err(&stage.run(&RUN_PARENT));
     // The directive says four.
-    let note = "  note: turns is 3 and not 4: its parent has no more\n";
-    assert!(said.contains(&format!("started: demo/greet with mock-model\n{note}")), "{said}");
-    assert_eq!(said.matches("note:").count(), 1, "what nobody set is not told: {said}");
     let child = stage.id();
+    let mark = format!("[{}]", child.rsplit('/').next().unwrap());
+    let note = format!("{mark}   note: turns is 3 and not 4: its parent has no more\n");
+    assert!(said.contains(&format!("{mark} started: demo/greet with mock-model\n{note}")), "{said}");
+    assert_eq!(said.matches("note:").count(), 1, "what nobody set is not told: {said}");
     let first = &stage.events(&child)[0]["payload"]["capped"];
     assert_eq!(*first, json!([{"limit": "turns", "wanted": 4, "granted": 3}]));
     stage.mock.play(Script::new().reply(returned("Hi")));
@@ -90,4 +136,80 @@ fn a_parent_that_may_have_no_children_is_told_with_its_own_depth() {
     assert!(output.status.success(), "{}", err(&output));
     let events = format!("{:?}", stage.events(&stage.id()));
     assert!(events.contains("may have no threads below it (its depth is 0)"), "{events}");
+}
+
+#[test]
+fn a_result_that_cannot_be_written_is_told_with_its_thread() {
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        return eprintln!("skipped: there is no /dev/full here");
+    };
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let output = stage.command(&THREADED).stdout(full).output().unwrap();
+    let said = err(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let id = stage.id();
+    assert!(said.contains(&format!("what came of it is kept: cuebook thread show {id} --json\n")), "{said}");
+    assert!(said.contains("error[CB114]: the output could not be written: No space left"), "{said}");
+    assert!(said.contains(&format!("completed: {id}; ")), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_key_that_is_no_text_is_not_told_as_missing() {
+    use std::os::unix::ffi::OsStrExt;
+    let stage = stage(Script::new());
+    let key = std::ffi::OsStr::from_bytes(b"sk-\xff\xfe");
+    let run = |args: &[&str]| stage.command(args).env("MOCK_KEY", key).output().unwrap();
+    let several = err(&run(&THREADED));
+    assert!(several.contains("mock (mock-model, key is no text)"), "{several}");
+    assert!(out(&run(&["providers"])).contains("MOCK_KEY holds bytes that are no text (UTF-8)"));
+    let output =
+        stage.command(&THREADED).env("MOCK_KEY", key).env("CUEBOOK_PROVIDER", "mock").output().unwrap();
+    let said = err(&output);
+    assert!(
+        said.contains("[CB721]") && said.contains("MOCK_KEY holds bytes that are no text (UTF-8)"),
+        "{said}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn what_only_looks_like_a_provider_file_is_told() {
+    let stage = stage(Script::new());
+    let folder = stage.project.path().join("home/.ai/config/providers");
+    std::os::unix::fs::symlink("nowhere.yaml", folder.join("lost.yaml")).unwrap();
+    std::fs::create_dir(folder.join("folder.yaml")).unwrap();
+    for (args, is_out) in [(&["check"][..], true), (&["providers"], false)] {
+        let output = stage.run(args);
+        let said = if is_out { out(&output) } else { err(&output) };
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains("warning[CB719]") && said.contains("lost.yaml"), "{said}");
+        assert!(said.contains("this leads to no file") && said.contains("this is a folder"), "{said}");
+    }
+}
+
+#[test]
+fn a_store_that_fails_in_the_middle_of_a_run_leaves_the_way_on() {
+    // What the command does to the file is what a broken disk does.
+    let spoil = "for file in .ai/state/threads.db .ai/state/threads.db-wal; do test -s $file && \
+                 dd if=/dev/zero of=$file bs=4096 count=64 conv=notrunc 2> /dev/null; done; true";
+    for json in [false, true] {
+        let stage = stage(Script::new().reply(shell(spoil)).reply(returned("Hi")));
+        let more: &[&str] = if json { &["--json"] } else { &[] };
+        let output = stage.threaded(more);
+        let said = if json { out(&output) } else { err(&output) };
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(
+            said.contains("CB724")
+                && said.contains("go on then with `cuebook thread resume demo/greet/greet-"),
+            "{said}"
+        );
+        if json {
+            let last: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+            assert!(
+                last["thread_id"].as_str().is_some_and(|id| id.starts_with("demo/greet/greet-")),
+                "{last:#}"
+            );
+        }
+    }
 }

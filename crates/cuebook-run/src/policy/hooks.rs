@@ -92,6 +92,8 @@ pub struct Hook {
     pub condition: Json,
     /// What it does, with placeholders.
     pub actions: Vec<Action>,
+    /// Where it is written, as words behind its name: `of directive a/b`, `in FILE`.
+    pub whose: String,
 }
 
 /// A hook that applies, with everything filled in.
@@ -107,6 +109,8 @@ pub struct Firing {
     pub wrap: bool,
     /// Whether it may decide how the thread goes on.
     pub controls: bool,
+    /// Where it is written.
+    pub whose: String,
 }
 
 /// The hooks of a thread, in the order in which they are heard.
@@ -160,6 +164,7 @@ impl Hook {
             position: self.position,
             wrap: self.wrap,
             controls: self.layer != Layer::Infra,
+            whose: self.whose.clone(),
         }
     }
 }

@@ -18,6 +18,9 @@ use crate::thread::Money;
 const NAMES: [&str; 7] =
     ["depth", "duration_seconds", "spawns", "spend", "spend_currency", "tokens", "turns"];
 
+/// What limits that a caller gives are called in errors.
+pub(crate) const OVERRIDES: &str = "limit overrides";
+
 /// How far a thread may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
@@ -85,7 +88,7 @@ impl Limits {
         if let Some(directive) = directive {
             limits = limits.with(directive, "directive <limits>")?;
         }
-        limits = limits.with(overrides, "limit overrides")?;
+        limits = limits.with(overrides, OVERRIDES)?;
         let Some(parent) = parent else { return Ok(limits) };
         let says_currency = directive.is_some_and(|limits| limits.contains_key("spend_currency"))
             || overrides.contains_key("spend_currency");
@@ -295,6 +298,14 @@ impl Bad {
     }
 }
 
+/// A number in plain decimals: JSON writes small ones with an exponent.
+fn plain(number: &Json) -> String {
+    match number.as_f64().filter(|_| number.is_f64()) {
+        Some(decimal) => decimal.to_string(),
+        None => number.to_string(),
+    }
+}
+
 /// A limit that has been reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
@@ -329,10 +340,10 @@ impl Reached {
     }
 
     fn what(&self) -> String {
-        let (current, most) = (&self.current, &self.most);
+        let (current, most) = (&plain(&self.current), &plain(&self.most));
         match self.limit {
             "turns" => format!("the thread used {current} of {most} turns"),
-            "tokens" if current.as_u64() < most.as_u64() => {
+            "tokens" if self.current.as_u64() < self.most.as_u64() => {
                 format!(
                     "the thread used {current} of {most} tokens, and the next request needs more than are left"
                 )
@@ -341,7 +352,7 @@ impl Reached {
             "spend" if self.reserved > Money::ZERO => format!(
                 "the thread spent {current} of {most} {}, and {} is reserved for its children",
                 self.currency,
-                self.reserved.to_json()
+                plain(&self.reserved.to_json())
             ),
             "spend" => format!("the thread spent {current} of {most} {}", self.currency),
             _ => format!("the thread ran for {current} of {most} seconds"),
@@ -543,6 +554,12 @@ mod tests {
             Some("go on with `cuebook thread resume 'a b' --limit spend=0.104`")
         );
         assert_eq!(spend.field("limit_code"), Some(&json!("spend_exceeded")));
+        let small = reached("spend", json!(0.0), json!(0.000_001));
+        assert!(
+            small.message("t").starts_with("the thread spent 0 of 0.000001 USD;"),
+            "{}",
+            small.message("t")
+        );
         assert!(reached("turns", json!(0), json!(0)).message("t").ends_with("--limit turns=25`"));
     }
 

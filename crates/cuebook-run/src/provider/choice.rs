@@ -13,7 +13,7 @@ use cuebook::items::{SpaceKind, Spaces};
 use cuebook::settings::Setting;
 use cuebook::source::Source;
 use cuebook::trust::Trust;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, Severity, files};
 
 use super::file::{Profile, ProviderFile};
 
@@ -107,6 +107,8 @@ pub struct Providers {
     usual: Option<(String, String)>,
     /// Which variables of the environment are set.
     environment: fn(&str) -> Option<String>,
+    /// What has the name of a provider file and is none.
+    passed_over: Vec<Diagnostic>,
 }
 
 /// The files that come with the program. They are read once: every thread that begins asks for them.
@@ -154,6 +156,16 @@ pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.trim().is_empty())
 }
 
+/// Whether a variable of the environment holds bytes that are no text. To those who want a text it is not there.
+pub(super) fn is_no_text(name: &str) -> bool {
+    matches!(std::env::var(name), Err(std::env::VarError::NotUnicode(_)))
+}
+
+/// Why a variable of the environment says nothing, in words behind its name.
+pub fn why_unset(name: &str) -> &'static str {
+    if is_no_text(name) { "holds bytes that are no text (UTF-8)" } else { "is not set" }
+}
+
 impl Providers {
     /// Reads the files of all spaces.
     pub fn new(spaces: &Spaces, verify: &dyn VerifyFile) -> Result<Providers> {
@@ -168,11 +180,12 @@ impl Providers {
     ) -> Result<Providers> {
         let mut found = built_in()?;
         let mut usual = None;
+        let mut passed_over = Vec::new();
         // From the last space to the first, so that a project's files replace a user's.
         for space in spaces.all().iter().rev() {
             let Some(folder) = space.folder() else { continue };
             let own = space.kind() == SpaceKind::User || spaces.user_folder().as_deref() == Some(folder);
-            for path in listed(&folder.join(FOLDER), space.name())? {
+            for path in listed(&folder.join(FOLDER), space.name(), &mut passed_over)? {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let name =
                     format!("{}/{FOLDER}/{}", space.name(), path.file_name().unwrap_or_default().display());
@@ -190,7 +203,7 @@ impl Providers {
         if let Some(name) = environment(VARIABLE) {
             usual = Some((name, VARIABLE.to_owned()));
         }
-        let providers = Providers { files: found, usual, environment };
+        let providers = Providers { files: found, usual, environment, passed_over };
         if let Some((name, who)) = &providers.usual {
             providers.named(name, &format!("{who} names it"))?;
         }
@@ -200,6 +213,11 @@ impl Providers {
     /// The providers, by name.
     pub fn list(&self) -> impl Iterator<Item = &Arc<ProviderFile>> {
         self.files.values()
+    }
+
+    /// What somebody should know about the files: secrets that stand in them, and what looks like one and cannot be read.
+    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.passed_over.iter().chain(self.files.values().flat_map(|file| &file.warnings))
     }
 
     /// A provider by its name.
@@ -223,6 +241,11 @@ impl Providers {
     ///
     /// `CB720` if nobody does, or if several do and nobody has chosen.
     pub fn resolve(&self, wish: &Wish<'_>) -> Result<Chosen> {
+        if wish.model.is_some_and(|model| model.trim().is_empty()) {
+            // Mostly a variable that is not set. Another model than the one that was meant would be asked, and paid.
+            let diagnostic = Diagnostic::new(Code::NoModel, "a model is asked for, and its name is empty");
+            return Err(no_model(diagnostic.hint("name a model or a tier, or leave --model (`model`) out")));
+        }
         let wanted =
             [wish.model, wish.id, wish.tier].into_iter().flatten().find(|name| !name.trim().is_empty());
         let wanted = wanted.unwrap_or(USUAL_TIER).trim();
@@ -317,7 +340,11 @@ impl Providers {
         let list: Vec<String> = offers
             .iter()
             .map(|(_, file, model)| {
-                let ready = if self.is_ready(file) { "key is set" } else { "key is not set" };
+                let ready = match (self.is_ready(file), file.variables().any(is_no_text)) {
+                    (true, _) => "key is set",
+                    (false, true) => "key is no text",
+                    (false, false) => "key is not set",
+                };
                 format!("{} ({model}, {ready})", file.name)
             })
             .collect();
@@ -393,7 +420,7 @@ fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
 }
 
 /// The provider files of a folder, in order.
-fn listed(folder: &Path, space: &str) -> Result<Vec<std::path::PathBuf>> {
+fn listed(folder: &Path, space: &str, passed_over: &mut Vec<Diagnostic>) -> Result<Vec<std::path::PathBuf>> {
     let name = format!("{space}/{FOLDER}");
     if files::look(folder).map_err(|error| files::io_error(&name, &error))?.is_none() {
         return Ok(Vec::new());
@@ -402,11 +429,21 @@ fn listed(folder: &Path, space: &str) -> Result<Vec<std::path::PathBuf>> {
     let mut paths = Vec::new();
     for entry in entries {
         let path = entry.map_err(|error| files::io_error(&name, &error))?.path();
-        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
-            && path.is_file()
-        {
-            paths.push(path);
+        if !path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            continue;
         }
+        if path.is_file() {
+            paths.push(path);
+            continue;
+        }
+        // Whoever put it there thinks that it counts.
+        let what = if path.is_dir() { "this is a folder" } else { "this leads to no file" };
+        let message = format!("{what}, so no provider is read from it");
+        let diagnostic = Diagnostic::new(Code::BadProviderFile, message)
+            .file(format!("{name}/{}", path.file_name().unwrap_or_default().display()))
+            .severity(Severity::Warning)
+            .hint("put the file of the provider there, or take it away");
+        passed_over.push(diagnostic);
     }
     paths.sort();
     Ok(paths)

@@ -134,6 +134,7 @@ impl<'l> Ear<'l> {
         file: &ProviderFile,
     ) -> Result<Answer, Box<Failure>> {
         let ended = stream.has_ended() && self.wrong.is_none();
+        let done = stream.is_done();
         let broken = match (carried, &self.wrong) {
             (Err(broken), _) if !ended => Some(broken),
             (_, Some(wrong)) => Some(Broken::new(What::Nonsense, wrong.clone())),
@@ -170,12 +171,16 @@ impl<'l> Ear<'l> {
                     _ => None,
                 });
                 let message = why.unwrap_or_else(|| "an event of the stream cannot be understood".to_owned());
-                from_broken(&Broken::new(What::Cut, message), file)
+                // A stream that came to its end was carried whole, whatever it said.
+                from_broken(&Broken::new(if ended { What::Nonsense } else { What::Cut }, message), file)
             }
         };
         // A provider that failed before it said anything has refused; one whose answer broke off charges for what came.
         let charged = failure.charge != Charge::Nothing || !written.is_empty();
         if charged {
+            // A provider that came to its end has said what it charges for, and nothing has to be guessed.
+            let told = usage.is_some_and(|usage| usage.input.is_some() && usage.output.is_some());
+            let written = if done && told { String::new() } else { written };
             failure.charge = Charge::Broken { written, usage };
         }
         failure.said = self.said;

@@ -235,7 +235,7 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
         }
         (400 | 422, _) => Some(format!(
             "see whether the model can do what it is asked (its tools, outputs and options), and whether `api` and `models` in {} \
-             are right; then go on with `cuebook thread resume ID`",
+             are right",
             file.file
         )),
         (413, _) => Some("the conversation is too long for the server".into()),
@@ -273,6 +273,17 @@ pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box
     let said = failed.strip_prefix("the provider failed: ").unwrap_or(failed);
     let mut diagnostic = error.diagnostic().clone();
     diagnostic.message = format!("{}: {said}", file.name);
+    if diagnostic.hint.is_none() {
+        diagnostic.hint = Some(match class.code {
+            Some("quota_exhausted") => {
+                "the account has no credit left; nothing changes until it has".to_owned()
+            }
+            _ if error.code() == Code::ProviderFailed => {
+                "the trouble is the provider's; try again later, or ask another model: --model ID".to_owned()
+            }
+            _ => format!("see whether `base_url` and `api` in {} are right", file.file),
+        });
+    }
     let mut told = Error::new(error.kind(), diagnostic).with("provider", &file.name);
     for name in FIELDS {
         if let Some(value) = error.field(name) {

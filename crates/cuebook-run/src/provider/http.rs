@@ -19,7 +19,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Number, Value as Json, json};
 
 use super::carry::{Broken, Carry, Client, Outgoing, What};
-use super::choice::{Chosen, variable};
+use super::choice::{Chosen, variable, why_unset};
 use super::classify::Policy;
 use super::ear::Ear;
 use super::failure::{FIELDS, Failure, from_broken};
@@ -136,7 +136,8 @@ impl HttpProvider {
     fn secret(&self, name: &str) -> Result<String, Error> {
         let Some(value) = (self.environment)(name) else {
             let provider = &self.file().name;
-            let message = format!("the key of {provider} is not in the environment: {name} is not set");
+            let why = why_unset(name);
+            let message = format!("the key of {provider} is not in the environment: {name} {why}");
             let hint =
                 format!("set {name}, or choose another provider; {} names the variable", self.file().file);
             let diagnostic = Diagnostic::new(Code::KeyMissing, message).hint(hint);

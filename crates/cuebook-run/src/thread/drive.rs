@@ -48,6 +48,22 @@ pub struct Finished {
 ///
 /// Only if the end could not be written: the store failed, or somebody else has taken the thread up.
 pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
+    let id = ready.parts.id.clone();
+    driven(ready).map_err(|error| lost(error, &id))
+}
+
+/// A store that fails in the middle of a run leaves a thread behind that somebody can go on with.
+fn lost(error: Error, id: &ThreadId) -> Error {
+    if error.code() != Code::StoreFailed {
+        return error;
+    }
+    let mut diagnostic = error.diagnostic().clone();
+    let hint = diagnostic.hint.unwrap_or_else(|| "see that the store can be used again".to_owned());
+    diagnostic.hint = Some(format!("{hint}; go on then with `cuebook thread resume {id}`"));
+    Error::new(error.kind(), diagnostic).with("thread_id", id.as_str())
+}
+
+fn driven(ready: Ready<'_>) -> Result<Finished> {
     let Ready { parts, start, before } = ready;
     let (id, moments, secrets) = (parts.id.clone(), parts.moments, parts.secrets);
     let thread = Managed::new(parts, before);
@@ -89,7 +105,7 @@ pub(super) fn drive(ready: Ready<'_>) -> Result<Finished> {
         }
         Err(Halt::Failed(error)) => {
             finished.status = Status::Error;
-            finished.error = Some(error);
+            finished.error = Some(lost(error, &finished.id));
         }
     }
     finished.cost = thread.cost();

@@ -296,9 +296,12 @@ impl<'e> Managed<'e> {
         let reached = self.with_next(reached);
         self.keep(Kind::Limit, reached.to_json());
         match self.moments.limit(self, &reached) {
-            Some(Control::Fail(why)) => return Halt::Failed(failed(&why)),
-            Some(Control::Abort) => return Halt::Cancelled("stopped by a hook".to_owned()),
-            _ => {}
+            Some(decided) => match &decided.control {
+                Control::Fail(why) => return Halt::Failed(decided.error(self, why)),
+                Control::Abort => return decided.abort(),
+                _ => {}
+            },
+            None => {}
         }
         Halt::Suspended(reached.into_error(&self.id))
     }
@@ -447,8 +450,9 @@ impl Ports for Managed<'_> {
                     if let Some(reached) = reached {
                         return Err(self.limit(reached));
                     }
-                    match self.moments.error(self, &unheard) {
-                        Some(Control::Retry) if attempt <= MOST_RETRIES => {
+                    let decided = self.moments.error(self, &unheard);
+                    match decided.as_ref().map(|decided| (&decided.control, decided)) {
+                        Some((Control::Retry, _)) if attempt <= MOST_RETRIES => {
                             self.check_cancelled("before the model was asked again")?;
                             if let Some(reached) = limits.check(&self.cost()) {
                                 return Err(self.limit(reached));
@@ -457,15 +461,17 @@ impl Ports for Managed<'_> {
                             self.hold(tokens, &self.standing()?.1)?;
                             self.barrier()?;
                         }
-                        Some(Control::Suspend(_) | Control::Escalate { .. }) => {
-                            return Err(Halt::Suspended(unheard.error));
+                        Some((Control::Suspend(_) | Control::Escalate { .. }, _)) => {
+                            return Err(Halt::Suspended(self.come_again(&unheard.error)));
                         }
-                        Some(Control::Abort) => return Err(Halt::Cancelled("stopped by a hook".to_owned())),
-                        Some(Control::Fail(why)) => return Err(Halt::Failed(failed(&why))),
+                        Some((Control::Abort, decided)) => return Err(decided.abort()),
+                        Some((Control::Fail(why), decided)) => {
+                            return Err(Halt::Failed(decided.error(self, why)));
+                        }
                         _ if unheard.error.field("retry_after_seconds").is_some() => {
                             return Err(Halt::Suspended(self.come_again(&unheard.error)));
                         }
-                        _ if unheard.error.code() == Code::NoAnswer => {
+                        _ if SPOKEN_OF.contains(&unheard.error.code()) => {
                             return Err(Halt::Failed(self.come_again(&unheard.error)));
                         }
                         _ => return Err(Halt::Failed(unheard.error)),
@@ -473,7 +479,8 @@ impl Ports for Managed<'_> {
                 }
             }
         }
-        Err(Halt::Failed(failed("the model was asked too often")))
+        let diagnostic = Diagnostic::new(Code::NoAnswer, "the model was asked too often");
+        Err(Halt::Failed(self.come_again(&Error::new(ErrorKind::Reply, diagnostic))))
     }
 
     fn accept(&self, calls: &[ToolCall]) -> Result<(), Halt> {
@@ -586,11 +593,8 @@ pub(super) fn is_cut(finish: &str) -> bool {
     matches!(ending(Some(finish)), Ending::Cut | Ending::Full)
 }
 
-/// An error that a hook asked for.
-pub(super) fn failed(why: &str) -> Error {
-    let diagnostic = Diagnostic::new(Code::BadHook, why).hint("a hook of the thread says so");
-    Error::new(ErrorKind::Execute, diagnostic)
-}
+/// What goes wrong between here and a provider, and may be well again later.
+const SPOKEN_OF: [Code; 3] = [Code::NoAnswer, Code::ProviderFailed, Code::BadReply];
 
 impl<'e> Managed<'e> {
     /// The thread, for a call that its model makes, or that a hook makes.

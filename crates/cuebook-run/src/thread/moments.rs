@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use cuebook::dialect::directive::{Composed, Directive};
 use cuebook::items::SpaceKind;
-use cuebook::{Code, Error, ErrorKind, Result, files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json, json};
 
 use super::Kind;
 use super::drive::Finished;
 use super::launch::Launch;
-use super::managed::{Managed, failed};
+use super::managed::Managed;
 use super::within::Within;
 use crate::actions::Action as Primary;
 use crate::engine::{Engine, Project};
@@ -159,13 +159,14 @@ impl<'e> Moments<'e> {
     }
 
     /// Runs the hooks of a moment. The first that decides something is obeyed.
-    fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Control> {
+    fn fire(&self, thread: &Managed<'_>, event: &str, more: Json) -> Option<Decided> {
         self.fire_rest(thread, event, more, Heard::default())
     }
 
     /// The same where some of them were heard before the process died: what they did is not done again, and what they decided
     /// counts.
-    fn fire_rest(&self, thread: &Managed<'_>, event: &str, more: Json, mut heard: Heard) -> Option<Control> {
+    fn fire_rest(&self, thread: &Managed<'_>, event: &str, more: Json, mut heard: Heard) -> Option<Decided> {
+        let about = more["error"]["message"].clone();
         let firings = self.firings(thread, event, more);
         if firings.is_empty() {
             return None;
@@ -174,9 +175,10 @@ impl<'e> Moments<'e> {
         let until = Instant::now().checked_add(time);
         let mut decided = None;
         for firing in firings {
-            let control = self.run(thread, event, &firing, &mut heard, (time, until));
+            let control = self.run(thread, (event, &about), &firing, &mut heard, (time, until));
             if firing.controls && control != Control::Continue && decided.is_none() {
-                decided = Some(control);
+                let who = format!("the hook `{}` {}", firing.hook_id, firing.whose);
+                decided = Some(Decided { control, who });
             }
         }
         decided
@@ -205,7 +207,7 @@ impl<'e> Moments<'e> {
     fn run(
         &self,
         thread: &Managed<'_>,
-        event: &str,
+        (event, about): (&str, &Json),
         firing: &Firing,
         heard: &mut Heard,
         (time, until): (Duration, Option<Instant>),
@@ -219,6 +221,9 @@ impl<'e> Moments<'e> {
                 "action": action.primary,
                 "item_id": action.item_id,
             });
+            if !about.is_null() {
+                told["about"] = about.clone();
+            }
             // A decision does nothing, so it can be made again.
             if action.item_id != control::ITEM
                 && let Some(control) = heard.take(&told)
@@ -271,12 +276,12 @@ impl<'e> Moments<'e> {
     }
 
     /// A limit was reached.
-    pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<Control> {
+    pub(super) fn limit(&self, thread: &Managed<'_>, reached: &Reached) -> Option<Decided> {
         self.fire(thread, LIMIT, reached.to_json())
     }
 
     /// The model did not answer.
-    pub(super) fn error(&self, thread: &Managed<'_>, unheard: &Unheard) -> Option<Control> {
+    pub(super) fn error(&self, thread: &Managed<'_>, unheard: &Unheard) -> Option<Decided> {
         let category = match unheard.category {
             Category::RateLimited => "rate_limited",
             Category::Transient => "transient",
@@ -290,7 +295,7 @@ impl<'e> Moments<'e> {
 
     /// The calls of a turn are done.
     pub(super) fn after_step(&self, thread: &Managed<'_>) -> Result<(), Halt> {
-        halted(self.fire(thread, "after_step", json!({})))
+        halted(thread, self.fire(thread, "after_step", json!({})))
     }
 
     /// The conversation is full.
@@ -301,14 +306,14 @@ impl<'e> Moments<'e> {
         heard: Heard,
     ) -> Result<(), Halt> {
         let told = json!({"tokens": tokens, "context_window": window});
-        halted(self.fire_rest(thread, CONTEXT_FULL, told, heard))
+        halted(thread, self.fire_rest(thread, CONTEXT_FULL, told, heard))
     }
 
     /// The model returned its outputs. A hook may find that they will not do, and says why; or it stops the thread.
     pub(super) fn returned(&self, thread: &Managed<'_>, outputs: &Map<String, Json>) -> Result<(), String> {
         match self.fire(thread, "directive_return", json!({"outputs": outputs})) {
-            Some(Control::Fail(why)) => Err(why),
-            decided => halted(decided).map_err(|halt| {
+            Some(Decided { control: Control::Fail(why), .. }) => Err(why),
+            decided => halted(thread, decided).map_err(|halt| {
                 let why = format!("A hook stops the thread: {}", halt.message());
                 thread.halt_later(halt);
                 why
@@ -469,16 +474,43 @@ fn denied(action: &Action, capabilities: &Capabilities) -> Option<Json> {
     Some(json!({"status": "error", "error": denied.error}))
 }
 
+/// What a hook has decided.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) control: Control,
+    /// The hook, in words: its name, and where it is written.
+    pub(super) who: String,
+}
+
+impl Decided {
+    /// An error that a hook asked for.
+    pub(super) fn error(&self, thread: &Managed<'_>, why: &str) -> Error {
+        let hint = format!("{} decided so; go on with `cuebook thread resume {}`", self.who, thread.id);
+        let diagnostic = Diagnostic::new(Code::BadHook, why).hint(hint);
+        Error::new(ErrorKind::Execute, diagnostic).with("thread_id", thread.id.as_str())
+    }
+
+    /// That a hook wants the thread to be stopped.
+    pub(super) fn abort(&self) -> Halt {
+        Halt::Cancelled(format!("stopped by {}", self.who))
+    }
+}
+
 /// What a decision means between two turns.
-fn halted(decided: Option<Control>) -> Result<(), Halt> {
-    match decided {
-        None | Some(Control::Continue | Control::Retry) => Ok(()),
-        Some(Control::Fail(why)) => Err(Halt::Failed(failed(&why))),
-        Some(Control::Abort) => Err(Halt::Cancelled("stopped by a hook".to_owned())),
-        Some(Control::Suspend(why)) => Err(Halt::Suspended(failed(&why))),
-        Some(Control::Escalate { limit, .. }) => {
-            let limit = tool_result::text_of(&limit);
-            Err(Halt::Suspended(failed(&format!("a hook wants somebody to decide about {limit}"))))
+fn halted(thread: &Managed<'_>, decided: Option<Decided>) -> Result<(), Halt> {
+    let Some(decided) = decided else { return Ok(()) };
+    match &decided.control {
+        Control::Continue | Control::Retry => Ok(()),
+        Control::Fail(why) => Err(Halt::Failed(decided.error(thread, why))),
+        Control::Abort => Err(decided.abort()),
+        Control::Suspend(why) => Err(Halt::Suspended(decided.error(thread, why))),
+        Control::Escalate { limit, .. } => {
+            let about = match limit {
+                Json::Null => String::new(),
+                limit => format!(" about {}", tool_result::text_of(limit)),
+            };
+            let why = format!("a hook wants somebody to decide{about}");
+            Err(Halt::Suspended(decided.error(thread, &why)))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use cuebook::items::ItemId;
 use cuebook::variables::{Context, Variables};
-use cuebook::{Book, Prepared, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json};
 
 use super::desk::DirectiveDesk;
@@ -98,6 +98,7 @@ impl Engine {
         let project = self.project(Some(book.library().root()))?;
         let prepared = book.prepare(&request.prompt, &request.context)?;
         if prepared.directive().is_some() {
+            refuse_tools(&prepared, request)?;
             return self.run_directive(&project, &prepared, request, watch);
         }
         // A store that cannot be used is told first, and none is made for what cannot begin.
@@ -357,4 +358,15 @@ impl Rebuilt {
             launch,
         }
     }
+}
+
+/// The tools of a directive, and what it may do, are its author's to say: an option that means nothing here is a slip.
+fn refuse_tools(prepared: &Prepared, request: &RunRequest) -> Result<()> {
+    if request.tools.is_empty() && request.allow.is_empty() {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` is a directive, whose own <permissions> say what it may do", prepared.prompt().id);
+    let hint = "--tool and --allow are for prompts that declare tools: leave them out";
+    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }

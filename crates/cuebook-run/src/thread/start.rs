@@ -16,7 +16,7 @@ use super::moments::{Gathered, Moments};
 use super::{Entry, Kind, ThreadId, Within};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
-use crate::policy::limits::Limits;
+use crate::policy::limits::{Limits, OVERRIDES};
 use crate::policy::returns;
 use crate::policy::risk::{Risk, Risks};
 use crate::provider::{Chosen, Providers, Wish};
@@ -280,7 +280,9 @@ fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
 /// Shows where a directive says what is wrong with its limits: at the limit itself where reading it told that, else at all of them.
 fn at_limits(error: Error, directive: &Directive) -> Error {
     let told = error.diagnostic();
-    let is_own = told.message.contains("directive <limits>") || told.message.contains(CURRENCY);
+    // What the caller gave is not written in the directive.
+    let is_own = told.message.contains("directive <limits>")
+        || (told.message.contains(CURRENCY) && !told.message.contains(OVERRIDES));
     let about = |note: &&Diagnostic| {
         note.code == Code::BadLimit || (note.code == Code::UnknownKey && note.message.starts_with("<limits>"))
     };

@@ -42,6 +42,34 @@ fn an_answer_that_breaks_off_costs_what_came_of_it() {
 }
 
 #[test]
+fn an_answer_that_came_whole_and_makes_no_sense_costs_what_the_provider_says() {
+    let call =
+        json!({"index": 9, "id": "c", "function": {"arguments": format!("{{\"where\": \"{LONG}\"}}")}});
+    let events = [
+        json!({"choices": [{"index": 0, "delta": {"tool_calls": [call]}}]}),
+        json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}),
+        json!({"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}),
+    ];
+    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let reply = Reply::raw(200, "text/event-stream", text + "data: [DONE]\n\n");
+    let mock = Mock::start(Script::new().reply(reply)).unwrap();
+    let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {attempts: 1}\n");
+    let unheard = ask(&provider, &Ear::default()).unwrap_err();
+    let told = &unheard.error.diagnostic().message;
+    assert!(
+        told.contains("sent what cannot be understood: call") && told.contains("names no tool"),
+        "{told}"
+    );
+    let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };
+    let usage = usage.unwrap();
+    assert_eq!(
+        (written.as_str(), usage.input, usage.output),
+        ("", Some(100), Some(10)),
+        "nothing is guessed"
+    );
+}
+
+#[test]
 fn half_a_call_was_written_too() {
     let call = Reply::call("a", "look", json!({"where": LONG})).pieces(10).close_after(1100);
     let mock = Mock::start(Script::new().reply(call).text("x")).unwrap();

@@ -56,6 +56,22 @@ fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
         (hook("after_steps", "", &suspend), "after_steps", "did you mean `after_step`"),
         (hook("after_step", operator, &suspend), "gtee", "did you mean `gte`"),
         (hook("after_step", "", ""), "does not say what it decides", "it is one of"),
+        (
+            hook("after_step", "", &param("action", "retry")),
+            "\"retry\" decides nothing at `after_step`",
+            "it is one of fail, suspend, escalate, abort",
+        ),
+        (hook("limit", "", &param("action", "retry")), "decides nothing at `limit`", "it is one of fail"),
+        (
+            hook("after_complete", "", &suspend),
+            "decides nothing at `after_complete`",
+            "nothing can be decided",
+        ),
+        (
+            hook("thread_started", "", &suspend),
+            "decides nothing at `thread_started`",
+            "nothing can be decided",
+        ),
     ] {
         stage.worker(&hook);
         let answer = stage.run("demo/work");
@@ -97,6 +113,46 @@ fn a_hook_at_a_limit_lets_the_thread_fail() {
     // Another limit is none of its business.
     let answer = stage.run_within("demo/work", json!({"tokens": 100}));
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+}
+
+#[test]
+fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
+    for (decision, status, why) in [
+        (param("action", "suspend"), "suspended", "a hook suspended the thread"),
+        (param("action", "fail"), "error", "a hook let the thread fail"),
+        (param("action", "escalate"), "suspended", "a hook wants somebody to decide"),
+    ] {
+        let stage = Stage::new(script([call("a", "demo/none", json!({}))]));
+        stage.worker(&hook("after_step", "", &decision));
+        let answer = stage.run("demo/work");
+        assert_eq!((&answer["thread_status"], &answer["error"]), (&json!(status), &json!(why)), "{answer:#}");
+        assert_eq!(code_of(&answer), "CB726", "{answer:#}");
+        let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
+        let id = id_of(&answer);
+        let said = format!(
+            "the hook `h` of directive demo/work decided so; go on with `cuebook thread resume {id}`"
+        );
+        assert_eq!(hint, said);
+    }
+    let stage = Stage::new(script([call("a", "demo/none", json!({}))]));
+    let folder = stage.world.user().join(".ai/config/agent");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("hooks.yaml"), FILE).unwrap();
+    stage.worker("");
+    let answer = stage.run("demo/work");
+    let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
+    assert!(hint.starts_with("the hook `mine` in ") && hint.contains("hooks.yaml decided so; "), "{hint}");
+}
+
+#[test]
+fn a_hook_that_suspends_at_an_error_leaves_the_way_on() {
+    let stage = Stage::new(script([Reply::error(400, "no")]));
+    stage.worker(&hook("error", "", &param("action", "suspend")));
+    let answer = stage.run("demo/work");
+    assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
+    let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
+    assert!(hint.ends_with(&format!("go on then with `cuebook thread resume {}`", id_of(&answer))), "{hint}");
+    assert_eq!(hint.matches("thread resume").count(), 1, "the way is told once: {hint}");
 }
 
 #[test]

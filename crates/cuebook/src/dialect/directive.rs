@@ -41,6 +41,7 @@ use serde_json::{Map, Value as Json};
 
 pub use compose::Composed;
 pub use fill::Filled;
+pub use hook::{decisions_at, hook_may_decide};
 pub use include::Included;
 pub(crate) use include::whole;
 pub use input::Input;

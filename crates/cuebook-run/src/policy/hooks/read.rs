@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cuebook::dialect::directive;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::settings::Setting;
 use cuebook::source::{Place, Source};
@@ -131,9 +132,9 @@ impl Reader {
             let path: Vec<&str> = path.iter().map(String::as_str).collect();
             return Err(self.wrong(&path, message, hint.as_deref()));
         }
-        let actions = self.actions(&index, hook)?;
+        let actions = self.actions(&index, hook, &event)?;
         let layer = self.layer(&inside("layer"), hook.get("layer"), layer)?;
-        Ok(Hook { id, event, layer, position, wrap, condition, actions })
+        Ok(Hook { id, event, layer, position, wrap, condition, actions, whose: self.whose.clone() })
     }
 
     /// A hook may step back behind its writer's layer, and never before it.
@@ -146,17 +147,17 @@ impl Reader {
         })
     }
 
-    fn actions(&self, index: &str, hook: &Map<String, Json>) -> Result<Vec<Action>> {
+    fn actions(&self, index: &str, hook: &Map<String, Json>, event: &str) -> Result<Vec<Action>> {
         let path = ["hooks", index];
         match (hook.get("action"), hook.get("actions")) {
             (Some(_), Some(_)) => {
                 let hint = Some("put all of them into the list `actions`");
                 Err(self.wrong(&path, "a hook has both `action` and `actions`".to_owned(), hint))
             }
-            (Some(action), None) => Ok(vec![self.action(&["hooks", index, "action"], action)?]),
+            (Some(action), None) => Ok(vec![self.action(&["hooks", index, "action"], action, event)?]),
             (None, Some(Json::Array(actions))) if !actions.is_empty() => {
                 let read = |(at, action): (usize, &Json)| {
-                    self.action(&["hooks", index, "actions", &at.to_string()], action)
+                    self.action(&["hooks", index, "actions", &at.to_string()], action, event)
                 };
                 actions.iter().enumerate().map(read).collect()
             }
@@ -172,7 +173,7 @@ impl Reader {
         }
     }
 
-    fn action(&self, path: &[&str], action: &Json) -> Result<Action> {
+    fn action(&self, path: &[&str], action: &Json, event: &str) -> Result<Action> {
         let inside = |name| {
             let mut path = path.to_vec();
             path.push(name);
@@ -229,6 +230,14 @@ impl Reader {
             let mut path = inside("params");
             path.extend(params.contains_key("action").then_some("action"));
             return Err(self.wrong(&path, fault, Some(&hint)));
+        }
+        if item_id == control::ITEM && !directive::hook_may_decide(event, decides) {
+            let path = [inside("params").as_slice(), &["action"]].concat();
+            return Err(self.wrong(
+                &path,
+                format!("{decides:?} decides nothing at `{event}`"),
+                Some(&directive::decisions_at(event)),
+            ));
         }
         Ok(Action {
             primary: primary.to_owned(),

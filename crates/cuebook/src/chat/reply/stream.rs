@@ -290,6 +290,11 @@ impl Stream {
         self.ended || self.failed.is_some()
     }
 
+    /// Whether the provider said that it was done, and nothing went wrong until then. What it counted is all there is.
+    pub fn is_done(&self) -> bool {
+        self.ended && self.failed.is_none()
+    }
+
     /// What the provider said about its failure, if it reported one: its words and its names for it are fields.
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()

@@ -11,6 +11,40 @@ use super::{HOOK_CONTROL, HOOK_DECISIONS, HOOK_EVENTS, HOOK_OPERATORS, PRIMARIES
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::source::Place;
 
+/// Whether a hook that decides this changes anything at an event. What nobody knows is told elsewhere.
+///
+/// ```
+/// use cuebook::dialect::directive::hook_may_decide;
+///
+/// assert!(hook_may_decide("error", "retry") && !hook_may_decide("after_step", "retry"));
+/// ```
+pub fn hook_may_decide(event: &str, decision: &str) -> bool {
+    match (event, decision) {
+        ("error", "retry") => true,
+        (_, "retry") => false,
+        // The thread has ended, or has not begun.
+        (
+            "after_complete" | "build_system_prompt" | "thread_started" | "thread_continued",
+            "fail" | "abort" | "suspend" | "escalate",
+        ) => false,
+        _ => true,
+    }
+}
+
+/// What a hook can decide at an event, in words.
+pub fn decisions_at(event: &str) -> String {
+    let decisions: Vec<&str> = ["retry", "fail", "suspend", "escalate", "abort"]
+        .into_iter()
+        .filter(|name| hook_may_decide(event, name))
+        .collect();
+    match decisions.is_empty() {
+        true => format!(
+            "at `{event}` nothing can be decided; `after_step`, `error` and `limit` are events where it can"
+        ),
+        false => format!("at `{event}` it is one of {}", decisions.join(", ")),
+    }
+}
+
 impl Reader<'_> {
     /// One hook: its attributes, and what stands in it by the names of the elements.
     pub(super) fn hook(&mut self, node: Node<'_, '_>) -> Map<String, Json> {
@@ -88,6 +122,7 @@ impl Reader<'_> {
                 .hint("write <action><execute item_type=\"tool\" item_id=\"…\"/></action>");
             self.notes.push(diagnostic);
         }
+        let event = hook.get("event").and_then(Json::as_str).unwrap_or_default();
         for child in elements(node) {
             match name(child) {
                 "condition" => {
@@ -105,17 +140,17 @@ impl Reader<'_> {
                             let message = format!("`primary` of an action is {primary:?}");
                             self.bad_hook(message, self.value_place(child, "primary"), primary, &PRIMARIES);
                         }
-                        self.look_at_decision(child);
+                        self.look_at_decision(child, event);
                     }
-                    several.into_iter().for_each(|inside| self.look_at_decision(inside));
+                    several.into_iter().for_each(|inside| self.look_at_decision(inside, event));
                 }
                 _ => {}
             }
         }
     }
 
-    /// Notes a decision that nobody knows. What a thread fills in is known only then.
-    fn look_at_decision(&mut self, node: Node<'_, '_>) {
+    /// Notes a decision that nobody knows, or that changes nothing at its event. What a thread fills in is known only then.
+    fn look_at_decision(&mut self, node: Node<'_, '_>, event: &str) {
         if node.attribute("item_id") != Some(HOOK_CONTROL) {
             return;
         }
@@ -126,10 +161,15 @@ impl Reader<'_> {
         };
         let written = self.xml.stripped(param).or_else(|| self.xml.attribute(param, "value"));
         let decision = written.as_ref().map(|text| text.as_str()).unwrap_or_default();
+        let place = written.as_ref().map_or_else(|| self.xml.name_place(param), |text| text.place());
         if HOOK_DECISIONS.contains(&decision) || decision.contains("${") {
+            if !hook_may_decide(event, decision) {
+                let message = format!("{decision:?} decides nothing at `{event}`");
+                let diagnostic = Diagnostic::new(Code::BadHook, message).at(place);
+                self.notes.push(diagnostic.hint(decisions_at(event)));
+            }
             return;
         }
-        let place = written.as_ref().map_or_else(|| self.xml.name_place(param), |text| text.place());
         self.bad_hook(
             format!("{decision:?} is nothing that a hook can decide"),
             place,

@@ -55,7 +55,8 @@ impl Output {
         let mut object = Map::new();
         object.insert("name".into(), json!(self.name.as_str()));
         object.insert("type".into(), json!(self.type_name));
-        object.insert("required".into(), json!(self.required));
+        // What is not said to be optional must be given, and whoever reads this is to know.
+        object.insert("required".into(), json!(!self.optional));
         if let Some(description) = &self.description {
             object.insert("description".into(), json!(description.as_str()));
         }
