@@ -15,6 +15,7 @@ use std::sync::Arc;
 use minijinja::value::{Object, ObjectRepr};
 use minijinja::{Environment, State, Value};
 
+use super::flow::Foreign;
 use super::names::{Names, Reference};
 use super::paths::{self, Paths};
 use super::{computed, errors};
@@ -129,22 +130,29 @@ impl Guests {
         shown
     }
 
+    /// What they bring into the render.
+    pub(super) fn brought(&self) -> Foreign {
+        let mut held: HashMap<String, Paths> = HashMap::new();
+        let outlines = self.0.iter().map(|guest| guest.compiled.outline());
+        for names in outlines.flat_map(|outline| outline.names().to_vec()) {
+            for (attribute, paths) in names.held {
+                held.entry(attribute).or_default().extend(paths);
+            }
+        }
+        Foreign { shown: self.shown(), held }
+    }
+
     /// Notes which of the names that the templates set a guest may mean.
     pub(super) fn join(&mut self, names: &[Names]) {
-        let mut shown = self.shown();
-        shown.extend(names.iter().flat_map(|names| names.emissions.iter().flatten()).cloned());
-        let shown = paths::bounded(shown);
         for guest in &mut self.0 {
             let outline = guest.compiled.outline();
             for read in outline.names().iter().flat_map(|names| &names.reads) {
                 for bound in names.iter().filter_map(|names| names.bound.get(&read.root)) {
                     let paths = guest.local.entry(read.root.clone()).or_default();
                     for path in bound {
-                        match path == paths::OTHER {
-                            true => paths.extend(shown.iter().cloned()),
-                            // That a value is the template's own is seen when the guest is rendered.
-                            false if paths::is_own(path) => {}
-                            false => drop(paths.insert(path.clone())),
+                        // That a value is the template's own is seen when the guest is rendered.
+                        if !paths::is_own(path) {
+                            paths.insert(path.clone());
                         }
                     }
                 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::paths::{Paths, is_own, root};
 use crate::template::lent::Lent;
 
-pub(super) use walk::name_range;
+pub(super) use walk::{Shared, is_counter, name_range};
 
 /// Everything that a template mentions.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +33,14 @@ pub struct Names {
     pub as_is: Vec<bool>,
     /// The names that the template defines, and the paths of the variables that can show in them.
     pub(super) bound: HashMap<String, Paths>,
+    /// What is put into namespaces, by the name of the attribute; without a name, what may be under any.
+    pub(super) held: HashMap<String, Paths>,
+    /// What macros and recursive loops are called with.
+    pub(super) passed: Paths,
+    /// Whether it uses other templates where such arguments can be seen.
+    pub(super) lends_parameters: bool,
+    /// The names that are set when it ends, and whether they surely are.
+    pub(super) exports: HashMap<String, bool>,
     /// How many `set` statements it has.
     pub assignments: usize,
     /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
@@ -135,6 +143,8 @@ impl Names {
         for paths in &mut self.emissions {
             paths.retain(|path| root(path) != name);
         }
+        let values = self.bound.values_mut().chain(self.held.values_mut()).chain([&mut self.passed]);
+        values.for_each(|paths| paths.retain(|path| root(path) != name));
         for accessor in &mut self.accessors {
             accessor.take_if(|root| root == name);
         }

@@ -1,20 +1,51 @@
-//! Sets of variable paths that can show in a value, and how they spread over the templates of one render.
+//! Sets of variable paths that can show in a value. [`super::flow`] says how they spread over the templates of one render.
 //!
 //! A set may be wider than what one render does, and is never narrower. Sets and paths are bounded: a template that
 //! builds longer and longer ones (`{% set x = x.a ~ x.b %}`, again and again) ends up with the bare names.
+//!
+//! Some paths begin with a mark and stand for what is known only when all templates are. No name begins with one.
 
-use std::collections::{BTreeSet, HashMap};
-
-use super::names::Names;
+use std::collections::BTreeSet;
 
 /// Paths such as `user.name` or `tools[].description`.
 pub(in crate::template) type Paths = BTreeSet<String>;
 
-/// Stands for "whatever other templates show here": an included template, a parent's block, an imported macro.
+/// Stands for "whatever other templates show here": an included template, a parent's block.
 pub(super) const OTHER: &str = "\0";
 
 /// Begins what stands for "something of the template's own, under this name": text that comes from no variable.
-const OWN: char = '\u{1}';
+pub(super) const OWN: &str = "\u{1}";
+
+/// Begins the way into a namespace, whichever it is.
+pub(super) const NAMESPACE: char = '\u{2}';
+
+/// Before a name: whatever this template sets it to, anywhere.
+pub(super) const THIS: char = '\u{3}';
+
+/// Before a name: whatever any template sets it to.
+pub(super) const ANY: char = '\u{4}';
+
+/// Begins the way into what was imported.
+pub(super) const MODULE: char = '\u{5}';
+
+/// Before the number of a reference and a name: what the template there has under that name.
+pub(super) const FROM: char = '\u{6}';
+
+/// What a macro or a recursive loop is called with. It shows where they are called, unless a namespace has kept it.
+pub(super) const PARAMETER: &str = "\u{7}";
+
+/// Ends the path of what is held by a list or dict: one step into that leads to it.
+const HELD: char = '\u{8}';
+
+/// A mark before a name.
+pub(super) fn named(mark: char, name: &str) -> String {
+    format!("{mark}{name}")
+}
+
+/// What a template has under a name that is imported from it.
+pub(super) fn from_module(reference: usize, name: &str) -> String {
+    format!("{FROM}{reference},{name}")
+}
 
 /// Whether a path stands for something that a template has set and that comes from no variable.
 pub(super) fn is_own(path: &str) -> bool {
@@ -35,7 +66,8 @@ pub(super) fn beside_others(paths: Paths) -> Paths {
 pub(super) fn parted(paths: Paths) -> (Vec<String>, Vec<String>) {
     let (own, paths): (Vec<String>, Vec<String>) =
         beside_others(paths).into_iter().partition(|path| is_own(path));
-    (paths, own.into_iter().map(|path| path[OWN.len_utf8()..].to_owned()).collect())
+    let own = own.into_iter().map(|path| path[OWN.len()..].to_owned());
+    (paths, own.filter(|path| !path.is_empty()).collect())
 }
 
 /// Paths in one set before they are cut to their names.
@@ -45,16 +77,57 @@ pub(in crate::template) const LONGEST_PATH: usize = 160;
 
 /// The name that a path begins with.
 pub(in crate::template) fn root(path: &str) -> &str {
-    path.split(['.', '[']).next().unwrap_or(path)
+    path.split(['.', '[', HELD]).next().unwrap_or(path)
 }
 
 /// The same paths one step further: `.name`, `[0]`, `[]`.
 pub(super) fn step(paths: Paths, key: &str) -> Paths {
-    let lengthen = |path: String| match path.len() + key.len() <= LONGEST_PATH && path != OTHER {
-        true => path + key,
-        false => path,
-    };
-    bounded(paths.into_iter().map(lengthen).collect())
+    bounded(paths.into_iter().map(|path| stepped(path, key)).collect())
+}
+
+fn stepped(mut path: String, key: &str) -> String {
+    if path.ends_with(HELD) {
+        path.pop();
+    } else if path.len() + key.len() <= LONGEST_PATH && path != OTHER && path != PARAMETER {
+        path.push_str(key);
+    }
+    path
+}
+
+/// The same path further by all steps of a way into it.
+pub(super) fn followed(mut path: String, mut way: &str) -> String {
+    while !way.is_empty() {
+        let ends = |(at, letter): (usize, char)| (at > 0 && ['.', '[', HELD].contains(&letter)).then_some(at);
+        let (key, rest) = way.split_at(way.char_indices().find_map(ends).unwrap_or(way.len()));
+        path = match key.starts_with(HELD) {
+            true => into_held(path),
+            false => stepped(path, key),
+        };
+        way = rest;
+    }
+    path
+}
+
+/// The same paths as those of what holds the values.
+pub(super) fn held(paths: Paths) -> Paths {
+    paths.into_iter().map(into_held).collect()
+}
+
+fn into_held(mut path: String) -> String {
+    if path.len() < LONGEST_PATH && path != OTHER && path != PARAMETER {
+        path.push(HELD);
+    }
+    path
+}
+
+/// The paths of what these hold, if they are made to hold something.
+pub(super) fn released(paths: &Paths) -> Paths {
+    paths.iter().map(|path| path.strip_suffix(HELD).unwrap_or(path).to_owned()).collect()
+}
+
+/// The path without what is known of the values that hold it.
+pub(super) fn bare(path: &str) -> &str {
+    path.trim_end_matches(HELD)
 }
 
 /// The set itself, or its names if it has grown too large.
@@ -63,78 +136,4 @@ pub(super) fn bounded(paths: Paths) -> Paths {
         return paths;
     }
     paths.iter().map(|path| root(path).to_owned()).collect()
-}
-
-/// Rounds of [`join`] at most; each carries names over one more border between templates.
-const MOST_ROUNDS: usize = 4;
-
-/// Joins what the templates of one render know of each other: a name that one template sets, loops over or imports can be
-/// what another one means, if it is included there or shares its blocks. `guests` is what other engines show in the same render.
-pub(super) fn join(all: &mut [Names], guests: &Paths) {
-    let bound: Vec<HashMap<String, Paths>> = all.iter().map(|names| names.bound.clone()).collect();
-    let elsewhere = |unit: usize, name: &str| -> Option<Paths> {
-        let mut paths: Option<Paths> = None;
-        for (other, names) in bound.iter().enumerate() {
-            if other != unit
-                && let Some(known) = names.get(name)
-            {
-                paths.get_or_insert_default().extend(known.iter().cloned());
-            }
-        }
-        paths
-    };
-    for _ in 0..MOST_ROUNDS {
-        let shown: Paths = bounded(
-            all.iter()
-                .flat_map(|names| &names.emissions)
-                .flatten()
-                .filter(|p| *p != OTHER)
-                .chain(guests)
-                .cloned()
-                .collect(),
-        );
-        let mut changed = false;
-        for (unit, names) in all.iter_mut().enumerate() {
-            for (index, emission) in names.emissions.iter_mut().enumerate() {
-                let mut wider: Paths = Paths::new();
-                for path in emission.iter() {
-                    let name = root(path);
-                    if path == OTHER {
-                        wider.extend(shown.iter().cloned());
-                    } else if let Some(sources) = elsewhere(unit, name) {
-                        if let Some(as_is) = names.as_is.get_mut(index) {
-                            *as_is &= sources.iter().all(|source| is_own(source));
-                        }
-                        for source in sources {
-                            match source == OTHER {
-                                true => wider.extend(shown.iter().cloned()),
-                                false => wider.extend(step(Paths::from([source]), &path[name.len()..])),
-                            }
-                        }
-                    }
-                }
-                let before = emission.len();
-                let mut paths: Paths = emission.drain(..).collect();
-                paths.extend(wider);
-                let (paths, own) = parted(bounded(paths));
-                *emission = paths;
-                changed |= emission.len() != before;
-                let Some(set) = names.set.get_mut(index) else { continue };
-                set.extend(own);
-                set.sort();
-                set.dedup();
-            }
-        }
-        if !changed {
-            break;
-        }
-    }
-    for (unit, names) in all.iter_mut().enumerate() {
-        for emission in &mut names.emissions {
-            emission.retain(|path| path != OTHER);
-        }
-        for read in &mut names.reads {
-            read.maybe_local = elsewhere(unit, &read.root).is_some();
-        }
-    }
 }

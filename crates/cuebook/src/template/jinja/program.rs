@@ -9,12 +9,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::{Environment, UndefinedBehavior, Value};
 
 use super::guests::Guests;
-use super::names::{self, CallableKind, Names, ReferenceKind};
+use super::names::{self, CallableKind, Names, ReferenceKind, Shared};
 use super::plain::{Plain, Values};
 use super::settings::Settings;
 use super::style::Style;
 use super::writer::{Attributing, Extent};
-use super::{compat, computed, errors, instrument, paths, portable};
+use super::{compat, computed, errors, flow, instrument, portable};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 use crate::template::address;
@@ -74,11 +74,7 @@ impl Program {
                 continue;
             }
             refuse_long_chains(&source, syntax)?;
-            let mut found = Names::of(source.text(), source.name(), syntax)
-                .map_err(|error| errors::syntax(&source, &error, None))?;
-            if settings.style.is_portable() {
-                found.forget(compat::NULL);
-            }
+            let found = read(&source, &Shared::default(), settings, syntax)?;
             refuse_many_assignments(&source, &found)?;
             for (number, reference) in found.references.iter().enumerate() {
                 let Some(candidates) = &reference.names else { continue };
@@ -120,13 +116,19 @@ impl Program {
             return Err(error);
         }
         let own = names.len();
-        paths::join(&mut names, &guests.shown());
+        let target = |unit: usize, name: &String| {
+            let links = links.get(sources[unit].name())?;
+            index.get(links.get(name)?).copied()
+        };
+        for (unit, shared) in flow::shared(&names).into_iter().enumerate() {
+            let Some(shared) = shared else { continue };
+            names[unit] = read(&sources[unit], &shared, settings, syntax)?;
+        }
+        flow::join(&mut names, &guests.brought(), |unit, reference| {
+            reference.names.iter().flatten().find_map(|name| target(unit, name))
+        });
         guests.join(&names);
         if !guests.is_empty() {
-            let target = |unit: usize, name: &String| {
-                let links = links.get(sources[unit].name())?;
-                index.get(links.get(name)?).copied()
-            };
             guests.settle(&names, roots.len(), target, &**loader);
         }
         // A template that captures text captures that of the templates which it includes as well.
@@ -276,6 +278,16 @@ impl Program {
         }
         found
     }
+}
+
+/// What a template mentions among others.
+fn read(source: &Arc<Source>, shared: &Shared, settings: &Settings, syntax: &SyntaxConfig) -> Result<Names> {
+    let mut found = Names::among(source.text(), source.name(), syntax, shared)
+        .map_err(|error| errors::syntax(source, &error, None))?;
+    if settings.style.is_portable() {
+        found.forget(compat::NULL);
+    }
+    Ok(found)
 }
 
 fn is_kind<T>(answer: &Result<T, minijinja::Error>, kind: minijinja::ErrorKind) -> bool {

@@ -3,7 +3,9 @@
 //! never narrower. The engine's syntax tree is used here and in [`super::super::instrument`] only, because it has no promise of
 //! stability.
 
-use std::collections::HashMap;
+mod values;
+
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,22 +13,41 @@ use minijinja::machinery::ast::{self, Expr, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::{Block, Callable, CallableKind, Names, Read, Reference, ReferenceKind};
-use crate::template::jinja::paths::{OTHER, Paths, beside_others, bounded, is_own, or_own, parted, step};
+use super::{Block, Names, Reference, ReferenceKind};
+use crate::template::jinja::paths::{
+    ANY, MODULE, OTHER, OWN, PARAMETER, Paths, THIS, beside_others, bounded, from_module, held, is_own,
+    named, or_own, parted, released, step,
+};
 use crate::template::lent::{Bound, Lent};
+
+pub(in crate::template::jinja) use values::is_counter;
 
 impl Names {
     /// Reads a template. The error is the engine's own syntax error.
     pub(crate) fn of(source: &str, name: &str, syntax: &SyntaxConfig) -> Result<Names, minijinja::Error> {
+        Names::among(source, name, syntax, &Shared::default())
+    }
+
+    /// Reads a template that is rendered together with others.
+    pub(crate) fn among(
+        source: &str,
+        name: &str,
+        syntax: &SyntaxConfig,
+        shared: &Shared,
+    ) -> Result<Names, minijinja::Error> {
         let tree = machinery::parse(source, name, syntax.clone())?;
-        let mut walk = Walk { source, ..Walk::default() };
+        let mut walk = Walk { source, shared: Some(shared), scopes: vec![HashMap::new()], ..Walk::default() };
         walk.statement(&tree);
-        if !walk.fed.is_empty() || walk.names.captures {
-            // What one turn of a loop puts into a namespace, the next can read, and a macro sees what is set before it is
-            // called: walk again, knowing all of it.
+        if walk.names.captures {
+            // A macro sees what is set before it is called: walk again, knowing all of these names.
             let last: Vec<String> = walk.scopes.iter().flat_map(HashMap::keys).cloned().collect();
-            walk = Walk { source, fed: walk.fed, known: walk.names.bound, last, ..Walk::default() };
+            let known = walk.names.bound.into_keys().collect();
+            let scopes = vec![HashMap::new()];
+            walk = Walk { source, shared: Some(shared), scopes, known, last, ..Walk::default() };
             walk.statement(&tree);
+        }
+        for (name, binding) in walk.scopes.iter().flatten() {
+            walk.names.exports.insert(name.clone(), binding.certain);
         }
         walk.emissions.sort_by_key(|emission| emission.start);
         let at_end = walk.lent();
@@ -56,6 +77,15 @@ struct Emitted {
     as_is: bool,
 }
 
+/// Names that the other templates of a render set, so that one of them may mean theirs.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// Those that are still set behind an include.
+    pub(crate) exported: HashSet<String>,
+    /// All of them: in a block, those of the parent's loops can be seen as well.
+    pub(crate) bound: HashSet<String>,
+}
+
 /// A local name: the paths that can show in it, and whether it is certainly defined where it is seen.
 #[derive(Default)]
 struct Binding {
@@ -69,20 +99,28 @@ struct Walk<'s> {
     /// Local names and the variables that feed them, innermost scope last.
     scopes: Vec<HashMap<String, Binding>>,
     /// What an earlier walk found to be bound anywhere in the template.
-    known: HashMap<String, Paths>,
+    known: HashSet<String>,
+    /// What other templates set.
+    shared: Option<&'s Shared>,
     /// Names that an earlier walk found to be set in the end, outside of everything: a macro may be called then.
     last: Vec<String>,
     /// Macros around the current statement.
     macros: usize,
     /// How many names were noted as set where something is included.
     noted: usize,
-    /// Namespaces and the variables that assignments to their attributes put into them, anywhere in the template.
-    fed: HashMap<String, Paths>,
     emissions: Vec<Emitted>,
     /// Blocks around the current statement.
     blocks: usize,
+    /// How many scopes there are around the innermost of them.
+    innermost_block: usize,
+    /// How many scopes there are around the innermost macro.
+    innermost_macro: usize,
     /// Conditions, loops and macros around it.
     conditions: usize,
+    /// Recursive loops around it.
+    recursive: usize,
+    /// Loops around it, by where they start, with what they loop over.
+    loops: Vec<(usize, Paths)>,
     /// Blocks around it that may print a text otherwise than it is.
     escapes: usize,
     source: &'s str,
@@ -97,14 +135,16 @@ impl Walk<'_> {
     fn bind(&mut self, target: &Expr<'_>, paths: &Paths) {
         match target {
             Expr::Var(var) => self.bind_name(var.id, paths.clone()),
-            Expr::Tuple(tuple) => tuple.items.iter().for_each(|item| self.bind(item, paths)),
-            Expr::List(list) => list.items.iter().for_each(|item| self.bind(item, paths)),
-            // `ns.x = …`: whatever reads the namespace can now show these.
+            Expr::Tuple(tuple) => self.unpack(&tuple.items, paths),
+            Expr::List(list) => self.unpack(&list.items, paths),
+            // `ns.x = …`: whatever reads this attribute of a namespace can now show these, whichever it is: it may have many
+            // names, and be in other values.
             Expr::GetAttr(attr) => {
-                if let Expr::Var(var) = &attr.expr {
-                    let paths = or_own(var.id, paths.clone());
-                    self.fed.entry(var.id.to_owned()).or_default().extend(paths);
-                }
+                let own = match &attr.expr {
+                    Expr::Var(var) => format!("{}.{}", var.id, attr.name),
+                    _ => attr.name.to_owned(),
+                };
+                self.put(attr.name, or_own(&own, paths.clone()));
                 self.expression(&attr.expr);
             }
             other => {
@@ -113,7 +153,21 @@ impl Walk<'_> {
         }
     }
 
-    fn bind_name(&mut self, name: &str, paths: Paths) {
+    /// `a, b = …`: each of them is an item of the value.
+    fn unpack(&mut self, targets: &[Expr<'_>], paths: &Paths) {
+        let items = released(paths);
+        targets.iter().for_each(|target| self.bind(target, &items));
+    }
+
+    /// Notes what an attribute of a namespace can hold.
+    fn put(&mut self, attribute: &str, paths: Paths) {
+        self.names.held.entry(attribute.to_owned()).or_default().extend(paths);
+    }
+
+    fn bind_name(&mut self, name: &str, mut paths: Paths) {
+        if paths.remove(OWN) {
+            paths.insert(format!("{OWN}{name}"));
+        }
         let paths = or_own(name, paths);
         if self.scopes.is_empty() {
             self.scopes.push(HashMap::new());
@@ -132,19 +186,30 @@ impl Walk<'_> {
     fn local(&self, name: &str) -> (Paths, bool) {
         let mut paths = Paths::new();
         let mut certain = false;
-        for binding in self.scopes.iter().rev().filter_map(|scope| scope.get(name)) {
+        let (mut outside, mut inside) = (self.blocks > 0, false);
+        for (depth, scope) in self.scopes.iter().enumerate().rev() {
+            let Some(binding) = scope.get(name) else { continue };
             paths.extend(binding.paths.iter().cloned());
             if binding.certain {
                 certain = true;
+                outside &= depth < self.innermost_block;
+                inside = depth >= self.innermost_macro;
                 break;
             }
         }
-        paths.extend(self.fed.get(name).into_iter().flatten().cloned());
-        if self.macros > 0
-            && let Some(known) = self.known.get(name)
-        {
-            paths.extend(known.iter().cloned());
+        if self.macros > 0 && !inside && self.known.contains(name) {
+            paths.insert(named(THIS, name));
+            if !certain {
+                // It is set later, or elsewhere: whoever calls the macro before that sees the caller's.
+                paths.insert(name.to_owned());
+            }
             certain = true;
+        }
+        let is_shared = self
+            .shared
+            .is_some_and(|shared| shared.exported.contains(name) || (outside && shared.bound.contains(name)));
+        if is_shared && !paths.is_empty() {
+            paths.insert(named(ANY, name));
         }
         (bounded(paths), certain)
     }
@@ -245,16 +310,11 @@ impl Walk<'_> {
             Stmt::ForLoop(each) => {
                 self.names.loops = true;
                 let items = step(self.expression(&each.iter), "[]");
-                let mut shown = self.scoped(|walk| {
-                    walk.bind(&each.target, &items);
-                    walk.bind_name("loop", Paths::new());
-                    if let Some(filter) = &each.filter_expr {
-                        walk.expression(filter);
-                    }
-                    walk.body(&each.body)
-                });
-                // Without items there is no item either.
-                shown.extend(self.scoped(|walk| walk.body(&each.else_body)));
+                let mut shown = self.turns(each, items);
+                // Without items there is no item either. What is set then stays set.
+                let (other, otherwise) = self.branch(&each.else_body);
+                self.merge(otherwise, HashMap::new());
+                shown.extend(other);
                 shown
             }
             Stmt::IfCond(cond) => {
@@ -280,7 +340,8 @@ impl Walk<'_> {
             }
             Stmt::SetBlock(set) => {
                 self.names.captures = true;
-                let mut paths = self.scoped(|walk| walk.body(&set.body));
+                // What is set inside stays set behind it.
+                let mut paths = self.body(&set.body);
                 if let Some(filter) = &set.filter {
                     paths.extend(self.expression(filter));
                 }
@@ -296,7 +357,7 @@ impl Walk<'_> {
             }
             Stmt::FilterBlock(filter) => {
                 self.names.captures = true;
-                let mut paths = self.scoped(|walk| walk.body(&filter.body));
+                let mut paths = self.body(&filter.body);
                 paths.extend(self.expression(&filter.filter));
                 self.emitted(filter.span(), &paths, None);
                 paths
@@ -306,19 +367,26 @@ impl Walk<'_> {
                 let nested = self.blocks > 0;
                 self.names.blocks.push(Block { name: block.name.to_owned(), range, nested });
                 self.blocks += 1;
+                let around = std::mem::replace(&mut self.innermost_block, self.scopes.len());
                 let shown = self.scoped(|walk| walk.body(&block.body));
+                self.innermost_block = around;
                 self.blocks -= 1;
                 shown
             }
             Stmt::Import(import) => {
                 self.reference(ReferenceKind::Import, &import.expr, false);
-                self.bind(&import.name, &Paths::from([OTHER.to_owned()]));
+                self.bind(&import.name, &Paths::from([MODULE.to_string()]));
                 Paths::new()
             }
             Stmt::FromImport(import) => {
                 self.reference(ReferenceKind::Import, &import.expr, false);
+                let number = self.names.references.len().saturating_sub(1);
                 for (name, alias) in &import.names {
-                    self.bind(alias.as_ref().unwrap_or(name), &Paths::from([OTHER.to_owned()]));
+                    let paths = match name {
+                        Expr::Var(var) => from_module(number, var.id),
+                        _ => MODULE.to_string(),
+                    };
+                    self.bind(alias.as_ref().unwrap_or(name), &Paths::from([paths]));
                 }
                 Paths::new()
             }
@@ -339,6 +407,7 @@ impl Walk<'_> {
             Stmt::CallBlock(call) => {
                 self.names.captures = true;
                 let mut paths = self.declaration(&call.macro_decl);
+                self.names.passed.extend(paths.iter().cloned());
                 paths.extend(self.call(&call.call));
                 self.emitted(call.span(), &paths, None);
                 paths
@@ -351,20 +420,67 @@ impl Walk<'_> {
         }
     }
 
+    /// Walks the body of a loop over these items.
+    fn turns(&mut self, each: &ast::Spanned<ast::ForLoop<'_>>, mut items: Paths) -> Paths {
+        let start = each.span().start_offset as usize;
+        // `loop` has items too.
+        let mut itself = held(items.clone());
+        self.loops.push((start, items.clone()));
+        if each.recursive {
+            // It can be called with other items, and then shows what its body does.
+            items.extend([PARAMETER.to_owned(), named(THIS, &recursion(start))]);
+            itself.extend([PARAMETER.to_owned(), named(THIS, &body(start))]);
+        }
+        self.recursive += usize::from(each.recursive);
+        let shown = self.scoped(|walk| {
+            walk.bind(&each.target, &items);
+            walk.bind_name("loop", itself);
+            if let Some(filter) = &each.filter_expr {
+                walk.expression(filter);
+            }
+            walk.body(&each.body)
+        });
+        self.recursive -= usize::from(each.recursive);
+        self.loops.pop();
+        if each.recursive {
+            self.names.bound.insert(body(start), shown.clone());
+        }
+        shown
+    }
+
+    /// Notes that the innermost loop runs over these as well. What is in its items is known to show.
+    fn recurse(&mut self, arguments: &Paths) {
+        let Some((start, items)) = self.loops.last() else { return };
+        let (again, more) = (named(THIS, &recursion(*start)), step(arguments.clone(), "[]"));
+        let is_known = |path: &String| items.iter().chain([&again]).any(|item| path.starts_with(item));
+        let more = more.into_iter().filter(|path| !is_known(path));
+        self.names.bound.entry(recursion(*start)).or_default().extend(more);
+    }
+
     /// Walks a macro and returns the outside variables that can show in what it returns.
     fn declaration(&mut self, declared: &ast::Macro<'_>) -> Paths {
-        let defaults: Paths = declared.defaults.iter().flat_map(|value| self.expression(value)).collect();
+        let given = Paths::from([PARAMETER.to_string()]);
         self.macros += 1;
-        let shown = self.scoped(|walk| {
+        let around = std::mem::replace(&mut self.innermost_macro, self.scopes.len());
+        let mut shown = self.scoped(|walk| {
+            // A default may name the macro's own names, and sees what the macro sees.
+            let defaults = declared.defaults.iter().flat_map(|value| walk.expression(value));
+            let defaults: Paths = defaults.chain(given.clone()).collect();
             for argument in &declared.args {
                 walk.bind(argument, &defaults);
             }
-            for name in ["caller", "varargs", "kwargs", declared.name] {
-                walk.bind_name(name, Paths::new());
+            for name in ["caller", "varargs", "kwargs"] {
+                walk.bind_name(name, given.clone());
             }
+            walk.bind_name(declared.name, Paths::new());
             walk.body(&declared.body)
         });
+        self.innermost_macro = around;
         self.macros -= 1;
+        if self.macros == 0 && self.recursive == 0 {
+            // What it is called with shows where it is called.
+            shown.remove(PARAMETER);
+        }
         shown
     }
 
@@ -381,6 +497,7 @@ impl Walk<'_> {
         let conditional = self.conditions > 0;
         // An imported template sees nothing of the one that imports it.
         let lent = if kind == ReferenceKind::Include { self.lent() } else { Arc::default() };
+        self.names.lends_parameters |= self.macros > 0 || self.recursive > 0;
         self.names.references.push(Reference {
             kind,
             names,
@@ -390,168 +507,6 @@ impl Walk<'_> {
             in_macro: self.macros > 0,
             lent,
         });
-    }
-
-    /// Walks an expression and returns the variables that can show in its value.
-    fn expression(&mut self, expression: &Expr<'_>) -> Paths {
-        match expression {
-            Expr::Const(_) => Paths::new(),
-            Expr::Var(_) | Expr::GetAttr(_) | Expr::GetItem(_) => self.path(expression),
-            Expr::Slice(slice) => {
-                for bound in [&slice.start, &slice.stop, &slice.step].into_iter().flatten() {
-                    self.expression(bound);
-                }
-                self.expression(&slice.expr)
-            }
-            Expr::UnaryOp(unary) => self.expression(&unary.expr),
-            Expr::BinOp(binary) => {
-                let mut paths = beside_others(self.expression(&binary.left));
-                paths.extend(beside_others(self.expression(&binary.right)));
-                paths
-            }
-            Expr::Compare(compare) => {
-                let mut paths = beside_others(self.expression(&compare.expr));
-                for operand in &compare.ops {
-                    paths.extend(beside_others(self.expression(&operand.expr)));
-                }
-                paths
-            }
-            Expr::IfExpr(choice) => {
-                // The condition decides which value shows; it does not show itself.
-                self.expression(&choice.test_expr);
-                let mut paths = self.expression(&choice.true_expr);
-                if let Some(other) = &choice.false_expr {
-                    paths.extend(self.expression(other));
-                }
-                paths
-            }
-            Expr::Filter(filter) => {
-                let mut paths = filter.expr.as_ref().map(|value| self.expression(value)).unwrap_or_default();
-                paths.extend(self.arguments(&filter.args));
-                self.callable(CallableKind::Filter, filter.name, filter.span());
-                // `map` and its kin take the name of a filter or test as a string.
-                if let (
-                    "map" | "select" | "reject" | "selectattr" | "rejectattr",
-                    Some(ast::CallArg::Pos(Expr::Const(constant))),
-                ) = (filter.name, filter.args.get(usize::from(filter.name.ends_with("attr"))))
-                    && let Some(name) = constant.value.as_str()
-                {
-                    let kind = if filter.name == "map" { CallableKind::Filter } else { CallableKind::Test };
-                    self.callable(kind, name, constant.span());
-                }
-                paths
-            }
-            Expr::Test(test) => {
-                let mut paths = self.expression(&test.expr);
-                paths.extend(self.arguments(&test.args));
-                self.callable(CallableKind::Test, test.name, test.span());
-                paths
-            }
-            Expr::Call(call) => self.call(call),
-            Expr::List(list) => self.joined(&list.items),
-            Expr::Tuple(tuple) => self.joined(&tuple.items),
-            Expr::Map(map) => {
-                let mut paths = self.joined(&map.keys);
-                paths.extend(self.joined(&map.values));
-                paths
-            }
-        }
-    }
-
-    /// Walks expressions whose values are put together.
-    fn joined(&mut self, items: &[Expr<'_>]) -> Paths {
-        items.iter().flat_map(|item| beside_others(self.expression(item))).collect()
-    }
-
-    fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
-        let recurses = matches!(&call.expr, Expr::Var(var) if var.id == "loop");
-        self.names.captures |= recurses || names_block(&call.expr);
-        let mut paths = match &call.expr {
-            // A function of the environment, unless the template or the caller defines the name.
-            Expr::Var(var) if var.id == "super" => Paths::from([OTHER.to_owned()]),
-            Expr::Var(var) if !self.local(var.id).1 => {
-                self.callable(CallableKind::Function, var.id, var.span());
-                self.local(var.id).0
-            }
-            // `self.block()` is a block of the template and not a variable.
-            Expr::GetAttr(attr) if matches!(&attr.expr, Expr::Var(var) if var.id == "self") => {
-                Paths::from([OTHER.to_owned()])
-            }
-            // A method belongs to its receiver: `name.upper()` shows `name`.
-            Expr::GetAttr(attr) => self.expression(&attr.expr),
-            callee => self.expression(callee),
-        };
-        paths.extend(self.arguments(&call.args));
-        paths
-    }
-
-    fn arguments(&mut self, arguments: &[ast::CallArg<'_>]) -> Paths {
-        let mut paths = Paths::new();
-        for argument in arguments {
-            let (ast::CallArg::Pos(value)
-            | ast::CallArg::Kwarg(_, value)
-            | ast::CallArg::PosSplat(value)
-            | ast::CallArg::KwargSplat(value)) = argument;
-            paths.extend(beside_others(self.expression(value)));
-        }
-        paths
-    }
-
-    fn callable(&mut self, kind: CallableKind, name: &str, span: Span) {
-        let range = name_range(self.source, span, name);
-        self.names.callables.push(Callable { kind, name: name.to_owned(), range });
-    }
-
-    /// The path of an attribute or item chain, with local names replaced by what feeds them.
-    fn path(&mut self, expression: &Expr<'_>) -> Paths {
-        match expression {
-            Expr::Var(var) => {
-                let (mut paths, certain) = self.local(var.id);
-                if !certain && var.id != "self" && var.id != "loop" {
-                    self.read(var.id, var.id.to_owned(), var.span());
-                    paths.insert(var.id.to_owned());
-                }
-                paths
-            }
-            Expr::GetAttr(attr) => {
-                let reads = self.names.reads.len();
-                let paths = self.path(&attr.expr);
-                self.lengthen(reads, attr.span(), &format!(".{}", attr.name));
-                step(paths, &format!(".{}", attr.name))
-            }
-            Expr::GetItem(item) => {
-                let key = match &item.subscript_expr {
-                    Expr::Const(constant) => match constant.value.as_str() {
-                        Some(key) => format!(".{key}"),
-                        None => format!("[{}]", constant.value),
-                    },
-                    computed => {
-                        self.expression(computed);
-                        "[]".to_owned()
-                    }
-                };
-                let reads = self.names.reads.len();
-                let paths = self.path(&item.expr);
-                self.lengthen(reads, item.span(), &key);
-                step(paths, &key)
-            }
-            other => self.expression(other),
-        }
-    }
-
-    fn read(&mut self, root: &str, path: String, span: Span) {
-        self.names.reads.push(Read { root: root.to_owned(), path, range: range(span), maybe_local: false });
-    }
-
-    /// `a.b` was first seen as a read of `a`.
-    fn lengthen(&mut self, since: usize, span: Span, step: &str) {
-        if self.names.reads.len() == since + 1
-            && let Some(read) = self.names.reads.last_mut()
-            && read.path.len() < 200
-        {
-            read.path.push_str(step);
-            read.range.end = read.range.end.max(span.end_offset as usize);
-        }
     }
 }
 
@@ -599,4 +554,14 @@ fn names_block(callee: &Expr<'_>) -> bool {
 /// `super()` or `self.block()` and nothing else.
 fn calls_block(expression: &Expr<'_>) -> bool {
     matches!(expression, Expr::Call(call) if call.args.is_empty() && names_block(&call.expr))
+}
+
+/// The name under which it is noted what a recursive loop is called with, as items.
+fn recursion(start: usize) -> String {
+    format!("loop() {start}")
+}
+
+/// The name under which it is noted what the body of a recursive loop shows.
+fn body(start: usize) -> String {
+    format!("for {start}")
 }
