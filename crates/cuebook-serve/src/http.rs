@@ -29,6 +29,9 @@ const PATH: &str = "/mcp";
 /// How long answers that are being written may take when the server is asked to end.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
+/// How long calls that were told to stop have to answer that they were, before streams to clients are closed.
+const LAST_WORDS: Duration = Duration::from_millis(250);
+
 /// Where to listen, and whom to answer.
 #[derive(Debug, Default)]
 pub struct Http {
@@ -60,31 +63,42 @@ pub fn serve_http(server: Server, http: Http, ready: impl FnOnce(&str)) -> Resul
         let listener =
             TcpListener::bind(address).await.map_err(|error| address::cannot_listen(address, &error))?;
         let address = listener.local_addr().map_err(failed)?;
-        let stop = CancellationToken::new();
+        let stop = server.stop();
         runtime::cancel_on_signal(stop.clone()).map_err(failed)?;
         server.begin();
         let guard = Guard { token: http.token, origins, address };
-        let app = app(server, guard, stop.clone());
+        let streams = CancellationToken::new();
+        let app = app(server, guard, streams.clone());
         ready(&format!("http://{address}{PATH}"));
-        run(listener, app, stop).await.map_err(failed)
+        run(listener, app, stop, streams).await.map_err(failed)
     });
     runtime::end(runtime);
     done
 }
 
-async fn run(listener: TcpListener, app: Router, stop: CancellationToken) -> std::io::Result<()> {
+async fn run(
+    listener: TcpListener,
+    app: Router,
+    stop: CancellationToken,
+    streams: CancellationToken,
+) -> std::io::Result<()> {
     let ending = stop.clone().cancelled_owned();
     let serving = axum::serve(listener, app).with_graceful_shutdown(ending);
     tokio::select! {
         done = serving => done,
-        () = async { stop.cancelled().await; tokio::time::sleep(LAST_ANSWERS).await } => Ok(()),
+        () = async {
+            stop.cancelled().await;
+            tokio::time::sleep(LAST_WORDS).await;
+            streams.cancel();
+            tokio::time::sleep(LAST_ANSWERS).await;
+        } => Ok(()),
     }
 }
 
-fn app(server: Server, guard: Guard, stop: CancellationToken) -> Router {
+fn app(server: Server, guard: Guard, streams: CancellationToken) -> Router {
     // The guard is stricter than these; they stand for the day on which somebody leaves it out.
     let mut config = StreamableHttpServerConfig::default()
-        .with_cancellation_token(stop)
+        .with_cancellation_token(streams)
         .with_max_request_body_bytes(lines::LONGEST)
         .with_allowed_origins(guard.all_origins())
         .enforce_origin_validation();

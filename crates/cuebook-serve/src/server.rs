@@ -20,6 +20,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
@@ -52,6 +53,9 @@ struct Inner {
     items: Option<Arc<dyn Items>>,
     tools: Vec<Tool>,
     changes: Arc<Changes>,
+    /// Cancelled when the process is asked to end: a conversation over HTTP outlives the request that it began with, and nothing
+    /// that belongs to a request says that the server ends.
+    stop: CancellationToken,
 }
 
 impl std::fmt::Debug for Server {
@@ -69,7 +73,12 @@ impl Server {
             None => Vec::new(),
         };
         let changes = Changes::new(book.clone(), spaces.clone());
-        Server(Arc::new(Inner { book, spaces, items, tools, changes }))
+        Server(Arc::new(Inner { book, spaces, items, tools, changes, stop: CancellationToken::new() }))
+    }
+
+    /// What tells the calls under way to stop.
+    pub(crate) fn stop(&self) -> CancellationToken {
+        self.0.stop.clone()
     }
 
     /// Begins to look for changes of the library. Must be called on a runtime.
@@ -311,7 +320,7 @@ impl ServerHandler for Server {
         arguments.entry("project_path").or_insert_with(project);
         let is_quick = action.is_quick(&arguments);
         let work = move |watch: &dyn Watch| tools::answer(action.serve(&*items, &arguments, watch));
-        let result = if is_quick { at_once(work)? } else { watched(&context, work).await? };
+        let result = if is_quick { at_once(work)? } else { watched(&context, &self.0.stop, work).await? };
         Ok(result.into())
     }
 

@@ -4,7 +4,6 @@ use std::io;
 
 use rmcp::service::{ServerInitializeError, ServiceExt};
 use rmcp::transport::io::stdio_pipes;
-use tokio_util::sync::CancellationToken;
 
 use crate::Server;
 use crate::lines::Lines;
@@ -15,7 +14,7 @@ use crate::runtime;
 pub fn serve_stdio(server: Server) -> io::Result<()> {
     let runtime = runtime::new()?;
     let done = runtime.block_on(async {
-        let stop = CancellationToken::new();
+        let stop = server.stop();
         runtime::cancel_on_signal(stop.clone())?;
         server.begin();
         let (read, write) = stdio_pipes();

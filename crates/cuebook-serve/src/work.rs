@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use crate::Watch;
 
@@ -91,9 +92,10 @@ impl Drop for CancelOnDrop {
 }
 
 /// Runs the work of a call and tells the client of its progress, if the client asked for that. Ends at once when the client
-/// cancels; the work is told, and what it still answers is dropped.
+/// cancels, or the server is asked to end; the work is told, and what it still answers is dropped.
 pub(crate) async fn watched<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
+    stop: &CancellationToken,
     work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -114,11 +116,14 @@ pub(crate) async fn watched<T: Send + 'static>(
                 }
                 return done.map_err(|_| broken());
             }
-            () = context.ct.cancelled() => {
-                return Err(ErrorData::internal_error("the request was cancelled", None));
-            }
+            () = context.ct.cancelled() => return Err(cancelled_by_somebody()),
+            () = stop.cancelled() => return Err(cancelled_by_somebody()),
         }
     }
+}
+
+fn cancelled_by_somebody() -> ErrorData {
+    ErrorData::internal_error("the request was cancelled", None)
 }
 
 async fn tell(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, step: Step) {

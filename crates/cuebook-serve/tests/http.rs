@@ -137,6 +137,43 @@ fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
     assert!(desk.terminate().success());
 }
 
+#[cfg(unix)]
+#[test]
+fn calls_under_way_are_told_to_stop_when_the_server_is() {
+    let project = project();
+    let desk = Desk::listening(project.path(), "127.0.0.1:0", None);
+    let (_, answer) = initialize(&desk, &[("Host", desk.address())]);
+    let session = answer
+        .lines()
+        .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned))
+        .unwrap();
+    let headers = [("Host", desk.address()), JSON, BOTH, ("Mcp-Session-Id", session.as_str())];
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(ask(&desk, "POST", "/mcp", &headers, &initialized).0, 202);
+    let arguments = json!({"item_type": "tool", "item_id": "count", "parameters": {"steps": 100_000}});
+    let params = json!({"name": "rye_execute", "arguments": arguments, "_meta": {"progressToken": "p"}});
+    let call = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}).to_string();
+    let mut stream = TcpStream::connect(desk.address()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut head = format!("POST /mcp HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", call.len());
+    headers.iter().for_each(|(name, value)| head.push_str(&format!("{name}: {value}\r\n")));
+    stream.write_all(format!("{head}\r\n{call}").as_bytes()).unwrap();
+    let (mut told, mut piece) = (String::new(), [0; 1024]);
+    while !told.contains("notifications/progress") {
+        let length = stream.read(&mut piece).unwrap();
+        assert!(length > 0, "{told}");
+        told.push_str(&String::from_utf8_lossy(&piece[..length]));
+    }
+    let rest = std::thread::spawn(move || {
+        let mut rest = String::new();
+        let _ = stream.read_to_string(&mut rest);
+        rest
+    });
+    assert!(desk.terminate().success());
+    let rest = rest.join().unwrap();
+    assert!(rest.contains("-32603") && rest.contains("the request was cancelled"), "{rest}");
+}
+
 #[test]
 fn a_server_that_cannot_or_may_not_listen_says_so() {
     let project = project();

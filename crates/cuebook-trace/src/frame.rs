@@ -85,6 +85,12 @@ impl Frame {
     }
 
     /// Takes out secrets that became known after a field was recorded.
+    /// Takes out what has become a secret of the whole process since it was told.
+    pub(crate) fn scrub_kept(&mut self) {
+        self.fields.values_mut().for_each(cuebook::redact::scrub_kept);
+        self.frames.iter_mut().for_each(Frame::scrub_kept);
+    }
+
     pub(crate) fn scrub(&mut self, secrets: &Secrets) {
         self.fields.values_mut().for_each(|value| secrets.scrub(value));
         self.frames.iter_mut().for_each(|frame| frame.scrub(secrets));

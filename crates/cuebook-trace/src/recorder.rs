@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use std::{fmt, io};
 
-use cuebook::redact::{Secrets, field_value};
+use cuebook::redact::{Secrets, field_value, scrub_kept};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tracing::Subscriber;
@@ -114,6 +114,7 @@ impl Recorder {
         for (name, mut value) in values {
             // First redacted, then cut: half of a secret has lost its look.
             secrets.field(&name, &mut value);
+            scrub_kept(&mut value);
             let used = open.shared.bytes.load(Ordering::Relaxed);
             let size = self.limits.cut(&mut value, self.limits.trace_bytes.saturating_sub(used));
             open.shared.bytes.fetch_add(size, Ordering::Relaxed);
@@ -196,6 +197,7 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Recorder {
         with_open_above(&span, |above| above.ended.extend(frame.take().map(|frame| (order, frame))));
         if let Some(mut root) = frame {
             root.scrub(&shared.secrets.lock().unwrap_or_else(PoisonError::into_inner));
+            root.scrub_kept();
             self.tell(&root);
         }
     }

@@ -1,12 +1,13 @@
 //! Takes secrets out of what is told about a run: traces, logs, reports.
 //!
-//! A value is a secret for one of three reasons, and each has its file:
+//! A value is a secret for one of these reasons:
 //!
 //! | reason | example | file |
 //! | --- | --- | --- |
 //! | the name that it goes by | `{"apiKey": "…"}`, a field called `authorization` | `redact/name.rs` |
 //! | its own look | `sk-…`, `Bearer …`, a private key, the password in a URL | `redact/shape.rs` |
 //! | it was a secret a moment ago | the `apiKey` that a template wrote into its text | `redact/known.rs` |
+//! | it is one for the whole process ([`keep`]) | the key of a provider that a model repeats | `redact/known.rs` |
 //!
 //! What is taken out leaves [`REDACTED`] behind, so a reader sees that something was there. Text that holds JSON is read,
 //! redacted and written again; text without a secret comes back as it was, byte for byte.
@@ -22,7 +23,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub use known::Secrets;
+pub use known::{Secrets, keep, scrub_kept};
 pub use name::{Name, kind_of_name};
 
 /// What stands in the place of a secret.

@@ -52,6 +52,7 @@ pub(crate) fn secrets(span: &Span, variables: &Variables) -> (Secrets, Json) {
         variables.names().filter_map(|name| Some((name.to_owned(), variables.get(name)?))).collect();
     let mut values = Json::Object(values);
     secrets.field("inputs", &mut values);
+    redact::scrub_kept(&mut values);
     (secrets, values)
 }
 
@@ -61,6 +62,7 @@ pub fn given(span: &Span, inputs: impl FnOnce() -> Json) -> Secrets {
     if !span.is_disabled() {
         let mut inputs = inputs();
         secrets.field("inputs", &mut inputs);
+        redact::scrub_kept(&mut inputs);
         span.record("inputs", redact::field_text(&inputs));
     }
     secrets
@@ -91,6 +93,7 @@ pub fn outcome<T>(
         let mut secrets = secrets;
         secrets.field(field, &mut told);
         secrets.scrub(&mut told);
+        redact::scrub_kept(&mut told);
         span.record(field, redact::field_text(&told));
     };
     match outcome {

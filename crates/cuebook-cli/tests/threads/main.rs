@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod dry;
 mod edges;
 #[cfg(target_os = "linux")]
 mod endings;
@@ -17,5 +18,6 @@ mod run;
 mod stage;
 mod stores;
 mod sums;
+mod traces;
 mod trust;
 mod words;

@@ -81,7 +81,20 @@ pub(super) fn execute(
     let mut say = |name: &str, value: Json| {
         response.insert(name.to_owned(), value);
     };
+    let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
+    let wanted = || Wanted {
+        id,
+        directive: &directive,
+        filled: &filled,
+        model: request.model.as_deref(),
+        limit_overrides: &request.limit_overrides,
+        parent: within.and_then(|within| within.thread.cloned()).or_else(own),
+        parent_holder: within.and_then(|within| within.holder.cloned()),
+    };
     if request.dry_run {
+        if request.thread {
+            engine.check_thread(project, &wanted()).map_err(fail)?;
+        }
         say("status", "validation_passed".into());
         say("type", "directive".into());
         say("item_id", id.as_str().into());
@@ -91,17 +104,7 @@ pub(super) fn execute(
         return Ok(response);
     }
     if request.thread {
-        let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
-        let wanted = Wanted {
-            id,
-            directive: &directive,
-            filled: &filled,
-            model: request.model.as_deref(),
-            limit_overrides: &request.limit_overrides,
-            parent: within.and_then(|within| within.thread.cloned()).or_else(own),
-            parent_holder: within.and_then(|within| within.holder.cloned()),
-        };
-        let began = engine.run_thread(project, &wanted, request.is_async, watch).map_err(fail)?;
+        let began = engine.run_thread(project, &wanted(), request.is_async, watch).map_err(fail)?;
         return told(id, began);
     }
     say("status", "success".into());

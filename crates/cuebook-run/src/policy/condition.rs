@@ -2,10 +2,9 @@
 //!
 //! [`check`] says what is wrong with a condition when it is read. [`evaluate`] never fails: what makes no sense does not hold.
 
-use cuebook::dialect::directive::HOOK_OPERATORS;
+use cuebook::dialect::directive::{ConditionFault, HOOK_OPERATORS, condition_fault, condition_pattern};
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Number, Value as Json};
 
 use super::tool_result::text_of;
@@ -13,9 +12,6 @@ use crate::request::kind_of;
 
 /// What a condition may say.
 const NAMES: [&str; 6] = ["path", "op", "value", "any", "all", "not"];
-
-/// Bytes that a compiled pattern may take. Patterns run in time that is linear in the text, whatever they are.
-const MOST_PATTERN: usize = 1 << 20;
 
 /// Whether a condition holds for a document. An empty one always does.
 ///
@@ -73,7 +69,7 @@ fn compare(actual: &Json, operator: &str, expected: &Json) -> bool {
         "in" => expected.as_array().is_some_and(|all| all.iter().any(|one| same(actual, one))),
         "contains" => contains(actual, expected),
         "regex" => {
-            let pattern = expected.as_str().and_then(|pattern| compiled(pattern).ok());
+            let pattern = expected.as_str().and_then(|pattern| condition_pattern(pattern).ok());
             !actual.is_null() && pattern.is_some_and(|pattern| pattern.is_match(&text_of(actual)))
         }
         "exists" => !actual.is_null(),
@@ -116,10 +112,6 @@ fn contains(actual: &Json, expected: &Json) -> bool {
         Json::Array(items) if items.iter().any(|item| same(item, expected)) => true,
         actual => text_of(actual).contains(&text_of(expected)),
     }
-}
-
-fn compiled(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).size_limit(MOST_PATTERN).build()
 }
 
 /// Whether a condition says something that can be evaluated.
@@ -223,6 +215,10 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
         }
     };
     let value = map.get("value");
+    let looks_at = map.get("path").and_then(Json::as_str).unwrap_or_default();
+    if let Some(ConditionFault { part, message, hint }) = condition_fault(looks_at, operator, value) {
+        return inside(part, message, hint);
+    }
     match (operator, value) {
         ("exists", _) => None,
         (_, None) => inside("value", format!("`{operator}` has no `value` to compare with"), None),
@@ -237,13 +233,7 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
             format!("`{operator}` compares numbers or texts, and has {}", kind_of(other)),
             None,
         ),
-        ("regex", Some(Json::String(pattern))) => {
-            let error = compiled(pattern).err()?;
-            let why =
-                error.to_string().lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-            inside("value", format!("the pattern of `regex` cannot be used: {why}"), None)
-        }
-        ("regex", Some(other)) => {
+        ("regex", Some(other)) if !other.is_string() => {
             inside("value", format!("`regex` takes a pattern, and has {}", kind_of(other)), None)
         }
         _ => None,

@@ -34,6 +34,9 @@ impl Control {
     /// Decisions by name.
     pub const NAMES: [&str; 7] = directive::HOOK_DECISIONS;
 
+    /// What the control tool takes.
+    pub const PARAMS: [&str; 5] = directive::HOOK_CONTROL_PARAMS;
+
     /// The decision that the parameters of the control tool name; nothing is decided by a name that nobody knows.
     pub fn from_params(params: &Map<String, Json>) -> Control {
         let text = |name: &str, default: &str| {

@@ -226,6 +226,48 @@ mod tests {
         assert_eq!(error.diagnostic().message, "\"suspnd\" is nothing that a hook can decide");
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `suspend`?"));
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
+        let text = "hooks:\n  - event: limit\n    action:\n      primary: execute\n      item_id: rye/agent/threads/internal/control\n      params:\n        action: suspend\n        suspend_reson: later\n";
+        let error = file(text, Layer::User).unwrap_err();
+        let told = error.diagnostic();
+        assert_eq!(told.message, "`rye/agent/threads/internal/control` takes no `suspend_reson`");
+        assert_eq!(told.hint.as_deref(), Some("did you mean `suspend_reason`?"));
+        assert_eq!(told.place.as_ref().unwrap().line(), 8);
+    }
+
+    #[test]
+    fn a_condition_that_can_never_hold_is_found_where_it_stands() {
+        for (condition, line, message) in [
+            ("{path: cost.spnd, op: gte,\n      value: 1}", 3, "a thread has no `cost.spnd`"),
+            (
+                "{path: cost.spend, op: gte,\n      value: a lot}",
+                4,
+                "this can never hold: `cost.spend` is a number, and the value is a text",
+            ),
+            (
+                "{path: error, op: regex,\n      value: (a}",
+                4,
+                "the pattern of `regex` cannot be used: unclosed group",
+            ),
+        ] {
+            let text = format!(
+                "hooks:\n  - event: limit\n    condition: {condition}\n    action: {{primary: execute, item_id: a}}\n"
+            );
+            let error = file(&text, Layer::User).unwrap_err();
+            assert_eq!(error.diagnostic().message, message);
+            assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), line, "{text}");
+        }
+    }
+
+    #[test]
+    fn conditions_know_what_threads_tell() {
+        let cost = crate::store::Cost { estimated: 1, unpriced: true, ..Default::default() }.to_json();
+        let limits = crate::policy::limits::Limits::defaults().to_json();
+        for (whole, fields) in [("cost", &cost), ("limits", &limits)] {
+            for (field, value) in fields.as_object().unwrap() {
+                let condition = json!({"path": format!("{whole}.{field}"), "op": "eq", "value": value});
+                crate::policy::condition::check(&condition).unwrap();
+            }
+        }
     }
 
     #[test]

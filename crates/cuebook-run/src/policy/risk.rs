@@ -33,10 +33,22 @@ pub enum Policy {
 const POLICIES: [(&str, Policy); 3] =
     [("allow", Policy::Allow), ("acknowledge_required", Policy::Warn), ("block", Policy::Block)];
 
+/// What covers all that can be executed. Built in, it is about what reaches a shell or the web that way.
+const EVERYTHING: &str = "rye.execute.*";
+
+/// Whether a capability is for items of a project's own: `rye.execute.tool.team.*`. They are signed by somebody who is trusted, and
+/// what they do is not known here; no shell and no web of Rye's is among them.
+fn is_of_a_project(capability: &str) -> bool {
+    let mut steps = capability.split('.').skip(2);
+    let (kind, first) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
+    let is_plain = |step: &str| !step.is_empty() && !step.contains(['*', '?', '[']);
+    is_plain(kind) && is_plain(first) && first != "rye"
+}
+
 /// The table that is built in: pattern, risk, why.
 const BUILTIN: [(&str, &str, &str); 9] = [
     ("rye.*", "unrestricted", "Wildcard grants full system access"),
-    ("rye.execute.*", "elevated", "Every tool and every directive can be executed"),
+    (EVERYTHING, "elevated", "Every tool and every directive can be executed"),
     ("rye.execute.tool.rye.bash.*", "elevated", "A shell can run any command"),
     ("rye.execute.tool.rye.shell.*", "elevated", "A shell can run any command"),
     (
@@ -65,6 +77,8 @@ struct Class {
     glob: Glob,
     risk: String,
     why: String,
+    /// Whether a file says so.
+    is_said: bool,
 }
 
 /// The table of risks.
@@ -88,7 +102,7 @@ impl Risks {
             classes: Vec::new(),
         };
         for (pattern, risk, why) in BUILTIN {
-            risks.classify(pattern, risk, why);
+            risks.classify(pattern, risk, why, false);
         }
         risks
     }
@@ -106,11 +120,11 @@ impl Risks {
         Ok(risks)
     }
 
-    fn classify(&mut self, pattern: &str, risk: &str, why: &str) {
+    fn classify(&mut self, pattern: &str, risk: &str, why: &str, is_said: bool) {
         let pattern = pattern.replace('/', ".");
         self.classes.retain(|class| class.pattern != pattern);
         let glob = Glob::new(&pattern);
-        self.classes.push(Class { pattern, glob, risk: risk.to_owned(), why: why.to_owned() });
+        self.classes.push(Class { pattern, glob, risk: risk.to_owned(), why: why.to_owned(), is_said });
     }
 
     fn policy(&self, risk: &str) -> Policy {
@@ -129,6 +143,7 @@ impl Risks {
             .iter()
             .filter(|class| class.glob.covers(&glob))
             .max_by_key(|class| (dots(class), self.policy(&class.risk)))
+            .filter(|class| class.is_said || class.pattern != EVERYTHING || !is_of_a_project(capability))
     }
 
     /// Looks at what a directive asks for: what it should be warned of, or the first capability that it may not have.
@@ -273,7 +288,7 @@ impl File {
         };
         let why = class.get("description").and_then(Json::as_str).unwrap_or("as the project says");
         for pattern in patterns {
-            risks.classify(pattern, &risk, why);
+            risks.classify(pattern, &risk, why, true);
         }
         Ok(())
     }
@@ -334,6 +349,14 @@ mod tests {
             ("rye.execute.tool.rye.bash.*", Policy::Warn, "elevated"),
             ("rye.execute.tool.rye.file-system.write", Policy::Allow, ""),
             ("rye.execute.tool.rye.file-system*", Policy::Warn, "elevated"),
+            // What a project has of its own is neither a shell nor the web.
+            ("rye.execute.tool.team.*", Policy::Allow, ""),
+            ("rye.execute.tool.team.thermometer", Policy::Allow, ""),
+            ("rye.execute.directive.team.*", Policy::Allow, ""),
+            ("rye.execute.tool.*", Policy::Warn, "elevated"),
+            ("rye.execute.tool.t*", Policy::Warn, "elevated"),
+            ("rye.execute.*.team.x", Policy::Warn, "elevated"),
+            ("rye.execute.tool.rye.*", Policy::Warn, "elevated"),
             ("rye.load.*", Policy::Allow, ""),
             ("rye.search.directive", Policy::Allow, ""),
             ("rye.sign.directive.x", Policy::Warn, "elevated"),
@@ -377,6 +400,13 @@ mod tests {
         assert_eq!(check(&risks, "rye.execute.*", &[]).0, Policy::Allow);
         assert_eq!(check(&risks, "rye.execute.tool.rye.file-system.write", &[]).0, Policy::Block);
         assert_eq!(check(&risks, "rye.*", &[]).0, Policy::Block);
+    }
+
+    #[test]
+    fn a_user_who_fears_everything_that_is_executed_fears_a_project_s_own_too() {
+        let text = "classifications:\n  - risk: unrestricted\n    patterns: [rye.execute.*]\n";
+        let risks = Risks::builtin().with(&Source::new("risk.yaml", text)).unwrap();
+        assert_eq!(check(&risks, "rye.execute.tool.team.*", &[]), (Policy::Block, "unrestricted".into()));
     }
 
     #[test]

@@ -25,18 +25,19 @@ pub(crate) const ID: &str = "rye/agent/threads/orchestrator";
 /// A thread's own results that were too long to be told whole. Every thread may read its own.
 pub(crate) const RESULT: &str = "rye/agent/threads/internal/result";
 
-const OPERATIONS: [&str; 11] = [
-    "run_prompt",
-    "get_status",
-    "list_active",
-    "wait_threads",
-    "cancel_thread",
-    "resume_thread",
-    "aggregate_results",
-    "get_chain",
-    "chain_search",
-    "read_transcript",
-    "read_result",
+/// The operations, and what each takes beside its name.
+const OPERATIONS: [(&str, &[&str]); 11] = [
+    ("run_prompt", &["prompt", "variables", "model", "limit_overrides", "async"]),
+    ("get_status", &["thread_id"]),
+    ("list_active", &[]),
+    ("wait_threads", &["thread_id", "thread_ids", "timeout"]),
+    ("cancel_thread", &["thread_id"]),
+    ("resume_thread", &["thread_id", "model", "limit_overrides"]),
+    ("aggregate_results", &["thread_id", "thread_ids"]),
+    ("get_chain", &["thread_id"]),
+    ("chain_search", &["thread_id", "query"]),
+    ("read_transcript", &["thread_id", "after"]),
+    ("read_result", &["thread_id", "call_id", "offset"]),
 ];
 
 /// How long a wait lasts if nobody says how long.
@@ -67,19 +68,11 @@ pub(crate) fn answer(
     within: Option<&Within<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
     let given = &request.parameters;
-    let text = |name: &str| given.get(name).and_then(Json::as_str);
-    let operation = if operation.is_empty() { text("operation").unwrap_or_default() } else { operation };
     let fail = |error: Error| {
         let message = error.diagnostic().message.clone();
         Failure::new(error).with_id(Some(ID)).with("data", json!({"success": false, "error": message}))
     };
-    if !OPERATIONS.contains(&operation) {
-        let message = format!("there is no operation `{operation}`");
-        let hint = did_you_mean(&nearest(operation, OPERATIONS))
-            .unwrap_or_else(|| format!("the operations are {}", OPERATIONS.join(", ")));
-        let diagnostic = Diagnostic::new(Code::BadParameters, message).hint(hint);
-        return Err(fail(Error::new(ErrorKind::Execute, diagnostic)));
-    }
+    let operation = operation_of(operation, given).map_err(fail)?;
     let desk = Desk { engine, project, watch, within, given };
     let data = if request.dry_run { Ok(json!({})) } else { desk.answer(operation) };
     let mut data = data.map_err(fail)?;
@@ -93,6 +86,56 @@ pub(crate) fn answer(
     }
     response.insert("data".into(), data);
     Ok(response)
+}
+
+/// The operation that is asked for. What it does not take is refused: whoever misspells `model` must not be answered by another one.
+fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result<&'g str> {
+    let refuse = |message: String, hint: String| {
+        Err(Error::new(ErrorKind::Execute, Diagnostic::new(Code::BadParameters, message).hint(hint)))
+    };
+    let names = || OPERATIONS.map(|(name, _)| name);
+    let all = || format!("the operations are {}", names().join(", "));
+    let operation = match given.get("operation") {
+        _ if !by_id.is_empty() => by_id,
+        Some(Json::String(operation)) => operation,
+        None | Some(Json::Null) => {
+            return refuse("the parameters do not say the `operation`".to_owned(), all());
+        }
+        Some(other) => return refuse(format!("`operation` must be a text, not {}", kind_of(other)), all()),
+    };
+    let Some((_, takes)) = OPERATIONS.iter().find(|(name, _)| *name == operation) else {
+        let hint = did_you_mean(&nearest(operation, names())).unwrap_or_else(all);
+        return refuse(format!("there is no operation `{operation}`"), hint);
+    };
+    match given.keys().find(|name| *name != "operation" && !takes.contains(&name.as_str())) {
+        None => Ok(operation),
+        Some(unknown) => {
+            let near = did_you_mean(&nearest(unknown, takes.iter().copied()));
+            let hint = near.unwrap_or_else(|| match takes {
+                [] => format!("`{operation}` takes no parameters"),
+                takes => format!("it takes {}", takes.join(", ")),
+            });
+            refuse(format!("the operation `{operation}` takes no `{unknown}`"), hint)
+        }
+    }
+}
+
+/// What a prompt lacks is told with the option of a shell; whoever asks here has parameters.
+fn without_options(error: Error) -> Error {
+    let mut diagnostics = error.diagnostics().to_vec();
+    for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
+        if let Some(rest) = hint.strip_prefix("pass --var ") {
+            let name = rest.split([':', '=']).next().unwrap_or_default();
+            *hint = format!("add `{name}` to `variables`");
+        }
+    }
+    let mut told = Error::all(error.kind(), diagnostics);
+    for name in ["prompt_id", "missing", "invalid"] {
+        if let Some(value) = error.field(name) {
+            told = told.with(name, value);
+        }
+    }
+    told
 }
 
 struct Desk<'d> {
@@ -126,12 +169,7 @@ impl Desk<'_> {
                     // It runs this very call, and stops behind it.
                     store.cancel(&id)?
                 } else {
-                    match self.engine.cancel(Some(self.project.spaces.project()), &id) {
-                        Ok(cancelled) => cancelled.record,
-                        // What has ended stays as it is, and whoever asks hears how it ended.
-                        Err(error) if error.code() == Code::CannotResume => self.one(store)?,
-                        Err(error) => return Err(error),
-                    }
+                    self.engine.cancel(Some(self.project.spaces.project()), &id)?.record
                 };
                 Ok(json!({"thread_id": record.id.as_str(), "status": record.status.as_str()}))
             }
@@ -223,7 +261,11 @@ impl Desk<'_> {
             ..RunRequest::default()
         };
         let book = self.engine.book_of(self.project);
-        match self.engine.run(&book, &request, self.watch)? {
+        let began = self.engine.run(&book, &request, self.watch).map_err(|error| match error.code() {
+            Code::InvalidVariables => without_options(error),
+            _ => error,
+        });
+        match began? {
             Began::Detached { id, pid } => {
                 Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))
             }
@@ -267,7 +309,13 @@ impl Desk<'_> {
         match read(value) {
             Some(read) => Ok(Some(read)),
             None => {
-                let message = format!("`{name}` must be {wanted}, not {}", kind_of(value));
+                // A number that is refused is one of a wrong size, and a list one with something wrong in it.
+                let given = match value {
+                    Json::Number(_) => value.to_string(),
+                    Json::Array(_) if wanted.starts_with("a list") => value.to_string(),
+                    value => kind_of(value).to_owned(),
+                };
+                let message = format!("`{name}` must be {wanted}, not {given}");
                 let diagnostic = Diagnostic::new(Code::BadParameters, message)
                     .hint(format!("write {wanted}, or leave `{name}` out"));
                 Err(Error::new(ErrorKind::Execute, diagnostic))
@@ -338,15 +386,18 @@ impl Desk<'_> {
     }
 
     fn several(&self, store: &dyn Store) -> Result<Vec<Record>> {
-        let Some(ids) = self.given.get("thread_ids").and_then(Json::as_array) else {
-            return Ok(vec![self.one(store)?]);
+        let texts = |value: &Json| -> Option<Vec<ThreadId>> {
+            value.as_array()?.iter().map(|id| id.as_str().map(ThreadId::known)).collect()
         };
-        ids.iter().filter_map(Json::as_str).map(|id| self.known(store, &ThreadId::known(id))).collect()
+        match self.typed("thread_ids", "a list of texts", texts)? {
+            Some(ids) => ids.iter().map(|id| self.known(store, id)).collect(),
+            None => Ok(vec![self.one(store)?]),
+        }
     }
 
     /// Waits until threads have come to rest, for so many seconds at most.
     fn wait(&self, store: &dyn Store) -> Result<Json> {
-        let seconds = self.typed("timeout", "a number of seconds", |value| {
+        let seconds = self.typed("timeout", "a number of seconds, 0 or more", |value| {
             value.as_f64().filter(|seconds| *seconds >= 0.0)
         })?;
         let patience = seconds.map_or(WAIT, |seconds| Duration::from_secs_f64(seconds.min(86_400.0)));

@@ -31,6 +31,8 @@ impl Engine {
         let prompt = prepared.prompt();
         let own = prompt.model.clone().unwrap_or_default();
         let providers = Providers::new(&project.spaces, project.trust())?;
+        // Known before the prompt is rendered, which a trace tells of.
+        self.secrets_of(&providers);
         let wanted = request.model.as_deref().or(request.context.model.as_deref());
         let chosen = self.choose(
             &providers,

@@ -138,6 +138,15 @@ impl Engine {
         self.run_thread(project, &wanted, request.is_async, watch)
     }
 
+    /// Checks what would keep a directive from beginning in a thread, and begins none: its limits and permissions, its provider with
+    /// model and key, its hooks, and the recording that is to be played back.
+    pub(crate) fn check_thread(&self, project: &Arc<Project>, wanted: &Wanted<'_>) -> Result<()> {
+        let store = self.looked_at(project)?;
+        let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
+        start::decide(self, project, parent.as_ref(), wanted)?;
+        wanted.filled.prompt(&self.wording()).map(drop)
+    }
+
     /// Runs a directive in a thread.
     pub(crate) fn run_thread(
         &self,

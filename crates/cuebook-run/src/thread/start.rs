@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use super::launch::{Errand, Launch};
 use super::moments::{Gathered, Moments};
-use super::{Entry, Kind, ThreadId, Within};
+use super::{Entry, Kind, Secrets, ThreadId, Within};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::limits::{Limits, OVERRIDES};
@@ -117,15 +117,25 @@ pub(super) fn hash(project: &Project, id: &ItemId) -> Option<String> {
 /// The largest file of a directive.
 const LARGEST: u64 = 4 << 20;
 
-/// The launch of a directive, and what there is to note about it.
-pub(crate) fn directive(
-    engine: &Engine,
+/// What is decided about a thread before anything is done for it.
+pub(super) struct Decided<'e> {
+    composed: Composed,
+    limits: Limits,
+    capabilities: Capabilities,
+    chosen: Chosen,
+    notes: Vec<Json>,
+    moments: Moments<'e>,
+    secrets: Secrets,
+}
+
+/// Decides what can be decided without asking or running anybody, which is also what a dry run checks.
+pub(super) fn decide<'e>(
+    engine: &'e Engine,
     project: &Arc<Project>,
     parent: Option<&Parent>,
     wanted: &Wanted<'_>,
-    watch: &dyn Watch,
-) -> Result<(Launch, Chosen, Vec<Entry>)> {
-    let Wanted { directive, filled, .. } = wanted;
+) -> Result<Decided<'e>> {
+    let directive = wanted.directive;
     let is_wrong = |note: &&Diagnostic| note.code == Code::BadDirective && note.severity == Severity::Error;
     if let Some(wrong) = directive.notes.iter().find(is_wrong) {
         return Err(Error::new(ErrorKind::Config, wrong.clone()));
@@ -152,6 +162,7 @@ pub(crate) fn directive(
         capabilities.add(returns::CAPABILITY);
     }
     let providers = Providers::new(&project.spaces, project.trust())?;
+    let secrets = engine.secrets_of(&providers);
     let said = |name: &str| directive.model.as_ref().and_then(|model| model.get(name)?.as_str());
     let chosen = engine.choose(
         &providers,
@@ -171,7 +182,20 @@ pub(crate) fn directive(
         notes.push(json!(unpriced(&chosen.model)));
     }
     let moments = Moments::of_directive(engine, project, wanted.id.as_str(), directive, &composed)?;
-    let secrets = engine.secrets(project)?;
+    Ok(Decided { composed, limits, capabilities, chosen, notes, moments, secrets })
+}
+
+/// The launch of a directive, and what there is to note about it.
+pub(crate) fn directive(
+    engine: &Engine,
+    project: &Arc<Project>,
+    parent: Option<&Parent>,
+    wanted: &Wanted<'_>,
+    watch: &dyn Watch,
+) -> Result<(Launch, Chosen, Vec<Entry>)> {
+    let Wanted { directive, filled, .. } = wanted;
+    let Decided { composed, limits, capabilities, chosen, notes, moments, secrets } =
+        decide(engine, project, parent, wanted)?;
     let within = Within {
         thread: parent.map(|parent| &parent.id),
         holder: wanted.parent_holder.as_ref(),

@@ -54,10 +54,15 @@ impl Engine {
     /// The keys of all providers that the project knows, the secrets of their headers and options, and the password of the store.
     pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
+        Ok(self.secrets_of(&providers))
+    }
+
+    /// The same, of providers that are read already. From here on, no trace tells them.
+    pub(super) fn secrets_of(&self, providers: &Providers) -> Secrets {
         let names = providers.list().flat_map(|provider| provider.variables().map(str::to_owned));
         let written = providers.list().flat_map(|provider| provider.written_secrets());
         let password = self.settings().store.as_deref().and_then(store::password);
-        Ok(Secrets::of_environment(names).and(written.chain(password)))
+        Secrets::of_environment(names).and(written.chain(password)).kept()
     }
 
     /// The threads of a project.

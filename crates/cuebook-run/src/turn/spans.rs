@@ -7,7 +7,7 @@
 
 use cuebook::chat::reply::{Answer, ToolCall};
 use cuebook::chat::{Message, Role};
-use cuebook::redact::Secrets;
+use cuebook::redact::{self, Secrets};
 use cuebook::trace;
 use serde_json::{Map, Value as Json, json};
 use tracing::field::Empty;
@@ -179,5 +179,6 @@ fn finish<T>(
     };
     secrets.field(field, &mut told);
     secrets.scrub(&mut told);
-    span.record(field, cuebook::redact::field_text(&told));
+    redact::scrub_kept(&mut told);
+    span.record(field, redact::field_text(&told));
 }

@@ -156,8 +156,11 @@ fn orchestrate(meta: &Json, input: &Json, operation: &str, wanted: &Json) -> Res
     let stage = Stage::new(meta, script(&[json!([{"id": "c1", "name": "rye_execute", "input": given}])]));
     let ran = stage.run(&json!({"item_id": "demo/greet", "parameters": {"user": "Ann", "thread": true}}));
     let mut parameters = input.clone();
-    parameters["thread_id"] = ran["thread_id"].clone();
-    parameters["thread_ids"] = json!([ran["thread_id"]]);
+    match operation {
+        "wait_threads" | "aggregate_results" => parameters["thread_ids"] = json!([ran["thread_id"]]),
+        "list_active" => {}
+        _ => parameters["thread_id"] = ran["thread_id"].clone(),
+    }
     let answer = stage.world.tool("rye/agent/threads/orchestrator", parameters);
     let wanted = timeless(wanted);
     let found = timeless(&answer);

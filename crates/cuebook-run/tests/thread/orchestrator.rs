@@ -115,7 +115,8 @@ fn what_a_child_did_can_be_read_by_its_parent() {
     assert!(results[2].1.contains("thread_started"), "{}", results[2].1);
     assert_eq!(told("c")["results"][child.as_str()]["result"]["outputs"], json!({"word": "x"}));
     assert_eq!(told("d")["results"][child.as_str()]["status"], "completed");
-    assert_eq!(told("e")["status"], "completed", "what has ended stays as it is");
+    assert!(results[5].1.contains("has ended") || results[5].1.contains("completed"), "{}", results[5].1);
+    assert_eq!(data(&results[5])["status"], "error", "what has ended stays as it is: {}", results[5].1);
     assert!(results[6].1.contains("cannot wait for itself"), "{}", results[6].1);
     assert!(results[7].1.contains("get_status"), "{}", results[7].1);
     assert!(stage.payloads(&child, Kind::Cancelled).is_empty());
@@ -135,10 +136,55 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
         ),
         (
             json!({"operation": "wait_threads", "thread_ids": [], "timeout": "soon"}),
-            "`timeout` must be a number of seconds, not a text",
+            "`timeout` must be a number of seconds, 0 or more, not a text",
         ),
+        (
+            json!({"operation": "wait_threads", "thread_ids": [], "timeout": -1}),
+            "`timeout` must be a number of seconds, 0 or more, not -1",
+        ),
+        (
+            json!({"operation": "wait_threads", "thread_ids": "x"}),
+            "`thread_ids` must be a list of texts, not a text",
+        ),
+        (
+            json!({"operation": "aggregate_results", "thread_ids": ["x", 3]}),
+            "`thread_ids` must be a list of texts, not [\"x\",3]",
+        ),
+        (json!({"operation": 3}), "`operation` must be a text, not a number"),
+        (json!({}), "the parameters do not say the `operation`"),
     ] {
         let answer = stage.world.tool(ITEM, arguments);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(wanted)), "{answer:#}");
     }
+}
+
+#[test]
+fn what_an_operation_does_not_take_is_refused_with_the_nearest_name() {
+    let stage = Stage::new(script([says("no")]).forever());
+    std::fs::write(
+        stage.world.project().join("hello.prompty"),
+        "---\nname: hello\ninputs:\n  who: {kind: string, required: true}\n---\nuser:\nHi {{who}}\n",
+    )
+    .unwrap();
+    let run = |more: Json| {
+        let mut given =
+            json!({"operation": "run_prompt", "prompt": "./hello.prompty", "model": "mock-model"});
+        given.as_object_mut().unwrap().extend(map(more));
+        stage.world.tool(ITEM, given)
+    };
+    for (answer, wanted, hint) in [
+        (run(json!({"modell": "aa"})), "the operation `run_prompt` takes no `modell`", "`model`"),
+        (run(json!({"limitz": 3})), "the operation `run_prompt` takes no `limitz`", "limit_overrides"),
+        (
+            stage.world.tool(ITEM, json!({"operation": "list_active", "thread_id": "x"})),
+            "the operation `list_active` takes no `thread_id`",
+            "`list_active` takes no parameters",
+        ),
+        (run(json!({})), "the required variable `who` is missing", "add `who` to `variables`"),
+    ] {
+        assert_eq!(answer["status"], "error", "{answer:#}");
+        assert!(answer["error"].as_str().is_some_and(|error| error.contains(wanted)), "{answer:#}");
+        assert!(answer.to_string().contains(hint), "{answer:#}");
+    }
+    assert!(stage.records().is_empty(), "none of them began a thread");
 }

@@ -5,7 +5,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use cuebook::redact::{Secrets, field_text, field_value};
+use cuebook::redact::{Secrets, field_text, field_value, scrub_kept};
 use opentelemetry::trace::{SpanKind, Status};
 use opentelemetry::{Array, Context, Key, KeyValue, StringValue, Value};
 use opentelemetry_sdk::Resource;
@@ -77,6 +77,7 @@ fn redact(span: &mut SpanData, secrets: &mut Secrets) {
                 let before = field_value(text.as_str());
                 let mut after = before.clone();
                 secrets.field(key.as_str(), &mut after);
+                scrub_kept(&mut after);
                 if after != before {
                     *value = Value::from(field_text(&after));
                 }
@@ -92,6 +93,7 @@ fn redact(span: &mut SpanData, secrets: &mut Secrets) {
                 for text in texts {
                     let mut after = json!(text.as_str());
                     secrets.field(key.as_str(), &mut after);
+                    scrub_kept(&mut after);
                     *text = StringValue::from(field_text(&after));
                 }
             }
@@ -99,7 +101,9 @@ fn redact(span: &mut SpanData, secrets: &mut Secrets) {
         }
     }
     if let Status::Error { description } = &mut span.status {
-        *description = secrets.scrub_text(description).into_owned().into();
+        let mut after = json!(secrets.scrub_text(description));
+        scrub_kept(&mut after);
+        *description = field_text(&after).into();
     }
 }
 

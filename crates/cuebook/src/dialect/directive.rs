@@ -16,6 +16,7 @@
 //! What the reader does not know is told as a note and left alone, as Rye does; what cannot be understood is an error.
 
 mod compose;
+mod condition;
 mod element;
 mod fill;
 mod hook;
@@ -40,6 +41,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 pub use compose::Composed;
+pub use condition::{ConditionFault, condition_fault, condition_pattern};
 pub use fill::Filled;
 pub use hook::{decisions_at, hook_may_decide};
 pub use include::Included;
@@ -89,6 +91,10 @@ pub const HOOK_CONTROL: &str = "rye/agent/threads/internal/control";
 
 /// What they can decide: the parameter `action` of that tool.
 pub const HOOK_DECISIONS: [&str; 7] = ["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"];
+
+/// What that tool takes.
+pub const HOOK_CONTROL_PARAMS: [&str; 5] =
+    ["action", "error", "suspend_reason", "limit_type", "current_value"];
 
 /// The four things that an agent can do with items: the names of the elements that are actions.
 pub(crate) const PRIMARIES: [&str; 4] = ["execute", "load", "search", "sign"];

@@ -4,6 +4,7 @@
 //! neither a name nor a look of its own. So what was redacted once is remembered for as long as one trace lasts.
 
 use std::borrow::Cow;
+use std::sync::{PoisonError, RwLock};
 
 use serde_json::Value;
 
@@ -30,6 +31,36 @@ const MODES: [&str; 14] = [
     "system",
     "session",
 ];
+
+/// What is a secret to the whole process, whichever trace it turns up in: the keys that it holds.
+static OF_PROCESS: RwLock<Secrets> = RwLock::new(Secrets { seen: Vec::new() });
+
+/// Remembers secrets of the whole process, such as the keys of providers: they have no name where they turn up in an answer, and
+/// often no look. From now on, no span of the engine and no backend of a trace tells them.
+///
+/// ```
+/// use cuebook::redact::{keep, scrub_kept};
+/// use serde_json::json;
+///
+/// keep(["violet-4711"]);
+/// let mut answer = json!(["the key is violet-4711"]);
+/// scrub_kept(&mut answer);
+/// assert_eq!(answer, json!(["the key is [REDACTED]"]));
+/// ```
+pub fn keep<'v>(values: impl IntoIterator<Item = &'v str>) {
+    let known = |value: &&str| {
+        let kept = OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner);
+        kept.seen.iter().any(|seen| seen == value.trim())
+    };
+    for value in values.into_iter().filter(|value| !known(value)) {
+        OF_PROCESS.write().unwrap_or_else(PoisonError::into_inner).keep(value);
+    }
+}
+
+/// Takes the secrets of the process out of a value.
+pub fn scrub_kept(value: &mut Value) {
+    OF_PROCESS.read().unwrap_or_else(PoisonError::into_inner).scrub(value);
+}
 
 /// The secrets of one trace.
 ///

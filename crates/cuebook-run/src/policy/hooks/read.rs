@@ -239,6 +239,17 @@ impl Reader {
                 Some(&directive::decisions_at(event)),
             ));
         }
+        if item_id == control::ITEM
+            && let Some(name) = params.keys().find(|name| !Control::PARAMS.contains(&name.as_str()))
+        {
+            let near = did_you_mean(&nearest(name, Control::PARAMS));
+            let hint = near.unwrap_or_else(|| format!("it takes {}", Control::PARAMS.join(", ")));
+            let mut path = inside("params");
+            path.push(name);
+            let place = self.settings.as_ref().map(|settings| settings.name_place_of(&path));
+            let message = format!("`{}` takes no `{name}`", control::ITEM);
+            return Err(self.error(&path, message, Some(&hint), place));
+        }
         Ok(Action {
             primary: primary.to_owned(),
             item_type: item_type.to_owned(),

@@ -7,7 +7,10 @@ use super::element::Reader;
 use super::metadata::coerced;
 use super::opaque::OPAQUE;
 use super::xml::{elements, name};
-use super::{HOOK_CONTROL, HOOK_DECISIONS, HOOK_EVENTS, HOOK_OPERATORS, PRIMARIES};
+use super::{
+    ConditionFault, HOOK_CONTROL, HOOK_CONTROL_PARAMS, HOOK_DECISIONS, HOOK_EVENTS, HOOK_OPERATORS,
+    PRIMARIES, condition_fault,
+};
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::source::Place;
 
@@ -130,6 +133,13 @@ impl Reader<'_> {
                         let message = format!("{operator:?} is no operator");
                         self.bad_hook(message, self.value_place(child, "op"), operator, &HOOK_OPERATORS);
                     }
+                    let value = child.attribute("value").map(coerced);
+                    let (path, op) = (child.attribute("path"), child.attribute("op").unwrap_or("eq"));
+                    let fault = path.and_then(|path| condition_fault(path, op, value.as_ref()));
+                    if let Some(ConditionFault { part, message, hint }) = fault {
+                        let diagnostic = Diagnostic::new(Code::BadHook, message).hint_opt(hint);
+                        self.notes.push(diagnostic.at(self.value_place(child, part)));
+                    }
                 }
                 "action" => {
                     let several: Vec<Node<'_, '_>> =
@@ -154,8 +164,15 @@ impl Reader<'_> {
         if node.attribute("item_id") != Some(HOOK_CONTROL) {
             return;
         }
-        let mut params = elements(node).filter(|child| name(*child) == "param");
-        let Some(param) = params.find(|param| param.attribute("name") == Some("action")) else {
+        let params: Vec<Node<'_, '_>> = elements(node).filter(|child| name(*child) == "param").collect();
+        for &param in &params {
+            let given = param.attribute("name").unwrap_or_default();
+            if !given.is_empty() && !HOOK_CONTROL_PARAMS.contains(&given) {
+                let message = format!("`{HOOK_CONTROL}` takes no `{given}`");
+                self.bad_hook(message, self.value_place(param, "name"), given, &HOOK_CONTROL_PARAMS);
+            }
+        }
+        let Some(param) = params.into_iter().find(|param| param.attribute("name") == Some("action")) else {
             let message = "a hook does not say what it decides".to_owned();
             return self.bad_hook(message, self.xml.name_place(node), "", &HOOK_DECISIONS);
         };

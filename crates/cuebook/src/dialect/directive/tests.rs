@@ -47,6 +47,30 @@ fn hooks_that_no_thread_understands_are_errors_with_a_place() {
 }
 
 #[test]
+fn conditions_that_never_hold_and_what_the_control_item_does_not_take_are_errors_with_a_place() {
+    let found = notes(
+        r#"<directive name="d"><metadata><hooks>
+<hook event="limit"><condition path="cost.spnd" op="gte" value="1"/><action primary="execute" item_id="a"/></hook>
+<hook event="limit"><condition path="cost.spend" op="gte" value="a lot"/><action primary="execute" item_id="a"/></hook>
+<hook event="limit"><condition path="error" op="regex" value="(a"/><action primary="execute" item_id="a"/></hook>
+<hook event="limit"><action><execute item_id="rye/agent/threads/internal/control"><param name="action">abort</param><param name="bogus">1</param></execute></action></hook>
+<hook event="limit"><condition path="cost.spend" op="gte" value="1.5"/><action primary="execute" item_id="a"/></hook>
+</hooks></metadata></directive>"#,
+    );
+    for (line, words) in [
+        (7, "a thread has no `cost.spnd`"),
+        (8, "this can never hold: `cost.spend` is a number, and the value is a text"),
+        (9, "the pattern of `regex` cannot be used: unclosed group"),
+        (10, "`rye/agent/threads/internal/control` takes no `bogus`"),
+    ] {
+        let told =
+            found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
+        assert!(told.starts_with("error") && told.contains(&format!("d.md:{line}:")), "{told}");
+    }
+    assert_eq!(found.len(), 4, "{found:#?}");
+}
+
+#[test]
 fn every_element_is_read() {
     let read = directive(
         r#"<directive name="deploy" version="1.2.0" extends="base/agent">
