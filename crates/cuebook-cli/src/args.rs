@@ -285,7 +285,7 @@ pub struct Inputs {
     #[arg(long, value_name = "FILE", help_heading = "Values")]
     pub agent: Option<PathBuf>,
     /// A fact about the circumstances: agent_id, agent_name, model, session_id, workspace_path or language; session and
-    /// session_state as JSON
+    /// session_state as JSON; returns=call or returns=block for how a directive returns its outputs
     #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
     /// Show this section of a tree in full, by its path with dots; may be given several times

@@ -442,6 +442,10 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         "language" => &mut context.language,
         _ => {
             let name = name.trim_end_matches(':');
+            if CONTEXT_NAMES.contains(&name) {
+                let message = format!("--context {argument}: `{name}` is text, and `:=` is for JSON");
+                return Err(bad_input(message, format!("write --context {name}=TEXT")));
+            }
             let hint = did_you_mean(&nearest(name, CONTEXT_NAMES))
                 .unwrap_or_else(|| format!("known: {}", CONTEXT_NAMES.join(", ")));
             return Err(bad_input(format!("there is no fact `{name}` about a render"), hint));

@@ -151,6 +151,59 @@ fn a_configured_folder_that_is_not_there_is_named() {
 }
 
 #[test]
+fn check_tells_of_a_vocabulary_that_is_wrong_or_does_nothing() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "A");
+    project.write("prompts/d/template.md", "D");
+    let vocab = "user_data/shared/vocab.json";
+    let codes = |project: &Project| {
+        let findings = json(project, &["check", "--json"]);
+        let told = |f: &Json| format!("{} {} {}", f["severity"], f["code"], f["line"]).replace('"', "");
+        findings.as_array().unwrap().iter().map(told).collect::<Vec<_>>()
+    };
+    project.write(vocab, "{\"prompt.a\": [\"prompt.hello\"],\n \"prompt.d\": [\"prompt.hello\"]}");
+    assert_eq!(codes(&project), ["error CB106 2"]);
+    assert_eq!(json(&project, &["render", "hello", "--json"])["error"]["code"], "CB106");
+    project.write(vocab, "{\"prompt.a\": [\"prompt.d\"],\n \"prompt.nobody\": [\"prompt.hello\"]}");
+    assert_eq!(codes(&project), ["warning CB106 1", "warning CB106 2"]);
+    project.write(vocab, "{\"prompt.a\": [\"prompt.hello\"]}");
+    assert_eq!(codes(&project), [""; 0]);
+    project.write("cuebook.toml", "[library]\nvocab = \"nosuch.json\"\n");
+    assert_eq!(codes(&project).len(), 1, "{:?}", codes(&project));
+}
+
+#[test]
+fn hints_can_be_followed() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "A");
+    let (_, _, told) = cuebook(&project, &["render", "p", "--context", "session_id:=5"]);
+    assert!(told.contains("write --context session_id=TEXT") && !told.contains("did you mean"), "{told}");
+    let inputs = "<inputs><input name=\"order\" type=\"integer\" required=\"true\"/><input name=\"who\" required=\"true\"/></inputs>";
+    project.write(
+        ".ai/directives/ask.md",
+        &format!("# Ask\n\n```xml\n<directive name=\"ask\" version=\"1.0.0\"><metadata><description>d</description><category></category><author>a</author></metadata>{inputs}</directive>\n```\n\nGo.\n"),
+    );
+    let (_, _, told) = cuebook(&project, &["render", "ask"]);
+    assert!(told.contains("pass --var order:=NUMBER --var who=TEXT"), "{told}");
+    let (_, _, told) = cuebook(&project, &["resolve", "provider.git"]);
+    assert!(told.contains("no installed pack provides `git`"), "{told}");
+    for pack in ["one", "two"] {
+        let manifest = r#"{"pack_id": "ID", "variable_providers": [{"namespace": "git", "file": "git.py"}]}"#;
+        project.write(&format!("user_data/packs/{pack}/pack.json"), &manifest.replace("ID", pack));
+        project.write(&format!("user_data/packs/{pack}/git.py"), "def provide(context):\n    return {}\n");
+    }
+    let (code, _, told) = cuebook(&project, &["resolve", "provider.git"]);
+    assert!(code == 1 && told.contains("user_data/packs/one/git.py"), "{told}");
+    let (code, shown, told) = cuebook(&project, &["candidates", "provider.git"]);
+    assert_eq!((code, shown.lines().count()), (0, 2), "{told}");
+    let source = json(&project, &["candidates", "provider.git", "--json"])[0]["source"].clone();
+    let (code, _, told) = cuebook(&project, &["resolve", "provider.git", source.as_str().unwrap()]);
+    assert_eq!(code, 0, "{told}");
+    let (_, shown, _) = cuebook(&project, &["candidates", "provider.git"]);
+    assert!(shown.starts_with("* "), "{shown}");
+}
+
+#[test]
 fn a_replacement_goes_with_its_pack_and_must_be_accepted_again() {
     let project = Project::new();
     project.write("prompts/coding/template.md", "ours");

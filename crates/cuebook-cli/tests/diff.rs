@@ -53,6 +53,19 @@ fn greeting() -> Project {
 }
 
 #[test]
+fn a_folder_of_the_settings_that_was_empty_when_it_was_committed_is_empty() {
+    let project = Project::new();
+    project.write("cuebook.toml", "[library]\npaths = [\"team\"]\n");
+    project.write("prompts/hi/template.md", "Hi.\n");
+    std::fs::create_dir(project.path().join("team")).unwrap();
+    git(&project, &["init", "-q"]);
+    commit(&project);
+    project.write("prompts/hi/template.md", "Hello.\n");
+    let (code, out, err) = diff(&project, &["HEAD:hi", "hi"]);
+    assert!(code == 1 && out.contains("Hello."), "{code} {out}{err}");
+}
+
+#[test]
 fn what_is_here_is_compared_with_the_last_commit_and_with_any_other() {
     let project = greeting();
     let values = ["--var", "name=Ada"];

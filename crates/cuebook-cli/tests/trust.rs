@@ -143,3 +143,40 @@ fn a_key_is_told_to_be_where_it_is() {
     assert!(again.contains(&place) && !again.contains("~/"), "{again}");
     assert!(run(&["keys", "generate"], false).contains("it is trusted in ~/.ai/"));
 }
+
+#[test]
+fn a_query_that_cannot_be_asked_is_refused_and_the_limit_is_one_for_all_types() {
+    let project = project();
+    for query in ["((", "AND", &"x".repeat(4_097)] {
+        let output = run(&project, &["search", query]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("error[CB") && told.contains("query"), "{told}");
+    }
+    let (_, all) = json(&project, &["search", "", "--limit", "1000"]);
+    let count = |answer: &serde_json::Value| {
+        let answers = answer["answers"].as_array().unwrap().iter();
+        answers.map(|one| one["results"].as_array().unwrap().len()).sum::<usize>()
+    };
+    assert!(count(&all) > 4);
+    let (_, some) = json(&project, &["search", "", "--limit", "2", "--offset", "1"]);
+    assert_eq!(count(&some), 2);
+    let output = run(&project, &["search", "", "--limit", "3"]);
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 3);
+}
+
+#[test]
+fn a_pattern_that_nothing_fits_and_an_item_of_another_space_are_told_as_what_they_are() {
+    let project = project();
+    run(&project, &["keys", "generate"]);
+    let (code, answer) = json(&project, &["sign", "directive", "zz/*"]);
+    assert_eq!(code, 1, "{answer}");
+    assert_eq!(answer["error"]["code"], "CB116", "{answer}");
+    let told = String::from_utf8(run(&project, &["sign", "directive", "zz/*"]).stderr).unwrap();
+    assert!(told.contains("No directive items match: zz/*") && !told.contains("]: :"), "{told}");
+    run(&project, &["sign", "directive", "demo/greet"]);
+    run(&project, &["load", "directive", "demo/greet", "--to", "user"]);
+    std::fs::remove_file(project.path().join(".ai/directives/demo/greet.md")).unwrap();
+    let told = String::from_utf8(run(&project, &["sign", "directive", "demo/greet"]).stderr).unwrap();
+    assert!(told.contains("cuebook sign directive demo/greet --space user"), "{told}");
+}

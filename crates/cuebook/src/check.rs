@@ -19,6 +19,7 @@ mod speech;
 mod text;
 mod undeclared;
 mod unused;
+mod vocab;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::num::NonZero;
@@ -55,7 +56,7 @@ const WHOLE_PROMPT_RULES: &[PromptRule] = &[unused::check, block::check];
 /// A rule that looks at the library as a whole.
 type LibraryRule = fn(&Book, &Survey) -> Result<Vec<Diagnostic>>;
 
-const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check];
+const LIBRARY_RULES: &[LibraryRule] = &[resolution::check, pack::check, partial::check, vocab::check];
 
 /// As many prompts in one place are checked by several threads.
 const MANY: usize = 64;

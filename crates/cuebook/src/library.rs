@@ -42,6 +42,7 @@ pub use root::{Root, RootKind};
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
 pub(crate) use survey::Survey;
 pub use vocab::Vocab;
+pub(crate) use vocab::idle;
 
 use self::cached::Cached;
 use self::path::as_path;
@@ -386,44 +387,6 @@ impl Library {
         Ok(candidates)
     }
 
-    /// Asks the user's vocabulary, then those of the packs, what a name means.
-    fn look_up(&self, raw: &str) -> Result<Option<String>> {
-        let config = self.config()?;
-        let path = match &config.library.vocab {
-            Some(path) => self.root.join(path),
-            None => self.root.join("user_data/shared/vocab.json"),
-        };
-        if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
-            let vocab = Vocab::read(&files::read_text(&path, &self.name(&path), config.limits.file_size)?)?;
-            if let Some(name) = vocab.resolve("prompt", raw) {
-                return Ok(Some(name.to_owned()));
-            }
-        } else if config.library.vocab.is_some() {
-            return Err(files::io_error(&self.name(&path), &std::io::ErrorKind::NotFound.into()));
-        }
-        let mut found: Option<(String, String)> = None;
-        for pack in self.pack_ids()? {
-            let Some(vocab) = self.pack_vocab(&pack)? else { continue };
-            let Some(name) = vocab.resolve("prompt", raw) else { continue };
-            match &found {
-                Some((other, known)) if known != name => {
-                    let message = format!(
-                        "`{raw}` means `{known}` to the pack `{other}` and `{name}` to the pack `{pack}`"
-                    );
-                    let hint = format!(
-                        "say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}",
-                        self.name(&path)
-                    );
-                    let diagnostic = Diagnostic::new(Code::BadVocab, message).hint(hint);
-                    return Err(Error::new(ErrorKind::Config, diagnostic));
-                }
-                Some(_) => {}
-                None => found = Some((pack, name.to_owned())),
-            }
-        }
-        Ok(found.map(|(_, name)| name))
-    }
-
     fn not_found(&self, raw: &str, normalized: &str) -> Result<Error> {
         for root in self.roots()? {
             if root.has_folder(normalized) {
@@ -605,16 +568,18 @@ impl Library {
         Ok(providers)
     }
 
+    /// The packs that provide a namespace, each with the source by which its provider is chosen.
+    pub fn provider_sources(&self, namespace: &str) -> Result<Vec<(String, String)>> {
+        let sourced = |(pack, provider): (String, VariableProvider)| {
+            let source = provider_source(&pack, &provider);
+            (pack, source)
+        };
+        Ok(self.offers_of(namespace)?.into_iter().map(sourced).collect())
+    }
+
     /// Records which pack provides a namespace: its id, or the source of the provider.
     fn choose_provider(&self, namespace: &str, wanted: &str) -> Result<Resolution> {
-        let offers: Vec<(String, String)> = self
-            .offers_of(namespace)?
-            .into_iter()
-            .map(|(pack, provider)| {
-                let source = provider_source(&pack, &provider);
-                (pack, source)
-            })
-            .collect();
+        let offers = self.provider_sources(namespace)?;
         let sources: Vec<String> = offers.iter().map(|(_, source)| source.clone()).collect();
         let Some((_, chosen)) = offers.iter().find(|(pack, source)| pack == wanted || source == wanted)
         else {

@@ -4,13 +4,19 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::Book;
 use cuebook::prompt::Dialect;
+use serde_json::{Value as Json, json};
 
+use super::resolve::providers;
 use crate::args::{Options, PromptArgs};
 use crate::output::{Outcome, print_json, say};
 
 pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     let book = options.book()?;
+    if let Some(offers) = providers(&book, &args.prompt)? {
+        return show_providers(&book, &args.prompt, &offers, options);
+    }
     let candidates = book.list_candidates(&args.prompt)?;
     if options.json {
         print_json(&candidates.iter().map(cuebook::library::Candidate::to_json).collect())?;
@@ -49,6 +55,27 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             say(format_args!("{}", error.diagnostic().message));
             say(format_args!("choose: cuebook resolve {} SOURCE", args.prompt));
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The packs that provide a namespace. The recorded one is used, or the only one.
+fn show_providers(book: &Book, name: &str, offers: &[(String, String)], options: &Options) -> Outcome {
+    let recorded = book.library().resolutions()?.get(name).map(|choice| choice.source);
+    let is_used = |source: &str| recorded.as_deref().map_or(offers.len() == 1, |chosen| chosen == source);
+    if options.json {
+        let shown = offers.iter().map(|(pack, source)| json!({"source": source, "pack_id": pack}));
+        print_json(&shown.collect::<Json>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    for (pack, source) in offers {
+        writeln!(out, "{} {source}  {pack}", if is_used(source) { "*" } else { " " })?;
+    }
+    drop(out);
+    match offers.iter().any(|(_, source)| is_used(source)) {
+        true => say("* is used"),
+        false => say(format_args!("choose: cuebook resolve {name} SOURCE")),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -14,8 +14,10 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
     let book = options.book()?;
     let Some(source) = &args.source else {
         if options.json || !terminal::is_interactive() {
-            let sources: Vec<String> =
-                book.list_candidates(&args.prompt)?.into_iter().map(|candidate| candidate.source).collect();
+            let sources: Vec<String> = match providers(&book, &args.prompt)? {
+                Some(providers) => providers.into_iter().map(|(_, source)| source).collect(),
+                None => book.list_candidates(&args.prompt)?.into_iter().map(|one| one.source).collect(),
+            };
             let diagnostic =
                 Diagnostic::new(Code::ConfirmationNeeded, "no source was given, and there is nobody to ask")
                     .hint(format!("give one of: {}", sources.join(", ")));
@@ -44,13 +46,33 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
 
 /// Lets a person choose a candidate and records it; `false` if they do not want to.
 pub fn ask(book: &Book, prompt: &str) -> Result<bool> {
-    let candidates = book.list_candidates(prompt)?;
-    let lines = candidates
-        .iter()
-        .map(|candidate| format!("{}  {}", candidate.source, candidate.version.as_deref().unwrap_or("?")))
-        .collect();
+    let (sources, lines): (Vec<String>, Vec<String>) = match providers(book, prompt)? {
+        Some(providers) => {
+            providers.into_iter().map(|(pack, source)| (source.clone(), format!("{source}  {pack}"))).unzip()
+        }
+        None => book
+            .list_candidates(prompt)?
+            .into_iter()
+            .map(|one| {
+                (one.source.clone(), format!("{}  {}", one.source, one.version.as_deref().unwrap_or("?")))
+            })
+            .unzip(),
+    };
     let Some(index) = terminal::pick(&format!("Which `{prompt}` is meant?"), lines) else { return Ok(false) };
-    let resolution = book.set_resolution(prompt, &candidates[index].source)?;
+    let resolution = book.set_resolution(prompt, &sources[index])?;
     say(format_args!("recorded: {prompt} means {}", resolution.source));
     Ok(true)
+}
+
+/// The packs that provide what a name like `provider.git` stands for, and the sources of their providers; `None` for a prompt.
+pub fn providers(book: &Book, name: &str) -> Result<Option<Vec<(String, String)>>> {
+    let Some(namespace) = name.strip_prefix(PROVIDER) else { return Ok(None) };
+    let providers = book.library().provider_sources(namespace)?;
+    if providers.is_empty() {
+        let message = format!("no installed pack provides `{namespace}`");
+        let diagnostic =
+            Diagnostic::new(Code::UnknownSource, message).hint("the packs are listed by: cuebook pack list");
+        return Err(Error::new(ErrorKind::PromptConflict, diagnostic));
+    }
+    Ok(Some(providers))
 }

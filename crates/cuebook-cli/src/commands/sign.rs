@@ -34,7 +34,10 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
     let mut progress = Progress::new("signed");
     let answer = sign(&spaces, &trust, &request, Timestamp::now(), &mut |done, of| progress.show(done, of));
     let refused = answer["failed"].as_array().map_or(0, Vec::len);
-    let code = if answer["status"] == "error" || refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    let code = if refused > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
+    if answer["status"] == "error" {
+        return Err(refusal(kind, &name, &answer).into());
+    }
     if options.json {
         print_json(&answer)?;
         return Ok(code);
@@ -46,7 +49,7 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
                 say(format_args!("warning: {}", text(warning)));
             }
         }
-        Some("completed") => {
+        _ => {
             for one in answer["failed"].as_array().into_iter().flatten() {
                 let details: Vec<&str> = one["details"].as_array().into_iter().flatten().map(text).collect();
                 let details =
@@ -60,7 +63,6 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
             }
             say(text(&answer["summary"]));
         }
-        _ => return Err(refusal(kind, &name, &answer).into()),
     }
     Ok(code)
 }
@@ -107,8 +109,24 @@ fn must_be_there(spaces: &Spaces, kind: ItemType, space: SpaceKind, id: &str) ->
     let space = spaces.space(space).or_else(|| spaces.space(SpaceKind::Project));
     match space.map(|space| space.locate(kind, &id)).transpose()?.flatten() {
         Some(located) => Ok(located.name),
-        None => Err(spaces.not_found(kind, &id)),
+        None => Err(elsewhere(spaces, kind, &id)?.unwrap_or_else(|| spaces.not_found(kind, &id))),
     }
+}
+
+/// The error for an id that another space has than the one whose items are to be signed.
+fn elsewhere(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Result<Option<Error>> {
+    let Some(located) = spaces.find(kind, id)? else { return Ok(None) };
+    let (message, hint) = match located.space {
+        SpaceKind::System => (
+            format!("{kind} {id} is one of the system space, which cannot be signed"),
+            format!("copy it first: cuebook load {kind} {id} --to project"),
+        ),
+        space => (
+            format!("{kind} {id} is in the {}'s space", space.as_str()),
+            format!("sign it there: cuebook sign {kind} {id} --space {}", space.as_str()),
+        ),
+    };
+    Ok(Some(Error::new(ErrorKind::ItemNotFound, Diagnostic::new(Code::ItemNotFound, message).hint(hint))))
 }
 
 /// What stands in the way of a signature, one finding each.
@@ -119,6 +137,12 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
         ItemType::Knowledge => Code::BadKnowledge,
     };
     let error = text(&answer["error"]);
+    // A pattern that nothing fits is no fault of a file.
+    if let Some(folder) = answer["searched_in"].as_str() {
+        let hint = format!("it was looked for in {folder}; all there are: cuebook search '' --scope {kind}");
+        let diagnostic = Diagnostic::new(Code::ItemNotFound, error).hint(hint);
+        return Error::new(ErrorKind::ItemNotFound, diagnostic);
+    }
     let found = ["issues", "details"].iter().find_map(|field| answer[field].as_array());
     let messages: Vec<String> = match found {
         Some(found) if !found.is_empty() => {
@@ -127,7 +151,9 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
         _ => vec![error.to_owned()],
     };
     let hint = answer["hint"].as_str().unwrap_or("correct it, and sign the file then");
-    let diagnostics =
-        messages.into_iter().map(|message| Diagnostic::new(code, message).file(name).hint(hint));
+    let diagnostics = messages.into_iter().map(|message| {
+        let diagnostic = Diagnostic::new(code, message).hint(hint);
+        if name.is_empty() { diagnostic } else { diagnostic.file(name) }
+    });
     Error::all(ErrorKind::PromptRead, diagnostics.collect())
 }

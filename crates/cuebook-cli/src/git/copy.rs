@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::Stdio;
 
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::library::{CONFIG_FILE, PROMPT_FILE, TEMPLATE_FILE};
+use cuebook::library::{CONFIG_FILE, Library, PROMPT_FILE, TEMPLATE_FILE};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use tempfile::TempDir;
 
@@ -151,7 +151,22 @@ impl Tree {
             make_folder(path.parent().unwrap_or(&copy.top))?;
             std::fs::write(&path, bytes).map_err(|error| files::write_error("the copy of a revision", &error))
         })?;
+        self.make_empty_folders(&copy, prefix)?;
         Ok(copy)
+    }
+
+    /// Makes the folders that the settings name and the revision does not have: git keeps no empty ones.
+    fn make_empty_folders(&self, copy: &Copy, prefix: &Path) -> Result<()> {
+        // Settings that are wrong are told where they are used.
+        let Ok(config) = Library::open(copy.root()).config() else { return Ok(()) };
+        for path in &config.library.paths {
+            let is_below =
+                path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+            if is_below && !self.has(&prefix.join(path)) {
+                make_folder(&copy.root().join(path))?;
+            }
+        }
+        Ok(())
     }
 
     fn too_large(&self) -> Error {

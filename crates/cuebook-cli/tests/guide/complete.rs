@@ -19,10 +19,11 @@ const LISTS: &[(&str, &str, &[&str])] = &[
     ("template.md", "cuebook/variables/system.rs", &["SYSTEM_NAMES"]),
     ("template.md", "cuebook/library/defaults.rs", &["KEYS", "LIMIT_KEYS"]),
     ("template.md", "cuebook-cli/inputs.rs", &["CONTEXT_NAMES"]),
+    ("packs.md", "cuebook/library/manifest/fields.rs", &["FIELDS", "REPLACES_FIELDS"]),
     (
         "packs.md",
-        "cuebook/library/manifest/fields.rs",
-        &["FIELDS", "PROVIDER_FIELDS", "PERMISSION_FIELDS", "LIMIT_FIELDS", "REPLACES_FIELDS"],
+        "cuebook/library/manifest/fields/providers.rs",
+        &["PROVIDER_FIELDS", "PERMISSION_FIELDS", "LIMIT_FIELDS"],
     ),
     ("prompty.md", "cuebook/dialect/prompty/reader.rs", &["TOP_KEYS"]),
     ("prompty.md", "cuebook/dialect/prompty/property.rs", &["KEYS"]),

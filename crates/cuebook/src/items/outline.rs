@@ -26,11 +26,17 @@ impl Outline {
         let text = text.trim_start_matches('\u{feff}');
         let pairs = match (kind, extension) {
             (ItemType::Directive, _) => directive(text),
-            (ItemType::Knowledge, "md") => keys(fence(text).unwrap_or_default()),
+            (ItemType::Knowledge, "md") => {
+                let front = front_matter(text).map(|(inside, _)| inside);
+                keys(front.or_else(|| fence(text)).unwrap_or_default())
+            }
             (ItemType::Knowledge, _) | (ItemType::Tool, "yaml" | "yml" | "toml" | "json") => keys(text),
             (ItemType::Tool, _) => constants(text),
         };
-        let mut outline = Outline { preview: preview(text), ..Outline::default() };
+        // What front matter says is shown by itself.
+        let front = front_matter(text).filter(|_| (kind, extension) == (ItemType::Knowledge, "md"));
+        let mut outline =
+            Outline { preview: preview(front.map_or(text, |(_, after)| after)), ..Outline::default() };
         for (key, value) in pairs {
             let slot = match key.as_str() {
                 "name" if kind != ItemType::Tool => &mut outline.name,
@@ -58,6 +64,11 @@ impl Outline {
 
 /// The beginning of the text, without its signature.
 fn preview(text: &str) -> String {
+    unsigned(text).trim().chars().take(PREVIEW).collect()
+}
+
+/// A text without its signature.
+fn unsigned(text: &str) -> &str {
     let is_signature = |line: &str| {
         let line = line.trim_start_matches(['<', '!', '-', '#', '/', ' ']);
         line.starts_with("rye:signed:") || line.starts_with("rye:validated:") || line.starts_with("kiwi-mcp:")
@@ -71,7 +82,7 @@ fn preview(text: &str) -> String {
             rest = after;
         }
     }
-    rest.trim().chars().take(PREVIEW).collect()
+    rest
 }
 
 type Pairs = Vec<(String, String)>;
@@ -113,6 +124,23 @@ fn attribute<'t>(tag: &'t str, wanted: &str) -> Option<&'t str> {
 fn unescaped(text: &str) -> String {
     let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
     pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to))
+}
+
+/// The front matter between lines `---` that a text begins with, and what comes behind it.
+fn front_matter(text: &str) -> Option<(&str, &str)> {
+    let text = unsigned(text).trim_start_matches(['\r', '\n']);
+    let (first, rest) = text.split_once('\n')?;
+    if first.trim_end() != "---" {
+        return None;
+    }
+    let mut at = 0;
+    for line in rest.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return Some((&rest[..at], &rest[at + line.len()..]));
+        }
+        at += line.len();
+    }
+    None
 }
 
 /// The inside of the first fence with YAML.
@@ -234,6 +262,18 @@ mod tests {
         let outline = Outline::of(ItemType::Knowledge, "md", "x", text);
         assert_eq!((outline.title.as_str(), outline.description.as_str()), ("All: facts", "Two lines"));
         assert_eq!(outline.metadata["version"], "1.0.0");
+        for before in ["", "<!-- rye:signed:x -->\n", "\u{feff}", "\n"] {
+            let text = format!(
+                "{before}---\r\ntitle: Facts\nversion: 1.0.0\n---\nbody\n\n```yaml\ntitle: No\n```\n"
+            );
+            let outline = Outline::of(ItemType::Knowledge, "md", "x", &text);
+            assert_eq!((outline.name.as_str(), outline.title.as_str()), ("x", "Facts"));
+            assert_eq!(outline.metadata["version"], "1.0.0");
+            assert_eq!(outline.preview, "body\n\n```yaml\ntitle: No\n```");
+        }
+        let text = "---\n\nA rule, and text.";
+        let outline = Outline::of(ItemType::Knowledge, "md", "x", text);
+        assert_eq!((outline.title.as_str(), outline.preview.as_str()), ("x", text));
         let text = "#!/usr/bin/env python3\n# rye:signed:x\n\"\"\"Doc.\"\"\"\n__version__: str = \"2.0.0\"\n__tool_description__ = (\n    \"One \"\n    'two'\n)\n";
         let outline = Outline::of(ItemType::Tool, "py", "run", text);
         assert_eq!((outline.name.as_str(), outline.description.as_str()), ("run", "One two"));

@@ -1,5 +1,6 @@
 //! `cuebook.toml`: the settings of a project. All of it is optional.
 
+use std::net::Ipv6Addr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use crate::dialect::directive::Wording;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::items::{self, Spaces};
+use crate::json::quoted;
 use crate::source::Source;
 use crate::template::jinja;
 
@@ -212,6 +214,16 @@ impl Config {
                 return wrong(key, message, "leave the setting out to get the default");
             }
         }
+        for host in &hooks.http_hosts {
+            if !is_host(host) {
+                let message = format!("`hooks.http_hosts` lists {}, which is no host", quoted(host));
+                return wrong(
+                    "http_hosts",
+                    message,
+                    "write \"localhost\", \"localhost:8080\" or \"[::1]:80\"",
+                );
+            }
+        }
         for path in &self.library.paths {
             if path.as_os_str().is_empty() {
                 let message = "`library.paths` has an empty entry".into();
@@ -301,6 +313,21 @@ fn unknown_field(message: &str) -> Option<(String, String)> {
     Some((format!("`{field}` is not known here"), hint))
 }
 
+/// Whether something can be the host of an address, with or without a port.
+fn is_host(text: &str) -> bool {
+    let is_v6 = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    let text = text.trim();
+    let (host, port) = match text.rsplit_once(':') {
+        // `::1` ends in what looks like a port, and so does `[::1]`.
+        Some((host, port)) if !is_v6(text) && !text.ends_with(']') => (host, Some(port)),
+        _ => (text, None),
+    };
+    let inside = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let named = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || "/:@[]?#\\".contains(c));
+    (named || inside.is_some_and(is_v6) || is_v6(host))
+        && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -387,6 +414,20 @@ mod tests {
             error.diagnostic().to_string(),
             "cuebook.toml:2:8: invalid type: string \"much\", expected a whole number [CB105]"
         );
+    }
+
+    #[test]
+    fn a_host_that_no_request_can_have_is_refused() {
+        for host in ["", "http://x", "localhost:99999", "localhost:", "a b", "x/y", "[::1", "u@x"] {
+            let error = read(&format!("[hooks]\nhttp_hosts = [{host:?}]\n")).unwrap_err();
+            let told =
+                format!("cuebook.toml:2:1: `hooks.http_hosts` lists `{host}`, which is no host [CB105]");
+            assert_eq!(error.diagnostic().to_string(), told);
+        }
+        for host in ["localhost", "localhost:8080", "10.0.0.7", "::1", "[::1]", "[::1]:80", "bücher.example."]
+        {
+            assert!(read(&format!("[hooks]\nhttp_hosts = [{host:?}]\n")).is_ok(), "{host}");
+        }
     }
 
     #[test]

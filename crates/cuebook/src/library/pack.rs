@@ -7,6 +7,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use indexmap::IndexMap;
 use jiff::Timestamp;
@@ -20,6 +21,7 @@ use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files::{self, Lock};
 use crate::prompt::Permissions;
+use crate::source::Source;
 use crate::trust::{Approval, ContentDigest, approval};
 
 pub(super) const MANIFEST: &str = "pack.json";
@@ -217,14 +219,22 @@ impl Library {
         Err(Error::new(ErrorKind::Pack, diagnostic))
     }
 
-    /// The vocabulary that a pack brings, in its manifest or as `vocab.json`.
-    pub(super) fn pack_vocab(&self, id: &str) -> Result<Option<Vocab>> {
+    /// The vocabulary that a pack has in a file of its own.
+    pub(crate) fn pack_vocab_file(&self, id: &str) -> Result<Option<Arc<Source>>> {
         let folder = self.packs_folder().join(id);
         let path = folder.join("vocab.json");
-        if path.is_file() {
-            let source = files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?)?;
+        match path.is_file() {
+            true => files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// The vocabulary that a pack brings, in its manifest or as `vocab.json`.
+    pub(super) fn pack_vocab(&self, id: &str) -> Result<Option<Vocab>> {
+        if let Some(source) = self.pack_vocab_file(id)? {
             return Vocab::read(&source).map(Some);
         }
+        let folder = self.packs_folder().join(id);
         if !folder.join(MANIFEST).is_file() {
             return Ok(None);
         }

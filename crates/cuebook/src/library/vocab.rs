@@ -3,16 +3,59 @@
 //! A vocabulary is a JSON object from a name to its aliases, all of them with a namespace in front (`prompt.`, `tool.`).
 //! Entries of other namespaces are kept, because the file is shared with other programs.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
+use indexmap::map::Entry;
 use serde_json::Value as Json;
 
+use super::Library;
 use super::id::normalize_id;
-use crate::error::{Code, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::files;
 use crate::json::Step::{Index, Key};
-use crate::json::{Document, Problems, quoted};
+use crate::json::{Document, MOST_FINDINGS, Problems, quoted};
 use crate::source::Source;
+
+/// Where the user's vocabulary is if no setting says another place.
+const VOCAB: &str = "user_data/shared/vocab.json";
+
+/// What the names of prompts begin with.
+const PROMPT: &str = "prompt.";
+
+/// Refuses aliases that stand for two prompts: whichever was taken, somebody meant the other one.
+fn refuse_ambiguous(document: &Document, entries: &IndexMap<String, Vec<String>>) -> Result<()> {
+    let mut owners: IndexMap<String, (&str, usize)> = IndexMap::new();
+    let mut found = Vec::new();
+    for (name, aliases) in entries.iter().filter(|(name, _)| name.starts_with(PROMPT)) {
+        for (index, alias) in aliases.iter().enumerate() {
+            let Some(bare) = alias.strip_prefix(PROMPT) else { continue };
+            let (owner, earlier) = match owners.entry(normalize_id(bare)) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(free) => {
+                    free.insert((name, index));
+                    continue;
+                }
+            };
+            if owner == name || found.len() == MOST_FINDINGS {
+                continue;
+            }
+            let message =
+                format!("{} is an alias of {} and of {}", quoted(alias), quoted(owner), quoted(name));
+            let diagnostic = Diagnostic::new(Code::BadVocab, message)
+                .at(document.place(&[Key(name), Index(index)]))
+                .label("the second one")
+                .related(document.place(&[Key(owner), Index(earlier)]), "the first one")
+                .hint("keep one of the two");
+            found.push(diagnostic);
+        }
+    }
+    match found.is_empty() {
+        true => Ok(()),
+        false => Err(Error::all(ErrorKind::Config, found)),
+    }
+}
 
 /// Names and their aliases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +88,9 @@ impl Vocab {
             }
             entries.insert(name.clone(), known);
         }
-        problems.or(Vocab { entries })
+        problems.or(())?;
+        refuse_ambiguous(&document, &entries)?;
+        Ok(Vocab { entries })
     }
 
     /// A vocabulary from entries that were read elsewhere, such as in `pack.json`.
@@ -87,6 +132,92 @@ impl Vocab {
     }
 }
 
+impl Library {
+    /// The user's vocabulary, if there is one. One that a setting names must be there.
+    pub(crate) fn user_vocab(&self) -> Result<Option<Arc<Source>>> {
+        let config = self.config()?;
+        let path = self.vocab_path()?;
+        if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
+            return files::read_text(&path, &self.name(&path), config.limits.file_size).map(Some);
+        }
+        match config.library.vocab {
+            Some(_) => Err(files::io_error(&self.name(&path), &std::io::ErrorKind::NotFound.into())),
+            None => Ok(None),
+        }
+    }
+
+    fn vocab_path(&self) -> Result<PathBuf> {
+        let config = self.config()?;
+        Ok(self.root.join(config.library.vocab.clone().unwrap_or_else(|| VOCAB.into())))
+    }
+
+    /// Asks the user's vocabulary, then those of the packs, what a name means.
+    pub(super) fn look_up(&self, raw: &str) -> Result<Option<String>> {
+        if let Some(source) = self.user_vocab()?
+            && let Some(name) = Vocab::read(&source)?.resolve("prompt", raw)
+        {
+            return Ok(Some(name.to_owned()));
+        }
+        let mut found: Option<(String, String)> = None;
+        for pack in self.pack_ids()? {
+            let Some(vocab) = self.pack_vocab(&pack)? else { continue };
+            let Some(name) = vocab.resolve("prompt", raw) else { continue };
+            match &found {
+                Some((other, known)) if known != name => {
+                    let message = format!(
+                        "`{raw}` means `{known}` to the pack `{other}` and `{name}` to the pack `{pack}`"
+                    );
+                    let hint = format!(
+                        "say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}",
+                        self.name(&self.vocab_path()?)
+                    );
+                    let diagnostic = Diagnostic::new(Code::BadVocab, message).hint(hint);
+                    return Err(Error::new(ErrorKind::Config, diagnostic));
+                }
+                Some(_) => {}
+                None => found = Some((pack, name.to_owned())),
+            }
+        }
+        Ok(found.map(|(_, name)| name))
+    }
+}
+
+/// What of a vocabulary file does nothing: aliases of prompts that nobody has, and aliases that are ids themselves.
+pub(crate) fn idle(
+    source: &Arc<Source>,
+    offers: impl Fn(&str) -> bool,
+    ids: &[&str],
+) -> Result<Vec<Diagnostic>> {
+    let vocab = Vocab::read(source)?;
+    let document = Document::parse(source, Code::BadVocab, ErrorKind::Config)?;
+    let warning = |message: String| Diagnostic::new(Code::BadVocab, message).severity(Severity::Warning);
+    let mut found = Vec::new();
+    for (name, aliases) in &vocab.entries {
+        let Some(id) = name.strip_prefix(PROMPT) else { continue };
+        if !offers(id) {
+            let near = did_you_mean(&nearest(id, ids.iter().copied()));
+            let message = format!("there is no prompt {}, so its aliases lead nowhere", quoted(id));
+            let hint = near.unwrap_or_else(|| "name a prompt that is there: cuebook list".to_owned());
+            found.push(warning(message).at(document.key_place(&[Key(name)])).hint(hint));
+            continue;
+        }
+        for (index, alias) in aliases.iter().enumerate() {
+            let Some(bare) = alias.strip_prefix(PROMPT) else { continue };
+            // Another spelling of the id itself is found without being an alias, and does no harm.
+            let normal = normalize_id(bare);
+            let Some(own) = [bare, normal.as_str()].into_iter().find(|own| *own != id && offers(own)) else {
+                continue;
+            };
+            let message =
+                format!("{} is a prompt itself, so it never stands for {}", quoted(own), quoted(id));
+            let place = document.place(&[Key(name), Index(index)]);
+            found.push(warning(message).at(place).hint("remove the alias, or give it another name"));
+        }
+    }
+    found.truncate(MOST_FINDINGS);
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,6 +239,42 @@ mod tests {
         assert_eq!(vocab().resolve("prompt", "coding_system"), Some("coding_system"));
         assert_eq!(vocab().resolve("prompt", "read_file"), None);
         assert_eq!(vocab().resolve("tool", "read_file"), Some("file_read"));
+    }
+
+    #[test]
+    fn an_alias_of_two_prompts_is_refused_with_both_places() {
+        let read = |text: &str| Vocab::read(&Source::new("v.json", text));
+        let error = read("{\"prompt.a\": [\"prompt.say_hello\"],\n \"prompt.d\": [\"prompt.sayHello\"]}")
+            .unwrap_err();
+        assert_eq!(
+            crate::json::shown(error.diagnostics()),
+            "\
+error v.json:2:15: `prompt.sayHello` is an alias of `prompt.a` and of `prompt.d` [CB106]
+  at \"prompt.sayHello\" -- the second one
+  and v.json:1:15 \"prompt.say_hello\" -- the first one
+  help: keep one of the two
+"
+        );
+        assert!(read("{\"prompt.a\": [\"prompt.b\", \"prompt.B\"]}").is_ok());
+        assert!(read("{\"tool.a\": [\"tool.b\"], \"tool.c\": [\"tool.b\"]}").is_ok(), "of other programs");
+    }
+
+    #[test]
+    fn what_leads_nowhere_and_what_is_never_asked_is_told_with_its_place() {
+        let text = "{\"prompt.a\": [\"prompt.A\", \"prompt.B\"],\n \"prompt.aa\": [\"prompt.x\"], \"tool.q\": [\"tool.b\"]}";
+        let ids = ["a", "b"];
+        let found = idle(&Source::new("v.json", text), |id| ids.contains(&id), &ids).unwrap();
+        assert_eq!(
+            crate::json::shown(&found),
+            "\
+warning v.json:1:27: `b` is a prompt itself, so it never stands for `a` [CB106]
+  at \"prompt.B\" -- (no label)
+  help: remove the alias, or give it another name
+warning v.json:2:2: there is no prompt `aa`, so its aliases lead nowhere [CB106]
+  at \"prompt.aa\" -- (no label)
+  help: did you mean `a`?
+"
+        );
     }
 
     #[test]

@@ -69,6 +69,12 @@ fn several_messages_of_the_text_itself_are_told_once() {
 }
 
 #[test]
+fn what_stands_before_the_first_role_counts_as_a_message() {
+    let conversion = convert(&project("prompts/p.prompty", &format!("Before.\n{TWO}")), Template);
+    assert!(told(&conversion)[0].1.starts_with("the text has 3 messages"), "{:#?}", conversion.report);
+}
+
+#[test]
 fn lines_that_were_text_and_begin_messages_are_a_change() {
     let project = project("prompts/p/template.md", "Intro\n{% include \"prompt:two\" %}\n");
     let conversion = convert(&project, Prompty);

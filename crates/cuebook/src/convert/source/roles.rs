@@ -55,9 +55,11 @@ impl Drafting<'_> {
             }
             [(_, first), ..] => {
                 draft.opening = Opening::Several;
+                // What stands before the first of the lines is a message as well.
+                let messages = markers.len() + usize::from(!is_first(first));
                 let message = format!(
                     "the text has {} messages, and a {} is one: the lines that begin them are text in it",
-                    markers.len(),
+                    messages,
                     noun(self.target)
                 );
                 let hint =

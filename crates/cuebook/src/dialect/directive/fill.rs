@@ -97,7 +97,7 @@ impl Directive {
         if let Some(place) = self.included_at(&first.name) {
             diagnostic = diagnostic.related(place.clone(), "included here");
         }
-        let pass: Vec<String> = names.iter().map(|name| format!("--var {name}=TEXT")).collect();
+        let pass: Vec<String> = missing.iter().map(|input| input.to_pass()).collect();
         let diagnostic = diagnostic.hint(format!("pass {}", pass.join(" ")));
         Err(self.invalid(diagnostic).with("missing", names))
     }

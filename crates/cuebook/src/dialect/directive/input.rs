@@ -55,6 +55,18 @@ pub struct Input {
 }
 
 impl Input {
+    /// How its value is passed on the command line. What is no text would be refused as one.
+    pub(super) fn to_pass(&self) -> String {
+        let name = &self.name;
+        match self.kind {
+            Type::String | Type::Any => format!("--var {name}=TEXT"),
+            Type::Integer | Type::Number => format!("--var {name}:=NUMBER"),
+            Type::Boolean => format!("--var {name}:=true"),
+            Type::List => format!("--var {name}:='[…]'"),
+            Type::Object => format!("--var {name}:='{{…}}'"),
+        }
+    }
+
     pub(super) fn read(reader: &mut Reader<'_>, node: Node<'_, '_>) -> Input {
         reader.know_attributes(node, &["name", "type", "required", "default"]);
         let name = node.attribute("name").unwrap_or_default().to_owned();

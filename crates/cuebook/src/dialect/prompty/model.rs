@@ -1,7 +1,9 @@
 //! The model, as a file writes it.
 
+use serde_json::Number;
+
 use super::reader::Reader;
-use crate::node::{Data, Node};
+use crate::node::{Data, Key, Node};
 use crate::prompt::{Model, ModelOptions};
 
 const KEYS: [&str; 5] = ["id", "provider", "apiType", "connection", "options"];
@@ -128,7 +130,24 @@ impl Reader {
                 }
             };
             *number = self.number(node, &what);
+            if let Some(number) = number.as_ref().and_then(Number::as_f64) {
+                self.refused_by_all(key, number, node, &what);
+            }
         }
         options
+    }
+
+    /// Notes a number that no provider takes. Where they differ, it is theirs to say.
+    fn refused_by_all(&mut self, key: &Key, number: f64, node: &Node, what: &str) {
+        let (fits, range) = match key.name.as_str() {
+            "maxOutputTokens" => (number >= 1.0, "1 at least"),
+            "temperature" => ((0.0..=2.0).contains(&number), "from 0 to 2"),
+            "topP" => ((0.0..=1.0).contains(&number), "from 0 to 1"),
+            _ => return,
+        };
+        if !fits {
+            let message = format!("{what} is {number}, which no provider takes");
+            self.strange(&node.place, message, format!("write a number that is {range}"));
+        }
     }
 }

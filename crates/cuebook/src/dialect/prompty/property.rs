@@ -198,11 +198,12 @@ impl Reader {
             );
             return None;
         }
-        if !Kind::NAMES.contains(&kind.as_str())
-            && let Some(meant) = did_you_mean(&nearest(&kind, Kind::NAMES))
-        {
+        if !Kind::NAMES.contains(&kind.as_str()) && kind != ANY {
             let message = format!("`{at}` has the kind {}, which only you know", quoted(&kind));
-            self.strange(&written.place, message, meant);
+            let meant = did_you_mean(&nearest(&kind, Kind::NAMES));
+            let hint =
+                meant.unwrap_or_else(|| format!("any value is taken; known: {}", Kind::NAMES.join(", ")));
+            self.strange(&written.place, message, hint);
         }
         Some(kind)
     }

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::reader::Reader;
+use crate::json::quoted;
 use crate::node::{Data, Node};
 use crate::prompt::{Tool, ToolKind};
 use crate::source::Place;
@@ -15,6 +16,12 @@ const COMMON: [&str; 4] = ["name", "kind", "description", "bindings"];
 const FUNCTION: [&str; 3] = ["parameters", "strict", "runs"];
 const MCP: [&str; 5] = ["connection", "serverName", "serverDescription", "approvalMode", "allowedTools"];
 const OPENAPI: [&str; 2] = ["connection", "specification"];
+
+/// Whether a function may have this name at every provider.
+fn is_callable(name: &str) -> bool {
+    (1..=64).contains(&name.len())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
 
 impl Reader {
     /// Tools: a list whose entries have names, or a map from name to tool.
@@ -61,6 +68,11 @@ impl Reader {
                 self.wrong(&place, format!("`{at}` has no kind"), hint);
             }
             return None;
+        }
+        if kind == "function" && !is_callable(&name) {
+            let message = format!("{} is a name that providers refuse for a function", quoted(&name));
+            let hint = "write letters of ASCII, digits, `_` and `-`, 64 at most";
+            self.strange(&place, message, hint);
         }
         let own: Option<&[&str]> = match kind.as_str() {
             "function" => Some(&FUNCTION),

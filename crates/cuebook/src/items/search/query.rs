@@ -1,7 +1,8 @@
 //! What a search asks for: words, "phrases", wild*cards, AND, OR, NOT and parentheses.
 //!
 //! `OR` binds least, then `AND` (which may be left out), then `NOT`; the words may be written in any case. What makes no
-//! sense, such as an operator with nothing behind it, is left out, and a query without anything in it finds everything.
+//! sense, such as an operator with nothing behind it, is left out, and a query without anything in it finds everything. (A
+//! search refuses one that has operators and no word, because nobody means everything by it.)
 
 use std::ops::Range;
 

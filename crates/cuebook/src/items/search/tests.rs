@@ -178,6 +178,18 @@ fn a_folder_that_takes_the_place_of_another_is_read_and_watched() {
 }
 
 #[test]
+fn a_query_of_operators_alone_is_refused_and_an_empty_one_finds_everything() {
+    let world = World::new();
+    world.write("a/one", "One", "not much");
+    for query in ["((", "()", "AND", "not", "NOT ( or )"] {
+        let answer = world.ask(json!({"scope": "knowledge", "query": query}));
+        assert!(answer["error"].as_str().unwrap().contains("looks for nothing"), "{query}: {answer}");
+    }
+    assert!(world.ids("\"not\"").contains(&"a/one".to_owned()));
+    assert!(world.ids(" ").contains(&"a/one".to_owned()));
+}
+
+#[test]
 fn a_query_that_is_too_long_is_refused() {
     let world = World::new();
     let answer = world.ask(json!({"scope": "knowledge", "query": "a ".repeat(5_000)}));

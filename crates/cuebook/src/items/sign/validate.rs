@@ -130,6 +130,8 @@ fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
         return Err(json!({
             "error": "No metadata found. Knowledge entries require a ```yaml fenced code block with name, title, version, and entry_type fields.",
             "issues": issues.found,
+            // The sentence above is Rye's, which knows of one form.
+            "hint": "say what it is in a block of ```yaml, or between two lines `---` at its top (cuebook help CB327)",
         }));
     }
     let version = read.text("version").map(str::to_owned);

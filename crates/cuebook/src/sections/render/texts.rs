@@ -9,6 +9,7 @@ use super::super::examples;
 use super::super::overridden::{source_of, tool_examples};
 use super::super::params::Bound;
 use super::super::section::{Body, DEFAULT_ENGINE, title_of};
+use super::super::tool::SectionTool;
 use super::super::tree::{Node, Text};
 use super::rendered::Beginning;
 use super::walk::Run;
@@ -214,22 +215,26 @@ impl<'t> Run<'t, '_> {
         written.map_err(|full| self.full(full, index))
     }
 
-    /// The examples of a section's tools, if overrides make others of them.
+    /// The examples of a section's tools, if overrides make others of them, or describe the tools with other words.
     fn examples_of(&self, node: &'t Node) -> Result<Examples> {
         let tools = &node.section.tools;
         let Some(overrides) = self.setting.overrides else { return Ok(Examples::Own) };
-        let change = |name: &String| overrides.tools.get(name).filter(|by| !by.examples.is_empty());
-        if !tools.iter().any(|tool| tool.accepts_overrides && change(&tool.name).is_some()) {
+        let change = |tool: &SectionTool| {
+            let by = overrides.tools.get(&tool.name).filter(|_| tool.accepts_overrides)?;
+            let described = by.description.as_ref().is_some_and(|new| *new != tool.description);
+            (described || !by.examples.is_empty()).then_some(by)
+        };
+        if !tools.iter().any(|tool| change(tool).is_some()) {
             return Ok(Examples::Own);
         }
-        let mut changed: Vec<Vec<ToolExample>> = Vec::with_capacity(tools.len());
+        let mut changed: Vec<(Arc<SectionTool>, Vec<ToolExample>)> = Vec::with_capacity(tools.len());
         for tool in tools {
-            changed.push(match change(&tool.name).filter(|_| tool.accepts_overrides) {
-                Some(by) => tool_examples(tool, by)?,
-                None => tool.examples.clone(),
+            changed.push(match change(tool) {
+                Some(by) => (tool.overridden(by)?, tool_examples(tool, by)?),
+                None => (tool.clone(), tool.examples.clone()),
             });
         }
-        let shown = tools.iter().zip(&changed).map(|(tool, examples)| (&**tool, &examples[..]));
+        let shown = changed.iter().map(|(tool, examples)| (&**tool, &examples[..]));
         Ok(Examples::Changed(examples::of_tools(shown)))
     }
 

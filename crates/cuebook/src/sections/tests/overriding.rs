@@ -90,7 +90,7 @@ fn searching() -> Tree {
 }
 
 #[test]
-fn descriptions_of_tools_and_parameters_reach_the_schema() {
+fn descriptions_of_tools_and_parameters_reach_the_schema_and_the_text() {
     let tree = searching();
     let tool = ToolOverride {
         name: "search".into(),
@@ -102,6 +102,8 @@ fn descriptions_of_tools_and_parameters_reach_the_schema() {
     overrides.tools.insert("search".into(), tool);
     let rendered = tree.render(&Setting::new(&[]).overrides(&overrides)).unwrap();
     assert_eq!(rendered.tools[0].description, "Look.");
+    let text = rendered.text();
+    assert!(text.contains("- search: Look.\n") && !text.contains("Search."), "{text}");
     assert_eq!(rendered.tools_json()[0]["parameters"]["properties"]["query"]["description"], "Words.");
     overrides.tools[0].description = Some("é".into());
     let error = tree.render(&Setting::new(&[]).overrides(&overrides)).unwrap_err();

@@ -104,12 +104,16 @@ impl Problem {
 }
 
 /// Ways out of the mistakes that the engine describes in these words; the first that fits counts.
-const HINTS: [(&str, &str); 9] = [
+const HINTS: [(&str, &str); 10] = [
     (
         ", expected end of variable block",
         "an expression ends with `}}`; between two values stands an operator or `|`",
     ),
     (", expected end of block", "a statement ends with `%}`"),
+    (
+        "template exceeds maximum recursion limits",
+        "about 150 blocks or parentheses can be in each other: move the inner ones to a file of their own, and include it",
+    ),
     ("unexpected end of raw block", "add `{% endraw %}`"),
     ("unexpected end of comment", "close the comment with `#}`"),
     ("unexpected end of string", "close the string with the quote that it began with"),
@@ -407,6 +411,13 @@ error t.md:2:1: `{% if … %}` is never closed [CB304]
   help: add `{% endif %}` where it is to end
 "
         );
+    }
+
+    #[test]
+    fn blocks_that_lie_too_deep_in_each_other_have_a_way_out() {
+        let text = format!("{}x{}", "{% if a %}".repeat(400), "{% endif %}".repeat(400));
+        let told = syntax_error(&text);
+        assert!(told.contains("recursion limits [CB304]") && told.contains("and include it"), "{told}");
     }
 
     #[test]

@@ -134,6 +134,7 @@ fn kinds_have_what_they_need_and_nothing_else() {
         [
             "p.prompty:3:21: `inputs.a` has the key `items`, which means nothing here [CB315]: known: name, kind, description, required, nullable, default, example, enumValues, strict",
             "p.prompty:4:13: `inputs.b` has the kind `sting`, which only you know [CB319]: did you mean `string`?",
+            "p.prompty:5:13: `inputs.c` has the kind `my_own`, which only you know [CB319]: any value is taken; known: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
         ]
     );
 }
@@ -285,6 +286,24 @@ fn tools_of_a_wrong_shape_are_told_with_their_places() {
         ]
     );
     assert_eq!(wrong("tools: {f: x}"), ["p.prompty:2:12: `tools.f` must be a map with a `kind` [CB319]"]);
+}
+
+#[test]
+fn numbers_and_names_that_every_provider_refuses_are_noted_and_kept() {
+    let yaml = "model: {id: m, options: {maxOutputTokens: -5, temperature: 99, topP: 7, seed: -1}}\ntools:\n  - {name: bad name!, kind: function, parameters: {p: {kind: nope}}}\n  - {name: its own way, kind: mine}";
+    assert_eq!(
+        notes(yaml),
+        [
+            "p.prompty:2:43: `model.options.maxOutputTokens` is -5, which no provider takes [CB319]: write a number that is 1 at least",
+            "p.prompty:2:60: `model.options.temperature` is 99, which no provider takes [CB319]: write a number that is from 0 to 2",
+            "p.prompty:2:70: `model.options.topP` is 7, which no provider takes [CB319]: write a number that is from 0 to 1",
+            "p.prompty:4:12: `bad name!` is a name that providers refuse for a function [CB319]: write letters of ASCII, digits, `_` and `-`, 64 at most",
+            "p.prompty:4:62: `tools[0].parameters.p` has the kind `nope`, which only you know [CB319]: any value is taken; known: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
+        ]
+    );
+    assert_eq!(front(yaml).to_json()["model"]["options"]["temperature"], json!(99));
+    let fine = "model: {id: m, options: {maxOutputTokens: 1, temperature: 2, topP: 0}}\ntools: [{name: a-B_9, kind: function}]";
+    assert_eq!(notes(fine), [""; 0]);
 }
 
 #[test]
