@@ -226,6 +226,14 @@ mod tests {
         assert_eq!(error.diagnostic().message, "\"suspnd\" is nothing that a hook can decide");
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `suspend`?"));
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
+        let error = file(&text.replace("suspnd", "retry"), Layer::User).unwrap_err();
+        assert_eq!(error.diagnostic().message, "\"retry\" decides nothing at `limit`");
+        assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
+        assert!(
+            file(&text.replace("suspnd", "\"${cost.what}\""), Layer::User).is_ok(),
+            "that is known only then"
+        );
+        assert!(file(&text.replace("suspnd", "continue"), Layer::User).is_ok());
         let text = "hooks:\n  - event: limit\n    action:\n      primary: execute\n      item_id: rye/agent/threads/internal/control\n      params:\n        action: suspend\n        suspend_reson: later\n";
         let error = file(text, Layer::User).unwrap_err();
         let told = error.diagnostic();

@@ -295,13 +295,12 @@ impl<'e> Managed<'e> {
     pub(super) fn limit(&self, reached: Reached) -> Halt {
         let reached = self.with_next(reached);
         self.keep(Kind::Limit, reached.to_json());
-        match self.moments.limit(self, &reached) {
-            Some(decided) => match &decided.control {
+        if let Some(decided) = self.moments.limit(self, &reached) {
+            match &decided.control {
                 Control::Fail(why) => return Halt::Failed(decided.error(self, why)),
                 Control::Abort => return decided.abort(),
                 _ => {}
-            },
-            None => {}
+            }
         }
         Halt::Suspended(reached.into_error(&self.id))
     }

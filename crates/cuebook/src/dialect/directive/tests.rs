@@ -298,3 +298,13 @@ fn an_output_that_is_declared_twice_is_told_with_both_places() {
     );
     assert_eq!(two("int"), (Severity::Warning, "the output `x` is declared twice".to_owned()));
 }
+
+#[test]
+fn an_output_must_be_given_unless_it_says_that_it_need_not() {
+    let read = directive(
+        r#"<directive name="d"><outputs><output name="a"/><output name="b" required="true"/><output name="c" required="False"/></outputs></directive>"#,
+    );
+    let required: Vec<bool> =
+        read.outputs.iter().map(|output| output.to_json()["required"] == true).collect();
+    assert_eq!(required, [true, true, false]);
+}
