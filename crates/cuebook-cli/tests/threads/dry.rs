@@ -27,7 +27,7 @@ fn a_dry_run_says_what_would_keep_a_thread_from_beginning_and_makes_none() {
         ("demo/greet", &["--model", "nope"][..], true, "CB720"),
         ("demo/greet", &["--limit", "bogus=1"], true, "CB715"),
         ("demo/greet", &["--replay", "nofile"], true, "CB110"),
-        ("demo/greet", &[], false, "CB721"),
+        ("demo/greet", &["--model", "mock-model"], false, "CB721"),
         ("demo/wide", &[], true, "CB717"),
     ] {
         let output = dry(item, more, has_key);
