@@ -181,7 +181,7 @@ fn hints_can_be_followed() {
     let inputs = "<inputs><input name=\"order\" type=\"integer\" required=\"true\"/><input name=\"who\" required=\"true\"/></inputs>";
     project.write(
         ".ai/directives/ask.md",
-        &format!("# Ask\n\n```xml\n<directive name=\"ask\" version=\"1.0.0\"><metadata><description>d</description><category></category><author>a</author></metadata>{inputs}</directive>\n```\n\nGo.\n"),
+        format!("# Ask\n\n```xml\n<directive name=\"ask\" version=\"1.0.0\"><metadata><description>d</description><category></category><author>a</author></metadata>{inputs}</directive>\n```\n\nGo.\n"),
     );
     let (_, _, told) = cuebook(&project, &["render", "ask"]);
     assert!(told.contains("pass --var order:=NUMBER --var who=TEXT"), "{told}");
@@ -189,7 +189,7 @@ fn hints_can_be_followed() {
     assert!(told.contains("no installed pack provides `git`"), "{told}");
     for pack in ["one", "two"] {
         let manifest = r#"{"pack_id": "ID", "variable_providers": [{"namespace": "git", "file": "git.py"}]}"#;
-        project.write(&format!("user_data/packs/{pack}/pack.json"), &manifest.replace("ID", pack));
+        project.write(&format!("user_data/packs/{pack}/pack.json"), manifest.replace("ID", pack));
         project.write(&format!("user_data/packs/{pack}/git.py"), "def provide(context):\n    return {}\n");
     }
     let (code, _, told) = cuebook(&project, &["resolve", "provider.git"]);
