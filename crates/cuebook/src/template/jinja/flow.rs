@@ -5,7 +5,7 @@
 //! read under another. So every place is followed backwards here, over all templates at once, until nothing new is found. What
 //! is put into any namespace under a name can show wherever any namespace is asked for that name: which one it is, is not known.
 
-use std::cell::RefCell;
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
@@ -17,6 +17,9 @@ use super::paths::{
 
 /// Steps backwards from one path before ways into values are no longer told apart, only names.
 const MOST_STEPS: usize = 2_000;
+
+/// Steps backwards in all. Behind what is searched then, everything is said to be that shows anywhere.
+const MOST_STEPS_IN_ALL: usize = 200_000;
 
 /// Where other engines are, which have no names of their own here.
 const NOWHERE: usize = usize::MAX;
@@ -85,6 +88,9 @@ struct Flow<'n> {
     binding: HashMap<&'n str, Vec<usize>>,
     /// What is behind places that were searched: a search that comes upon one goes no further there.
     known: RefCell<HashMap<Place, Rc<Paths>>>,
+    /// Steps that were taken.
+    steps: Cell<usize>,
+    everything: OnceCell<Rc<Paths>>,
 }
 
 impl<'n> Flow<'n> {
@@ -97,7 +103,8 @@ impl<'n> Flow<'n> {
         for (unit, names) in all.iter().enumerate() {
             names.bound.keys().for_each(|name| binding.entry(name).or_default().push(unit));
         }
-        let flow = Flow { all, foreign, target, binding, known: RefCell::default() };
+        let (known, steps, everything) = (RefCell::default(), Cell::new(0), OnceCell::new());
+        let flow = Flow { all, foreign, target, binding, known, steps, everything };
         // These lead far, and many places lead to them.
         for (kept, path) in [(false, OTHER), (true, OTHER), (true, PARAMETER)] {
             flow.behind((NOWHERE, kept, path.to_owned()));
@@ -150,6 +157,9 @@ impl<'n> Flow<'n> {
         if let Some(known) = self.known.borrow().get(&place) {
             return known.clone();
         }
+        if self.steps.get() > MOST_STEPS_IN_ALL {
+            return self.everything();
+        }
         let found = self.search(&place, false).or_else(|| self.search(&place, true)).unwrap_or_default();
         let found = Rc::new(bounded(found));
         self.known.borrow_mut().insert(place, found.clone());
@@ -161,6 +171,10 @@ impl<'n> Flow<'n> {
         let mut search = Search { flow: self, found: Paths::new(), open: vec![place.clone()] };
         let mut seen: HashSet<Place> = HashSet::new();
         while let Some((unit, kept, path)) = search.open.pop() {
+            self.steps.set(self.steps.get() + 1);
+            if self.steps.get() > MOST_STEPS_IN_ALL {
+                return Some(self.everything().as_ref().clone());
+            }
             if !names_alone && seen.len() > MOST_STEPS {
                 return None;
             }
@@ -178,6 +192,33 @@ impl<'n> Flow<'n> {
             seen.insert(place);
         }
         Some(search.found)
+    }
+}
+
+impl Flow<'_> {
+    fn everything(&self) -> Rc<Paths> {
+        self.everything.get_or_init(|| Rc::new(bounded(self.all_names()))).clone()
+    }
+
+    /// The names of everything that a search can find.
+    fn all_names(&self) -> Paths {
+        let mut paths: Vec<&String> = self.foreign.shown.iter().collect();
+        paths.extend(self.foreign.held.values().flatten());
+        for names in self.all {
+            paths.extend(names.emissions.iter().flatten().chain(&names.passed));
+            paths.extend(names.bound.values().chain(names.held.values()).flatten());
+        }
+        let mut found = Paths::new();
+        for path in paths {
+            // What is imported may be a name from around the import.
+            let imported = path.split_once(',').filter(|_| path.starts_with(FROM)).map(|(_, name)| name);
+            let name = root(imported.unwrap_or(path));
+            // Marks are controls; what they stand for is among the others.
+            if !name.starts_with(char::is_control) {
+                found.insert(name.to_owned());
+            }
+        }
+        found
     }
 }
 

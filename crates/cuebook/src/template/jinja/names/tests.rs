@@ -88,6 +88,18 @@ fn sets_of_paths_do_not_grow_without_bound() {
 }
 
 #[test]
+fn long_rows_of_macros_are_followed_to_their_end() {
+    // Each calls the next, so that every one of them leads to the last.
+    let mut source: String =
+        (0..1_000).map(|n| format!("{{% macro m{n}() %}}{{{{ m{}() }}}}{{% endmacro %}}", n + 1)).collect();
+    source += "{% macro m1000() %}{{ a }}{% endmacro %}{{ m0() }}{{ m800() }}{{ 'lit' }}";
+    let emissions = names(&source).emissions;
+    let (shown, rest) = emissions.split_at(1_001);
+    assert!(shown.iter().all(|paths| *paths == ["a"]), "{:?}", shown.iter().find(|paths| **paths != ["a"]));
+    assert_eq!(rest, [vec!["a".to_owned()], vec!["a".to_owned()], vec![]]);
+}
+
+#[test]
 fn other_templates_blocks_and_callables_are_found_with_their_places() {
     let source = "{% extends 'base.md' %}{% block body %}{% include ['a.md', 'b.md'] ignore missing %}\
                   {% include name %}{{ x|wordwrap(3) }}{% if x is odd %}{% endif %}{{ lookup(1) }}{% endblock %}";
