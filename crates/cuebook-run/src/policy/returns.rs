@@ -29,6 +29,8 @@ const BLOCKED: [&str; 2] = ["status", "error_detail"];
 pub fn to_json(outputs: &[Output]) -> Vec<Json> {
     let written = |output: &Output| {
         let mut json = output.to_json();
+        // What is not said to be optional must be given.
+        json["required"] = (!output.optional).into();
         json["optional"] = output.optional.into();
         json
     };

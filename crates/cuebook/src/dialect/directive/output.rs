@@ -55,8 +55,8 @@ impl Output {
         let mut object = Map::new();
         object.insert("name".into(), json!(self.name.as_str()));
         object.insert("type".into(), json!(self.type_name));
-        // What is not said to be optional must be given, and whoever reads this is to know.
-        object.insert("required".into(), json!(!self.optional));
+        // As it is written: others who read directives tell it like that.
+        object.insert("required".into(), json!(self.required));
         if let Some(description) = &self.description {
             object.insert("description".into(), json!(description.as_str()));
         }

@@ -304,7 +304,6 @@ fn an_output_must_be_given_unless_it_says_that_it_need_not() {
     let read = directive(
         r#"<directive name="d"><outputs><output name="a"/><output name="b" required="true"/><output name="c" required="False"/></outputs></directive>"#,
     );
-    let required: Vec<bool> =
-        read.outputs.iter().map(|output| output.to_json()["required"] == true).collect();
-    assert_eq!(required, [true, true, false]);
+    let optional: Vec<bool> = read.outputs.iter().map(|output| output.optional).collect();
+    assert_eq!(optional, [false, false, true]);
 }
