@@ -69,14 +69,19 @@ pub fn condition_pattern(pattern: &str) -> Result<Regex, regex::Error> {
 ///
 /// assert!(condition_fault("cost.spend", "gte", Some(&json!(1.5))).is_none());
 /// let fault = condition_fault("cost.spnd", "gte", Some(&json!(1.5))).unwrap();
-/// assert_eq!((fault.part, fault.hint.as_deref()), ("path", Some("did you mean `cost.spend`?")));
+/// assert_eq!(fault.part, "path");
+/// assert_eq!(fault.hint.as_deref(), Some("did you mean `cost.spend` or `cost.spend_known`?"));
 /// ```
 pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Option<ConditionFault> {
     let fault = |part, message, hint| Some(ConditionFault { part, message, hint });
     if let (Some((whole, field)), Some(fields)) = (path.split_once('.'), fields(path)) {
         let Some((_, holds)) = fields.iter().find(|(name, _)| *name == field) else {
             let all: Vec<String> = fields.iter().map(|(name, _)| format!("{whole}.{name}")).collect();
-            let near = did_you_mean(&nearest(path, all.iter().map(String::as_str)));
+            let near: Vec<String> = nearest(field, fields.iter().map(|(name, _)| *name))
+                .into_iter()
+                .map(|name| format!("{whole}.{name}"))
+                .collect();
+            let near = did_you_mean(&near);
             let hint = near.unwrap_or_else(|| format!("there are {}", all.join(", ")));
             return fault("path", format!("a thread has no `{path}`"), Some(hint));
         };
