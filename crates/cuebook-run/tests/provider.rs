@@ -6,12 +6,16 @@
 mod charges;
 #[path = "provider/files.rs"]
 mod files;
+#[path = "provider/keys.rs"]
+mod keys;
 #[path = "provider/names.rs"]
 mod names;
 #[path = "provider/replay.rs"]
 mod replay;
 #[path = "provider/silence.rs"]
 mod silence;
+#[path = "provider/stops.rs"]
+mod stops;
 #[path = "provider/tls.rs"]
 mod tls;
 
@@ -482,36 +486,6 @@ fn a_huge_body_is_refused() {
     assert!(unheard.error.to_string().len() < 5000);
 }
 
-#[test]
-fn whoever_wants_to_stop_stops() {
-    for api in Api::ALL {
-        let forever = Duration::from_secs(3600);
-        let mock =
-            Mock::start(Script::new().reply(Reply::text("x").first_byte_after(forever)).forever()).unwrap();
-        let (provider, _) = provider(&mock, api, "");
-        // One listener offers a flag, the other one has to be asked.
-        for (number, flag) in [true, false].into_iter().enumerate() {
-            let stop = Arc::new(AtomicBool::new(false));
-            let asked = std::thread::scope(|scope| {
-                let asking = scope.spawn(|| {
-                    if flag {
-                        ask(&provider, &Ear { stop: Some(stop.clone()), ..Ear::default() })
-                    } else {
-                        ask(&provider, &Asked(stop.clone()))
-                    }
-                });
-                assert!(mock.wait_for_requests(number + 1, Duration::from_secs(60)));
-                stop.store(true, Ordering::SeqCst);
-                asking.join().unwrap()
-            });
-            let unheard = asked.unwrap_err();
-            assert_eq!(unheard.category, Category::Cancelled, "{api:?} {unheard:?}");
-            assert_eq!(unheard.error.code(), Code::ThreadCancelled);
-            assert!(unheard.indeterminate);
-        }
-    }
-}
-
 /// A listener that has to be asked.
 struct Asked(Arc<AtomicBool>);
 
@@ -519,40 +493,6 @@ impl Listener for Asked {
     fn cancelled(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }
-}
-
-#[test]
-fn what_came_before_a_stop_is_kept() {
-    let reply = Reply::text("one two three four five six seven eight")
-        .pieces(20)
-        .stall_after(1200, Duration::from_secs(3600));
-    let mock = Mock::start(Script::new().reply(reply)).unwrap();
-    let (provider, _) = provider(&mock, Api::OpenAiChat, "");
-    let unheard = ask(&provider, &Ear { enough: Some(4), ..Ear::default() }).unwrap_err();
-    assert_eq!(unheard.category, Category::Cancelled);
-    assert!(unheard.partial_text.starts_with("one "), "{unheard:?}");
-    // Nobody waited for the rest of the reply.
-    assert_eq!(mock.requests().len(), 1);
-}
-
-#[test]
-fn a_stop_ends_a_pause() {
-    let mock = Mock::start(Script::new().reply(Reply::error(503, "no")).forever()).unwrap();
-    let (provider, _) = provider(&mock, Api::OpenAiChat, "");
-    struct Impatient(AtomicBool);
-    impl Listener for Impatient {
-        fn retry(&self, _: &Again<'_>) -> Next {
-            self.0.store(true, Ordering::SeqCst);
-            Next::Same
-        }
-        fn cancelled(&self) -> bool {
-            self.0.load(Ordering::SeqCst)
-        }
-    }
-    let provider = provider.with_clock(Arc::new(cuebook_run::provider::RealClock));
-    let unheard = ask(&provider, &Impatient(AtomicBool::new(false))).unwrap_err();
-    assert_eq!(unheard.category, Category::Cancelled);
-    assert_eq!(mock.requests().len(), 1);
 }
 
 #[test]
@@ -621,51 +561,6 @@ fn what_speaks_no_tls_is_an_error_and_a_handshake_can_be_stopped() {
 }
 
 #[test]
-fn a_missing_key_is_told_before_anything_is_sent() {
-    let mock = Mock::start(Script::new().text("x")).unwrap();
-    let provider =
-        HttpProvider::new(&Client::new(), chosen(&mock, Api::Anthropic, "")).with_environment(|_| None);
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
-    assert_eq!((unheard.error.code(), unheard.category), (Code::KeyMissing, Category::Permanent));
-    assert!(unheard.error.to_string().contains("MOCK_KEY"), "{unheard:?}");
-    assert!(!unheard.indeterminate && mock.requests().is_empty());
-    let provider = provider.with_environment(|_| Some(format!("{KEY}\nnext")));
-    assert_eq!(ask(&provider, &Ear::default()).unwrap_err().error.code(), Code::KeyMissing);
-    assert!(mock.requests().is_empty());
-}
-
-#[test]
-fn a_key_that_a_server_repeats_is_taken_out() {
-    let echo = |request: &cuebook_mock::Request| {
-        let headers = format!("{:?}", request.headers);
-        Reply::status(400, json!({"error": {"message": headers, "type": KEY, "code": format!("x {KEY}")}}))
-    };
-    for api in Api::ALL {
-        let mock = Mock::start(Script::answer(echo)).unwrap();
-        let (provider, _) =
-            provider(&mock, api, "headers: {X-Team: '${env:ORGANISATION}', x-plain: shown}\n");
-        let ear = Ear::default();
-        let unheard = ask(&provider, &ear).unwrap_err();
-        let told = unheard.error.to_string();
-        assert!(told.contains("[REDACTED]") && told.contains("shown"), "{told}");
-        assert_eq!(mock.requests()[0].header("x-team"), Some("org-secret-42"));
-    }
-    // Also what is told to the listener between two attempts, and what was said before a break.
-    let words = format!("data: {}\n\n", json!({"choices": [{"delta": {"content": KEY}}]}));
-    let mock = Mock::start(Script::new().reply(Reply::error(503, KEY)).reply(Reply::raw(
-        200,
-        "text/event-stream",
-        words,
-    )))
-    .unwrap();
-    let (provider, _) = provider(&mock, Api::OpenAiChat, "");
-    let ear = Ear::default();
-    let unheard = ask(&provider, &ear).unwrap_err();
-    assert_eq!(unheard.partial_text, "[REDACTED]");
-    assert!(!format!("{:?}", ear.retries.lock().unwrap()).contains(KEY));
-}
-
-#[test]
 fn a_refusal_is_an_answer_with_its_usage() {
     for more in [STREAMED, WHOLE] {
         let script = Script::new().reply(Reply::text("I will not.").finish("refusal").usage(9, 4));
@@ -687,34 +582,6 @@ fn a_connection_serves_several_answers() {
         }
         assert_eq!(mock.connections(), 1, "{api:?}");
     }
-}
-
-#[test]
-fn a_secret_among_the_options_is_kept_like_a_key() {
-    const WRITTEN: &str = "violet-blue-horse";
-    let echo = |request: &cuebook_mock::Request| {
-        Reply::status(400, json!({"error": {"message": request.body.to_string(), "type": WRITTEN}}))
-    };
-    let options = format!(
-        "options: {{gateway: {{password: {WRITTEN}, team: 'of ${{env:ORGANISATION}}', plain: shown}}, tier: flex}}\n"
-    );
-    for api in Api::ALL {
-        let mock = Mock::start(Script::answer(echo)).unwrap();
-        let (provider, _) = provider(&mock, api, &options);
-        let told = format!("{:?}", ask(&provider, &Ear::default()).unwrap_err());
-        let sent = mock.requests()[0].body.to_string();
-        assert!(sent.contains(WRITTEN) && sent.contains("of org-secret-42"), "{sent}");
-        assert!(told.contains("[REDACTED]") && told.contains("shown") && told.contains("flex"), "{told}");
-        assert!(!told.contains(WRITTEN) && !told.contains("org-secret-42"), "{told}");
-        assert!(!format!("{provider:?}").contains(WRITTEN), "{provider:?}");
-    }
-    let mock = Mock::start(Script::new().text("x")).unwrap();
-    let provider = HttpProvider::new(&Client::new(), chosen(&mock, Api::OpenAiChat, &options))
-        .with_environment(|name| environment(name).filter(|_| name != "ORGANISATION"));
-    assert_eq!(provider.check().unwrap_err().code(), Code::KeyMissing);
-    let unheard = ask(&provider, &Ear::default()).unwrap_err();
-    assert!(unheard.error.to_string().contains("ORGANISATION"), "{unheard:?}");
-    assert!(mock.requests().is_empty());
 }
 
 #[test]
