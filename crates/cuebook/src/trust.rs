@@ -6,6 +6,7 @@
 
 pub(crate) mod approval;
 mod declared;
+mod grant;
 mod hashed;
 mod key;
 mod line;
@@ -18,6 +19,7 @@ mod verify;
 
 pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};
+pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};
 pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
 pub use sign::sign_bytes;

@@ -87,6 +87,8 @@ codes! {
     CB228 BadTrust "bad-trust" Error "A file of the trust store cannot be understood"
     CB229 LockMismatch "lock-mismatch" Error "A chain is not the one that a lockfile pins"
     CB230 BadLockfile "bad-lockfile" Error "A lockfile cannot be understood"
+    CB231 GrantNeeded "grant-needed" Error "A project asks for a power that its user has not granted"
+    CB232 BadGrants "bad-grants-file" Error "A file of grants is invalid"
     CB301 PythonSyntax "python-syntax" Error "prompt.py is not valid Python"
     CB302 NotLiteral "not-a-literal" Error "A definition in prompt.py is computed instead of written out"
     CB303 BadDefinition "bad-definition" Error "A definition in prompt.py has the wrong shape"
