@@ -1,13 +1,37 @@
-//! The tour in the README, which must be true.
+//! The README's session and its picture.
 
 mod support;
 
 use std::path::Path;
 
-use support::{python_or_skip, transcript};
+use support::transcript::{self, Stage};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 #[test]
-fn the_tour_in_the_readme_is_true() {
-    let Some(()) = python_or_skip() else { return };
-    transcript::run_file(Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")));
+fn the_readme_session_is_true() {
+    transcript::run_file(&Path::new(ROOT).join("README.md"));
+}
+
+#[test]
+fn the_readme_is_short() {
+    let length = std::fs::metadata(Path::new(ROOT).join("README.md")).unwrap().len();
+    assert!(length <= 9 << 10, "README.md has {length} bytes");
+}
+
+#[test]
+fn the_readme_picture_is_what_the_program_draws() {
+    let readme = std::fs::read_to_string(Path::new(ROOT).join("README.md")).unwrap();
+    let mut stage = Stage::new();
+    stage.run(&readme);
+    let drawn = stage.run(
+        "```console\n$ cuebook explain letter --var company='Fjord Books' --var name=Ada \
+         --var 'items:=[{\"title\": \"tea\"}, {\"title\": \"jam\"}]' --svg\n```\n",
+    );
+    let path = Path::new(ROOT).join("docs/src/images/origins.svg");
+    if std::env::var_os("CUEBOOK_BLESS").is_some() {
+        std::fs::write(&path, &drawn.printed).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(kept, drawn.printed, "run this test with CUEBOOK_BLESS=1 to draw the picture again");
 }

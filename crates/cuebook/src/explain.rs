@@ -2,6 +2,7 @@
 //! byte.
 
 mod page;
+mod picture;
 mod whence;
 
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ use crate::prepared::Prepared;
 use crate::render::{Origin, Rendered};
 use crate::variables::Layer;
 pub use page::{is_page, page};
+pub use picture::{is_picture, picture};
 pub use whence::{Answer, Piece, Position};
 
 /// Everything about one render.

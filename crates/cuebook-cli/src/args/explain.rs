@@ -14,6 +14,7 @@ use super::Inputs;
   cuebook explain greeting --vars inputs.json --find 'never reply'    where does this come from?
   cuebook explain greeting --vars inputs.json --at 3:14               and this character?
   cuebook explain greeting --vars inputs.json --html greeting.html    a page for the browser
+  cuebook explain greeting --vars inputs.json --svg greeting.svg      a picture for a README
 
 cuebook help explain shows how to read the answers.")]
 pub struct ExplainArgs {
@@ -26,16 +27,19 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
     /// Say where one place of the text came from: a byte from 0, or a line and a column from 1
-    #[arg(long, value_name = "OFFSET|LINE:COLUMN", conflicts_with_all = ["find", "html"])]
+    #[arg(long, value_name = "OFFSET|LINE:COLUMN", conflicts_with_all = ["find", "html", "svg"])]
     pub at: Option<String>,
     /// Say where every occurrence of this text came from
-    #[arg(long, value_name = "TEXT", conflicts_with = "html", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["html", "svg"], allow_hyphen_values = true)]
     pub find: Option<String>,
     /// Write a page for the browser that needs nothing besides: to this file, or to stdout
     #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-")]
     pub html: Option<PathBuf>,
-    /// Write the page also over a file that is none
-    #[arg(long, requires = "html")]
+    /// Write an SVG picture of the text and its origins: to this file, or to stdout
+    #[arg(long, value_name = "FILE", num_args = 0..=1, default_missing_value = "-", conflicts_with = "html")]
+    pub svg: Option<PathBuf>,
+    /// Overwrite a file that `explain` did not write
+    #[arg(long)]
     pub force: bool,
 }
 

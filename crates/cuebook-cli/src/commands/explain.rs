@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
-use cuebook::explain::{Answer, Explanation, Piece, Position, is_page, label, page};
+use cuebook::explain::{Answer, Explanation, Piece, Position, is_page, is_picture, label, page, picture};
 use cuebook::ledger::Ledger;
 use cuebook::sections::{FitStep, Fitting, SectionReport};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Span, files};
@@ -18,8 +18,8 @@ use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text};
 
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
-    if options.json && args.html.as_deref() == Some(Path::new("-")) {
-        let message = "--html without a file prints the page, which is no JSON";
+    if options.json && args.html.as_deref().or(args.svg.as_deref()) == Some(Path::new("-")) {
+        let message = "--html and --svg without a file print to stdout, which --json needs";
         let diagnostic = Diagnostic::new(Code::BadInput, message)
             .hint("name a file: --html page.html, or leave --json out");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
@@ -50,7 +50,9 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
             false => whence(&answers, &mut anstream::stdout().lock())?,
         }
     } else if let Some(path) = &args.html {
-        write_page(&explanation, path, args, options.json)?;
+        write_file(&explanation, ("html", &page(&explanation)), path, args, options.json)?;
+    } else if let Some(path) = &args.svg {
+        write_file(&explanation, ("svg", &picture(&explanation)), path, args, options.json)?;
     } else if options.json {
         let mut object = explanation.to_json();
         object["tokens"] = match explanation.ledger() {
@@ -64,22 +66,22 @@ pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes the page for a browser.
-fn write_page(
+/// Writes the page or the picture.
+fn write_file(
     explanation: &Explanation,
+    (format, text): (&str, &str),
     path: &Path,
     args: &ExplainArgs,
     as_json: bool,
 ) -> Result<(), crate::output::Failure> {
-    let html = page(explanation);
     if path == Path::new("-") {
-        return Ok(print_text(&html)?);
+        return Ok(print_text(text)?);
     }
     refuse_overwriting(explanation, path, args)?;
     let name = path.to_string_lossy();
-    files::write_atomic(path, &name, html.as_bytes())?;
+    files::write_atomic(path, &name, text.as_bytes())?;
     match as_json {
-        true => print_json(&json!({"html": name, "bytes": html.len()}))?,
+        true => print_json(&json!({format: name, "bytes": text.len()}))?,
         false => writeln!(anstream::stdout(), "{}", printable(&name))?,
     }
     Ok(())
@@ -116,7 +118,7 @@ fn is_lost(path: &Path) -> bool {
     }
     let mut start = Vec::new();
     let read = std::fs::File::open(path).and_then(|file| file.take(PAGE_START).read_to_end(&mut start));
-    read.is_err() || !is_page(&start)
+    read.is_err() || !(is_page(&start) || is_picture(&start))
 }
 
 /// As much of a file says whether it is a page.

@@ -281,7 +281,7 @@ fn shorten(text: &str) -> String {
 }
 
 /// Whether a character does not show, or changes how others show.
-fn is_unseen(letter: char) -> bool {
+pub(super) fn is_unseen(letter: char) -> bool {
     match letter {
         '\n' | '\t' => false,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}' => true,
@@ -296,6 +296,6 @@ fn is_unseen(letter: char) -> bool {
 }
 
 /// A character that does not show, spelt out.
-fn spelt(letter: char) -> String {
+pub(super) fn spelt(letter: char) -> String {
     format!("U+{:04X}", u32::from(letter))
 }
