@@ -248,14 +248,35 @@ fn a_page_that_cannot_be_written_and_options_that_exclude_each_other_are_errors(
     assert!(code == 1 && err.contains("error[CB"), "{err}");
     let (code, _, err) = cuebook(&project, &["explain", "letter", "--at", "1", "--find", "x"]);
     assert!(code == 2 && err.contains("cannot be used with"), "{err}");
-    for args in
-        [&["explain", "letter", "--json", "--html"][..], &["--json", "explain", "letter", "--html", "-"]]
-    {
+    for args in [
+        &["explain", "letter", "--json", "--html"][..],
+        &["--json", "explain", "letter", "--html", "-"],
+        &["--json", "explain", "letter", "--svg"],
+    ] {
         let (code, out, err) = cuebook(&project, args);
         assert_eq!(code, 2, "{out}{err}");
         let told: Json = serde_json::from_str(&out).unwrap();
-        assert!(told["error"]["message"].as_str().unwrap().contains("--html without a file"), "{out}");
+        assert!(
+            told["error"]["message"].as_str().unwrap().contains("without a file print to stdout"),
+            "{out}"
+        );
     }
+}
+
+#[test]
+fn a_picture_replaces_a_picture_and_escapes_its_text() {
+    let project = letter();
+    project.write("mine.svg", "<svg/>");
+    let draw = |file: &str| {
+        cuebook(&project, &["explain", "letter", "--var", "name=<b>&\u{1b}\u{202e}", "--svg", file])
+    };
+    assert_eq!(draw("new.svg").0, 0);
+    assert_eq!(draw("new.svg").0, 0, "a picture may be drawn again");
+    let (code, _, err) = draw("mine.svg");
+    assert!(code == 1 && err.contains("CB518"), "{err}");
+    let picture = std::fs::read_to_string(project.path().join("new.svg")).unwrap();
+    assert!(picture.contains("&lt;b&gt;&amp;U+001BU+202E"), "{picture}");
+    assert!(!picture.contains(['\u{1b}', '\u{202e}']));
 }
 
 #[test]
