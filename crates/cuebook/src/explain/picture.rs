@@ -26,7 +26,7 @@ const LABEL: usize = 44;
 /// The width of a character of a label, in pixels.
 const LABEL_CELL: f64 = 7.3;
 /// How many labels one line shows.
-const MOST_LABELS: usize = 4;
+const LABELS: usize = 4;
 
 const STYLE: &str = "\
 text{font:14px ui-monospace,'DejaVu Sans Mono',Menlo,Consolas,monospace;white-space:pre}\
@@ -119,7 +119,7 @@ fn label_width(run: &Run) -> f64 {
 fn labels(runs: &[Run]) -> Vec<&Run> {
     let mut labels: Vec<&Run> = Vec::new();
     for run in runs {
-        if labels.len() < MOST_LABELS && !labels.iter().any(|known| known.label == run.label) {
+        if labels.len() < LABELS && !labels.iter().any(|known| known.label == run.label) {
             labels.push(run);
         }
     }
