@@ -10,7 +10,7 @@ mod thread;
 mod trust;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cuebook::error::{did_you_mean, nearest};
@@ -21,7 +21,7 @@ use cuebook_hooks::model::CommandModel;
 use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
-use crate::output;
+use crate::{commands, output};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
@@ -32,7 +32,7 @@ pub use thread::{
     RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
     ThreadShowArgs, ThreadTailArgs,
 };
-pub use trust::{KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
+pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 
 /// Finds, fills and renders prompts, and can say of every byte where it came from.
 #[derive(Debug, Parser)]
@@ -111,8 +111,17 @@ pub struct Options {
 }
 
 impl Options {
-    /// The book of the project. A folder that was named and is not there is a slip, and not an empty project.
+    /// The book of the project. Settings that need a grant are asked for on a terminal; elsewhere one warning names them.
     pub fn book(&self) -> Result<Book> {
+        static REVIEWED: Once = Once::new();
+        let book = self.book_unreviewed()?;
+        // A command reports invalid settings itself.
+        REVIEWED.call_once(|| drop(commands::allow::review(book.library(), self)));
+        Ok(book)
+    }
+
+    /// The same without asking for grants. A folder that was named and does not exist is an error, because it is probably a typo.
+    pub fn book_unreviewed(&self) -> Result<Book> {
         match &self.root {
             Some(root) if !root.is_dir() => {
                 let message = match root.symlink_metadata() {
@@ -230,6 +239,8 @@ pub enum Command {
     /// Say whose keys are trusted
     #[command(subcommand)]
     Trust(TrustCommand),
+    /// Show the powers that the project asks for, and grant them
+    Allow(AllowArgs),
     /// Check items and sign them
     Sign(SignArgs),
     /// Say whether items are as somebody trusted has signed them
@@ -252,7 +263,7 @@ pub enum Command {
     Load(LoadArgs),
     /// Serve the prompts, the knowledge and the tools of the project over the Model Context Protocol
     Mcp(McpArgs),
-    /// Say what this machine offers to run hooks: the Python, and how well code of packs is fenced in
+    /// Say what this machine offers to run hooks: the Python, and the sandbox
     Doctor,
     /// Make a new project that renders and checks at once
     Init(InitArgs),

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod allow;
 mod attack;
 mod candidates;
 mod check;
@@ -57,6 +58,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Pack(command) => pack::run(&command, options),
         Command::Keys(command) => keys::run(&command, options),
         Command::Trust(command) => trust::run(&command, options),
+        Command::Allow(args) => allow::run(&args, options),
         Command::Sign(args) => sign::run(&args, options),
         Command::Verify(args) => verify::run(&args, options),
         Command::Search(args) => search::run(&args, options),

@@ -18,7 +18,7 @@ const ROUNDS: usize = 1_000;
 const PROMPTS: usize = 6;
 const PACKS: [&str; 3] = ["alpha", "beta", "gamma"];
 const RESOLUTIONS: &str = "user_data/shared/prompts/resolution.json";
-const APPROVALS: &str = "user_data/packs/approvals.json";
+const APPROVALS: &str = ".ai/config/approvals";
 
 /// Something that a process is told to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,7 +243,10 @@ impl World {
     }
 
     fn verify_approvals(&mut self, tasks: &[(Task, Run)]) {
-        let found = json(&self.project.path(APPROVALS));
+        let folder = fs::read_dir(self.project.home().join(APPROVALS)).into_iter().flatten().flatten();
+        let mut files = folder.map(|entry| entry.path());
+        let file = files.find(|path| path.extension().is_some_and(|end| end == "json"));
+        let found = file.map(|file| json(&file)["packs"].clone()).unwrap_or_default();
         for (task, run) in tasks {
             if let (Task::Approve(pack), Some(0)) = (task, run.code) {
                 self.approved.insert(*pack);

@@ -49,8 +49,8 @@ impl Configured {
         match &*python {
             Some((known, engine)) if known == config => engine.clone(),
             _ => {
-                let root = self.library.root().to_owned();
-                let engine = Arc::new(PythonHooks::new(self.launcher.clone(), config.clone(), root));
+                let spaces = self.library.spaces().clone();
+                let engine = Arc::new(PythonHooks::new(self.launcher.clone(), config.clone(), spaces));
                 *python = Some((config.clone(), engine.clone()));
                 engine
             }

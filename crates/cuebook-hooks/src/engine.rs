@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::thread::available_parallelism;
 use std::time::Duration;
 
 use cuebook::error::Result;
 use cuebook::hooks::{Answer, Call, Changes, HookContext, Refusal, Script, ScriptEngine, Values};
+use cuebook::items::Spaces;
 use cuebook::library::HooksConfig;
 
 use crate::errors::{self, Blame, NotStarted};
@@ -41,7 +42,7 @@ const CPU: Duration = Duration::from_secs(60);
 pub struct PythonHooks {
     launcher: Launcher,
     config: HooksConfig,
-    root: PathBuf,
+    spaces: Spaces,
     interpreter: Mutex<Option<Arc<Interpreter>>>,
     pool: Pool<Key, Worker>,
     report: Mutex<Option<Report>>,
@@ -49,13 +50,13 @@ pub struct PythonHooks {
 }
 
 impl PythonHooks {
-    /// Runs hooks with these settings. A relative path to Python is one below `root`. Nothing is started yet.
-    pub fn new(launcher: Launcher, config: HooksConfig, root: PathBuf) -> PythonHooks {
+    /// Runs hooks of a project with these settings. A relative path to Python is one below the project. Nothing is started yet.
+    pub fn new(launcher: Launcher, config: HooksConfig, spaces: Spaces) -> PythonHooks {
         let pool = Pool::new(config.workers, Duration::from_secs(config.idle_seconds));
         PythonHooks {
             launcher,
             config,
-            root,
+            spaces,
             interpreter: Mutex::new(None),
             pool,
             report: Mutex::new(None),
@@ -80,7 +81,7 @@ impl PythonHooks {
         if let Some(known) = &*known {
             return Ok(known.clone());
         }
-        let found = Interpreter::find(&self.config.python, &self.root, std::env::var_os("PATH").as_deref())?;
+        let found = Interpreter::granted(&self.config, &self.spaces)?;
         Ok(known.insert(Arc::new(found)).clone())
     }
 
@@ -97,10 +98,9 @@ impl PythonHooks {
             sandbox::spawn(&self.launcher, &profile).map_err(|error| failed(NotStarted::Launch(error)))?;
         let report = sandboxed.report.clone();
         *self.report.lock().unwrap_or_else(PoisonError::into_inner) = Some(report.clone());
-        if let Some(pack) = &script.pack
-            && report.level() < self.config.sandbox
-        {
-            return Err(errors::unprotected(pack, &report, self.config.sandbox));
+        // A project's own code may be a clone's: it needs the fence as much as that of a pack.
+        if report.level() < self.config.sandbox {
+            return Err(errors::unprotected(script.pack.as_deref(), &report, self.config.sandbox));
         }
         Worker::new(sandboxed).map_err(|(broken, printed)| failed(NotStarted::Broken(broken, printed)))
     }

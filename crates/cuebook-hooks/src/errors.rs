@@ -227,8 +227,8 @@ impl Blame<'_> {
     }
 }
 
-/// This system lacks protections that the code of a pack needs.
-pub fn unprotected(pack: &str, report: &Report, needed: cuebook::library::SandboxLevel) -> Error {
+/// This system lacks protections that code needs: that of a pack, or the project's own.
+pub fn unprotected(pack: Option<&str>, report: &Report, needed: cuebook::library::SandboxLevel) -> Error {
     // Several are often missing for one reason.
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for (protection, why) in &report.missing {
@@ -239,14 +239,18 @@ pub fn unprotected(pack: &str, report: &Report, needed: cuebook::library::Sandbo
     }
     let missing: Vec<String> =
         reasons.iter().map(|(why, missing)| format!("{} ({why})", missing.join(", "))).collect();
+    let (whose, trusted) = match pack {
+        Some(pack) => (format!("the code of the pack `{pack}`"), "pack"),
+        None => ("the code of the project".to_owned(), "project"),
+    };
     let message = format!(
-        "the code of the pack `{pack}` did not run: this system cannot give all the protection that it needs; missing: {}",
+        "{whose} did not run: this system cannot give all the protection that it needs; missing: {}",
         missing.join("; ")
     );
     let level = report.level().as_str();
     let hint = format!(
-        "let the system offer it, or accept less with `sandbox = \"{level}\"` under `[hooks]` in cuebook.toml if you trust \
-         the pack that far"
+        "let the system offer it, or accept less with `sandbox = \"{level}\"` under `[hooks]` in \
+         ~/.ai/config/cuebook.toml if you trust the {trusted} that far"
     );
     let missing: Vec<_> = report
         .missing

@@ -19,8 +19,7 @@ impl Examination {
     /// Looks for the Python that the project's settings name, and puts up a fence around nothing.
     pub fn of(library: &Library, launcher: &Launcher) -> Result<Examination> {
         let config = library.config()?;
-        let path = std::env::var_os("PATH");
-        let python = Interpreter::find(&config.hooks.python, library.root(), path.as_deref());
+        let python = Interpreter::granted(&config.hooks, library.spaces());
         let report = sandbox::probe(launcher).unwrap_or_else(|error| Report::nothing(&error.to_string()));
         Ok(Examination { python, report })
     }

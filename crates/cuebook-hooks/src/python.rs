@@ -2,9 +2,10 @@
 //!
 //! A real interpreter is not asked anything: where its library lies follows from where it lies itself. Only a script in its
 //! place (the shims of pyenv and the like), or one that lies where no interpreter should, is run once to say what it stands
-//! for. It is the one that the user's settings name, so it runs as the user's own programs do.
+//! for. It is one that the user chose or granted, it never lies in the project, and it gets a clean environment.
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
@@ -13,12 +14,18 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use cuebook::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::items::Spaces;
+use cuebook::library::HooksConfig;
+use cuebook::trust::{self, Grants};
 
 /// The oldest Python that hooks run in.
 pub const OLDEST: (u8, u8) = (3, 9);
 
 /// How long a script may take to say which interpreter it starts.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The variables that an interpreter gets that has to be asked: shims need them.
+const KEPT: [&str; 4] = ["PATH", "HOME", "LANG", "PYENV_ROOT"];
 
 /// What is asked of an interpreter that has to be asked.
 const QUESTION: &str =
@@ -47,25 +54,32 @@ struct Told {
 }
 
 impl Interpreter {
+    /// Finds the interpreter that settings name, if the user chose it or granted it to the project.
+    pub fn granted(config: &HooksConfig, spaces: &Spaces) -> Result<Interpreter> {
+        if let Some((request, state)) = &config.ungranted_python {
+            return Err(request.needed(*state));
+        }
+        let path = std::env::var_os("PATH");
+        let program = locate(&config.python, spaces.project(), path.as_deref())?;
+        if let Some(request) = trust::interpreter_request(spaces.project(), &program)? {
+            Grants::of(spaces)?.require(&request)?;
+        }
+        let interpreter = Interpreter::find(&config.python, spaces.project(), path.as_deref())?;
+        match interpreter.readable.iter().find(|folder| trust::holds_secrets(spaces, folder)) {
+            Some(folder) => {
+                let why = format!("it would show your home folder to hooks: {}", folder.display());
+                Err(unusable(&config.python, why))
+            }
+            None => Ok(interpreter),
+        }
+    }
+
     /// Finds the interpreter that the setting `hooks.python` names: a path, below `root` if it is relative, or a name that
     /// is looked for in the folders of `path`.
-    pub fn find(setting: &str, root: &Path, path: Option<&std::ffi::OsStr>) -> Result<Interpreter> {
-        let given = if setting.contains('/') {
-            let given = root.join(setting);
-            if !is_program(&given) {
-                return Err(unusable(setting, format!("there is no program {}", given.display())));
-            }
-            given
-        } else {
-            let folders = path.map(std::env::split_paths).into_iter().flatten();
-            let found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(setting));
-            match found.into_iter().find(|path| is_program(path)) {
-                Some(found) => found,
-                None => return Err(unusable(setting, format!("there is no `{setting}` on the PATH"))),
-            }
-        };
-        let of_project = setting.contains('/') && Path::new(setting).is_relative();
-        let interpreter = Interpreter::at(&given, root, of_project).map_err(|why| unusable(setting, why))?;
+    pub fn find(setting: &str, root: &Path, path: Option<&OsStr>) -> Result<Interpreter> {
+        let given = locate(setting, root, path)?;
+        let of_project = trust::is_inside(root, &given);
+        let interpreter = Interpreter::at(&given, of_project).map_err(|why| unusable(setting, why))?;
         if interpreter.version < OLDEST {
             let (major, minor) = interpreter.version;
             return Err(unusable(
@@ -82,10 +96,10 @@ impl Interpreter {
     }
 
     /// What comes with a project (`of_project`) runs in the sandbox or not at all, so it is not asked anything.
-    fn at(given: &Path, root: &Path, of_project: bool) -> Result<Interpreter, String> {
+    fn at(given: &Path, of_project: bool) -> Result<Interpreter, String> {
         let ask = |program: &Path| match of_project {
             true => Err(format!("{} is no interpreter with its library beside it", program.display())),
-            false => ask(program, root),
+            false => ask(program),
         };
         let told = if is_script(given) { Some(ask(given)?) } else { None };
         let given = told.as_ref().map_or(given, |told| &told.program);
@@ -110,9 +124,7 @@ impl Interpreter {
         let program = match environment {
             None => resolved,
             Some(environment) => {
-                readable.extend(libraries(&environment.folder));
-                readable.push(environment.folder.join("bin"));
-                readable.push(environment.settings);
+                readable.extend(environment.folders()?);
                 // Links from the environment to its interpreter may go through further folders.
                 readable.extend(links(given));
                 given.to_owned()
@@ -128,7 +140,6 @@ impl Interpreter {
 /// A virtual environment.
 struct Environment {
     folder: PathBuf,
-    settings: PathBuf,
 }
 
 impl Environment {
@@ -137,8 +148,42 @@ impl Environment {
         let beside = program.parent()?;
         let folder =
             [beside, beside.parent()?].into_iter().find(|folder| folder.join("pyvenv.cfg").is_file())?;
-        Some(Environment { folder: folder.to_owned(), settings: folder.join("pyvenv.cfg") })
+        Some(Environment { folder: folder.to_owned() })
     }
+
+    /// The folders that its interpreter needs to see. None may be a link that leads out of the environment: it would show
+    /// any folder to hooks.
+    fn folders(&self) -> Result<Vec<PathBuf>, String> {
+        let inside =
+            self.folder.canonicalize().map_err(|error| format!("{}: {error}", self.folder.display()))?;
+        let mut folders = Vec::new();
+        for name in ["bin", "lib", "lib64", "pyvenv.cfg"] {
+            let path = self.folder.join(name);
+            let Ok(resolved) = path.canonicalize() else { continue };
+            if resolved.parent() != Some(&*inside) {
+                return Err(format!("{} leads out of its environment", path.display()));
+            }
+            folders.push(path);
+        }
+        Ok(folders)
+    }
+}
+
+/// What a setting names: a path, below `root` if it is relative, or a name in the folders of `path`. Folders that are
+/// relative or lie in the project are skipped: a project could put any program there.
+fn locate(setting: &str, root: &Path, path: Option<&OsStr>) -> Result<PathBuf> {
+    if setting.contains('/') {
+        let given = root.join(setting);
+        return match is_program(&given) {
+            true => Ok(given),
+            false => Err(unusable(setting, format!("there is no program {}", given.display()))),
+        };
+    }
+    let folders = path.map(std::env::split_paths).into_iter().flatten();
+    let mut found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(setting));
+    found
+        .find(|program| is_program(program) && !trust::is_inside(root, program))
+        .ok_or_else(|| unusable(setting, format!("there is no `{setting}` on the PATH")))
 }
 
 /// The first folder above a program that holds a library of Python, and its version.
@@ -223,12 +268,12 @@ fn is_script(path: &Path) -> bool {
 }
 
 /// Runs a program that claims to be Python, and lets it say what it is.
-fn ask(program: &Path, root: &Path) -> Result<Told, String> {
+fn ask(program: &Path) -> Result<Told, String> {
     let mut answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(told) = answers.as_ref().and_then(|answers| answers.get(program)) {
         return Ok(told.clone());
     }
-    let output = run(program, root)?;
+    let output = run(program)?;
     let mut lines = output.lines();
     let told = (|| {
         let (executable, prefix, version) = (lines.next()?, lines.next()?, lines.next()?);
@@ -249,11 +294,14 @@ fn ask(program: &Path, root: &Path) -> Result<Told, String> {
     Ok(told)
 }
 
-fn run(program: &Path, root: &Path) -> Result<String, String> {
+fn run(program: &Path) -> Result<String, String> {
     let failed = |why: &dyn std::fmt::Display| format!("{} cannot be used: {why}", program.display());
     let mut child = Command::new(program)
         .args(["-I", "-S", "-c", QUESTION])
-        .current_dir(root)
+        // Shims choose by files of the folder that they run in, and by variables: a project must not decide that.
+        .current_dir("/")
+        .env_clear()
+        .envs(KEPT.iter().filter_map(|name| std::env::var_os(name).map(|value| (*name, value))))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -39,7 +39,7 @@ use serde_json::{Map, Value, json};
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
 pub(crate) use masked::without_secrets;
-pub use printable::{printable, printable_lines};
+pub use printable::{escaped_lines, printable, printable_lines};
 pub use report::report;
 
 /// The result of nearly everything here.

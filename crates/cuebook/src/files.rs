@@ -5,6 +5,8 @@
 //! [`read_text`] and its kin, so that no file is read without a limit and nothing that is no file (a pipe, a device) keeps
 //! a command waiting. Names in errors are relative to the project's root where they can be.
 
+mod inside;
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,6 +15,9 @@ use std::time::{Duration, SystemTime};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
+
+pub(crate) use inside::open_beneath;
+pub use inside::{read_bytes_inside, read_text_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
 pub fn display_name(root: &Path, path: &Path) -> String {
@@ -221,18 +226,6 @@ pub fn read_input(path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
     source_from_bytes(read_open(file, &metadata, name, limit)?, name)
 }
 
-/// Reads a text file that has to lie below a folder, whatever links are on the way to it. The folder itself may be a link.
-pub fn read_text_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
-    let inside = fs::canonicalize(folder).map_err(|error| io_error(name, &error))?;
-    let target = fs::canonicalize(path).map_err(|error| io_error(name, &error))?;
-    if !target.starts_with(&inside) {
-        let diagnostic = Diagnostic::new(Code::Unreadable, "a link leads out of the pack").file(name);
-        let hint = "put the file itself in its place: a pack holds its own files";
-        return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
-    }
-    read_text(&target, name, limit)
-}
-
 fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Result<Vec<u8>> {
     if metadata.len() > limit {
         return Err(too_large(name, metadata.len(), limit));
@@ -373,15 +366,23 @@ impl Stamp {
 /// Writes a file whole: beside its target, synced, then renamed over it. The parent folder is made if need be. A file that
 /// several processes change is written with [`Lock::write`] instead.
 pub fn write_atomic(path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-    write_whole(path, &temporary_beside(path), bytes).map_err(|error| write_error(name, &error))
+    write_whole(path, &temporary_beside(path), bytes, false).map_err(|error| write_error(name, &error))
 }
 
-fn write_whole(path: &Path, temporary: &Path, bytes: &[u8]) -> io::Result<()> {
+fn write_whole(path: &Path, temporary: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
     // A bare name has an empty parent, which no system can open.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent)?;
     let written = (|| {
-        let mut file = OpenOptions::new().write(true).create_new(true).open(temporary)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        if private {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        #[cfg(not(unix))]
+        let _ = private;
+        let mut file = options.open(temporary)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         drop(file);
@@ -458,13 +459,22 @@ impl Lock {
     /// Writes the guarded file whole. Nobody else writes it meanwhile, so the file beside it has one name for all: what a
     /// process that died left there is written over by the next one, instead of staying for ever.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.write_with(name, bytes, false)
+    }
+
+    /// The same for a file that only its owner may read.
+    pub fn write_private(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        self.write_with(name, bytes, true)
+    }
+
+    fn write_with(&self, name: &str, bytes: &[u8], private: bool) -> Result<()> {
         let file_name = self.guarded.file_name().unwrap_or_default().to_string_lossy();
         let temporary = self.guarded.with_file_name(format!(".{file_name}.tmp"));
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(write_error(name, &error)),
             _ => {}
         }
-        write_whole(&self.guarded, &temporary, bytes).map_err(|error| write_error(name, &error))
+        write_whole(&self.guarded, &temporary, bytes, private).map_err(|error| write_error(name, &error))
     }
 }
 
@@ -588,7 +598,7 @@ mod tests {
         std::os::unix::fs::symlink("own", pack.join("in")).unwrap();
         assert_eq!(read_text_inside(&pack, &pack.join("in"), "in", 10).unwrap().text(), "own");
         let error = read_text_inside(&pack, &pack.join("out"), "out", 10).unwrap_err();
-        assert_eq!(error.to_string(), "PackError: out: a link leads out of the pack [CB110]");
+        assert_eq!(error.to_string(), "IoError: out: a link leads out of the folder `pack` [CB110]");
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod candidate;
 mod config;
 mod defaults;
 mod directives;
+mod granted;
 mod id;
 mod loader;
 mod manifest;
@@ -31,7 +32,7 @@ use jiff::Timestamp;
 
 pub(crate) use candidate::whole_prompt;
 pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, SECTIONS_END, TEMPLATE_FILE};
-pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel};
+pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel, UserConfig};
 pub use defaults::Defaults;
 pub use id::normalize_id;
 pub(crate) use loader::LibraryLoader;
@@ -62,7 +63,7 @@ const PLAIN: &str = "prompts";
 #[derive(Debug)]
 pub struct Library {
     root: PathBuf,
-    config: Cached<Config>,
+    settings: granted::Settings,
     resolutions: Cached<Resolutions>,
     defaults: Cached<Defaults>,
     /// The spaces of items, and what they trust.
@@ -120,7 +121,7 @@ impl Library {
         let shared = |file: &str| (root.join(SHARED).join(file), format!("{SHARED}/{file}"));
         let (resolutions, defaults) = (shared("resolution.json"), shared("defaults.json"));
         Library {
-            config: Cached::new(root.join(CONFIG_FILE), CONFIG_FILE.to_owned()),
+            settings: granted::Settings::default(),
             resolutions: Cached::new(resolutions.0, resolutions.1),
             defaults: Cached::new(defaults.0, defaults.1),
             spaces: OnceLock::new(),
@@ -135,12 +136,6 @@ impl Library {
 
     pub(crate) fn name(&self, path: &Path) -> String {
         files::display_name(&self.root, path)
-    }
-
-    /// The settings, as they are now.
-    pub fn config(&self) -> Result<Arc<Config>> {
-        // The limit for reading the file that sets the limits has to be a fixed one.
-        self.config.get(|path| Config::read(&files::read_text(path, CONFIG_FILE, 1 << 20)?))
     }
 
     pub(crate) fn file_limit(&self) -> Result<u64> {

@@ -27,7 +27,7 @@ use crate::variables::{
     Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
 };
 
-pub(crate) use code::{Provider, choose_provider, refuse_home};
+pub(crate) use code::{Provider, choose_provider};
 use directive::DirectiveBody;
 pub(crate) use directive::findings as directive_findings;
 use guest::Guest;

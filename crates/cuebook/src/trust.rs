@@ -10,6 +10,7 @@ mod grant;
 mod hashed;
 mod key;
 mod line;
+mod project;
 mod settings;
 mod sign;
 mod store;
@@ -19,8 +20,10 @@ mod verify;
 
 pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};
+pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};
+pub use project::{env_file_request, holds_secrets, interpreter_request, is_inside};
 pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
 pub use sign::sign_bytes;
 pub(crate) use sign::signature_of;

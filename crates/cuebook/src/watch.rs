@@ -144,7 +144,7 @@ impl<'b> Watch<'b> {
         // Code may import what lies beside it.
         let code = prepared.code_folders();
         if !code.is_empty() {
-            files.push(library.approvals_path());
+            files.extend(library.approvals_file().map(|approvals| approvals.path));
             files.extend(code);
         }
         files

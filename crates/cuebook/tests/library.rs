@@ -379,22 +379,18 @@ fn a_settings_file_that_is_a_link_to_nowhere_or_in_a_circle_is_an_error_and_not_
         "user_data/shared/prompts/resolution.json",
         "user_data/shared/prompts/defaults.json",
         "user_data/shared/vocab.json",
-        "user_data/packs/approvals.json",
     ] {
         let name = file.rsplit('/').next().unwrap();
         for (target, message) in [("nowhere", "leads nowhere"), (name, "lead in a circle")] {
             let project = Project::new()
                 .file("prompts/p/template.md", "text")
-                .file("user_data/shared/prompts/README", "")
-                .file("user_data/packs/k/pack.json", r#"{"pack_id": "k"}"#)
-                .file("user_data/packs/k/code.py", "");
+                .file("user_data/shared/prompts/README", "");
             let link = project.path(file);
             std::fs::create_dir_all(link.parent().unwrap()).unwrap();
             std::os::unix::fs::symlink(target, &link).unwrap();
             let book = project.book();
             let error = match name {
                 "vocab.json" => project.error("another_name", json!({})),
-                "approvals.json" => book.library().approval("k").unwrap_err(),
                 _ => project.error("p", json!({})),
             };
             assert_eq!(error.code(), Code::Unreadable, "{file}: {error}");

@@ -51,7 +51,7 @@ pub fn run(options: &Options) -> Outcome {
         Err(_) => writeln!(out, "python   {bad}none{bad:#}")?,
     }
     let level = found.report.level();
-    writeln!(out, "sandbox  {bold}{}{bold:#}; code of packs needs {}", level.as_str(), wanted.as_str())?;
+    writeln!(out, "sandbox  {bold}{}{bold:#}; hooks need {}", level.as_str(), wanted.as_str())?;
     for protection in Protection::ALL {
         match found.report.missing.iter().find(|(missing, _)| *missing == protection) {
             None => writeln!(out, "  {good}yes{good:#}  {}", protection.description())?,

@@ -221,7 +221,7 @@ fn show(book: &Book, id: &str, options: &Options) -> Outcome {
     row(&mut out, "replaces", &replaced)?;
     writeln!(out, "code      {}", approval_words(&pack.approval))?;
     drop(out);
-    print_findings(&pack.findings);
+    print_findings(pack.findings.iter().chain(&book.library().unused_approvals()));
     Ok(ExitCode::SUCCESS)
 }
 

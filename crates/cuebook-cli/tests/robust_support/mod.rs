@@ -24,18 +24,24 @@ pub const CUEBOOK: &str = env!("CARGO_BIN_EXE_cuebook");
 /// A project in a temporary folder.
 pub struct Project {
     folder: tempfile::TempDir,
+    home: tempfile::TempDir,
 }
 
 impl Project {
     /// An empty project. A mark makes sure that no project above it is taken for it.
     pub fn new() -> Project {
-        let project = Project { folder: tempfile::tempdir().unwrap() };
+        let project = Project { folder: tempfile::tempdir().unwrap(), home: tempfile::tempdir().unwrap() };
         project.write("cuebook.toml", "")
     }
 
     /// Its folder.
     pub fn root(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// The home folder of its user.
+    pub fn home(&self) -> &Path {
+        self.home.path()
     }
 
     /// A path in it.
@@ -74,6 +80,8 @@ impl Project {
             .args(args)
             .current_dir(self.root())
             .env_remove("CUEBOOK_ROOT")
+            .env_remove("USER_SPACE")
+            .env("HOME", self.home())
             .env("NO_COLOR", "1");
         command
     }

@@ -20,18 +20,38 @@ pub fn python_or_skip() -> Option<()> {
 
 /// A project of its own, and the environment that a command runs in: nothing of the machine shines through.
 pub struct Project {
-    folder: tempfile::TempDir,
+    folder: PathBuf,
+    _around: tempfile::TempDir,
     /// What answers for models, if the project needs that.
     pub model: Option<cuebook_mock::Mock>,
 }
 
 impl Project {
     pub fn new() -> Project {
-        Project { folder: tempfile::tempdir().unwrap(), model: None }
+        let around = tempfile::tempdir().unwrap();
+        let folder = around.path().join("project");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::create_dir(around.path().join("home")).unwrap();
+        // The home folder lies outside the project: a folder that holds it is no workspace. Tests write to it by this name.
+        #[cfg(unix)]
+        std::os::unix::fs::symlink("../home", folder.join("home")).unwrap();
+        Project { folder, _around: around, model: None }
     }
 
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
+    }
+
+    /// The user's home folder.
+    pub fn home(&self) -> PathBuf {
+        self.folder.with_file_name("home")
+    }
+
+    /// Grants everything that the project asks for.
+    pub fn allow(&self) {
+        let mut command = self.command(env!("CARGO_BIN_EXE_cuebook"), self.path());
+        let output = command.args(["allow", "--yes"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Writes a file, and makes its folder if need be.
@@ -63,7 +83,7 @@ impl Project {
         command
             .env_clear()
             .env("PATH", std::env::join_paths(path).unwrap())
-            .env("HOME", self.path().join("home"))
+            .env("HOME", self.home())
             .env("TZ", "UTC")
             .env("LANG", "C.UTF-8")
             .env("NO_COLOR", "1")

@@ -120,7 +120,7 @@ impl Stage {
     /// Where a file of a page is written.
     fn place(&self, path: &str) -> PathBuf {
         match path.strip_prefix("~/") {
-            Some(below) => self.project.path().join("home").join(below),
+            Some(below) => self.project.home().join(below),
             None => self.folder.join(path),
         }
     }

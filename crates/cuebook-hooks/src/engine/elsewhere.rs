@@ -1,9 +1,8 @@
 //! Stands in for the engine where there is no way to run a worker yet.
 
-use std::path::PathBuf;
-
 use cuebook::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook::hooks::{Answer, Call, HookContext, Script, ScriptEngine};
+use cuebook::items::Spaces;
 use cuebook::library::HooksConfig;
 
 use crate::sandbox::{Launcher, Protection, Report};
@@ -14,7 +13,7 @@ pub struct PythonHooks;
 
 impl PythonHooks {
     /// Takes the same settings as where hooks run.
-    pub fn new(_: Launcher, _: HooksConfig, _: PathBuf) -> PythonHooks {
+    pub fn new(_: Launcher, _: HooksConfig, _: Spaces) -> PythonHooks {
         PythonHooks
     }
 

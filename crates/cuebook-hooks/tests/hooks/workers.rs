@@ -10,7 +10,7 @@ use cuebook_hooks::PythonHooks;
 use cuebook_hooks::sandbox::Protection;
 use serde_json::{Value as Json, json};
 
-use crate::support::{Bench, config, hint, launcher, python};
+use crate::support::{Bench, config, hint, launcher, python, spaces};
 
 const COUNTER: &str = "import os
 COUNT = [0]
@@ -122,26 +122,25 @@ fn workers_end_with_their_engine() {
             .count()
     };
     assert_eq!(running(), 1);
-    bench.hooks = Arc::new(PythonHooks::new(launcher(), config("python3"), "/".into()));
+    bench.hooks = Arc::new(PythonHooks::new(launcher(), config("python3"), spaces()));
     assert_eq!(running(), 0);
 }
 
 #[test]
-fn code_of_a_pack_runs_only_behind_the_fence_that_the_settings_ask_for() {
+fn code_runs_only_behind_the_fence_that_the_settings_ask_for() {
     let Some(python) = python() else { return };
     let text = "def provide(context): return {'ran': True}\n";
     let run = |level: SandboxLevel, without: &[Protection], pack: Option<&str>| {
         let mut settings = config(&python);
         settings.sandbox = level;
         let mut bench = Bench::with_config(text, settings.clone());
-        let hooks = PythonHooks::new(launcher(), settings, "/".into()).without(without.iter().copied());
+        let hooks = PythonHooks::new(launcher(), settings, spaces()).without(without.iter().copied());
         bench.hooks = Arc::new(hooks);
         bench.script.pack = pack.map(str::to_owned);
         (bench.try_provide(), bench.hooks.report().unwrap())
     };
-    // The user's own code runs anyway, and it is known what is missing.
     let (answer, report) = run(SandboxLevel::Full, &[Protection::Network], None);
-    assert_eq!(answer.unwrap(), json!({"ran": true}));
+    assert_eq!(answer.unwrap_err().code(), Code::SandboxIncomplete);
     assert!(report.why_missing(Protection::Network).is_some());
     let (answer, report) = run(SandboxLevel::Full, &[Protection::Network], Some("stranger"));
     let error = answer.unwrap_err();
@@ -169,7 +168,7 @@ def provide(context):
     return {'ran': True}
 ";
     let mut bench = Bench::with_config(text, config(&python));
-    let hooks = PythonHooks::new(launcher(), config(&python), "/".into()).without(Protection::ALL);
+    let hooks = PythonHooks::new(launcher(), config(&python), spaces()).without(Protection::ALL);
     bench.hooks = Arc::new(hooks);
     assert_eq!(bench.provide(), json!({"ran": true}));
     // Nobody in there could end the child, so the worker ends with it.

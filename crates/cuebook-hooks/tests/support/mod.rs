@@ -13,6 +13,7 @@ use cuebook::hooks::{
     Answer, Call, HookContext, Host, HttpRequest, HttpResponse, ModelRequest, Refusal, Script, ScriptEngine,
     Subject, Values,
 };
+use cuebook::items::Spaces;
 use cuebook::library::{HooksConfig, SandboxLevel};
 use cuebook::prompt::{Limits, Permissions};
 use cuebook::source::Source;
@@ -106,6 +107,11 @@ pub fn launcher() -> Launcher {
     Launcher::at(env!("CARGO_BIN_EXE_cuebook-launcher"))
 }
 
+/// The spaces of an empty project.
+pub fn spaces() -> Spaces {
+    Spaces::new(Path::new("/nowhere"), None)
+}
+
 pub fn config(python: &str) -> HooksConfig {
     HooksConfig { python: python.into(), sandbox: SandboxLevel::None, ..HooksConfig::default() }
 }
@@ -124,7 +130,7 @@ impl Bench {
         let root = folder.path().canonicalize().unwrap();
         let path = root.join("prompts/p/prompt.py");
         fs::write(&path, text).unwrap();
-        let hooks = PythonHooks::new(launcher(), config, root.clone());
+        let hooks = PythonHooks::new(launcher(), config, Spaces::new(&root, None));
         let script = Script {
             source: Source::new("prompts/p/prompt.py", text),
             path,

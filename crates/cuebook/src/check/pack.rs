@@ -10,7 +10,7 @@ use crate::library::{Library, Manifest, Survey};
 
 /// Looks at every installed pack.
 pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
-    let mut findings = Vec::new();
+    let mut findings: Vec<Diagnostic> = book.library().unused_approvals().into_iter().collect();
     for pack in survey.roots().iter().filter_map(|root| root.pack_id()) {
         match book.library().inspect_pack(pack) {
             Ok((manifest, odd)) => {

@@ -16,6 +16,34 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
     replace(text, |letter| letter == '\t' || letter == '\n')
 }
 
+/// A text of several lines with every letter that steers a terminal or hides written as its number, as in `\\u{1b}`. For somebody
+/// who decides by what they see: nothing is dropped, and no two texts look the same.
+pub fn escaped_lines(text: &str) -> String {
+    let mut escaped = String::new();
+    for letter in text.chars() {
+        match letter {
+            '\n' => escaped.push('\n'),
+            '\\' => escaped.push_str("\\\\"),
+            letter if letter.is_control() || turns_direction(letter) || hides(letter) => {
+                escaped.extend(letter.escape_unicode());
+            }
+            letter => escaped.push(letter),
+        }
+    }
+    escaped
+}
+
+/// Whether a letter has no width, or looks like a space without being one.
+fn hides(letter: char) -> bool {
+    matches!(
+        letter,
+        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+            | '\u{2000}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
+            | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
 fn replace(text: &str, is_fine: impl Fn(char) -> bool) -> Cow<'_, str> {
     let is_bad = |letter: char| (letter.is_control() && !is_fine(letter)) || turns_direction(letter);
     if !text.contains(is_bad) {
@@ -39,6 +67,15 @@ fn turns_direction(letter: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escaped_text_shows_every_letter_that_hides() {
+        assert_eq!(
+            escaped_lines("a\x1b[2J\n\tb\u{202e}\u{200b}\u{9b}\\u"),
+            "a\\u{1b}[2J\n\\u{9}b\\u{202e}\\u{200b}\\u{9b}\\\\u"
+        );
+        assert_eq!(escaped_lines("日本語 é"), "日本語 é");
+    }
 
     #[test]
     fn nothing_that_steers_a_terminal_or_turns_text_around_is_left() {

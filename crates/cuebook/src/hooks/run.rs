@@ -19,7 +19,7 @@ use super::{
     Values, Workspace,
 };
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::prepared::{Prepared, refuse_home};
+use crate::prepared::Prepared;
 use crate::prompt::{Limits, Need, Permissions};
 use crate::render::{Editor, Rendered};
 use crate::variables::{
@@ -163,9 +163,7 @@ fn own_hook(prepared: &Prepared, workspace: &Workspace, function: &str) -> Resul
     };
     let Some(engine) = prepared.engine() else { return Err(prepared.hooks_unavailable(hook)) };
     let script = prepared.script(prepared.script_file(hook)?)?;
-    if script.pack.is_some() {
-        refuse_home(workspace)?;
-    }
+    prepared.refuse_home(workspace, Some(&script))?;
     Ok(Some(ScriptHook { engine: engine.clone(), script }))
 }
 

@@ -3,12 +3,13 @@
 //! A path is opened below the folder by the kernel itself, so that no link on the way can lead out of it, also not one that
 //! is put there while we look.
 
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::Refusal;
+use crate::files;
 
 /// The folder that a path leads to when all links are followed. Following them takes a step for every part of the path, so
 /// the last answer is kept for as long as it is certainly right.
@@ -70,7 +71,8 @@ impl Workspace {
     /// Reads a text file: a path below the workspace, or an absolute path that leads there.
     pub(crate) fn read(&self, path: &str) -> Result<String, Refusal> {
         let relative = self.relative(path)?;
-        let file = self.open(&relative).map_err(|error| self.explain(path, &error))?;
+        let file =
+            files::open_beneath(&self.folder, &relative).map_err(|error| self.explain(path, &error))?;
         let metadata = file.metadata().map_err(|error| self.explain(path, &error))?;
         if !metadata.is_file() {
             let (exception, what) = if metadata.is_dir() {
@@ -117,43 +119,6 @@ impl Workspace {
             relative.push(".");
         }
         Ok(relative)
-    }
-
-    #[cfg(target_os = "linux")]
-    fn open(&self, relative: &Path) -> std::io::Result<File> {
-        use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat, openat2};
-        use rustix::io::Errno;
-
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let folder = open(&self.folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-        match openat2(&folder, relative, flags, Mode::empty(), resolve) {
-            // Somebody renames things while the kernel looks: it asks to be asked again.
-            Err(Errno::AGAIN) => Ok(openat2(&folder, relative, flags, Mode::empty(), resolve)?.into()),
-            // Kernels before 5.6: step by step, and no links at all.
-            Err(Errno::NOSYS) => {
-                let mut at = folder;
-                let mut parts = relative.components().peekable();
-                while let Some(part) = parts.next() {
-                    let last = parts.peek().is_none();
-                    let kind = if last { flags } else { OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC };
-                    at = openat(&at, part.as_os_str(), kind | OFlags::NOFOLLOW, Mode::empty())?;
-                }
-                Ok(at.into())
-            }
-            file => Ok(file?.into()),
-        }
-    }
-
-    /// Without the kernel's help: the file that is open must be the one that lies inside when all links are followed.
-    #[cfg(not(target_os = "linux"))]
-    fn open(&self, relative: &Path) -> std::io::Result<File> {
-        let folder = self.folder.canonicalize()?;
-        let target = folder.join(relative).canonicalize()?;
-        if !target.starts_with(&folder) {
-            return Err(std::io::ErrorKind::CrossesDevices.into());
-        }
-        File::open(target)
     }
 
     fn explain(&self, path: &str, error: &std::io::Error) -> Refusal {

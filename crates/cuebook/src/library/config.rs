@@ -7,11 +7,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use crate::dialect::directive::Wording;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
+use crate::files;
 use crate::items::{self, Spaces};
 use crate::json::quoted;
 use crate::source::Source;
 use crate::template::jinja;
+use crate::trust::{Granted, Request};
 
 /// The file's name.
 pub const CONFIG_FILE: &str = "cuebook.toml";
@@ -30,7 +32,46 @@ pub struct Config {
     pub hooks: HooksConfig,
     /// What the prompts of directives say beside what their authors wrote.
     pub directives: Wording,
+    /// Settings of the project that have no effect, because its user has not granted them.
+    #[serde(skip)]
+    pub ungranted: Vec<(Request, Granted)>,
 }
+
+/// `~/.ai/config/cuebook.toml`: the settings of a user, for all projects. A project that asks for more needs a grant.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct UserConfig {
+    /// How far reading and rendering may go.
+    pub limits: LimitsConfig,
+    /// How hooks and variable providers run.
+    pub hooks: HooksConfig,
+    /// What MCP clients may do.
+    pub mcp: toml::Table,
+    /// How tools run.
+    pub tools: toml::Table,
+}
+
+impl UserConfig {
+    /// The file below the user's `.ai`.
+    pub const FILE: &'static str = "config/cuebook.toml";
+
+    /// Reads the settings of the user; a user without the file has the defaults.
+    pub fn read(spaces: &Spaces) -> Result<UserConfig> {
+        let Some(user) = spaces.user_folder() else { return Ok(UserConfig::default()) };
+        let (path, name) = (user.join(Self::FILE), format!("{}/{}", items::user_name(&user), Self::FILE));
+        if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
+            return Ok(UserConfig::default());
+        }
+        let source = files::read_text(&path, &name, LARGEST)?;
+        let config: UserConfig = parse(&source)?;
+        let settings = Config { limits: config.limits, hooks: config.hooks, ..Config::default() };
+        settings.check(&source)?;
+        Ok(UserConfig { limits: settings.limits, hooks: settings.hooks, ..config })
+    }
+}
+
+/// Bytes of a settings file. The limit for the file that sets the limits has to be a fixed one.
+pub(crate) const LARGEST: u64 = 1 << 20;
 
 /// `[library]`
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -96,7 +137,7 @@ pub struct HooksConfig {
     pub enabled: bool,
     /// The Python that runs them: a name on the PATH, or a path; a relative path is one below the project.
     pub python: String,
-    /// The least protection that the code of packs runs under.
+    /// The least protection that hooks and providers run under.
     pub sandbox: SandboxLevel,
     /// Bytes of memory of each process.
     pub memory: u64,
@@ -112,6 +153,9 @@ pub struct HooksConfig {
     pub idle_seconds: u64,
     /// Hosts on this machine or in a private network that hooks may ask, as in `localhost:8080`; public ones need no entry.
     pub http_hosts: Vec<String>,
+    /// The project names another Python and its user has not granted it: hooks do not run.
+    #[serde(skip)]
+    pub ungranted_python: Option<(Request, Granted)>,
 }
 
 impl Default for HooksConfig {
@@ -127,6 +171,7 @@ impl Default for HooksConfig {
             workers: 8,
             idle_seconds: 60,
             http_hosts: Vec::new(),
+            ungranted_python: None,
         }
     }
 }
@@ -168,18 +213,7 @@ const MAX_FILE_SIZE: u64 = (u32::MAX / 4) as u64;
 impl Config {
     /// Reads the settings.
     pub fn read(source: &Arc<Source>) -> Result<Config> {
-        let config: Config = toml::from_str(source.text()).map_err(|error| {
-            let message = error.message().lines().next().unwrap_or_default();
-            let mut diagnostic = match unknown_field(message) {
-                Some((message, hint)) => Diagnostic::new(Code::BadConfig, message).hint(hint),
-                None => Diagnostic::new(Code::BadConfig, plain_words(message)),
-            };
-            diagnostic = match error.span() {
-                Some(span) => diagnostic.at(source.place(span)),
-                None => diagnostic.file(source.name()),
-            };
-            Error::new(ErrorKind::Config, diagnostic)
-        })?;
+        let config: Config = parse(source)?;
         config.check(source)?;
         Ok(config)
     }
@@ -233,6 +267,19 @@ impl Config {
         Ok(())
     }
 
+    /// The one warning about settings of the project that have no effect.
+    pub fn ungranted_warning(&self) -> Option<Diagnostic> {
+        let names: Vec<String> =
+            self.ungranted.iter().map(|(request, _)| format!("`{}`", request.subject)).collect();
+        (!names.is_empty()).then(|| {
+            let message = format!("Cuebook ignores {}, because you have not granted it", names.join(", "));
+            Diagnostic::new(Code::GrantNeeded, message)
+                .severity(Severity::Warning)
+                .file(CONFIG_FILE)
+                .hint("review what this project asks for: cuebook allow")
+        })
+    }
+
     /// How templates of this project are read and how far they may go.
     pub fn template_settings(&self, strict: bool) -> jinja::Settings {
         jinja::Settings {
@@ -268,6 +315,22 @@ impl Config {
             .unwrap_or(start)
             .to_owned()
     }
+}
+
+/// Reads a file of settings.
+fn parse<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T> {
+    toml::from_str(source.text()).map_err(|error| {
+        let message = error.message().lines().next().unwrap_or_default();
+        let mut diagnostic = match unknown_field(message) {
+            Some((message, hint)) => Diagnostic::new(Code::BadConfig, message).hint(hint),
+            None => Diagnostic::new(Code::BadConfig, plain_words(message)),
+        };
+        diagnostic = match error.span() {
+            Some(span) => diagnostic.at(source.place(span)),
+            None => diagnostic.file(source.name()),
+        };
+        Error::new(ErrorKind::Config, diagnostic)
+    })
 }
 
 /// Where a key is set: the word at the beginning of its line, or wherever it is if it stands in a table on one line.

@@ -18,10 +18,11 @@ use super::manifest::{Manifest, VariableProvider};
 use super::resolution::{Resolution, timestamp};
 use super::{Library, PACKS, PROMPT_FILE, Vocab};
 use crate::dialect;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files::{self, Lock};
 use crate::prompt::Permissions;
 use crate::source::Source;
+use crate::trust::approval::ApprovalsFile;
 use crate::trust::{Approval, ContentDigest, approval};
 
 pub(super) const MANIFEST: &str = "pack.json";
@@ -162,8 +163,21 @@ impl Library {
         Some(pack.as_os_str().to_string_lossy().into_owned())
     }
 
-    pub(crate) fn approvals_path(&self) -> PathBuf {
-        self.packs_folder().join("approvals.json")
+    /// The file in the user's space that holds the approvals of this project's packs.
+    pub(crate) fn approvals_file(&self) -> Option<ApprovalsFile> {
+        ApprovalsFile::of(self.spaces())
+    }
+
+    /// A file `approvals.json` of the project, which counts for nothing: a clone could bring its own approvals.
+    pub fn unused_approvals(&self) -> Option<Diagnostic> {
+        let path = self.packs_folder().join("approvals.json");
+        path.is_file().then(|| {
+            let message = "approvals in a project count for nothing; yours are in your own space";
+            Diagnostic::new(Code::BadApprovals, message)
+                .severity(Severity::Warning)
+                .file(self.name(&path))
+                .hint("delete the file; approve packs with: cuebook pack approve PACK")
+        })
     }
 
     fn read_manifest(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
@@ -373,8 +387,7 @@ impl Library {
 
     /// Whether the code of a pack with this content may run.
     pub fn approval_of(&self, id: &str, content: &ContentDigest) -> Result<Approval> {
-        let path = self.approvals_path();
-        approval::status(&path, &self.name(&path), self.file_limit()?, id, content)
+        approval::status(self.approvals_file().as_ref(), id, content)
     }
 
     /// The Python files of a pack, for somebody who is asked to approve them, and the content that they are part of.
@@ -420,8 +433,7 @@ impl Library {
             let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("look at it again");
             return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
         }
-        let path = self.approvals_path();
-        approval::approve(&path, &self.name(&path), self.file_limit()?, id, shown, Timestamp::now())
+        approval::approve(self.approvals_file().as_ref(), id, shown, Timestamp::now())
     }
 }
 

@@ -80,8 +80,10 @@ impl Scripts {
         let complete = watch(&file.folder, file.pack.is_some(), &mut watched);
         let (script, manifest) = match &file.pack {
             Some(pack) => {
-                let approvals = library.approvals_path();
-                watched.push((approvals.clone(), Stamp::of(&approvals)));
+                if let Some(approvals) = library.approvals_file() {
+                    let stamp = Stamp::of(&approvals.path);
+                    watched.push((approvals.path, stamp));
+                }
                 approved(library, file, pack)?
             }
             None => (own(library, file, &watched)?, Vec::new()),

@@ -16,6 +16,7 @@ use crate::render::Rendered;
 use crate::source::Place;
 use crate::template::engine::Loader;
 use crate::template::jinja::Template;
+use crate::trust;
 use crate::variables::{Context, RichInputs, Scope};
 
 /// A pack's provider of a namespace.
@@ -170,6 +171,16 @@ impl Prepared {
         Ok(Workspace::new(folder, self.config.limits.file_size))
     }
 
+    /// No code sees the home folder, a folder above it, or the user's keys: neither as its workspace nor as its own folder.
+    pub(crate) fn refuse_home(&self, workspace: &Workspace, script: Option<&Script>) -> Result<()> {
+        let spaces = self.loader.library().spaces();
+        let folders = [Some(workspace.folder()), script.map(|script| script.folder.as_path())];
+        match folders.into_iter().flatten().find(|folder| trust::holds_secrets(spaces, folder)) {
+            Some(folder) => Err(shows_keys(folder)),
+            None => Ok(()),
+        }
+    }
+
     /// Renders the template with these values.
     pub(crate) fn render_template(&self, scope: &Arc<Scope>) -> Result<Rendered> {
         let limit = self.prompt.limits.max_output_size;
@@ -279,17 +290,13 @@ impl Prepared {
 /// Folders that a sandbox has of its own.
 const OCCUPIED: [&str; 4] = ["/tmp", "/dev", "/proc", "/sys"];
 
-/// Code of a pack must not see the home folder, however it comes to run.
-pub(crate) fn refuse_home(workspace: &Workspace) -> Result<()> {
-    let home = std::env::home_dir().and_then(|home| std::fs::canonicalize(home).ok());
-    if !home.is_some_and(|home| home.starts_with(workspace.folder())) {
-        return Ok(());
-    }
-    let message = "a workspace that holds your home folder would show your keys to the code of a pack";
+/// The error for a folder that would show the user's keys to code.
+fn shows_keys(folder: &Path) -> Error {
+    let message = "code in this folder could read your home folder or your keys";
     let diagnostic = Diagnostic::new(Code::BadWorkspace, message)
-        .file(workspace.folder().to_string_lossy())
+        .file(folder.to_string_lossy())
         .hint("name the folder that the agent works in: --context workspace_path=DIR");
-    Err(Error::new(ErrorKind::Hook, diagnostic))
+    Error::new(ErrorKind::Hook, diagnostic)
 }
 
 /// Code of a pack that is not installed has nobody's approval. A project that is itself being made into a pack is the user's.

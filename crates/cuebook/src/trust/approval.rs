@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -11,11 +11,16 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Lock};
+use crate::items::Spaces;
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
 
+use super::{file_of, resolved};
+
 /// Before the target of a link, in the place of a digest.
 const LINK: &str = "link:";
+/// Bytes of a file of approvals.
+const LARGEST: u64 = 64 << 20;
 
 /// A file of a pack and the digest of its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,8 +151,33 @@ impl Approval {
     }
 }
 
+/// The folder of approvals below the user's `.ai`: a file for each project.
+pub(crate) const APPROVALS: &str = "config/approvals";
+
+/// What the user approved in one project.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct Approvals(indexmap::IndexMap<String, Record>);
+struct Approvals {
+    project: PathBuf,
+    packs: indexmap::IndexMap<String, Record>,
+}
+
+/// The approvals of a project, in its user's space.
+#[derive(Debug, Clone)]
+pub(crate) struct ApprovalsFile {
+    /// The real path of the project.
+    pub(crate) project: PathBuf,
+    pub(crate) path: PathBuf,
+    /// Its name for people.
+    pub(crate) name: String,
+}
+
+impl ApprovalsFile {
+    /// The file for a project; none for a user without a home folder.
+    pub(crate) fn of(spaces: &Spaces) -> Option<ApprovalsFile> {
+        let (path, name) = file_of(spaces, APPROVALS)?;
+        Some(ApprovalsFile { project: resolved(spaces.project()), path, name })
+    }
+}
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 struct Record {
@@ -156,28 +186,45 @@ struct Record {
     files: BTreeMap<String, String>,
 }
 
-fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
+fn read(file: &ApprovalsFile) -> Result<Approvals> {
+    let ApprovalsFile { project, path, name } = file;
+    let empty = || Approvals { project: project.clone(), ..Approvals::default() };
     if files::look(path).map_err(|error| files::io_error(name, &error))?.is_none() {
-        return Ok(Approvals::default());
+        return Ok(empty());
     }
-    let source = files::read_text(path, name, limit)?;
+    let source = files::read_text(path, name, LARGEST)?;
     let document = Document::parse(&source, Code::BadApprovals, ErrorKind::Config)?;
     let mut problems = Problems::new(&document);
     let hint = "delete the file, and approve the packs again";
-    for (pack, record) in document.object()? {
+    let nothing = serde_json::Map::new();
+    let packs = match document.object()?.get("packs") {
+        Some(Json::Object(packs)) => packs,
+        Some(other) => {
+            problems.wrong_type(&[Key("packs")], other, "`packs`", "an object", hint);
+            &nothing
+        }
+        None => &nothing,
+    };
+    for (pack, record) in packs {
         let Json::Object(record) = record else {
             let what = format!("the approval of {}", quoted(pack));
-            problems.wrong_type(&[Key(pack)], record, &what, "an object", hint);
+            problems.wrong_type(&[Key("packs"), Key(pack)], record, &what, "an object", hint);
             continue;
         };
         for field in ["approved_at", "digest"] {
             match record.get(field) {
                 Some(Json::String(_)) => {}
                 Some(other) => {
-                    problems.wrong_type(&[Key(pack), Key(field)], other, &quoted(field), "a string", hint);
+                    problems.wrong_type(
+                        &[Key("packs"), Key(pack), Key(field)],
+                        other,
+                        &quoted(field),
+                        "a string",
+                        hint,
+                    );
                 }
                 None => problems.wrong_key(
-                    &[Key(pack)],
+                    &[Key("packs"), Key(pack)],
                     format!("the approval of {} has no {}", quoted(pack), quoted(field)),
                     hint,
                 ),
@@ -186,28 +233,25 @@ fn read(path: &Path, name: &str, limit: u64) -> Result<Approvals> {
         let files = record.get("files").and_then(Json::as_object);
         if !files.is_some_and(|files| files.values().all(Json::is_string)) {
             let message = format!("the approval of {} does not list its files", quoted(pack));
-            problems.wrong_key(&[Key(pack)], message, hint);
+            problems.wrong_key(&[Key("packs"), Key(pack)], message, hint);
         }
     }
     problems.or(())?;
-    serde_json::from_str(source.text()).map_err(|error| {
+    let approvals: Approvals = serde_json::from_str(source.text()).map_err(|error| {
         let diagnostic = Diagnostic::new(Code::BadApprovals, error.to_string()).file(name).hint(hint);
         Error::new(ErrorKind::Config, diagnostic)
-    })
+    })?;
+    // A file that was copied here is about another project.
+    Ok(if approvals.project == *project { approvals } else { empty() })
 }
 
 /// Whether the content of a pack is what was approved.
-pub(crate) fn status(
-    path: &Path,
-    name: &str,
-    limit: u64,
-    pack: &str,
-    content: &ContentDigest,
-) -> Result<Approval> {
+pub(crate) fn status(file: Option<&ApprovalsFile>, pack: &str, content: &ContentDigest) -> Result<Approval> {
     if !content.has_code() {
         return Ok(Approval::NotNeeded);
     }
-    let Some(record) = read(path, name, limit)?.0.shift_remove(pack) else { return Ok(Approval::Missing) };
+    let record = file.map(read).transpose()?.and_then(|mut approvals| approvals.packs.shift_remove(pack));
+    let Some(record) = record else { return Ok(Approval::Missing) };
     if record.digest == content.digest() {
         return Ok(Approval::Approved { approved_at: record.approved_at });
     }
@@ -228,24 +272,28 @@ pub(crate) fn status(
 
 /// Records that the content of a pack was approved.
 pub(crate) fn approve(
-    path: &Path,
-    name: &str,
-    limit: u64,
+    file: Option<&ApprovalsFile>,
     pack: &str,
     content: &ContentDigest,
     now: Timestamp,
 ) -> Result<()> {
-    let lock = Lock::acquire(path, name)?;
-    let mut approvals = read(path, name, limit)?;
+    let Some(file) = file else {
+        let diagnostic =
+            Diagnostic::new(Code::ApprovalRequired, "there is no home folder to store an approval in")
+                .hint("set HOME, or USER_SPACE to the folder that holds your `.ai`");
+        return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
+    };
+    let lock = Lock::acquire(&file.path, &file.name)?;
+    let mut approvals = read(file)?;
     let record = Record {
         approved_at: now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         digest: content.digest(),
         files: content.files.clone(),
     };
-    approvals.0.insert(pack.to_owned(), record);
+    approvals.packs.insert(pack.to_owned(), record);
     let mut text = serde_json::to_vec_pretty(&approvals).unwrap_or_default();
     text.push(b'\n');
-    lock.write(name, &text)
+    lock.write_private(&file.name, &text)
 }
 
 #[cfg(test)]
@@ -274,14 +322,17 @@ mod tests {
             ContentDigest::of(&self.folder.path().join("pack"), "pack", 1 << 20).unwrap()
         }
 
-        fn status(&self) -> Approval {
+        fn file(&self) -> ApprovalsFile {
             let path = self.folder.path().join("approvals.json");
-            status(&path, "approvals.json", 1 << 20, "p", &self.content()).unwrap()
+            ApprovalsFile { project: "/project".into(), path, name: "approvals.json".into() }
+        }
+
+        fn status(&self) -> Approval {
+            status(Some(&self.file()), "p", &self.content()).unwrap()
         }
 
         fn approve(&self) {
-            let path = self.folder.path().join("approvals.json");
-            approve(&path, "approvals.json", 1 << 20, "p", &self.content(), Timestamp::UNIX_EPOCH).unwrap();
+            approve(Some(&self.file()), "p", &self.content(), Timestamp::UNIX_EPOCH).unwrap();
         }
     }
 
@@ -302,6 +353,15 @@ mod tests {
                 changed: vec!["prompts/a/prompt.py".into()],
             }
         );
+    }
+
+    #[test]
+    fn approvals_of_another_project_count_for_nothing() {
+        let pack = Pack::new();
+        pack.approve();
+        let elsewhere = ApprovalsFile { project: "/elsewhere".into(), ..pack.file() };
+        assert_eq!(status(Some(&elsewhere), "p", &pack.content()).unwrap(), Approval::Missing);
+        assert_eq!(status(None, "p", &pack.content()).unwrap(), Approval::Missing);
     }
 
     #[test]
@@ -328,19 +388,18 @@ mod tests {
     #[test]
     fn a_file_that_is_no_list_of_approvals_is_refused_with_its_place() {
         let pack = Pack::new();
-        let path = pack.folder.path().join("approvals.json");
-        fs::write(&path, "{\n  \"p\": {\"approved_at\": 7}\n}\n").unwrap();
-        let error = status(&path, "approvals.json", 1 << 20, "p", &pack.content()).unwrap_err();
+        fs::write(pack.file().path, "{\n  \"packs\": {\"p\": {\"approved_at\": 7}}\n}\n").unwrap();
+        let error = status(Some(&pack.file()), "p", &pack.content()).unwrap_err();
         assert_eq!(
             crate::json::shown(error.diagnostics()),
             "\
-error approvals.json:2:24: `approved_at` must be a string [CB209]
+error approvals.json:2:34: `approved_at` must be a string [CB209]
   at 7 -- this is a number
   help: delete the file, and approve the packs again
-error approvals.json:2:3: the approval of `p` has no `digest` [CB209]
+error approvals.json:2:13: the approval of `p` has no `digest` [CB209]
   at \"p\" -- (no label)
   help: delete the file, and approve the packs again
-error approvals.json:2:3: the approval of `p` does not list its files [CB209]
+error approvals.json:2:13: the approval of `p` does not list its files [CB209]
   at \"p\" -- (no label)
   help: delete the file, and approve the packs again
 "

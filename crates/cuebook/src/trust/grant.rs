@@ -5,7 +5,6 @@
 //! `config/grants/<digest of the project's path>.json`, and binds the project's path and the content that the user saw:
 //! changed content needs a new grant. No file inside a project can grant anything.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -14,12 +13,12 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::hex;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, printable};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, printable};
 use crate::files::{self, Lock};
 use crate::items::{Spaces, user_name};
 
 /// The folder of grants below the user's `.ai`.
-const FOLDER: &str = "config/grants";
+pub(crate) const GRANTS: &str = "config/grants";
 /// The largest file of grants.
 const LARGEST: u64 = 16 << 20;
 
@@ -91,6 +90,31 @@ impl Request {
     fn key(&self) -> String {
         format!("{}:{}", self.power.as_str(), self.subject)
     }
+
+    /// The error where nothing can be done without the grant.
+    pub fn needed(&self, state: Granted) -> Error {
+        Error::new(ErrorKind::Integrity, self.finding(state))
+            .with("power", self.power.as_str())
+            .with("subject", self.subject.as_str())
+    }
+
+    /// The warning where the request is ignored.
+    pub fn ignored(&self, state: Granted) -> Diagnostic {
+        let finding = self.finding(state).severity(Severity::Warning);
+        Diagnostic { message: format!("{}; Cuebook ignores it", finding.message), ..finding }
+    }
+
+    fn finding(&self, state: Granted) -> Diagnostic {
+        let mut message = format!("{} `{}` needs a grant", self.power.as_str(), printable(&self.subject));
+        if state == Granted::Changed {
+            message.push_str(": it changed since you granted it");
+        }
+        let hint = match self.power {
+            Power::Interpreter => format!("review it: cuebook allow {}", printable(&self.subject)),
+            _ => "review what this project asks for: cuebook allow".to_owned(),
+        };
+        Diagnostic::new(Code::GrantNeeded, message).hint(hint)
+    }
 }
 
 /// Whether a request is granted.
@@ -139,14 +163,33 @@ impl Grants {
     /// Reads the grants of a project. A user without a home folder has granted nothing.
     pub fn of(spaces: &Spaces) -> Result<Grants> {
         let project = resolved(spaces.project());
-        let Some(user) = spaces.user_folder() else { return Ok(Grants::default()) };
-        let below =
-            format!("{FOLDER}/{}.json", &hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()))[..32]);
-        let (path, name) = (user.join(&below), format!("{}/{below}", user_name(&user)));
+        let Some((path, name)) = file_of(spaces, GRANTS) else { return Ok(Grants::default()) };
         let record = read(&path, &name)?.unwrap_or_default();
         // Two paths could share a digest only by intent, and a copied file would speak for another project.
         let record = Some(record).filter(|record| record.project == project).unwrap_or_default();
         Ok(Grants { file: Some((path, name)), record: Record { project, ..record } })
+    }
+
+    /// The grants of all projects that a user has granted something. A damaged file is an error in its place.
+    pub fn all(spaces: &Spaces) -> Vec<Result<Grants>> {
+        let Some(user) = spaces.user_folder() else { return Vec::new() };
+        let folder = user.join(GRANTS);
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.retain(|name| !name.starts_with('.') && name.ends_with(".json"));
+        names.sort_unstable();
+        let of = |file: String| {
+            let (path, name) = (folder.join(&file), format!("{}/{GRANTS}/{file}", user_name(&user)));
+            let record = read(&path, &name)?.unwrap_or_default();
+            Ok(Grants { file: Some((path, name)), record })
+        };
+        names.into_iter().map(of).collect()
+    }
+
+    /// The content that was granted for a request's subject.
+    pub fn granted_before(&self, request: &Request) -> Option<&Grant> {
+        self.record.grants.get(&request.key())
     }
 
     /// Whether a request is granted.
@@ -167,7 +210,7 @@ impl Grants {
     pub fn require(&self, request: &Request) -> Result<()> {
         match self.state(request) {
             Granted::Yes => Ok(()),
-            state => Err(needed(request, state)),
+            state => Err(request.needed(state)),
         }
     }
 
@@ -222,7 +265,7 @@ impl Grants {
         let record = Record { project: self.record.project.clone(), grants };
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
-        lock.write(name, &text)?;
+        lock.write_private(name, &text)?;
         self.record = record;
         Ok(result)
     }
@@ -242,22 +285,19 @@ fn read(path: &Path, name: &str) -> Result<Option<Record>> {
     Ok(Some(record))
 }
 
-/// The real path of a project. One that cannot be resolved keeps its spelling, and its grants do not match any other.
-fn resolved(project: &Path) -> PathBuf {
-    std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned())
+/// The file in the user's space that holds something about a project, and its name for people; none for a user without a home
+/// folder.
+pub(crate) fn file_of(spaces: &Spaces, folder: &str) -> Option<(PathBuf, String)> {
+    let user = spaces.user_folder()?;
+    let project = resolved(spaces.project());
+    let digest = hex(&Sha256::digest(project.as_os_str().as_encoded_bytes()));
+    let below = format!("{folder}/{}.json", &digest[..32]);
+    Some((user.join(&below), format!("{}/{below}", user_name(&user))))
 }
 
-fn needed(request: &Request, state: Granted) -> Error {
-    let mut message = format!("{} `{}` needs a grant", request.power.as_str(), printable(&request.subject));
-    if state == Granted::Changed {
-        // Writing to a String cannot fail.
-        let _ = write!(message, ": it changed since you granted it");
-    }
-    let diagnostic =
-        Diagnostic::new(Code::GrantNeeded, message).hint("review what this project asks for: cuebook allow");
-    Error::new(ErrorKind::Integrity, diagnostic)
-        .with("power", request.power.as_str())
-        .with("subject", request.subject.as_str())
+/// The real path of a project. One that cannot be resolved keeps its spelling, and its grants do not match any other.
+pub(crate) fn resolved(project: &Path) -> PathBuf {
+    std::fs::canonicalize(project).unwrap_or_else(|_| project.to_owned())
 }
 
 #[cfg(test)]

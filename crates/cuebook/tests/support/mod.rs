@@ -5,17 +5,20 @@
 use std::fs;
 use std::path::PathBuf;
 
+use cuebook::items::Spaces;
 use cuebook::variables::FixedClock;
 use cuebook::{Book, Context, Error, Rendered, Variables};
 use serde_json::Value as Json;
 
 pub struct Project {
     folder: tempfile::TempDir,
+    /// What its user granted and approved is stored here, and not in the home folder of who runs the tests.
+    user: tempfile::TempDir,
 }
 
 impl Project {
     pub fn new() -> Project {
-        Project { folder: tempfile::tempdir().unwrap() }
+        Project { folder: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
     }
 
     /// A project with one prompt `p` that is a template and nothing else.
@@ -38,6 +41,13 @@ impl Project {
         self.folder.path().join(path)
     }
 
+    /// Grants everything that the project asks for.
+    pub fn allow(&self) {
+        let book = self.book();
+        let requests = book.library().requests().unwrap();
+        book.library().grants().unwrap().allow(&requests, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    }
+
     pub fn read(&self, path: &str) -> String {
         fs::read_to_string(self.path(path)).unwrap()
     }
@@ -45,6 +55,7 @@ impl Project {
     /// A book whose clock stands at half past three on 20 February 2026 in Tokyo.
     pub fn book(&self) -> Book {
         Book::open(self.folder.path())
+            .with_spaces(Spaces::new(self.folder.path(), Some(self.user.path())))
             .with_clock(FixedClock::at("2026-02-20T15:30:00+09:00[Asia/Tokyo]").unwrap())
     }
 

@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{Run, ScriptHook, characters, lock};
 use crate::error::{Code, Diagnostic, Error, Result};
 use crate::hooks::{HookContext, Provide, Refusal, Subject, Values, Workspace};
-use crate::prepared::{Prepared, Provider, refuse_home};
+use crate::prepared::{Prepared, Provider};
 use crate::prompt::{Limits, Permissions};
 use crate::variables::{Context, Layer, Provided, Scope, Supplier, Variables};
 
@@ -58,7 +58,8 @@ pub(super) fn source(prepared: &Prepared, namespace: &str, workspace: &Workspace
     let Provider { pack, provider, .. } = &provider;
     let ready = match prepared.engine() {
         None => Err(prepared.provider_unavailable(pack, provider, namespace)),
-        Some(engine) => refuse_home(workspace)
+        Some(engine) => prepared
+            .refuse_home(workspace, None)
             .and_then(|()| prepared.script(&prepared.provider_file(pack, provider, namespace)))
             .map(|script| ScriptHook { engine: engine.clone(), script }),
     };

@@ -1,0 +1,216 @@
+//! `cuebook allow`
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use cuebook::error::{did_you_mean, escaped_lines, nearest};
+use cuebook::items::Spaces;
+use cuebook::library::Library;
+use cuebook::trust::{self, Granted, Grants, Request};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use jiff::Timestamp;
+use serde_json::{Value as Json, json};
+
+use crate::args::{AllowArgs, Options};
+use crate::output::{Outcome, print_json, say};
+use crate::terminal;
+
+pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
+    let book = options.book_unreviewed()?;
+    let library = book.library();
+    if args.list {
+        return list(library.spaces(), args.all, options);
+    }
+    let mut grants = library.grants()?;
+    if let Some(subject) = &args.revoke {
+        return revoke(&mut grants, subject.as_deref(), options);
+    }
+    let requests = wanted(library, &args.subjects)?;
+    let new: Vec<Request> = requests.iter().filter(|request| !grants.has(request)).cloned().collect();
+    if !options.json {
+        if new.is_empty() {
+            let count = requests.len();
+            say(match count {
+                0 => "this project asks for nothing".to_owned(),
+                _ => format!(
+                    "everything is granted that this project asks for ({count}): cuebook allow --list"
+                ),
+            });
+            return Ok(ExitCode::SUCCESS);
+        }
+        show(&new, &grants);
+    }
+    let agreed = new.is_empty() || args.yes || (!options.json && terminal::confirm(QUESTION, "--yes")?);
+    if agreed {
+        grants.allow(&new, Timestamp::now())?;
+    }
+    if options.json {
+        let of = |request: &Request| describe(request, grants.state(request));
+        let requests: Vec<Json> = requests.iter().map(of).collect();
+        print_json(&json!({"project": grants.project(), "requests": requests, "granted": agreed}))?;
+    } else if agreed {
+        let plural = if new.len() == 1 { "" } else { "s" };
+        say(format_args!("granted {} request{plural} of {}", new.len(), grants.project().display()));
+    } else {
+        say("not granted");
+    }
+    Ok(if agreed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+const QUESTION: &str = "Give this project these powers, as shown?";
+
+/// Shows settings that have no effect yet and asks for them on a terminal; elsewhere it warns.
+pub fn review(library: &Library, options: &Options) -> Result<()> {
+    let config = library.config()?;
+    let Some(warning) = config.ungranted_warning() else { return Ok(()) };
+    if !options.json && terminal::is_interactive() {
+        let requests: Vec<Request> = config.ungranted.iter().map(|(request, _)| request.clone()).collect();
+        let mut grants = library.grants()?;
+        show(&requests, &grants);
+        if terminal::confirm(QUESTION, "cuebook allow")? {
+            return grants.allow(&requests, Timestamp::now());
+        }
+    }
+    crate::output::print_findings([&warning]);
+    Ok(())
+}
+
+/// The requests that are meant: all, or those of the subjects. A file of the project can be named as an interpreter.
+fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
+    let all = library.requests()?;
+    if subjects.is_empty() {
+        return Ok(all);
+    }
+    let find = |subject: &String| -> Result<Request> {
+        if let Some(request) = all.iter().find(|request| request.subject == *subject) {
+            return Ok(request.clone());
+        }
+        let file = library.root().join(subject);
+        let request = match file.is_file() {
+            true => trust::interpreter_request(library.root(), &file)?,
+            false => None,
+        };
+        request.ok_or_else(|| {
+            let known = all.iter().map(|request| request.subject.as_str());
+            let hint = did_you_mean(&nearest(subject, known))
+                .unwrap_or_else(|| "`cuebook allow` shows everything that it asks for".to_owned());
+            let message = format!("this project does not ask for `{subject}`");
+            Error::new(ErrorKind::Usage, Diagnostic::new(Code::GrantNeeded, message).hint(hint))
+        })
+    };
+    subjects.iter().map(find).collect()
+}
+
+fn show(requests: &[Request], grants: &Grants) {
+    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
+    let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
+    let mut out = anstream::stderr();
+    // Nothing can be done if stderr is closed; the question follows anyway.
+    let _ = writeln!(out, "{} asks for:", escaped_lines(&grants.project().to_string_lossy()));
+    for request in requests {
+        let before = grants.granted_before(request);
+        let news = if before.is_some() { ", CHANGED" } else { "" };
+        let subject = escaped_lines(&request.subject);
+        let _ = writeln!(out, "{bold}{subject}{bold:#} ({}{news})", request.power.as_str());
+        let Some(before) = before else {
+            for line in escaped_lines(&request.shown).lines() {
+                let _ = writeln!(out, "  {quiet}│{quiet:#} {line}");
+            }
+            continue;
+        };
+        for (mark, line) in changes(&escaped_lines(&before.shown), &escaped_lines(&request.shown)) {
+            let style = match mark {
+                '-' => bad,
+                '+' => good,
+                _ => quiet,
+            };
+            let _ = writeln!(out, "  {quiet}│{quiet:#} {style}{mark} {line}{style:#}");
+        }
+        if before.shown == request.shown {
+            let _ = writeln!(out, "  {quiet}│{quiet:#} its files changed");
+        }
+    }
+}
+
+/// The lines of a text with what changed: those at its beginning and end that stayed, and between them the old and the new ones.
+fn changes<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
+    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let rest = old.len().min(new.len()) - start;
+    let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
+    let marked = |mark: char, lines: &[&'t str]| lines.iter().map(|line| (mark, *line)).collect::<Vec<_>>();
+    [
+        marked(' ', &new[..start]),
+        marked('-', &old[start..old.len() - end]),
+        marked('+', &new[start..new.len() - end]),
+        marked(' ', &new[new.len() - end..]),
+    ]
+    .concat()
+}
+
+fn describe(request: &Request, state: Granted) -> Json {
+    let state = match state {
+        Granted::Yes => "granted",
+        Granted::Changed => "changed",
+        Granted::No => "new",
+    };
+    json!({"power": request.power.as_str(), "subject": request.subject, "shown": request.shown, "state": state})
+}
+
+fn list(spaces: &Spaces, all: bool, options: &Options) -> Outcome {
+    let grants = if all { Grants::all(spaces) } else { vec![Grants::of(spaces)] };
+    let grants = grants.into_iter().collect::<Result<Vec<_>>>()?;
+    if options.json {
+        let project = |grants: &Grants| json!({"project": grants.project(), "grants": grants.list().collect::<Vec<_>>()});
+        print_json(&grants.iter().map(project).collect())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let bold = Style::new().bold();
+    let mut out = anstream::stdout().lock();
+    for project in grants.iter().filter(|grants| all || grants.list().next().is_some()) {
+        writeln!(out, "{bold}{}{bold:#}", escaped_lines(&project.project().to_string_lossy()))?;
+        for grant in project.list() {
+            let subject = escaped_lines(&grant.subject);
+            writeln!(out, "  {subject} ({}), granted at {}", grant.power.as_str(), grant.granted_at)?;
+        }
+    }
+    drop(out);
+    if grants.iter().all(|grants| grants.list().next().is_none()) {
+        say("nothing is granted");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn revoke(grants: &mut Grants, subject: Option<&str>, options: &Options) -> Outcome {
+    let known: Vec<String> = grants.list().map(|grant| grant.subject.clone()).collect();
+    if let Some(subject) = subject
+        && !known.iter().any(|known| known == subject)
+    {
+        let hint = did_you_mean(&nearest(subject, known.iter().map(String::as_str)))
+            .unwrap_or_else(|| "`cuebook allow --list` shows every grant".to_owned());
+        let diagnostic = Diagnostic::new(Code::GrantNeeded, format!("`{subject}` is not granted")).hint(hint);
+        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+    }
+    let count = if known.is_empty() { 0 } else { grants.revoke(subject)? };
+    match options.json {
+        true => print_json(&json!({"project": grants.project(), "revoked": count}))?,
+        false => say(format_args!("revoked {count} grant{}", if count == 1 { "" } else { "s" })),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_keep_what_stayed_and_mark_the_rest() {
+        let shown = |old, new| -> String {
+            changes(old, new).iter().map(|(mark, line)| format!("{mark}{line} ")).collect()
+        };
+        assert_eq!(shown("a\nb\nc", "a\nx\ny\nc"), " a -b +x +y  c ");
+        assert_eq!(shown("a\na", "a"), " a -a ");
+        assert_eq!(shown("", "a"), "+a ");
+    }
+}

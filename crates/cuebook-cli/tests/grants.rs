@@ -1,0 +1,207 @@
+//! A project's files have no power that its user did not grant: every test here plays a hostile clone.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
+
+mod support;
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::Output;
+
+use serde_json::Value as Json;
+use support::{Project, python_or_skip};
+
+const CUEBOOK: &str = env!("CARGO_BIN_EXE_cuebook");
+const HOOK: &str = "TEMPLATE = \"x\"\ndef pre_render(variables, context):\n    return variables\n";
+
+fn run(project: &Project, args: &[&str]) -> Output {
+    project.command(CUEBOOK, project.path()).args(args).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A program of the project that leaves a mark when it runs, and then answers as Python does.
+fn program(project: &Project, path: &str) {
+    let mark = project.path().join("pwned");
+    project.write(path, format!("#!/bin/sh\nid > {}\nexec python3 \"$@\"\n", mark.display()));
+    std::fs::set_permissions(project.path().join(path), std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+fn pwned(project: &Project) -> bool {
+    project.path().join("pwned").exists()
+}
+
+#[test]
+fn a_project_python_runs_nothing_without_a_grant() {
+    for python in ["/proc/self/cwd/tools/py", "tools/py", "./tools/py", "perl", "sh"] {
+        let project = Project::new();
+        program(&project, "tools/py");
+        project.write("cuebook.toml", format!("[hooks]\npython = \"{python}\"\n"));
+        project.write("prompts/hi/prompt.py", HOOK);
+        // A script named as the question itself, for an interpreter that takes names of scripts.
+        let question =
+            "import sys; print(sys.executable, sys.base_prefix, '%d.%d' % sys.version_info[:2], sep='\\n')";
+        project.write(question, "BEGIN { open(F, '>pwned') }");
+        for args in [&["render", "hi"][..], &["doctor"], &["doctor", "--json"]] {
+            let output = run(&project, args);
+            assert!(!output.status.success(), "{python} {args:?}");
+            let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains("CB231") && said.contains("cuebook allow"), "{python}: {said}");
+        }
+        assert!(!pwned(&project), "{python}");
+    }
+}
+
+#[test]
+fn a_granted_project_program_is_never_run_outside_the_sandbox() {
+    let project = Project::new();
+    program(&project, "tools/py");
+    project.write("cuebook.toml", "[hooks]\npython = \"/proc/self/cwd/tools/py\"\n");
+    project.write("prompts/hi/prompt.py", HOOK);
+    project.allow();
+    let output = run(&project, &["render", "hi"]);
+    assert!(!output.status.success());
+    assert!(!pwned(&project), "{}", stderr(&output));
+}
+
+#[test]
+fn python_on_the_path_is_not_taken_from_the_project() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    program(&project, "bin/python3");
+    project.write("prompts/hi/prompt.py", HOOK);
+    let mut command = project.command(CUEBOOK, project.path());
+    let path = std::env::var("PATH").unwrap();
+    command.env("PATH", format!("{}:bin::{path}", project.path().join("bin").display()));
+    let output = command.args(["render", "hi"]).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "x", "{}", stderr(&output));
+    assert!(!pwned(&project));
+}
+
+#[test]
+fn an_environment_cannot_open_other_folders_to_hooks() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("home/.ssh/id", "secret");
+    project.write(".venv/pyvenv.cfg", "home = /usr/bin\n");
+    project.write(".venv/bin/x", "");
+    project.link(".venv/lib", "../../home");
+    let python = std::process::Command::new("python3").args(["-c", "import sys; print(sys.executable)"]);
+    let python = { python }.output().unwrap();
+    project.link(".venv/bin/python", String::from_utf8_lossy(&python.stdout).trim());
+    project.write("cuebook.toml", "[hooks]\npython = \".venv/bin/python\"\n");
+    let secret = project.home().join(".ssh/id");
+    let code = format!(
+        "TEMPLATE = \"{{{{ x }}}}\"\ndef pre_render(v, c):\n    return {{'x': open({secret:?}).read()}}\n"
+    );
+    project.write("prompts/hi/prompt.py", code);
+    assert!(stderr(&run(&project, &["render", "hi"])).contains("CB231"));
+    project.allow();
+    let output = run(&project, &["render", "hi"]);
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("secret"));
+    assert!(stderr(&output).contains("leads out of its environment"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_home_folder_is_never_a_workspace() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("home/.ssh/id", "secret");
+    let code = "TEMPLATE = \"{{ x }}\"\ndef pre_render(v, c):\n    import os\n    return {'x': open(os.path.join(c['workspace_path'], '.ssh/id')).read()}\n";
+    project.write("home/downloads/x/prompt.py", code);
+    for args in [
+        &["render", "./downloads/x"][..],
+        &["render", "./downloads/x", "--context", "workspace_path=."],
+        &["render", "./downloads/x", "--context", "workspace_path=.."],
+        &["render", "./downloads/x", "--context", "workspace_path=.ai"],
+    ] {
+        std::fs::create_dir_all(project.home().join(".ai/config")).unwrap();
+        let output = project.command(CUEBOOK, &project.home()).args(args).output().unwrap();
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("secret"), "{args:?}");
+        assert!(stderr(&output).contains("CB417"), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn approvals_inside_a_project_count_for_nothing() {
+    let project = Project::new();
+    project.write("user_data/packs/k/pack.json", r#"{"pack_id": "k", "prompts": ["p"]}"#);
+    project.write("user_data/packs/k/prompts/p/prompt.py", HOOK);
+    let approved = run(&project, &["pack", "approve", "k", "--yes"]);
+    assert!(approved.status.success(), "{}", stderr(&approved));
+    assert!(!project.path().join("user_data/packs/approvals.json").exists());
+    // The clone of the project, with the approvals that its author has.
+    let folder = project.home().join(".ai/config/approvals");
+    let is_json = |entry: &std::fs::DirEntry| entry.path().extension().is_some_and(|end| end == "json");
+    let file = std::fs::read_dir(&folder).unwrap().flatten().find(is_json).unwrap().path();
+    let stored: Json = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    for content in [&stored, &stored["packs"]] {
+        project.write("user_data/packs/approvals.json", content.to_string());
+        let output = run(&project, &["render", "p"]);
+        assert!(stderr(&output).contains("CB207"), "{}", stderr(&output));
+    }
+    let shown = run(&project, &["pack", "show", "k"]);
+    assert!(stderr(&shown).contains("approvals in a project count for nothing"), "{}", stderr(&shown));
+    assert!(String::from_utf8_lossy(&shown.stdout).contains("not approved"));
+}
+
+#[test]
+fn allow_shows_every_byte_and_a_changed_request_with_its_diff() {
+    let project = Project::new();
+    project.write("cuebook.toml", "[hooks]\nhttp_hosts = [\"a\\u001b[2J\\u202Eb\"]\nmemory = 600000000\n");
+    let output = run(&project, &["allow"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("CB208") && said.contains("hooks.memory = 600000000"), "{said}");
+    assert!(!said.contains(['\u{1b}', '\u{202e}']), "{said:?}");
+    assert!(said.contains("u{1b}") || said.contains("u001"), "{said}");
+    project.allow();
+    let list = run(&project, &["allow", "--list", "--json"]);
+    let list: Json = serde_json::from_slice(&list.stdout).unwrap();
+    assert_eq!(list[0]["grants"].as_array().unwrap().len(), 2);
+    project.write("cuebook.toml", "[hooks]\nmemory = 700000000\n");
+    let said = stderr(&run(&project, &["allow"]));
+    assert!(said.contains("CHANGED"), "{said}");
+    assert!(
+        said.contains("- hooks.memory = 600000000") && said.contains("+ hooks.memory = 700000000"),
+        "{said}"
+    );
+    let json = run(&project, &["allow", "--json"]);
+    assert_eq!(json.status.code(), Some(1));
+    let json: Json = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!((&json["requests"][0]["state"], &json["granted"]), (&"changed".into(), &false.into()));
+    assert!(run(&project, &["allow", "--revoke", "hooks.memory"]).status.success());
+    let typo = run(&project, &["allow", "--revoke", "hooks.http_host"]);
+    assert!(stderr(&typo).contains("did you mean `hooks.http_hosts`?"), "{}", stderr(&typo));
+    assert!(run(&project, &["allow", "--revoke"]).status.success());
+    assert!(stderr(&run(&project, &["allow", "--list"])).contains("nothing is granted"));
+}
+
+#[test]
+fn a_grant_is_bound_to_the_project_folder() {
+    let project = Project::new();
+    project.write("a/cuebook.toml", "[limits]\nfuel = 99999999\n");
+    project.write("b/cuebook.toml", "[limits]\nfuel = 99999999\n");
+    let warned = |folder: &str, args: &[&str]| {
+        let output = project.command(CUEBOOK, &project.path().join(folder)).args(args).output().unwrap();
+        stderr(&output).contains("CB231")
+    };
+    assert!(!warned("a", &["allow", "--yes"]));
+    assert!(!warned("a", &["list"]));
+    assert!(warned("b", &["list"]));
+}
+
+#[test]
+fn stored_grants_are_private_to_the_user() {
+    let project = Project::new();
+    project.write("cuebook.toml", "[limits]\nfuel = 99999999\n");
+    project.allow();
+    let folder = project.home().join(".ai/config/grants");
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        if entry.path().extension().is_some_and(|end| end == "json") {
+            assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+}
