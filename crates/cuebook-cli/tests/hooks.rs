@@ -246,6 +246,7 @@ fn modules_beside_the_prompt_are_found_and_a_failure_in_them_is_shown() {
 fn a_prompt_without_hooks_needs_no_python() {
     let project = Project::new();
     project.write("cuebook.toml", "[hooks]\npython = \"nowhere/python\"\n");
+    project.allow();
     project.write("prompts/plain/template.md", "Hello {{ name }}");
     assert_eq!(stdout(&project, &["render", "plain", "--var", "name=Ada"]), "Hello Ada");
     project.write("prompts/p/prompt.py", "TEMPLATE = \"x\"\ndef pre_render(v, c): return v\n");

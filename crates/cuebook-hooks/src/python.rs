@@ -343,7 +343,7 @@ fn unusable(setting: &str, why: String) -> Error {
     let (major, minor) = OLDEST;
     let diagnostic = Diagnostic::new(Code::PythonNotFound, format!("hooks cannot run: {why}")).hint(format!(
         "install Python {major}.{minor} or newer (`apt install python3`, `dnf install python3`, `brew install python`), or \
-         name one in cuebook.toml: `python = \"/path/to/python3\"` under `[hooks]`"
+         name one in ~/.ai/config/cuebook.toml: `python = \"/path/to/python3\"` under `[hooks]`"
     ));
     Error::new(ErrorKind::Hook, diagnostic).with("python", setting)
 }

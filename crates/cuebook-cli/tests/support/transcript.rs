@@ -287,8 +287,11 @@ const NONCE: &str = "__PROMPTY_THREAD_";
 pub fn normalise(text: &str, root: &Path) -> String {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut text = text.to_owned();
-    for path in [real.to_string_lossy(), root.to_string_lossy()] {
-        text = text.replace(&*path, "<ROOT>");
+    for path in [&*real, root] {
+        // The home folder is known to pages by the link to it.
+        let home = path.with_file_name("home");
+        text = text.replace(&*home.to_string_lossy(), "<ROOT>/home");
+        text = text.replace(&*path.to_string_lossy(), "<ROOT>");
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text.as_str();
