@@ -97,7 +97,7 @@ pub fn python() -> Result<PathBuf> {
     PYTHON_PACKAGES.environment()
 }
 
-/// A program of Prompty's Rust crates, built with our profile.
+/// A program of Prompty's Rust crates. Its own `release` has the settings of our `dist`.
 pub fn prompty_program() -> Result<PathBuf> {
     let folder = place::environment("prompty-rust", PROMPTY_VERSION)?;
     let write = |name: &str, text: &str| {
@@ -118,9 +118,8 @@ pub fn prompty_program() -> Result<PathBuf> {
     let mut cargo = place::cargo();
     // What Cargo set for this program is not meant for that one.
     cargo.env_remove("CARGO_MANIFEST_DIR").current_dir(&folder);
-    run(cargo.args(["build", "--quiet", "--target-dir"]).arg(&built).args(place::profile()))?;
-    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
-    Ok(built.join(profile).join(format!("peer{}", std::env::consts::EXE_SUFFIX)))
+    run(cargo.args(["build", "--quiet", "--target-dir"]).arg(&built).arg("--release"))?;
+    Ok(built.join("release").join(format!("peer{}", std::env::consts::EXE_SUFFIX)))
 }
 
 /// Node with dotprompt.

@@ -38,21 +38,23 @@ pub fn cargo() -> Command {
     command
 }
 
-/// What Cargo is told to build with the profile of this program.
-pub fn profile() -> &'static [&'static str] {
-    if cfg!(debug_assertions) { &[] } else { &["--release"] }
+/// The folder of this program's profile below the build folder: `dist` for figures that count.
+pub fn profile_folder() -> Result<String> {
+    let here = env::current_exe().map_err(|error| error.to_string())?;
+    let folder =
+        here.parent().and_then(Path::file_name).ok_or("the benchmark does not lie in a build folder")?;
+    Ok(folder.to_string_lossy().into_owned())
 }
 
 /// The `cuebook` command, built as this program was. Cargo looks whether it is up to date.
 pub fn program() -> Result<PathBuf> {
     static BUILT: OnceLock<Result<PathBuf>> = OnceLock::new();
     let build = || {
-        let target = target()?;
+        let (target, folder) = (target()?, profile_folder()?);
         run(cargo()
             .args(["build", "--quiet", "-p", "cuebook-cli", "--target-dir"])
             .arg(&target)
-            .args(profile()))?;
-        let folder = if cfg!(debug_assertions) { "debug" } else { "release" };
+            .args(["--profile", if folder == "debug" { "dev" } else { &folder }]))?;
         let program = target.join(folder).join(format!("cuebook{}", env::consts::EXE_SUFFIX));
         if program.is_file() { Ok(program) } else { Err(format!("{} was not built", program.display())) }
     };

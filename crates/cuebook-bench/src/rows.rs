@@ -53,7 +53,11 @@ pub fn say(what: &str) {
 }
 
 fn about() -> Vec<(&'static str, String)> {
-    let profile = if cfg!(debug_assertions) { "debug (the figures mean nothing)" } else { "release" };
+    let profile = match place::profile_folder() {
+        Ok(folder) if folder == "dist" => folder,
+        Ok(folder) => format!("{folder} (only figures of dist count)"),
+        Err(why) => why,
+    };
     let rounds = if measure::is_rehearsal() {
         format!("{} (a rehearsal: the figures mean nothing)", measure::rounds())
     } else {
@@ -64,7 +68,7 @@ fn about() -> Vec<(&'static str, String)> {
     let system = format!("{}, {processors} × {name}", std::env::consts::OS);
     vec![
         ("cuebook", env!("CARGO_PKG_VERSION").to_owned()),
-        ("profile", profile.to_owned()),
+        ("profile", profile),
         ("rounds", rounds),
         ("on", system),
     ]

@@ -4,7 +4,9 @@ mod convert;
 mod diff;
 mod execute;
 mod explain;
+mod groups;
 mod layout;
+mod mock;
 mod prove;
 mod thread;
 mod trust;
@@ -27,6 +29,7 @@ pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
 pub use explain::{ExplainArgs, TokensArgs};
 pub use layout::Layout;
+pub use mock::MockArgs;
 pub use prove::{AttackArgs, TestArgs, WatchArgs};
 pub use thread::{
     RunArgs, StoreOptions, ThreadArgs, ThreadCommand, ThreadListArgs, ThreadOptions, ThreadResumeArgs,
@@ -34,7 +37,7 @@ pub use thread::{
 };
 pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, TrustCommand, VerifyArgs};
 
-/// Finds, fills and renders prompts, and can say of every byte where it came from.
+/// Finds, checks, renders and runs prompts, and shows where every byte came from.
 #[derive(Debug, Parser)]
 #[command(name = "cuebook", version, disable_help_subcommand = true, max_term_width = 110)]
 #[command(after_help = "Examples:
@@ -57,10 +60,10 @@ pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, Tr
   cuebook help tools        tools, and how they are run
   cuebook help trust        keys, signatures and whom to trust")]
 pub struct Cli {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
-    /// What holds for every command.
+    /// The options of every command.
     #[command(flatten)]
     pub options: Options,
 }
@@ -201,73 +204,75 @@ impl Colour {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Render a prompt and print the text
+    /// Fill a prompt and print it
     Render(RenderArgs),
-    /// Find problems in prompts without running anything
+    /// Report errors in prompts without running anything
     Check(CheckArgs),
-    /// List the prompts of the library
+    /// List the library's prompts
     List(ListArgs),
-    /// Show the definition of a prompt
+    /// Show a prompt's definition
     Show(PromptArgs),
-    /// Say where every part of a rendered prompt came from
+    /// Show where each part of a rendered prompt came from
     Explain(ExplainArgs),
-    /// Count the tokens of a prompt, and say what a provider's cache can keep of it
+    /// Count a prompt's tokens, and show what a cache can keep
     Tokens(TokensArgs),
-    /// Compare two versions of a prompt by what they do
+    /// Compare what two versions of a prompt do
     Diff(DiffArgs),
-    /// Drive every input of a prompt with forgeries, and prove that its structure stays
+    /// Try injection strings in every input of a prompt
     Attack(AttackArgs),
-    /// Compare prompts with the cases beside them
+    /// Run the test cases that lie beside prompts
     Test(TestArgs),
-    /// Write a prompt in another notation, and say everything that is lost on the way
+    /// Write a prompt in another format, and report what is lost
     Convert(ConvertArgs),
-    /// Render a prompt again whenever something changes that it depends on
+    /// Render a prompt again whenever one of its files changes
     Watch(WatchArgs),
-    /// Show every place that offers a prompt
+    /// List every place that offers a prompt
     Candidates(PromptArgs),
-    /// Choose between the places that offer a prompt, and record the choice
+    /// Choose the place that a prompt comes from
     Resolve(ResolveArgs),
-    /// Keep other words for parts of a tree of sections
+    /// Replace the text of sections without changing their file
     #[command(subcommand)]
     Overrides(OverridesCommand),
     /// Install, inspect, approve and remove packs
     #[command(subcommand)]
     Pack(PackCommand),
-    /// Make and show the key that you sign items with
+    /// Create and show your signing key
     #[command(subcommand)]
     Keys(KeysCommand),
-    /// Say whose keys are trusted
+    /// Manage the keys that you trust
     #[command(subcommand)]
     Trust(TrustCommand),
     /// Show the powers that the project asks for, and grant them
     Allow(AllowArgs),
     /// Check items and sign them
     Sign(SignArgs),
-    /// Say whether items are as somebody trusted has signed them
+    /// Check the signatures of items
     Verify(VerifyArgs),
-    /// Find items by what they say of themselves
+    /// Search items by their metadata
     Search(SearchArgs),
     /// Execute a directive, a tool or a piece of knowledge
     Execute(ExecuteArgs),
-    /// Run a prompt of any dialect with a model
+    /// Run a prompt with a model
     Run(RunArgs),
-    /// List, show, follow, stop and resume threads
+    /// List, show, follow, cancel and resume threads
     #[command(subcommand)]
     Thread(ThreadCommand),
-    /// List the providers of models, and whether their keys are there
+    /// List the model providers, and whether their keys are set
     #[command(
         after_help = "Examples:\n  cuebook providers\n  cuebook providers --json\n\ncuebook help threads says how to add one."
     )]
     Providers,
+    /// Play a model that answers from a script, without a key
+    Mock(MockArgs),
     /// Print an item, or copy it to another space
     Load(LoadArgs),
-    /// Serve the prompts, the knowledge and the tools of the project over the Model Context Protocol
+    /// Serve the project over the Model Context Protocol
     Mcp(McpArgs),
-    /// Say what this machine offers to run hooks: the Python, and the sandbox
+    /// Report this machine's Python, and what its sandbox can do
     Doctor,
-    /// Make a new project that renders and checks at once
+    /// Create a project with a first prompt
     Init(InitArgs),
-    /// Print completions for a shell
+    /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Explain a command, an error code or a topic
     Help(HelpArgs),
@@ -530,6 +535,7 @@ pub struct InitArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook completions bash > ~/.local/share/bash-completion/completions/cuebook
+  cuebook completions zsh > ~/.zfunc/_cuebook       ~/.zfunc must be in fpath
   cuebook completions fish > ~/.config/fish/completions/cuebook.fish")]
 pub struct CompletionsArgs {
     /// The shell

@@ -16,6 +16,7 @@ mod keys;
 mod list;
 mod load;
 mod mcp;
+mod mock;
 mod overrides;
 mod pack;
 mod providers;
@@ -66,6 +67,7 @@ pub fn run(command: Command, options: &Options) -> Outcome {
         Command::Run(args) => run::run(&args, options),
         Command::Thread(command) => thread::run(&command, options),
         Command::Providers => providers::run(options),
+        Command::Mock(args) => mock::run(&args, options),
         Command::Load(args) => load::run(&args, options),
         Command::Mcp(args) => mcp::run(&args, options),
         Command::Doctor => doctor::run(options),

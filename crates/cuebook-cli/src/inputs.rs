@@ -351,7 +351,8 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
     Ok(limits)
 }
 
-fn read_text(path: &Path) -> Result<Arc<Source>> {
+/// The text of a file that an option names.
+pub fn read_text(path: &Path) -> Result<Arc<Source>> {
     if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
         return Err(files::not_there(path, &path.to_string_lossy()));
     }

@@ -17,15 +17,13 @@ mod versions;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::args::{Cli, Layout, Options};
 use crate::output::Failure;
 
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };

@@ -277,3 +277,17 @@ fn an_unconditional_circle_of_includes_is_an_error_and_the_render_names_it() {
         "{error}"
     );
 }
+
+#[test]
+fn help_groups_the_commands_and_suggests_the_near_ones() {
+    let project = Project::new();
+    let (code, long, _) = cuebook(&project, &["--help"]);
+    assert_eq!(code, 0);
+    for group in ["Write", "Inspect", "Prove", "Share", "Run", "Serve", "Help", "Options"] {
+        assert!(long.contains(&format!("\n\n{group}:\n")), "{group}: {long}");
+    }
+    assert!(long.contains("\nRun:\n  run          Run a prompt with a model\n"), "{long}");
+    assert_eq!(cuebook(&project, &["help"]).1, long);
+    let (code, _, stderr) = cuebook(&project, &["rendr"]);
+    assert!(code == 2 && stderr.contains("a similar subcommand exists: 'render'"), "{stderr}");
+}

@@ -1,7 +1,7 @@
 //! A server that answers like a provider of models, from a script.
 //!
 //! It speaks the interfaces of OpenAI (chat and responses), Anthropic and Gemini, whole and as a stream, and does what real
-//! servers do on bad days: errors, slow and broken replies, garbage. It is made for tests and benchmarks: threads and sockets
+//! servers do on bad days: errors, slow and broken replies, garbage. `cuebook mock`, tests and benchmarks use it: threads and sockets
 //! of the standard library, a port of this machine that the system picks, every request remembered.
 //!
 //! ```

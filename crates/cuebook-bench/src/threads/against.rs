@@ -57,7 +57,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     line("the same, an engine for each", &cold, theirs.as_deref());
     let Some(program) = program() else {
         println!(
-            "cuebook as a process was not measured: build it first (cargo build --release -p cuebook-cli)"
+            "cuebook as a process was not measured: build it first (cargo build --profile dist -p cuebook-cli)"
         );
         return Ok(());
     };

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
@@ -30,7 +29,7 @@ const TOPICS: [(&str, &str, &str); 14] = [
 ];
 
 pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
-    let mut command = Cli::command();
+    let mut command = Cli::grouped();
     // Without it the usage line of a subcommand would not name the program.
     command.build();
     let Some(topic) = args.topic.first() else {

@@ -22,7 +22,7 @@
 //! another port, and if a page has no file of a provider, one is written: `home/.ai/config/providers/local.yaml`.
 //!
 //! The chapters of a guide are pages that go on where the one before them ended: [`Stage`] is where they play. There `$ cd` holds
-//! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook-mock --script FILE …` has
+//! from then on, files are written where the reader stands, `~` is the reader's home, and `$ cuebook mock --script FILE …` has
 //! the model say what the file says.
 
 use std::ffi::OsString;
@@ -228,7 +228,7 @@ fn session(stage: &mut Stage, body: &[&str], printed: &mut String) -> String {
             rewritten.push_str(&wanted);
             continue;
         }
-        if let Some(words) = command.strip_prefix("cuebook-mock --script ") {
+        if let Some(words) = command.strip_prefix("cuebook mock --script ") {
             let file = words.split_whitespace().next().expect("a file with replies");
             let replies = std::fs::read(folder.join(file)).expect("a file with replies");
             let replies = serde_json::from_slice(&replies).expect("replies are JSON");

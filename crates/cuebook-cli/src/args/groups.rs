@@ -1,0 +1,88 @@
+//! The groups in which `cuebook --help` lists the commands.
+
+use std::fmt::Write as _;
+
+use clap::{Command, CommandFactory, FromArgMatches};
+
+use super::Cli;
+
+/// The groups in their order. Every command is in one of them: a new command is one name here.
+const GROUPS: [(&str, &[&str]); 7] = [
+    ("Write", &["init", "render", "check", "watch", "convert", "overrides"]),
+    ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
+    ("Prove", &["test", "attack", "diff"]),
+    ("Share", &["pack", "keys", "trust", "sign", "verify"]),
+    ("Run", &["run", "execute", "thread", "providers", "mock"]),
+    ("Serve", &["mcp"]),
+    ("Help", &["help", "doctor", "completions"]),
+];
+
+impl Cli {
+    /// Reads the command line of this process.
+    pub fn read() -> Result<Cli, clap::Error> {
+        let mut matches = Cli::grouped().try_get_matches()?;
+        Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut Cli::grouped()))
+    }
+
+    /// The command line, with a help that lists the commands in groups.
+    pub fn grouped() -> Command {
+        let command = Cli::command();
+        let listed = listed(&command);
+        command.help_template(format!(
+            "{{before-help}}{{about-with-newline}}\n{{usage-heading}} {{usage}}\n{listed}\n{}\n{{options}}{{after-help}}",
+            heading(&Cli::command(), "Options")
+        ))
+    }
+}
+
+/// The commands in their groups, one per line.
+fn listed(command: &Command) -> String {
+    let name_style = command.get_styles().get_literal();
+    let width = command.get_subcommands().map(|command| command.get_name().len()).max().unwrap_or_default();
+    let mut text = String::new();
+    for (group, names) in GROUPS {
+        let _ = writeln!(text, "\n{}", heading(command, group));
+        for subcommand in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let name = subcommand.get_name();
+            let summary = subcommand.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "  {name_style}{name}{name_style:#}{:1$}{summary}",
+                "",
+                width + 2 - name.len()
+            );
+        }
+    }
+    text
+}
+
+fn heading(command: &Command, text: &str) -> String {
+    let style = command.get_styles().get_header();
+    format!("{style}{text}:{style:#}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_in_one_group() {
+        let command = Cli::command();
+        let mut commands: Vec<&str> = command
+            .get_subcommands()
+            .filter(|command| !command.is_hide_set())
+            .map(Command::get_name)
+            .collect();
+        let mut grouped: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        commands.sort_unstable();
+        grouped.sort_unstable();
+        assert_eq!(grouped, commands);
+    }
+
+    #[test]
+    fn a_command_takes_one_line_of_80_columns() {
+        for line in anstream::adapter::strip_str(&listed(&Cli::command())).to_string().lines() {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
