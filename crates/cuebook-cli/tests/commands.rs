@@ -289,5 +289,5 @@ fn help_groups_the_commands_and_suggests_the_near_ones() {
     assert!(long.contains("\nRun:\n  run          Run a prompt with a model\n"), "{long}");
     assert_eq!(cuebook(&project, &["help"]).1, long);
     let (code, _, stderr) = cuebook(&project, &["rendr"]);
-    assert!(code == 2 && stderr.contains("a similar subcommand exists: 'render'"), "{stderr}");
+    assert!(code == 2 && stderr.contains("similar subcommands exist: 'thread', 'render'"), "{stderr}");
 }

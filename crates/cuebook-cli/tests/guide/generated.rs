@@ -93,8 +93,11 @@ fn describe(project: &Project, command: &[String], text: &mut String, count: &mu
     let line =
         ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
-    let Some((_, list)) = help.split_once("\nCommands:\n") else { return };
-    for row in list.lines().take_while(|row| !row.is_empty()) {
+    if !help.contains(" <COMMAND>\n") {
+        return;
+    }
+    // The commands, in one group or in several, come before the options.
+    for row in help.lines().take_while(|row| *row != "Options:") {
         // Further lines of a description stand further to the right.
         let Some(name) = row.strip_prefix("  ").filter(|row| !row.starts_with(' ')) else { continue };
         let name = name.split_whitespace().next().unwrap().to_owned();

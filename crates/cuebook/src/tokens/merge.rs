@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::table::Table;
 
 /// Longer pieces are cut, because places are kept in 32 bits.
-const LONGEST: usize = 1 << 30;
+const PIECE_BYTES: usize = 1 << 30;
 
 /// Merges pieces, one after the other, in the same memory.
 #[derive(Default)]
@@ -25,7 +25,7 @@ pub(super) struct Merger {
 impl Merger {
     /// Visits the tokens of a piece in order.
     pub(super) fn tokens(&mut self, table: &Table, piece: &[u8], mut visit: impl FnMut(u32)) {
-        for piece in piece.chunks(LONGEST) {
+        for piece in piece.chunks(PIECE_BYTES) {
             if let Some(id) = table.id(piece) {
                 visit(id);
                 continue;
