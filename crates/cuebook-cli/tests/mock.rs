@@ -59,9 +59,8 @@ fn mock_prints_a_provider_file() {
 
 #[test]
 fn mock_names_what_is_wrong_with_its_script() {
-    let error = "error[CB407]: the script is invalid: reply 1 is no object
- --> replies.json
-  = help: write a list of replies, as in [{\"text\": \"Hello.\"}]
+    let error = "error[CB407]: replies.json: the script is invalid: reply 1 is no object
+help: write a list of replies, as in [{\"text\": \"Hello.\"}]
 
 for more about this: cuebook help CB407
 ";

@@ -93,7 +93,8 @@ fn describe(project: &Project, command: &[String], text: &mut String, count: &mu
     let line =
         ["cuebook"].into_iter().chain(command.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
     *text += &format!("\n```console\n$ {line} --help\n{help}```\n");
-    if !help.contains(" <COMMAND>\n") {
+    let usage = help.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
+    if !usage.ends_with(" <COMMAND>") {
         return;
     }
     // The commands, in one group or in several, come before the options.
