@@ -11,7 +11,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Write", &["init", "render", "check", "watch", "convert", "overrides"]),
     ("Inspect", &["list", "show", "explain", "tokens", "candidates", "resolve", "search", "load"]),
     ("Prove", &["test", "attack", "diff"]),
-    ("Share", &["pack", "keys", "trust", "sign", "verify"]),
+    ("Share", &["pack", "allow", "keys", "trust", "sign", "verify"]),
     ("Run", &["run", "execute", "thread", "providers", "mock"]),
     ("Serve", &["mcp"]),
     ("Help", &["help", "doctor", "completions"]),
