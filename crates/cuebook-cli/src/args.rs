@@ -432,17 +432,32 @@ pub struct ResolveArgs {
 
 /// `mcp`
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cuebook mcp --root /path/to/project                        for the client that starts it, over stdin and stdout
-  cuebook mcp --http 8321                                    for clients on this machine: http://127.0.0.1:8321/mcp
-  cuebook mcp --http 0.0.0.0:8321 --token-env CUEBOOK_TOKEN  for whoever has the token
+#[command(after_help = "What clients may do:
+  --read-only      use prompts and resources; no tools are listed
+  (default)        also search and read items, and get directives and knowledge
+  --allow PATTERN  also run the tools that fit, as in desk/order or 'desk/*'
+  A shell, a tool that writes files, signing and copying need their whole name:
+  --allow rye/bash/bash, --allow rye/file-system/write, --allow rye_sign, --allow rye_load
+
+Examples:
+  cuebook mcp --root /path/to/project                   over stdin and stdout, for the client that starts it
+  cuebook mcp --read-only                               prompts and resources only
+  cuebook mcp --allow 'desk/*'                          and the tools of one folder
+  cuebook mcp --http 8321                               at http://127.0.0.1:8321/mcp; prints a new token
+  cuebook mcp --http 8321 --token-env CUEBOOK_TOKEN     with a token of yours
 
 How to configure clients: cuebook help mcp")]
 pub struct McpArgs {
+    /// Serve prompts and resources only
+    #[arg(long, conflicts_with = "allow")]
+    pub read_only: bool,
+    /// Let clients run tools of this id or pattern, or use `rye_sign` or `rye_load`; may be given several times
+    #[arg(long, value_name = "PATTERN")]
+    pub allow: Vec<String>,
     /// Listen at an address, or at a port of this machine, instead of speaking over stdin and stdout
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
-    /// The environment variable that holds the token which every request must carry
+    /// The environment variable that holds the token which every request must carry; without it, a new token is printed
     #[arg(long, value_name = "NAME", requires = "http")]
     pub token_env: Option<String>,
     /// Answer web pages of this origin; may be given several times

@@ -7,6 +7,7 @@ use cuebook::items::load::LoadRequest;
 use cuebook::items::search::SearchRequest;
 use cuebook::items::sign::SignRequest;
 use cuebook::items::{load, sign};
+use cuebook::Error;
 use serde_json::{Map, Value as Json, json};
 
 use crate::engine::Engine;
@@ -148,19 +149,30 @@ impl Action {
         schema.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
+    /// The answer to a call that is refused: the message, the way out, and all that is known of the error.
+    pub fn refusal(error: &Error) -> Json {
+        let told = error.diagnostic();
+        let mut metadata = error.to_json();
+        json!({
+            "status": "error",
+            "error": told.message,
+            "hint": told.hint,
+            "metadata": {"error": metadata["error"].take()},
+        })
+    }
+
     /// Does it.
     pub fn run(self, engine: &Engine, arguments: &Map<String, Json>, watch: &dyn Watch) -> Json {
         let request = Json::Object(arguments.clone());
-        let project = match self {
-            Action::Execute => return engine.execute_json(&request, watch),
-            _ => engine.project_of(arguments.get("project_path").and_then(Json::as_str)),
-        };
+        if self == Action::Execute {
+            return engine.execute_json(&request, watch);
+        }
+        let allowed = engine.settings().allowance.as_ref().map_or(Ok(()), |known| known.check(self, arguments));
+        let project = allowed
+            .and_then(|()| engine.project_of(arguments.get("project_path").and_then(Json::as_str)));
         let project = match project {
             Ok(project) => project,
-            Err(error) => {
-                let told = error.diagnostic();
-                return json!({"status": "error", "error": told.message, "hint": told.hint});
-            }
+            Err(error) => return Action::refusal(&error),
         };
         match self {
             Action::Search => project.searcher().search(&SearchRequest::from_json(&request), project.trust()),

@@ -13,11 +13,12 @@ use cuebook::dialect::directive::Directive;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
-use cuebook::trust::{Trust, told_with_path};
+use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use crate::chain::Memo;
+use crate::policy::allowance::Allowance;
 use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
 use crate::stage::Stage;
@@ -48,6 +49,9 @@ pub struct Settings {
     pub replay: Option<PathBuf>,
     /// Where the replies of providers are recorded.
     pub record: Option<PathBuf>,
+    /// What the engine may do for its clients and their threads; everything, for its user, if it is `None`. With it, other
+    /// projects need a grant of the user.
+    pub allowance: Option<Allowance>,
 }
 
 impl Default for Settings {
@@ -61,6 +65,7 @@ impl Default for Settings {
             program: None,
             replay: None,
             record: None,
+            allowance: None,
         }
     }
 }
@@ -225,6 +230,11 @@ impl Engine {
         if !path.is_absolute() {
             return Err(wrong("the project's path is not absolute"));
         }
+        let reached = match self.settings.allowance {
+            Some(_) => Some(self.served(path)?),
+            None => None,
+        };
+        let path = reached.as_deref().unwrap_or(path);
         if !path.is_dir() {
             return Err(wrong("the project is no folder"));
         }
@@ -249,8 +259,23 @@ impl Engine {
         Ok(project)
     }
 
+    /// A project that clients may work in: the engine's own, or one that the user granted. The real path is checked and used,
+    /// so that a link cannot lead elsewhere later.
+    fn served(&self, path: &Path) -> Result<PathBuf> {
+        let own = self.spaces.project();
+        // The same answer whether the folder exists or not: a client learns nothing of others.
+        let real = std::fs::canonicalize(path).map_err(|_| unserved(path))?;
+        if path == own || std::fs::canonicalize(own).is_ok_and(|own| own == real) {
+            return Ok(own.to_owned());
+        }
+        if Grants::of(&self.spaces_of(&real))?.has(&Asked::serve()) {
+            return Ok(real);
+        }
+        Err(unserved(path))
+    }
+
     /// How it was set up.
-    pub(crate) fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
@@ -323,6 +348,14 @@ impl Engine {
         let user = self.spaces.user_folder();
         Spaces::new(project, user.as_deref().and_then(Path::parent))
     }
+}
+
+/// `CB806`
+fn unserved(path: &Path) -> Error {
+    let message = format!("MCP clients may not work in the project `{}`", path.display());
+    let hint = "leave `project_path` out to work in the served project; the user can grant another one with `cuebook allow --serve` there";
+    let diagnostic = Diagnostic::new(Code::ProjectNotServed, message).hint(hint);
+    Error::new(ErrorKind::Usage, diagnostic).with("project_path", path.to_string_lossy())
 }
 
 /// Something that is made once for a path, and kept.

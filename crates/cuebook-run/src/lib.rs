@@ -36,7 +36,7 @@ pub use config::template;
 pub use engine::{Answer, Engine, Settings};
 pub use request::Request;
 pub use thread::{
-    Began, COMMAND, Cancelled, Conversation, Dead, Entry, Errand, Event, Finished, Kind, Launch, Money,
+    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Entry, Errand, Event, Finished, Kind, Launch, Money,
     OpenHook, Rebuilt, Resume, RunRequest, STORE, Status, ThreadId, first_hash, rebuild, spent_below, sweep,
     unpriced, verify, whole_log,
 };

@@ -3,6 +3,7 @@
 //! Each file is one decision. None of them reads a file, asks a clock, or remembers anything; whoever runs threads asks them and
 //! keeps to what they say.
 
+pub mod allowance;
 pub mod capability;
 pub(crate) mod caps;
 pub mod condition;

@@ -29,6 +29,11 @@ const LANGUAGES: [(&str, &[&str]); 8] = [
     ("lua", &["-e"]),
 ];
 
+/// Whether a word is the name or the path of a shell.
+pub(crate) fn is_shell(word: &str) -> bool {
+    SHELLS.contains(&file_name(word))
+}
+
 fn file_name(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
@@ -39,7 +44,7 @@ pub(crate) fn is_script(program: &str, args: &[Json], index: usize) -> bool {
     let words: Vec<&str> = args.iter().map(|arg| arg.as_str().unwrap_or_default()).collect();
     let starts = [program].into_iter().chain(words.iter().copied()).enumerate();
     // The options of a shell at 0, which is the program itself, begin with the argument 0.
-    starts.take(index + 1).filter(|(_, word)| SHELLS.contains(&file_name(word))).any(|(mut at, _)| {
+    starts.take(index + 1).filter(|(_, word)| is_shell(word)).any(|(mut at, _)| {
         let mut takes_script = false;
         while let Some(option) = words.get(at).filter(|word| word.starts_with(['-', '+'])) {
             takes_script |= option.starts_with('-') && !option.starts_with("--") && option.contains('c');

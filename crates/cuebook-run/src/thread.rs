@@ -41,7 +41,7 @@ mod within;
 
 pub use cancel::Cancelled;
 pub use conversation::{Conversation, spent_below};
-pub use detach::{COMMAND, STORE};
+pub use detach::{ALLOWANCE, COMMAND, STORE};
 pub use drive::Finished;
 pub(crate) use drive::stopped_json;
 pub use event::{Entry, Event, Kind, first_hash, verify};

@@ -1,6 +1,6 @@
-//! The server that the tests speak with: `cuebook-serve-desk PROJECT [ADDRESS [TOKEN-VARIABLE]]`.
+//! The server that the tests speak with: `cuebook-serve-desk PROJECT [ADDRESS TOKEN-VARIABLE]`.
 //!
-//! Its tools do just what a test has to see: `execute` echoes, counts slowly, or panics.
+//! Its tools do just what a test has to see: `execute` echoes, counts slowly, waits for a file, or panics.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,6 +35,13 @@ impl Items for Desk {
                     watch.progress(done, Some(steps), &format!("step {done}"));
                 }
                 json!({"status": "success", "data": {"steps": steps}})
+            }
+            "gate" => {
+                let file = arguments["parameters"]["file"].as_str().unwrap_or_default();
+                while !Path::new(file).exists() && !watch.is_cancelled() {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                json!({"status": "success", "data": "open"})
             }
             "given_up" => json!({"status": "success", "data": self.given_up.load(Ordering::SeqCst)}),
             "panic" => panic!("as asked"),
@@ -74,7 +81,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     match words.get(1) {
         None => serve_stdio(server)?,
         Some(address) => {
-            let token = words.get(2).map(|name| Token::from_env(name)).transpose()?;
+            let token = Token::from_env(words.get(2).ok_or("name the variable of a token")?)?;
             let http =
                 Http { address: address.clone(), token, origins: vec!["https://app.example.com".into()] };
             serve_http(server, http, |url| println!("{url}"))?;

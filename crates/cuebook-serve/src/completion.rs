@@ -2,7 +2,7 @@
 
 use cuebook::items::{ItemType, Spaces};
 use cuebook::prompt::Type;
-use cuebook::{Book, Context};
+use cuebook::Book;
 use rmcp::model::{ArgumentInfo, CompleteResult, CompletionContext, CompletionInfo, ErrorData, Reference};
 
 use crate::faults::{fault, invalid};
@@ -49,7 +49,7 @@ fn of_prompt(
     argument: &ArgumentInfo,
     context: Option<&CompletionContext>,
 ) -> Result<Vec<String>, ErrorData> {
-    let prepared = book.prepare(id, &Context::default()).map_err(|error| fault(&error))?;
+    let prepared = prompts::prepare(book, id).map_err(|error| fault(&error))?;
     if !prepared.knows(&argument.name) {
         return Err(fault(&prompts::unknown_argument(&prepared, &argument.name)));
     }

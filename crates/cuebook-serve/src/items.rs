@@ -3,12 +3,15 @@
 //! A server speaks the protocol and knows nothing of chains, signatures or searches. Whoever builds one gives it an
 //! [`Items`]; without it, the server offers prompts and knowledge and no tools.
 
+use cuebook_run::policy::allowance::Allowance;
 use serde_json::{Map, Value as Json};
 
 /// The arguments of a call.
 pub type Arguments = Map<String, Json>;
 
 /// Executes, searches, loads and signs items.
+///
+/// The [`allowance`](Items::allowance) is for lists and early refusals only: the items themselves must keep to it.
 ///
 /// Every function may take its time: it is called on a thread of its own, never on the one that speaks with clients. It
 /// answers with an object, also when something went wrong: `{"status": "error", "error": …}`. A panic is told to the client as
@@ -25,6 +28,11 @@ pub trait Items: Send + Sync + 'static {
 
     /// `rye_sign`
     fn sign(&self, arguments: &Arguments, watch: &dyn Watch) -> Json;
+
+    /// What clients may do; everything, if it is `None`. Tools that they may not use are not listed.
+    fn allowance(&self) -> Option<&Allowance> {
+        None
+    }
 
     /// Whether an item may be shown to clients as a resource; an error says why not. Everything may, unless this says otherwise.
     fn verify(&self, item: &cuebook::items::Item) -> cuebook::Result<()> {

@@ -14,6 +14,7 @@ mod faults;
 mod http;
 mod items;
 mod knowledge;
+mod lanes;
 mod lines;
 mod local;
 mod messages;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use cuebook::items::{Item, Spaces};
 use cuebook::trust::Trust;
+use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::{Action, Engine};
 use serde_json::Value as Json;
 
@@ -48,6 +49,10 @@ impl Items for LocalItems {
 
     fn sign(&self, arguments: &Arguments, watch: &dyn Watch) -> Json {
         self.run(Action::Sign, arguments, watch)
+    }
+
+    fn allowance(&self) -> Option<&Allowance> {
+        self.engine.settings().allowance.as_ref()
     }
 
     fn verify(&self, item: &Item) -> cuebook::Result<()> {

@@ -4,8 +4,9 @@
 //! prompt by its id and never by a path, so it reaches the library and nothing else.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use cuebook::error::{Diagnostic, did_you_mean, nearest};
+use cuebook::error::{Diagnostic, Severity, did_you_mean, nearest};
 use cuebook::prompt::{Need, Rich, Type, Variable};
 use cuebook::{Book, Code, Context, Error, ErrorKind, Prepared, Result, Variables};
 use rmcp::model::{GetPromptResult, MetaObject, Prompt, PromptArgument};
@@ -21,9 +22,16 @@ pub(crate) fn ids(book: &Book) -> Result<Vec<String>> {
     book.library().ids()
 }
 
-/// A prompt as the list shows it. One that cannot be used is there too, and says why.
+/// A prompt that clients may see: what it says of itself counts only if its signature is valid, where it needs one.
+pub(crate) fn prepare(book: &Book, id: &str) -> Result<Arc<Prepared>> {
+    let prepared = book.prepare(id, &Context::default())?;
+    prepared.verify_signature()?;
+    Ok(prepared)
+}
+
+/// A prompt as the list shows it. One that cannot be used is there too, with the reason and nothing of its content.
 pub(crate) fn listed(book: &Book, id: &str) -> Prompt {
-    let prepared = match book.prepare(id, &Context::default()) {
+    let prepared = match prepare(book, id) {
         Ok(prepared) => prepared,
         Err(error) => {
             let why = format!("cannot be used: {}", error.diagnostic().message);
@@ -136,8 +144,7 @@ pub(crate) fn id_of(book: &Book, name: &str) -> Result<String> {
 /// Renders a prompt with the arguments of a client.
 pub(crate) fn get(book: &Book, name: &str, given: &Map<String, Json>) -> Result<GetPromptResult> {
     let id = id_of(book, name)?;
-    let context = Context::default();
-    let prepared = book.prepare(&id, &context)?;
+    let prepared = prepare(book, &id)?;
     let mut variables = Variables::new();
     for (name, given) in given {
         if !prepared.knows(name) {
@@ -147,7 +154,11 @@ pub(crate) fn get(book: &Book, name: &str, given: &Map<String, Json>) -> Result<
             variables = variables.set(name, value);
         }
     }
-    let rendered = book.render(&id, &variables, &context)?;
+    let rendered = book.render(&id, &variables, &Context::default())?;
+    // The file may have changed since it was prepared: what was rendered is what counts.
+    if let Some(unsigned) = rendered.notes().iter().find(|note| note.code == Code::Unsigned) {
+        return Err(Error::new(ErrorKind::Integrity, unsigned.clone().severity(Severity::Error)));
+    }
     let messages = rendered.messages()?.iter().flat_map(messages::of).collect();
     let mut result = GetPromptResult::new(messages);
     result.description = prepared.prompt().metadata.description.clone();

@@ -9,8 +9,10 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
-/// Calls that may be worked on at the same time; others wait their turn.
-const MOST_THREADS: usize = 64;
+use crate::lanes::MOST_CALLS;
+
+/// Threads of the pool: one for every call of a tool that may run, and as many as are left for everything else.
+const MOST_THREADS: usize = MOST_CALLS + 32;
 /// As on the main thread of a program: templates and files may be nested.
 const STACK: usize = 8 << 20;
 /// How long work that was told to stop may take to do so: longer than the grace of a tool that does not want to end (three

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuebook::Book;
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind};
 use cuebook::error::nearest;
 use cuebook::items::Spaces;
 use cuebook_run::Action;
@@ -26,7 +26,8 @@ use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
 use crate::items::{Items, Watch};
 use crate::tools::Served;
-use crate::work::{at_once, blocking, watched};
+use crate::lanes::Lanes;
+use crate::work::{at_once, blocking, turn, watched};
 use crate::{completion, knowledge, prompts, tools};
 
 /// Entries of a list that go into one answer.
@@ -39,18 +40,20 @@ const STILL_THERE: Duration = Duration::from_secs(60);
 const INSTRUCTIONS: &str = "Prompts of a Cuebook library, with the origin of every text known to the server. \
 Knowledge of the project is offered as resources.";
 
-/// Said besides if there are tools.
-const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute runs a tool, or gives the instructions of a \
-directive; rye_load reads or copies the file of an item; rye_sign signs items that were changed.";
+/// Added if there are tools.
+const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute gives the instructions of a directive, or runs \
+a tool that the user allowed; rye_load reads the file of an item.";
 
-/// A server of one project. Clones are the same server.
+/// A server of one project. Clones are the same server, for the same client.
 #[derive(Clone)]
-pub struct Server(Arc<Inner>);
+pub struct Server(Arc<Inner>, Lanes);
 
 struct Inner {
     book: Arc<Book>,
     spaces: Spaces,
     items: Option<Arc<dyn Items>>,
+    /// Serves prompts and resources only; items are verified and not used.
+    is_read_only: bool,
     tools: Vec<Tool>,
     changes: Arc<Changes>,
     /// Cancelled when the process is asked to end: a conversation over HTTP outlives the request that it began with, and nothing
@@ -65,15 +68,37 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// A server of a project's prompts and of the knowledge in its spaces; with items, also of the four tools.
+    /// A server of a project's prompts and of the knowledge in its spaces; with items, also of the four tools, as far as
+    /// clients may use them.
     pub fn new(book: Arc<Book>, spaces: Spaces, items: Option<Arc<dyn Items>>) -> Server {
+        Server::with(book, spaces, items, false)
+    }
+
+    /// A server of prompts and resources only. The items say which resources may be shown; clients cannot use them.
+    pub fn read_only(book: Arc<Book>, spaces: Spaces, items: Arc<dyn Items>) -> Server {
+        Server::with(book, spaces, Some(items), true)
+    }
+
+    fn with(
+        book: Arc<Book>,
+        spaces: Spaces,
+        items: Option<Arc<dyn Items>>,
+        is_read_only: bool,
+    ) -> Server {
         let project = book.library().root().to_string_lossy().into_owned();
-        let tools = match items {
-            Some(_) => Action::ALL.map(|action| action.tool(&project)).to_vec(),
-            None => Vec::new(),
-        };
+        let used = items.as_ref().filter(|_| !is_read_only);
+        let tools = used.map_or_else(Vec::new, |items| {
+            Action::ALL.into_iter().filter_map(|action| action.tool(&project, items.allowance())).collect()
+        });
         let changes = Changes::new(book.clone(), spaces.clone());
-        Server(Arc::new(Inner { book, spaces, items, tools, changes, stop: CancellationToken::new() }))
+        let stop = CancellationToken::new();
+        let inner = Inner { book, spaces, items, is_read_only, tools, changes, stop };
+        Server(Arc::new(inner), Lanes::new())
+    }
+
+    /// The same server for another client.
+    pub(crate) fn for_client(&self) -> Server {
+        Server(self.0.clone(), self.1.of_another())
     }
 
     /// What tells the calls under way to stop.
@@ -148,7 +173,7 @@ impl ServerHandler for Server {
             .enable_resources()
             .enable_resources_list_changed()
             .enable_completions();
-        let has_tools = self.0.items.is_some();
+        let has_tools = !self.0.tools.is_empty();
         let capabilities = if has_tools { capabilities.enable_tools().build() } else { capabilities.build() };
         let instructions = format!("{INSTRUCTIONS}{}", if has_tools { ABOUT_TOOLS } else { "" });
         ServerConfig::new(capabilities)
@@ -204,7 +229,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
         let book = self.0.book.clone();
-        blocking(move || {
+        blocking(&self.1, move || {
             let (ids, next) = page(prompts::ids(&book).map_err(|error| fault(&error))?, request)?;
             let mut result =
                 ListPromptsResult::with_all_items(ids.iter().map(|id| prompts::listed(&book, id)).collect());
@@ -220,7 +245,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let book = self.0.book.clone();
-        blocking(move || {
+        blocking(&self.1, move || {
             let arguments = request.arguments.unwrap_or_default();
             let result = prompts::get(&book, &request.name, &arguments).map_err(|error| fault(&error))?;
             Ok(result.into())
@@ -234,7 +259,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
         let server = self.clone();
-        blocking(move || {
+        blocking(&self.1, move || {
             let Inner { book, spaces, .. } = &*server.0;
             completion::complete(book, spaces, &request.r#ref, &request.argument, request.context.as_ref())
         })
@@ -247,7 +272,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let server = self.clone();
-        blocking(move || {
+        blocking(&self.1, move || {
             let all = knowledge::all(&server.0.spaces).map_err(|error| fault(&error))?;
             let (ids, next) = page(all.keys().cloned().collect(), request)?;
             let listed = ids.iter().filter_map(|id| all.get(id)).map(knowledge::listed).collect();
@@ -272,7 +297,7 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let server = self.clone();
-        blocking(move || {
+        blocking(&self.1, move || {
             let uri = &request.uri;
             let item = knowledge::find(&server.0.spaces, uri).map_err(|error| match error.kind() {
                 cuebook::ErrorKind::ItemNotFound => no_resource(&error, uri),
@@ -304,6 +329,9 @@ impl ServerHandler for Server {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let called = self.0.items.clone().zip(Action::named(&request.name));
+        if called.is_some() && self.0.is_read_only {
+            return Ok(tools::denied(&only_reads(&request.name)).into());
+        }
         let Some((items, action)) = called else {
             let names = self.0.tools.iter().map(|tool| &*tool.name);
             let message = format!("Unknown tool: {}", request.name);
@@ -311,6 +339,11 @@ impl ServerHandler for Server {
             return Err(ErrorData::invalid_params(message, Some(data)));
         };
         let mut arguments = request.arguments.unwrap_or_default();
+        if let Some(allowance) = items.allowance()
+            && let Err(error) = allowance.check(action, &arguments)
+        {
+            return Ok(tools::denied(&error).into());
+        }
         if let Some(tool) = self.get_tool(action.name())
             && let Some(why) = tools::misfit(&tool.input_schema, &arguments)
         {
@@ -320,8 +353,14 @@ impl ServerHandler for Server {
         arguments.entry("project_path").or_insert_with(project);
         let is_quick = action.is_quick(&arguments);
         let work = move |watch: &dyn Watch| tools::answer(action.serve(&*items, &arguments, watch));
-        let result = if is_quick { at_once(work)? } else { watched(&context, &self.0.stop, work).await? };
-        Ok(result.into())
+        if is_quick {
+            return Ok(at_once(work)?.into());
+        }
+        let turn = match turn(&context, &self.0.stop, &self.1).await? {
+            Ok(turn) => turn,
+            Err(error) => return Ok(tools::denied(&error).into()),
+        };
+        Ok(watched(&context, &self.0.stop, turn, work).await?.into())
     }
 
     async fn on_custom_request(
@@ -331,6 +370,13 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         Err(not_understood(&request.method))
     }
+}
+
+/// `CB805`, for a tool of a server that has none.
+fn only_reads(tool: &str) -> Error {
+    let message = format!("MCP clients may not use `{tool}`: this server serves prompts and resources only");
+    let hint = "the user can start the server without `--read-only`, and without `read_only` under `[mcp]` in ~/.ai/config/cuebook.toml";
+    Error::new(ErrorKind::Execute, Diagnostic::new(Code::NotAllowedOverMcp, message).hint(hint))
 }
 
 /// The error for a request that is none of those above. A method of the protocol comes here if its parameters have a wrong shape.

@@ -7,7 +7,9 @@
 
 use std::sync::Arc;
 
+use cuebook::Error;
 use cuebook_run::Action;
+use cuebook_run::policy::allowance::Allowance;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
@@ -19,8 +21,8 @@ pub(crate) trait Served: Sized {
     fn is_quick(&self, arguments: &Arguments) -> bool;
     /// Does it.
     fn serve(self, items: &dyn Items, arguments: &Arguments, watch: &dyn Watch) -> Json;
-    /// The tool as the list shows it, for a server of a project.
-    fn tool(self, project: &str) -> Tool;
+    /// The tool as the list shows it, for a server of a project; none if clients may not use it.
+    fn tool(self, project: &str, allowance: Option<&Allowance>) -> Option<Tool>;
 }
 
 impl Served for Action {
@@ -43,11 +45,35 @@ impl Served for Action {
         }
     }
 
-    fn tool(self, project: &str) -> Tool {
-        let mut tool =
-            Tool::new(self.name(), self.description(), self.input(project)).with_title(self.title());
+    fn tool(self, project: &str, allowance: Option<&Allowance>) -> Option<Tool> {
+        let mut description = self.description();
+        let mut input = self.input(project);
+        let mut annotations = annotations(self);
+        if let Some(allowance) = allowance {
+            match self {
+                Action::Sign if !allowance.may_sign() => return None,
+                Action::Load if !allowance.may_copy() => {
+                    description = "Reads the file of an item.";
+                    remove(&mut input, &["destination", "replace"]);
+                    annotations = annotations.read_only(true).destructive(false);
+                }
+                Action::Execute if !allowance.has_tools() => {
+                    description = "Gives a directive's instructions or a piece of knowledge. Every item is verified before it is used.";
+                    input["properties"]["item_type"]["enum"] = json!(["directive", "knowledge"]);
+                }
+                _ => {}
+            }
+        }
+        let mut tool = Tool::new(self.name(), description, input).with_title(self.title());
         tool.output_schema = Some(Arc::new(output(self)));
-        tool.with_annotations(annotations(self))
+        Some(tool.with_annotations(annotations))
+    }
+}
+
+/// Takes arguments out of a schema.
+fn remove(schema: &mut JsonObject, names: &[&str]) {
+    if let Some(properties) = schema.get_mut("properties").and_then(Json::as_object_mut) {
+        properties.retain(|name, _| !names.contains(&name.as_str()));
     }
 }
 
@@ -218,6 +244,11 @@ pub(crate) fn refused(why: &str) -> CallToolResult {
     result
 }
 
+/// The answer to a call that is refused. A model can read it, and tell its user what to allow.
+pub(crate) fn denied(error: &Error) -> CallToolResult {
+    answer(Action::refusal(error))
+}
+
 /// An answer as it travels.
 pub(crate) fn answer(answer: Json) -> CallToolResult {
     let answer = if answer.is_object() { answer } else { json!({"status": "success", "data": answer}) };
@@ -277,9 +308,26 @@ mod tests {
     }
 
     #[test]
+    fn only_what_clients_may_use_is_listed() {
+        let listed = |patterns: &[&str]| {
+            let allowance = Allowance::new(patterns).unwrap();
+            Action::ALL.into_iter().filter_map(|action| action.tool("/p", Some(&allowance))).collect::<Vec<_>>()
+        };
+        let names = |tools: &[Tool]| tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
+        let few = listed(&[]);
+        assert_eq!(names(&few), ["rye_execute", "rye_search", "rye_load"]);
+        assert_eq!(few[0].input_schema["properties"]["item_type"]["enum"], json!(["directive", "knowledge"]));
+        assert!(few[2].input_schema["properties"].get("destination").is_none());
+        let more = listed(&["desk/*", "rye_sign", "rye_load"]);
+        assert_eq!(names(&more), ["rye_execute", "rye_search", "rye_load", "rye_sign"]);
+        assert_eq!(more[0].input_schema["properties"]["item_type"]["enum"].as_array().unwrap().len(), 3);
+        assert!(more[2].input_schema["properties"].get("destination").is_some());
+    }
+
+    #[test]
     fn every_tool_has_both_schemas_and_says_what_it_may_do() {
         for action in Action::ALL {
-            let tool = serde_json::to_value(action.tool("/p")).unwrap();
+            let tool = serde_json::to_value(action.tool("/p", None)).unwrap();
             assert_eq!(Action::named(tool["name"].as_str().unwrap()), Some(action));
             for schema in ["inputSchema", "outputSchema"] {
                 assert_eq!(tool[schema]["type"], "object", "{tool}");

@@ -14,11 +14,19 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::Watch;
+use crate::faults::fault;
+use crate::lanes::{Lanes, Turn};
 
-/// Runs work on the pool. If it panics, the client hears of an internal error, and the server goes on.
+/// Runs work on the pool when it is its turn. If it panics, the client gets an internal error, and the server goes on.
 pub(crate) async fn blocking<T: Send + 'static>(
+    lanes: &Lanes,
     work: impl FnOnce() -> Result<T, ErrorData> + Send + 'static,
 ) -> Result<T, ErrorData> {
+    let turn = lanes.read().await.map_err(|error| fault(&error))?;
+    let work = move || {
+        let _turn = turn;
+        work()
+    };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| Err(broken()))
 }
 
@@ -96,6 +104,7 @@ impl Drop for CancelOnDrop {
 pub(crate) async fn watched<T: Send + 'static>(
     context: &RequestContext<RoleServer>,
     stop: &CancellationToken,
+    turn: Turn,
     work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
     let cancelled = Arc::new(AtomicBool::new(false));
@@ -104,7 +113,11 @@ pub(crate) async fn watched<T: Send + 'static>(
     let (sender, mut receiver) = mpsc::channel(WAITING);
     let steps = token.is_some().then_some(sender);
     let call = Call { cancelled, steps, last: Mutex::default() };
-    let mut work = tokio::task::spawn_blocking(move || work(&call));
+    // Work that the client gave up keeps its place until it has ended.
+    let mut work = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work(&call)
+    });
     loop {
         tokio::select! {
             // Progress first, so that none comes after the answer.
@@ -116,13 +129,26 @@ pub(crate) async fn watched<T: Send + 'static>(
                 }
                 return done.map_err(|_| broken());
             }
-            () = context.ct.cancelled() => return Err(cancelled_by_somebody()),
-            () = stop.cancelled() => return Err(cancelled_by_somebody()),
+            () = context.ct.cancelled() => return Err(gave_up()),
+            () = stop.cancelled() => return Err(gave_up()),
         }
     }
 }
 
-fn cancelled_by_somebody() -> ErrorData {
+/// Waits for the turn of a call, as long as the client does. The inner error is for the caller of the tool.
+pub(crate) async fn turn(
+    context: &RequestContext<RoleServer>,
+    stop: &CancellationToken,
+    lanes: &Lanes,
+) -> Result<cuebook::Result<Turn>, ErrorData> {
+    tokio::select! {
+        turn = lanes.call() => Ok(turn),
+        () = context.ct.cancelled() => Err(gave_up()),
+        () = stop.cancelled() => Err(gave_up()),
+    }
+}
+
+fn gave_up() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
 

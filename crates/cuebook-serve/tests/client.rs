@@ -39,7 +39,7 @@ fn the_client_finds_everything_in_order_over_stdio() {
 #[test]
 fn the_client_finds_everything_in_order_over_http() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", Some(TOKEN));
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
     for mode in ["legacy", "2026-07-28"] {
         drive(mode, project.path(), &["http", &desk.url, TOKEN]);
     }

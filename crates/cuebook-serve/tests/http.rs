@@ -34,6 +34,7 @@ fn ask(desk: &Desk, method: &str, path: &str, headers: &[(&str, &str)], body: &s
     (status, answer)
 }
 
+const BEARER: (&str, &str) = ("Authorization", "Bearer a-token-of-the-tests-0123456789");
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const BOTH: (&str, &str) = ("Accept", "application/json, text/event-stream");
 
@@ -49,9 +50,8 @@ fn initialize(desk: &Desk, more: &[(&str, &str)]) -> (u16, String) {
 #[test]
 fn strangers_are_refused_before_anything_is_looked_at() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", Some(TOKEN));
-    let (host, token) = (("Host", desk.address()), format!("Bearer {TOKEN}"));
-    let token = ("Authorization", token.as_str());
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let (host, token) = (("Host", desk.address()), BEARER);
     assert_eq!(initialize(&desk, &[host, token]).0, 200);
     assert_eq!(initialize(&desk, &[("Host", "localhost"), token]).0, 200);
     assert_eq!(initialize(&desk, &[host, token, ("Origin", "https://app.example.com")]).0, 200);
@@ -81,7 +81,7 @@ fn strangers_are_refused_before_anything_is_looked_at() {
 #[test]
 fn a_page_that_was_allowed_may_ask_and_read() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", Some(TOKEN));
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
     let host = ("Host", desk.address());
     let page = ("Origin", "https://app.example.com");
     let asks = ("Access-Control-Request-Method", "POST");
@@ -96,37 +96,37 @@ fn a_page_that_was_allowed_may_ask_and_read() {
 #[test]
 fn garbage_over_http_is_refused_and_harms_nothing() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", None);
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
     let host = ("Host", desk.address());
     for body in ["", "{", "[]", "5", "{\"jsonrpc\": \"2.0\"}", "\u{0}"] {
-        let (status, answer) = ask(&desk, "POST", "/mcp", &[host, JSON, BOTH], body);
+        let (status, answer) = ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH], body);
         assert!((400..500).contains(&status), "{body:?}: {answer}");
     }
-    assert!((400..500).contains(&ask(&desk, "PUT", "/mcp", &[host], "").0));
+    assert!((400..500).contains(&ask(&desk, "PUT", "/mcp", &[host, BEARER], "").0));
     assert!(
         (400..500)
-            .contains(&ask(&desk, "POST", "/mcp", &[host, JSON, BOTH, ("Mcp-Session-Id", "none")], "{}").0)
+            .contains(&ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH, ("Mcp-Session-Id", "none")], "{}").0)
     );
     let large = format!(
         "{{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"params\": {{\"x\": \"{}\"}}}}",
         "y".repeat(1 << 20)
     );
-    assert!(ask(&desk, "POST", "/mcp", &[host, JSON, BOTH], &large).0 < 500);
-    assert_eq!(initialize(&desk, &[host]).0, 200);
+    assert!(ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH], &large).0 < 500);
+    assert_eq!(initialize(&desk, &[host, BEARER]).0, 200);
 }
 
 #[cfg(unix)]
 #[test]
 fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", None);
-    let (_, answer) = initialize(&desk, &[("Host", desk.address())]);
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
     let session = answer
         .lines()
         .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
     let mut stream = TcpStream::connect(desk.address()).unwrap();
     let head = format!(
-        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {}\r\n\r\n",
+        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {TOKEN}\r\nAccept: text/event-stream\r\nMcp-Session-Id: {}\r\n\r\n",
         desk.address(),
         session.unwrap()
     );
@@ -141,13 +141,13 @@ fn it_ends_when_it_is_asked_to_also_while_somebody_listens() {
 #[test]
 fn calls_under_way_are_told_to_stop_when_the_server_is() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", None);
-    let (_, answer) = initialize(&desk, &[("Host", desk.address())]);
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
     let session = answer
         .lines()
         .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned))
         .unwrap();
-    let headers = [("Host", desk.address()), JSON, BOTH, ("Mcp-Session-Id", session.as_str())];
+    let headers = [("Host", desk.address()), BEARER, JSON, BOTH, ("Mcp-Session-Id", session.as_str())];
     let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
     assert_eq!(ask(&desk, "POST", "/mcp", &headers, &initialized).0, 202);
     let arguments = json!({"item_type": "tool", "item_id": "count", "parameters": {"steps": 100_000}});
@@ -177,23 +177,17 @@ fn calls_under_way_are_told_to_stop_when_the_server_is() {
 #[test]
 fn a_server_that_cannot_or_may_not_listen_says_so() {
     let project = project();
-    let desk = Desk::listening(project.path(), "127.0.0.1:0", None);
-    let fails = |address: &str, token: Option<&str>| {
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let fails = |address: &str, token: &str| {
         let mut command = Command::new(DESK);
-        command.arg(project.path()).arg(address).env_remove("DESK_TOKEN");
-        if let Some(token) = token {
-            command.arg("DESK_TOKEN").env("DESK_TOKEN", token);
-        }
+        command.arg(project.path()).args([address, "DESK_TOKEN"]).env("DESK_TOKEN", token);
         let output = command.output().unwrap();
         assert!(!output.status.success(), "{address}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(
-        fails(desk.address(), None).contains("CB801") || fails(desk.address(), None).contains("AddressInUse")
-    );
-    assert!(fails("nowhere", None).contains("BadAddress"));
-    assert!(fails("0.0.0.0:0", None).contains("TokenMissing"));
-    assert!(fails("127.0.0.1:0", Some("")).contains("TokenMissing"));
-    let short = fails("127.0.0.1:0", Some("hunter2"));
+    assert!(fails(desk.address(), TOKEN).contains("AddressInUse"));
+    assert!(fails("nowhere", TOKEN).contains("BadAddress"));
+    assert!(fails("127.0.0.1:0", "").contains("TokenMissing"));
+    let short = fails("127.0.0.1:0", "hunter2");
     assert!(short.contains("TokenMissing") && !short.contains("hunter2"), "{short}");
 }

@@ -230,6 +230,9 @@ pub struct ThreadResumeArgs {
     /// Only if its log ends with this event
     #[arg(long, value_name = "NUMBER", hide = true)]
     pub behind: Option<u64>,
+    /// What it may do at most: a JSON list of patterns
+    #[arg(long, value_name = "PATTERNS", hide = true)]
+    pub allowance: Option<String>,
     /// Where threads are kept and who answers.
     #[command(flatten)]
     pub threads: ThreadOptions,

@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use cuebook::Result;
 use cuebook::items::Spaces;
+use cuebook::library::McpConfig;
+use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::{Engine, Settings};
 use cuebook_serve::{Http, LocalItems, Server, Token, serve_http, serve_stdio};
 
@@ -12,19 +15,9 @@ use crate::output::{Outcome, say};
 use crate::terminal;
 
 pub fn run(args: &McpArgs, options: &Options) -> Outcome {
-    let book = Arc::new(options.book()?);
-    let spaces = Spaces::of_project(book.library().root());
-    let settings =
-        Settings { store: args.store.clone(), program: std::env::current_exe().ok(), ..Settings::default() };
-    let engine = Engine::new(spaces.clone()).with_settings(settings);
-    let items = Arc::new(LocalItems::of_engine(engine, &spaces));
-    let server = Server::new(book, spaces, Some(items));
+    let server = server(args, options)?;
     match &args.http {
-        Some(address) => {
-            let token = args.token_env.as_deref().map(Token::from_env).transpose()?;
-            let http = Http { address: address.clone(), token, origins: args.allow_origin.clone() };
-            serve_http(server, http, |url| say(format_args!("listening at {url}; Ctrl-C ends it")))?;
-        }
+        Some(address) => listen(server, address, args)?,
         None => {
             if terminal::is_interactive() {
                 say(
@@ -35,4 +28,43 @@ pub fn run(args: &McpArgs, options: &Options) -> Outcome {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn server(args: &McpArgs, options: &Options) -> Result<Server> {
+    let book = Arc::new(options.book()?);
+    let spaces = Spaces::of_project(book.library().root());
+    let user = McpConfig::default();
+    let settings = Settings {
+        store: args.store.clone(),
+        program: std::env::current_exe().ok(),
+        allowance: Some(Allowance::new(user.allow.iter().chain(&args.allow))?),
+        ..Settings::default()
+    };
+    let engine = Engine::new(spaces.clone()).with_settings(settings);
+    let items = Arc::new(LocalItems::of_engine(engine, &spaces));
+    if user.read_only && !args.allow.is_empty() {
+        say("--allow has no effect: your settings say `read_only = true` under `[mcp]`");
+    }
+    Ok(match args.read_only || user.read_only {
+        true => Server::read_only(book, spaces, items),
+        false => Server::new(book, spaces, Some(items)),
+    })
+}
+
+fn listen(server: Server, address: &str, args: &McpArgs) -> Result<()> {
+    let (token, generated) = match &args.token_env {
+        Some(name) => (Token::from_env(name)?, None),
+        None => Token::generate().map(|(token, text)| (token, Some(text)))?,
+    };
+    let http = Http { address: address.to_owned(), token, origins: args.allow_origin.clone() };
+    serve_http(server, http, |url| {
+        say(format_args!("listening at {url}; Ctrl-C ends it"));
+        if let Some(token) = generated {
+            say(format_args!("clients need this header: Authorization: Bearer {token}"));
+            say(format_args!(
+                "for a client's settings: {{\"type\": \"http\", \"url\": \"{url}\", \"headers\": {{\"Authorization\": \"Bearer {token}\"}}}}"
+            ));
+            say("the token is new at every start; keep one with --token-env NAME");
+        }
+    })
 }

@@ -9,10 +9,11 @@ use std::time::Duration;
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::store::{Account, Filter, Record, Store};
 use cuebook_run::{
-    Cancelled, Conversation, Engine, Event, Launch, Money, Resume, Status, ThreadId, Watch, rebuild,
-    spent_below, whole_log,
+    Cancelled, Conversation, Engine, Event, Launch, Money, Resume, Settings, Status, ThreadId, Watch,
+    rebuild, spent_below, whole_log,
 };
 use serde_json::{Value as Json, json};
 
@@ -345,10 +346,17 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
 
 fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let told_to_end = ToldToEnd::new();
-    let engine = engine(&args.threads, options)?;
+    let allowance = args.allowance.as_deref().map(allowance).transpose()?;
+    let spaces = Spaces::of_project(&args.threads.project(options)?);
+    let engine = Engine::new(spaces).with_settings(Settings { allowance, ..args.threads.settings() });
     let book = book(&args.threads.project(options)?, options)?;
     let began = engine.carry_out(None, Some(&book), &ThreadId::known(&args.id), &how(args)?, &told_to_end)?;
     told(began, options)
+}
+
+/// What the server that started a thread allows its clients. Patterns that cannot be read allow nothing.
+fn allowance(patterns: &str) -> Result<Allowance> {
+    Allowance::new(serde_json::from_str::<Vec<String>>(patterns).unwrap_or_default())
 }
 
 fn book(project: &Path, options: &Options) -> Result<cuebook::Book> {

@@ -25,6 +25,13 @@ pub(super) fn execute(
     watch: &dyn Watch,
     within: Option<&Within<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
+    let allowance = engine.settings.allowance.as_ref();
+    let refuse = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
+    // A thread may read its own long results, whatever else it may do.
+    let is_own_result = within.is_some() && id.as_str() == orchestrator::RESULT;
+    if let Some(allowance) = allowance.filter(|_| !is_own_result) {
+        allowance.check_tool(id.as_str()).map_err(refuse)?;
+    }
     if let Some(operation) = orchestrator::named(id) {
         return orchestrator::answer(engine, project, operation, request, watch, within);
     }
@@ -33,6 +40,9 @@ pub(super) fn execute(
     let chain =
         chain::build(spaces, verify, &project.memo, id).map_err(|broken| explain(project, id, *broken))?;
     let fail = |error: Error| failure(error, id, &chain);
+    if let Some(allowance) = allowance {
+        allowance.check_chain(id.as_str(), &chain).map_err(refuse)?;
+    }
     let lock = lockfile::find(spaces, &chain[0]).map_err(fail)?;
     if let Some(lock) = &lock {
         lock.check(&chain).map_err(fail)?;

@@ -21,6 +21,9 @@ use crate::watch::Watch;
 /// The command that runs a registered thread; whoever detaches one starts the program with it.
 pub const COMMAND: [&str; 2] = ["thread", "carry-out"];
 
+/// The option of that command for what the thread may do at most: a JSON list of patterns.
+pub const ALLOWANCE: &str = "--allowance";
+
 /// How many characters of a thread's id become a part of a file's name.
 const LONGEST: usize = 60;
 
@@ -74,6 +77,9 @@ pub(super) fn start(
         if let Some(path) = path {
             command.arg(option).arg(path);
         }
+    }
+    if let Some(allowance) = &settings.allowance {
+        command.arg(ALLOWANCE).arg(serde_json::json!(allowance.patterns()).to_string());
     }
     for (limit, value) in &how.limit_overrides {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

@@ -56,7 +56,10 @@ impl Engine {
             .names()
             .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
             .collect();
-        let (items, capabilities) = bound(project, prepared, request)?;
+        let (items, mut capabilities) = bound(project, prepared, request)?;
+        if let Some(allowance) = &self.settings().allowance {
+            capabilities = allowance.narrow(&capabilities);
+        }
         let desk = PromptDesk::new(
             self,
             project.clone(),

@@ -158,6 +158,9 @@ pub(super) fn decide<'e>(
         notes.push(json!(risk.warning().message));
     }
     let mut capabilities = own.attenuate(parent.map(|parent| &parent.capabilities));
+    if let Some(allowance) = &engine.settings().allowance {
+        capabilities = allowance.narrow(&capabilities);
+    }
     if !directive.outputs.is_empty() {
         capabilities.add(returns::CAPABILITY);
     }

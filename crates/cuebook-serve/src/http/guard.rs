@@ -1,4 +1,4 @@
-//! Who is answered: decided before anything else looks at a request.
+//! Decides who is answered, before anything else looks at a request.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, CONTENT_TYPE, HOST, ORIGIN, VARY, WWW_AUTHENTICATE,
+    ACCESS_CONTROL_EXPOSE_HEADERS, AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, ORIGIN, VARY,
+    WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
@@ -16,11 +17,12 @@ use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
 use serde_json::json;
 
+use super::connections::Connection;
 use super::{Token, is_own};
 
 /// Whom a server answers.
 pub(super) struct Guard {
-    pub(super) token: Option<Token>,
+    pub(super) token: Token,
     /// Origins that were allowed, in their normal form.
     pub(super) origins: Vec<String>,
     pub(super) address: SocketAddr,
@@ -87,12 +89,8 @@ impl Guard {
             }
         }
         // A browser asks for permission without showing the token.
-        match &self.token {
-            Some(token) if !is_preflight && !bearer(headers).is_some_and(|given| token.is(given)) => {
-                Some(Refusal::Token)
-            }
-            _ => None,
-        }
+        let has_token = bearer(headers).is_some_and(|given| self.token.is(given));
+        (!is_preflight && !has_token).then_some(Refusal::Token)
     }
 }
 
@@ -121,16 +119,24 @@ impl Refusal {
                 (StatusCode::UNAUTHORIZED, "this server needs a token: Authorization: Bearer …")
             }
         };
-        let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": message}});
-        let mut response = Response::new(Body::from(body.to_string()));
-        *response.status_mut() = status;
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let mut response = plain(status, message);
         if self == Refusal::Token {
-            headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"cuebook\""));
+            let realm = HeaderValue::from_static("Bearer realm=\"cuebook\"");
+            response.headers_mut().insert(WWW_AUTHENTICATE, realm);
         }
         response
     }
+}
+
+/// A refusal as JSON-RPC; the connection is closed after it, so that nothing more of the request is read.
+pub(super) fn plain(status: StatusCode, message: &str) -> Response {
+    let body = json!({"jsonrpc": "2.0", "id": null, "error": {"code": -32600, "message": message}});
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Lets a request through, or does not.
@@ -150,7 +156,12 @@ pub(super) async fn check(guard: Arc<Guard>, request: Request, next: Next) -> Re
             headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(SENT));
             response
         }
-        None => next.run(request).await,
+        None => {
+            if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+                connection.admit();
+            }
+            next.run(request).await
+        }
     };
     // Pages that are answered may also read the answer, even if it says that there is no token.
     if let (Some(origin), None | Some(Refusal::Token)) = (origin, refusal) {
@@ -166,13 +177,16 @@ pub(super) async fn check(guard: Arc<Guard>, request: Request, next: Next) -> Re
 mod tests {
     use super::*;
 
-    fn guard(address: &str, token: Option<&str>, origins: &[&str]) -> Guard {
+    fn guard(address: &str, origins: &[&str]) -> Guard {
         Guard {
-            token: token.map(Token::new),
+            token: Token::new(TOKEN),
             origins: origins.iter().map(|text| origin(text).unwrap()).collect(),
             address: address.parse().unwrap(),
         }
     }
+
+    const TOKEN: &str = "correct-horse-battery";
+    const BEARER: (HeaderName, &str) = (AUTHORIZATION, "Bearer correct-horse-battery");
 
     fn headers(all: &[(HeaderName, &str)]) -> HeaderMap {
         all.iter().map(|(name, value)| (name.clone(), value.parse().unwrap())).collect()
@@ -206,9 +220,9 @@ mod tests {
 
     #[test]
     fn on_this_machine_the_host_must_be_this_machine_s() {
-        let guard = guard("127.0.0.1:8321", None, &[]);
+        let guard = guard("127.0.0.1:8321", &[]);
         for host in ["127.0.0.1:8321", "localhost:8321", "LOCALHOST", "[::1]:8321"] {
-            assert_eq!(guard.refuse(&headers(&[(HOST, host)]), false), None, "{host}");
+            assert_eq!(guard.refuse(&headers(&[(HOST, host), BEARER]), false), None, "{host}");
         }
         for host in [
             "evil.example",
@@ -217,15 +231,15 @@ mod tests {
             "127.0.0.1.evil.example",
             "192.168.0.7",
         ] {
-            assert_eq!(guard.refuse(&headers(&[(HOST, host)]), false), Some(Refusal::Host), "{host}");
+            assert_eq!(guard.refuse(&headers(&[(HOST, host), BEARER]), false), Some(Refusal::Host), "{host}");
         }
-        assert_eq!(guard.refuse(&headers(&[]), false), Some(Refusal::Host));
+        assert_eq!(guard.refuse(&headers(&[BEARER]), false), Some(Refusal::Host));
     }
 
     #[test]
     fn pages_are_answered_only_if_they_were_allowed() {
-        let guard = guard("127.0.0.1:8321", None, &["https://app.example.com"]);
-        let refuse = |origin| guard.refuse(&headers(&[(HOST, "localhost"), (ORIGIN, origin)]), false);
+        let guard = guard("127.0.0.1:8321", &["https://app.example.com"]);
+        let refuse = |origin| guard.refuse(&headers(&[(HOST, "localhost"), (ORIGIN, origin), BEARER]), false);
         for origin in ["https://app.example.com", "http://localhost:8321", "http://127.0.0.1:8321"] {
             assert_eq!(refuse(origin), None, "{origin}");
         }
@@ -242,8 +256,15 @@ mod tests {
     }
 
     #[test]
+    fn on_this_machine_the_token_is_needed_too() {
+        let guard = guard("127.0.0.1:8321", &[]);
+        assert_eq!(guard.refuse(&headers(&[(HOST, "localhost")]), false), Some(Refusal::Token));
+        assert_eq!(guard.refuse(&headers(&[(HOST, "localhost"), BEARER]), false), None);
+    }
+
+    #[test]
     fn a_token_must_be_the_right_one_and_a_browser_may_ask_without() {
-        let guard = guard("0.0.0.0:8321", Some("correct-horse-battery"), &["https://app.example.com"]);
+        let guard = guard("0.0.0.0:8321", &["https://app.example.com"]);
         let refuse =
             |value: &str| guard.refuse(&headers(&[(HOST, "tools.example"), (AUTHORIZATION, value)]), false);
         assert_eq!(refuse("Bearer correct-horse-battery"), None);
@@ -254,7 +275,7 @@ mod tests {
         let page = headers(&[(ORIGIN, "https://app.example.com")]);
         assert_eq!(guard.refuse(&page, false), Some(Refusal::Token));
         assert_eq!(guard.refuse(&page, true), None);
-        let twice = headers(&[(AUTHORIZATION, "Bearer correct-horse-battery"), (AUTHORIZATION, "Bearer x")]);
+        let twice = headers(&[BEARER, (AUTHORIZATION, "Bearer x")]);
         assert_eq!(guard.refuse(&twice, false), Some(Refusal::Token));
     }
 }

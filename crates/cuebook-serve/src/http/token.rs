@@ -6,7 +6,7 @@ use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
 use sha2::{Digest, Sha256};
 
-/// A token. Only its hash is kept, and it is shown nowhere.
+/// A token. Only its hash is kept.
 pub struct Token([u8; 32]);
 
 /// The shortest token that is taken, in bytes. One that can be guessed is worse than none, because it looks like protection.
@@ -19,7 +19,9 @@ impl Token {
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::TokenMissing, message).hint(hint))
                 .with("variable", name)
         };
-        let set = format!("set it to a long random text, as in: export {name}=$(openssl rand -hex 32)");
+        let set = format!(
+            "set it to a long random text: export {name}=$(openssl rand -hex 32); without --token-env the server makes a token"
+        );
         let value = std::env::var(name).unwrap_or_default();
         let value = value.trim();
         match value {
@@ -34,7 +36,19 @@ impl Token {
         }
     }
 
-    /// A token by itself.
+    /// A new token of 256 random bits, and its text for the user, who sees it once.
+    pub fn generate() -> Result<(Token, String)> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes).map_err(|error| {
+            let message = format!("the system gives no random bytes for a token: {error}");
+            let hint = "give a token in an environment variable: --token-env NAME";
+            Error::new(ErrorKind::Io, Diagnostic::new(Code::TokenMissing, message).hint(hint))
+        })?;
+        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok((Token::new(&text), text))
+    }
+
+    /// The token with this text.
     pub fn new(text: &str) -> Token {
         Token(Sha256::digest(text.as_bytes()).into())
     }
@@ -56,6 +70,14 @@ impl fmt::Debug for Token {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_generated_token_has_256_bits_and_differs_each_time() {
+        let ((token, text), (_, other)) = (Token::generate().unwrap(), Token::generate().unwrap());
+        assert!(token.is(&text) && !token.is(&other));
+        assert_eq!(text.len(), 64);
+        assert!(text.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    }
 
     #[test]
     fn a_token_is_itself_and_nothing_else_and_is_not_shown() {

@@ -84,12 +84,9 @@ pub struct Desk {
 }
 
 impl Desk {
-    pub fn listening(project: &Path, address: &str, token: Option<&str>) -> Desk {
+    pub fn listening(project: &Path, address: &str) -> Desk {
         let mut command = Command::new(DESK);
-        command.arg(project).arg(address).stdout(Stdio::piped());
-        if let Some(token) = token {
-            command.arg("DESK_TOKEN").env("DESK_TOKEN", token);
-        }
+        command.arg(project).args([address, "DESK_TOKEN"]).env("DESK_TOKEN", TOKEN).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();

@@ -194,8 +194,12 @@ codes! {
     CB730 NoHandler "no-handler" Error "Nobody knows how to run a tool that a prompt offers"
     CB801 AddressInUse "address-in-use" Error "Another program listens at the address that a server was to listen at"
     CB802 BadAddress "bad-address" Error "A server cannot listen at an address"
-    CB803 TokenMissing "token-missing" Error "A server that others can reach needs a token, and has none"
+    CB803 TokenMissing "token-missing" Error "The token of an MCP server is missing or too weak"
     CB804 BadOrigin "bad-origin" Error "What was given as an origin is none"
+    CB805 NotAllowedOverMcp "not-allowed-over-mcp" Error "An MCP client asks for something that the user has not allowed"
+    CB806 ProjectNotServed "project-not-served" Error "An MCP client names a project that the server does not serve"
+    CB807 ServerBusy "server-busy" Error "An MCP client has too many requests under way"
+    CB808 BadAllow "bad-allow" Error "A pattern of what MCP clients may do is invalid"
 }
 
 impl Code {

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::{Body, Prepared};
 use crate::dialect::directive::{Composed, Directive, File, Wording};
-use crate::error::{Code, Diagnostic, Error, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks;
 use crate::items::{Item, ItemId, SpaceKind};
 use crate::render::Rendered;
@@ -104,6 +104,20 @@ impl Prepared {
         let item = body.item.as_ref()?;
         let library = self.loader.library();
         Some(body.directive.compose(&item.located.id, library.spaces(), library.trust()))
+    }
+
+    /// Checks the signatures of a directive and of what it includes. A prompt that is no directive needs none.
+    ///
+    /// # Errors
+    ///
+    /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted.
+    pub fn verify_signature(&self) -> Result<()> {
+        match self.verify()? {
+            None => Ok(()),
+            Some(unsigned) => {
+                Err(Error::new(ErrorKind::Integrity, unsigned.severity(Severity::Error)))
+            }
+        }
     }
 
     /// Whether a directive is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one

@@ -77,6 +77,12 @@ impl Request {
         Request { power, subject: subject.into(), digest: hex(&Sha256::digest(&shown)), shown }
     }
 
+    /// The request that MCP clients of a server for another project may work in this one.
+    pub fn serve() -> Request {
+        let shown = "MCP clients that Cuebook serves another project to may read, search and execute here";
+        Request::new(Power::Serve, "mcp", shown)
+    }
+
     /// Binds the grant to more than what is shown: a digest over files that are too large to print.
     #[must_use]
     pub fn bound_to(mut self, content: &str) -> Request {

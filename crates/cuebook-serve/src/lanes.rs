@@ -1,0 +1,114 @@
+//! How much clients may have under way: one client, and all of them together.
+//!
+//! A call of a tool can take minutes, and everything else takes moments. The two have lanes of their own, so slow calls
+//! never delay a prompt or a list. A client's requests wait for their turn in its own lanes first, so one client cannot take
+//! every place.
+
+use std::sync::Arc;
+
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Calls of tools that all clients together may have under way.
+pub(crate) const MOST_CALLS: usize = 48;
+/// Calls of tools that one client may have under way.
+const MOST_CALLS_OF_ONE: usize = 32;
+/// Other requests that one client may have under way.
+const MOST_READS_OF_ONE: usize = 16;
+/// Requests of one client that are answered or wait for it.
+const MOST_PENDING: usize = 512;
+
+/// The lanes of one client.
+#[derive(Clone)]
+pub(crate) struct Lanes {
+    all_calls: Arc<Semaphore>,
+    calls: Arc<Semaphore>,
+    reads: Arc<Semaphore>,
+    pending: Arc<Semaphore>,
+}
+
+/// The right to work on one request. It ends when this is dropped, so the work has to own it.
+pub(crate) struct Turn(#[expect(dead_code, reason = "the permits are held, not read")] Vec<OwnedSemaphorePermit>);
+
+impl Lanes {
+    /// The lanes of the first client of a server.
+    pub(crate) fn new() -> Lanes {
+        Lanes::beside(&Arc::new(Semaphore::new(MOST_CALLS)))
+    }
+
+    /// The lanes of another client.
+    pub(crate) fn of_another(&self) -> Lanes {
+        Lanes::beside(&self.all_calls)
+    }
+
+    fn beside(all_calls: &Arc<Semaphore>) -> Lanes {
+        let lane = |places| Arc::new(Semaphore::new(places));
+        Lanes {
+            all_calls: all_calls.clone(),
+            calls: lane(MOST_CALLS_OF_ONE),
+            reads: lane(MOST_READS_OF_ONE),
+            pending: lane(MOST_PENDING),
+        }
+    }
+
+    /// Waits until a tool may be called.
+    pub(crate) async fn call(&self) -> Result<Turn> {
+        self.wait(&[&self.calls, &self.all_calls]).await
+    }
+
+    /// Waits until something may be read.
+    pub(crate) async fn read(&self) -> Result<Turn> {
+        self.wait(&[&self.reads]).await
+    }
+
+    async fn wait(&self, lanes: &[&Arc<Semaphore>]) -> Result<Turn> {
+        let mut held = vec![self.pending.clone().try_acquire_owned().map_err(|_| busy())?];
+        for lane in lanes {
+            held.push((*lane).clone().acquire_owned().await.map_err(|_| busy())?);
+        }
+        Ok(Turn(held))
+    }
+}
+
+/// `CB807`
+fn busy() -> Error {
+    let message = format!("this client has {MOST_PENDING} requests under way already");
+    let hint = "wait for some of the answers, then send the request again";
+    Error::new(ErrorKind::Limit, Diagnostic::new(Code::ServerBusy, message).hint(hint))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn calls_of_one_client_take_no_place_of_reads_or_of_others() {
+        let first = Lanes::new();
+        let second = first.of_another();
+        let mut held = Vec::new();
+        for _ in 0..MOST_CALLS_OF_ONE {
+            held.push(first.call().await.unwrap());
+        }
+        let waits = tokio::time::timeout(std::time::Duration::ZERO, first.call()).await;
+        assert!(waits.is_err());
+        held.push(first.read().await.unwrap());
+        held.push(second.call().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_client_with_too_many_requests_is_refused_and_others_are_not() {
+        let first = Lanes::new();
+        let waiting: Vec<_> = (0..MOST_PENDING)
+            .map(|_| {
+                let lanes = first.clone();
+                tokio::spawn(async move { (lanes.call().await, std::future::pending::<()>().await) })
+            })
+            .collect();
+        while first.pending.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(first.read().await.err().unwrap().code(), Code::ServerBusy);
+        assert!(first.of_another().read().await.is_ok());
+        waiting.iter().for_each(|task| task.abort());
+    }
+}
