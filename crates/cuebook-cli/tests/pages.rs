@@ -25,9 +25,8 @@ const WITHOUT_EXAMPLE: &[(&str, &str)] = &[
 ];
 
 /// Codes whose sessions run Python.
-const NEEDS_PYTHON: [&str; 11] = [
-    "CB709", "CB714", "CB207", "CB410", "CB411", "CB412", "CB413", "CB414", "CB801", "CB805", "CB806",
-];
+const NEEDS_PYTHON: [&str; 11] =
+    ["CB709", "CB714", "CB207", "CB410", "CB411", "CB412", "CB413", "CB414", "CB801", "CB805", "CB806"];
 
 fn is_excused(code: Code) -> bool {
     WITHOUT_EXAMPLE.iter().any(|(without, _)| *without == code.as_str())

@@ -3,11 +3,11 @@
 //! What they are called, what they are for and what they take stands here once; a thread offers them to its model, a server to its
 //! clients. Answers are objects, also when something went wrong.
 
+use cuebook::Error;
 use cuebook::items::load::LoadRequest;
 use cuebook::items::search::SearchRequest;
 use cuebook::items::sign::SignRequest;
 use cuebook::items::{load, sign};
-use cuebook::Error;
 use serde_json::{Map, Value as Json, json};
 
 use crate::engine::Engine;
@@ -167,9 +167,10 @@ impl Action {
         if self == Action::Execute {
             return engine.execute_json(&request, watch);
         }
-        let allowed = engine.settings().allowance.as_ref().map_or(Ok(()), |known| known.check(self, arguments));
-        let project = allowed
-            .and_then(|()| engine.project_of(arguments.get("project_path").and_then(Json::as_str)));
+        let allowed =
+            engine.settings().allowance.as_ref().map_or(Ok(()), |known| known.check(self, arguments));
+        let project =
+            allowed.and_then(|()| engine.project_of(arguments.get("project_path").and_then(Json::as_str)));
         let project = match project {
             Ok(project) => project,
             Err(error) => return Action::refusal(&error),

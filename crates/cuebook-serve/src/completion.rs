@@ -1,8 +1,8 @@
 //! Completions: what an argument could be, from what is known of it.
 
+use cuebook::Book;
 use cuebook::items::{ItemType, Spaces};
 use cuebook::prompt::Type;
-use cuebook::Book;
 use rmcp::model::{ArgumentInfo, CompleteResult, CompletionContext, CompletionInfo, ErrorData, Reference};
 
 use crate::faults::{fault, invalid};

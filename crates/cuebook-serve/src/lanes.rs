@@ -28,7 +28,9 @@ pub(crate) struct Lanes {
 }
 
 /// The right to work on one request. It ends when this is dropped, so the work has to own it.
-pub(crate) struct Turn(#[expect(dead_code, reason = "the permits are held, not read")] Vec<OwnedSemaphorePermit>);
+pub(crate) struct Turn(
+    #[expect(dead_code, reason = "the permits are held, not read")] Vec<OwnedSemaphorePermit>,
+);
 
 impl Lanes {
     /// The lanes of the first client of a server.

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::lanes::MOST_CALLS;
 
-/// Threads of the pool: one for every call of a tool that may run, and as many as are left for everything else.
-const MOST_THREADS: usize = MOST_CALLS + 32;
+/// Threads of the pool: one for every call of a tool that may run, and some for everything else.
+const MOST_THREADS: usize = 80;
+const _: () = assert!(MOST_THREADS >= MOST_CALLS + 32, "calls leave threads for other requests");
 /// As on the main thread of a program: templates and files may be nested.
 const STACK: usize = 8 << 20;
 /// How long work that was told to stop may take to do so: longer than the grace of a tool that does not want to end (three

@@ -6,9 +6,9 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind};
 use cuebook::error::nearest;
 use cuebook::items::Spaces;
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind};
 use cuebook_run::Action;
 use rmcp::ServerHandler;
 use rmcp::model::{
@@ -25,8 +25,8 @@ use tokio_util::sync::CancellationToken;
 use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
 use crate::items::{Items, Watch};
-use crate::tools::Served;
 use crate::lanes::Lanes;
+use crate::tools::Served;
 use crate::work::{at_once, blocking, turn, watched};
 use crate::{completion, knowledge, prompts, tools};
 
@@ -79,12 +79,7 @@ impl Server {
         Server::with(book, spaces, Some(items), true)
     }
 
-    fn with(
-        book: Arc<Book>,
-        spaces: Spaces,
-        items: Option<Arc<dyn Items>>,
-        is_read_only: bool,
-    ) -> Server {
+    fn with(book: Arc<Book>, spaces: Spaces, items: Option<Arc<dyn Items>>, is_read_only: bool) -> Server {
         let project = book.library().root().to_string_lossy().into_owned();
         let used = items.as_ref().filter(|_| !is_read_only);
         let tools = used.map_or_else(Vec::new, |items| {

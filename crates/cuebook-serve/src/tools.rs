@@ -311,7 +311,10 @@ mod tests {
     fn only_what_clients_may_use_is_listed() {
         let listed = |patterns: &[&str]| {
             let allowance = Allowance::new(patterns).unwrap();
-            Action::ALL.into_iter().filter_map(|action| action.tool("/p", Some(&allowance))).collect::<Vec<_>>()
+            Action::ALL
+                .into_iter()
+                .filter_map(|action| action.tool("/p", Some(&allowance)))
+                .collect::<Vec<_>>()
         };
         let names = |tools: &[Tool]| tools.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>();
         let few = listed(&[]);

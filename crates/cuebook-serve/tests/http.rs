@@ -103,10 +103,9 @@ fn garbage_over_http_is_refused_and_harms_nothing() {
         assert!((400..500).contains(&status), "{body:?}: {answer}");
     }
     assert!((400..500).contains(&ask(&desk, "PUT", "/mcp", &[host, BEARER], "").0));
-    assert!(
-        (400..500)
-            .contains(&ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH, ("Mcp-Session-Id", "none")], "{}").0)
-    );
+    assert!((400..500).contains(
+        &ask(&desk, "POST", "/mcp", &[host, BEARER, JSON, BOTH, ("Mcp-Session-Id", "none")], "{}").0
+    ));
     let large = format!(
         "{{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"params\": {{\"x\": \"{}\"}}}}",
         "y".repeat(1 << 20)

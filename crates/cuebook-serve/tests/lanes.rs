@@ -12,7 +12,9 @@ fn slow_calls(desk: &mut Pipes, gate: &std::path::Path, count: usize) {
     for id in 0..count {
         let arguments = json!({"item_type": "tool", "item_id": "gate", "parameters": {"file": gate}});
         let params = json!({"name": "rye_execute", "arguments": arguments});
-        desk.send(&json!({"jsonrpc": "2.0", "id": format!("slow{id}"), "method": "tools/call", "params": params}));
+        desk.send(
+            &json!({"jsonrpc": "2.0", "id": format!("slow{id}"), "method": "tools/call", "params": params}),
+        );
     }
 }
 
@@ -62,5 +64,8 @@ fn a_client_with_too_many_calls_is_refused_clearly() {
     for _ in 0..520 - refused {
         assert_eq!(desk.next()["result"]["isError"], false);
     }
-    assert_eq!(desk.ask("after", "prompts/get", json!({"name": "greet", "arguments": {"name": "A"}}))["id"], "after");
+    assert_eq!(
+        desk.ask("after", "prompts/get", json!({"name": "greet", "arguments": {"name": "A"}}))["id"],
+        "after"
+    );
 }

@@ -137,8 +137,9 @@ impl Allowance {
         self.check_tool(id)?;
         match power(id, chain) {
             Some(power) if !self.names(id) => {
-                let message =
-                    format!("the tool `{id}` {power}, so MCP clients may execute it only if it is allowed by name");
+                let message = format!(
+                    "the tool `{id}` {power}, so MCP clients may execute it only if it is allowed by name"
+                );
                 Err(refused(message, id))
             }
             _ => Ok(()),
@@ -191,7 +192,8 @@ fn power(id: &str, chain: &[Element]) -> Option<&'static str> {
     if WRITES.contains(&id) {
         return Some("writes files");
     }
-    let is_part = |element: &Element| matches!(element.tool.tool_type.as_deref(), Some("runtime" | "primitive"));
+    let is_part =
+        |element: &Element| matches!(element.tool.tool_type.as_deref(), Some("runtime" | "primitive"));
     if id.starts_with("rye/core/") || chain.first().is_some_and(is_part) {
         return Some("runs any program");
     }
@@ -294,7 +296,12 @@ mod tests {
 
     #[test]
     fn a_wildcard_allows_no_shell_no_writing_and_no_runtime() {
-        for id in ["rye/bash/bash", "rye/file-system/write", "rye/file-system/edit", "rye/core/primitives/subprocess"] {
+        for id in [
+            "rye/bash/bash",
+            "rye/file-system/write",
+            "rye/file-system/edit",
+            "rye/core/primitives/subprocess",
+        ] {
             for pattern in ["*", "rye/*", "rye/*/*"] {
                 assert!(allowance(&[pattern]).check_chain(id, &[]).is_err(), "{pattern} {id}");
             }
@@ -305,7 +312,9 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused() {
-        for wrong in ["", "../x", "/etc", "a//b", "directive:a", "a b\\c", "a[b]", "rye_execute", "rye_search"] {
+        for wrong in
+            ["", "../x", "/etc", "a//b", "directive:a", "a b\\c", "a[b]", "rye_execute", "rye_search"]
+        {
             let error = Allowance::new([wrong]).unwrap_err();
             assert_eq!(error.code(), Code::BadAllow, "{wrong}");
         }

@@ -109,7 +109,8 @@ impl Connection {
             return;
         }
         while open.clients.len() >= self.all.most_clients {
-            let Some(quiet) = open.clients.iter().min_by_key(|(_, (used, _))| *used).map(|(number, _)| *number)
+            let Some(quiet) =
+                open.clients.iter().min_by_key(|(_, (used, _))| *used).map(|(number, _)| *number)
             else {
                 break;
             };

@@ -114,9 +114,7 @@ impl Prepared {
     pub fn verify_signature(&self) -> Result<()> {
         match self.verify()? {
             None => Ok(()),
-            Some(unsigned) => {
-                Err(Error::new(ErrorKind::Integrity, unsigned.severity(Severity::Error)))
-            }
+            Some(unsigned) => Err(Error::new(ErrorKind::Integrity, unsigned.severity(Severity::Error))),
         }
     }
 
