@@ -163,7 +163,8 @@ fn a_thread_runs_no_tool_that_its_client_may_not_run() {
         assert_eq!(answer["result"]["structuredContent"]["status"], "success", "{answer:#} {said}");
         assert!(!project.path().join("pwned").exists(), "{args:?}");
     }
-    let (_, said) = converse(&project, &["--allow", "rye/bash/bash"], &[hello(), call(1, "rye_execute", clean)]);
+    let (_, said) =
+        converse(&project, &["--allow", "rye/bash/bash"], &[hello(), call(1, "rye_execute", clean)]);
     assert!(project.path().join("pwned").exists(), "what is allowed by name runs: {said}");
 }
 
