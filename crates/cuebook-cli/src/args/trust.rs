@@ -150,6 +150,7 @@ pub enum TrustCommand {
 #[command(after_help = "Examples:
   cuebook allow                         show everything, and ask
   cuebook allow hooks.python --yes
+  cuebook allow --serve                 let MCP clients of other projects work here
   cuebook allow --list --all            the grants of all projects
   cuebook allow --revoke                take back every grant of this project
   cuebook allow --revoke .env")]
@@ -157,17 +158,20 @@ pub struct AllowArgs {
     /// What to grant, as in hooks.python or .env; everything that the project asks for if left out
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<String>,
+    /// Let MCP clients that another project is served to work in this one
+    #[arg(long)]
+    pub serve: bool,
     /// Grant it without a question
     #[arg(long, short)]
     pub yes: bool,
     /// List what you granted this project
-    #[arg(long, conflicts_with_all = ["subjects", "yes", "revoke"])]
+    #[arg(long, conflicts_with_all = ["subjects", "serve", "yes", "revoke"])]
     pub list: bool,
     /// With --list: the grants of all projects
     #[arg(long, requires = "list")]
     pub all: bool,
     /// Take back what you granted this project: a subject, or everything
-    #[arg(long, value_name = "SUBJECT", num_args = 0..=1, conflicts_with_all = ["subjects", "yes"])]
+    #[arg(long, value_name = "SUBJECT", num_args = 0..=1, conflicts_with_all = ["subjects", "serve", "yes"])]
     pub revoke: Option<Option<String>>,
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cuebook::Result;
 use cuebook::items::Spaces;
-use cuebook::library::McpConfig;
+use cuebook::library::UserConfig;
 use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::{Engine, Settings};
 use cuebook_serve::{Http, LocalItems, Server, Token, serve_http, serve_stdio};
@@ -33,7 +33,7 @@ pub fn run(args: &McpArgs, options: &Options) -> Outcome {
 fn server(args: &McpArgs, options: &Options) -> Result<Server> {
     let book = Arc::new(options.book()?);
     let spaces = Spaces::of_project(book.library().root());
-    let user = McpConfig::default();
+    let user = UserConfig::read(&spaces)?.mcp;
     let settings = Settings {
         store: args.store.clone(),
         program: std::env::current_exe().ok(),

@@ -1,7 +1,5 @@
 //! What an MCP client may do: no more than the user allowed.
 
-use cuebook::items::Spaces;
-use cuebook::trust::{Grants, Request};
 use serde_json::{Value as Json, json};
 
 use crate::support::{Project, python_or_skip};
@@ -161,6 +159,29 @@ fn a_read_only_server_has_prompts_and_resources_and_nothing_else() {
 }
 
 #[test]
+fn the_user_s_settings_count_and_a_project_s_do_not() {
+    let Some(()) = python_or_skip() else { return };
+    let project = desk();
+    let order = execute("desk/order", json!({}));
+    // Settings of a project that would allow something are refused as unknown, and allow nothing.
+    project.write("cuebook.toml", "[mcp]\nallow = [\"desk/*\"]\n");
+    let (answers, _) = converse(&project, &[], &[hello(), order.clone()]);
+    assert_eq!(code(answer(&answers, 1)), "CB805");
+    std::fs::remove_file(project.path().join("cuebook.toml")).unwrap();
+    project.write("home/.ai/config/cuebook.toml", "[mcp]\nallow = [\"desk/*\"]\n");
+    assert!(is_done(&one(&project, &[], order.clone())));
+    project.write("home/.ai/config/cuebook.toml", "[mcp]\nread_only = true\n");
+    let (answers, said) = converse(&project, &["--allow", "desk/*"], &[hello(), order]);
+    assert_eq!(code(answer(&answers, 1)), "CB805");
+    assert!(said.contains("read_only"), "{said}");
+    project.write("home/.ai/config/cuebook.toml", "[mcp]\nallow = [\"../x\"]\n");
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    let output = command.arg("mcp").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("CB808"));
+}
+
+#[test]
 fn a_client_reaches_no_project_that_the_user_did_not_grant() {
     let project = desk();
     let other = Project::new();
@@ -192,9 +213,8 @@ fn a_client_reaches_no_project_that_the_user_did_not_grant() {
     let own = project.path().to_string_lossy().into_owned();
     assert!(is_done(&one(&project, &[], search(&own))));
     // The user grants it.
-    let spaces = Spaces::new(other.path(), Some(&project.path().join("home")));
-    let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    Grants::of(&spaces).unwrap().allow(&[Request::serve()], now).unwrap();
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), other.path());
+    assert!(command.args(["allow", "--serve", "--yes", "--root", &path]).output().unwrap().status.success());
     assert!(is_done(&one(&project, &[], search(&path))));
 }
 

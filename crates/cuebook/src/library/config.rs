@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::mcp::McpConfig;
 use crate::dialect::directive::Wording;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
@@ -46,7 +47,7 @@ pub struct UserConfig {
     /// How hooks and variable providers run.
     pub hooks: HooksConfig,
     /// What MCP clients may do.
-    pub mcp: toml::Table,
+    pub mcp: McpConfig,
     /// How tools run.
     pub tools: toml::Table,
 }
