@@ -24,6 +24,7 @@ mod desk;
 mod error;
 mod group;
 mod holder;
+mod key;
 mod ledger;
 mod pool;
 mod postgres;
@@ -45,10 +46,11 @@ use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
 
 use address::Address;
 pub use book::Book;
-pub(crate) use error::moved;
+pub(crate) use error::{damaged, moved, not_own};
 #[cfg(target_os = "linux")]
 pub(crate) use holder::stat as process_stat;
 pub use holder::{Heart, Holding, lives};
+pub use key::{LOG_KEY, LogKey};
 pub use postgres::{Postgres, PostgresStore};
 pub use sqlite::{Sqlite, SqliteStore};
 
@@ -160,6 +162,43 @@ pub struct Record {
     pub continued_by: Option<ThreadId>,
     /// The number of its last event, and its hash.
     pub last: (u64, String),
+    /// Whether its row was written with the user's log key.
+    pub authenticity: Authenticity,
+}
+
+/// Whether the user's log key authenticates a thread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Authenticity {
+    /// It was written with this key.
+    Own,
+    /// It was written with another key: by another user, or on a machine with another key.
+    Foreign,
+    /// It was written by an earlier version, without a key.
+    Old,
+    /// It was changed from outside, or cannot be understood: why.
+    Damaged(String),
+}
+
+impl Authenticity {
+    /// The word for it.
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Authenticity::Own => "own",
+            Authenticity::Foreign => "foreign",
+            Authenticity::Old => "old",
+            Authenticity::Damaged(_) => "damaged",
+        }
+    }
+
+    /// What a reader has to know about a log that the key does not authenticate.
+    pub fn warning(&self) -> Option<String> {
+        match self {
+            Authenticity::Own => None,
+            Authenticity::Foreign => Some("not written with your log key".to_owned()),
+            Authenticity::Old => Some("unauthenticated (old): an earlier version wrote it without a key".to_owned()),
+            Authenticity::Damaged(why) => Some(format!("damaged: {why}")),
+        }
+    }
 }
 
 impl Record {
@@ -185,6 +224,10 @@ impl Record {
         say("continuation_thread_id", json!(id(&self.continued_by)));
         say("events", json!(self.last.0));
         say("result", self.result.clone().unwrap_or(Json::Null));
+        if self.authenticity != Authenticity::Own {
+            say("authenticity", json!(self.authenticity.as_str()));
+            say("warning", json!(self.authenticity.warning()));
+        }
         Json::Object(object)
     }
 }
@@ -239,6 +282,8 @@ pub struct Change {
     pub behind: Option<u64>,
     /// A new limit of its account, which is reserved from its parent. It is never less than what is used already.
     pub spend_limit: Option<Money>,
+    /// When it is taken up: a log that this key did not write becomes one that it wrote. The user vouches for it.
+    pub adopt: bool,
 }
 
 /// An account of the ledger.
@@ -305,15 +350,16 @@ pub struct Filter {
 /// once, if a transaction is tried again.
 pub type LastWords = Arc<dyn Fn(&ThreadId) -> Vec<Entry> + Send + Sync>;
 
-/// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and what is no address a file.
+/// Opens a store: `postgres://…` and `postgresql://…` name a database, `sqlite:PATH` and paths a file. Without a key threads can be
+/// listed and shown; the key's error is reported when a thread is to be written.
 ///
 /// # Errors
 ///
-/// `CB724` if it cannot be used, or if nobody knows what kind of store its address means.
-pub fn open(place: &str) -> Result<Arc<dyn Store>> {
+/// `CB724` if it cannot be used, or if its address is invalid.
+pub fn open(place: &str, key: Result<LogKey>) -> Result<Arc<dyn Store>> {
     match file(place)? {
-        Some(path) => Ok(Arc::new(SqliteStore::open(path)?)),
-        None => Ok(Arc::new(PostgresStore::connect(place)?)),
+        Some(path) => Ok(Arc::new(SqliteStore::open(path, key)?)),
+        None => Ok(Arc::new(PostgresStore::connect(place, key)?)),
     }
 }
 
@@ -381,6 +427,9 @@ pub trait Store: Send + Sync + Debug {
         new: &New,
     ) -> Result<Record>;
 
+    /// The key that authenticates its threads.
+    fn key(&self) -> Option<&LogKey>;
+
     /// A thread's row.
     fn record(&self, id: &ThreadId) -> Result<Option<Record>>;
 
@@ -446,6 +495,10 @@ pub trait Store: Send + Sync + Debug {
         lives: &dyn Fn(&Holder, Option<Timestamp>) -> bool,
         dead: &dyn Fn(&Record) -> Result<Map<String, Json>>,
     ) -> Result<Vec<ThreadId>>;
+
+    /// Takes a running thread from its holder, who may or may not live: it is interrupted from now on, and a holder that does live
+    /// can no longer write to it. Says `false` if that holder no longer has it.
+    fn release(&self, id: &ThreadId, holder: Option<&Holder>) -> Result<bool>;
 
     /// A thread's account.
     fn account(&self, id: &ThreadId) -> Result<Option<Account>>;

@@ -203,6 +203,9 @@ pub struct ThreadArgs {
     /// Its name
     #[arg(value_name = "THREAD")]
     pub id: String,
+    /// Take it from a process that does not stop it, because you know that the process is gone
+    #[arg(long)]
+    pub take_over: bool,
     /// Where threads are kept.
     #[command(flatten)]
     pub threads: StoreOptions,
@@ -213,7 +216,11 @@ pub struct ThreadArgs {
 #[command(after_help = "Examples:
   cuebook thread resume run_pipeline-1739820456123
   cuebook thread resume run_pipeline-1739820456123 --limit turns=50 --limit spend=2
-  cuebook thread resume run_pipeline-1739820456123 --model high --async")]
+  cuebook thread resume run_pipeline-1739820456123 --model high --async
+  cuebook thread resume assistant-1739820456123 --allow-again
+
+A prompt's thread (one of a directive does not) asks before it gets its permissions again; without a terminal,
+--allow-again is the answer.")]
 pub struct ThreadResumeArgs {
     /// Its name
     #[arg(value_name = "THREAD")]
@@ -227,6 +234,15 @@ pub struct ThreadResumeArgs {
     /// Do not wait for the thread
     #[arg(long = "async")]
     pub is_async: bool,
+    /// Allow a prompt's thread again what it was allowed before, without a question
+    #[arg(long)]
+    pub allow_again: bool,
+    /// Vouch for a log that your log key did not write: of an earlier version, or of another user or machine
+    #[arg(long)]
+    pub trust_log: bool,
+    /// Take it from a process that seems to run it, because you know that the process is gone
+    #[arg(long)]
+    pub take_over: bool,
     /// Only if its log ends with this event
     #[arg(long, value_name = "NUMBER", hide = true)]
     pub behind: Option<u64>,

@@ -10,7 +10,7 @@ use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::Spaces;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::policy::allowance::Allowance;
-use cuebook_run::store::{Account, Filter, Record, Store};
+use cuebook_run::store::{Account, Authenticity, Filter, Record, Store};
 use cuebook_run::{
     Cancelled, Conversation, Engine, Event, Launch, Money, Resume, Settings, Status, ThreadId, Watch,
     rebuild, spent_below, whole_log,
@@ -26,6 +26,7 @@ use crate::inputs;
 use crate::interrupt::{Interrupted, ToldToEnd};
 use crate::onlooker::{self, Onlooker};
 use crate::output::{Outcome, print_json, print_line, print_text, say};
+use crate::terminal::{confirm, is_interactive};
 
 pub fn run(command: &ThreadCommand, options: &Options) -> Outcome {
     match command {
@@ -140,6 +141,9 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
         let open = account.reserved > Money::ZERO;
         let below = if open { spent_below(&*store, record)? } else { account.children };
         print_text(&format!("{}\n", onlooker::row(record, below)))?;
+        if let Some(warning) = record.authenticity.warning() {
+            print_text(&format!("    {}\n", printable(&warning)))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -167,7 +171,9 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         json["messages"] = rebuilt.start.conversation.iter().map(cuebook::Message::to_json).collect();
         json["account"] = account.map_or(Json::Null, |account| account.to_json());
         json["children"] = children.iter().map(|child| json!(child.id.as_str())).collect();
-        json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": true});
+        let is_checked = record.authenticity == Authenticity::Own;
+        json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": is_checked});
+        json["log"]["authenticity"] = record.authenticity.as_str().into();
         if args.events {
             json["transcript"] = events.iter().map(|event| event.to_json(&record.id)).collect();
         }
@@ -205,7 +211,8 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     if let Some(account) = &account {
         writeln!(out, "money: {}", money(account, below, &record, launch))?;
     }
-    writeln!(out, "log: {} events, whole; the last hash is {}", record.last.0, record.last.1)?;
+    let whole = record.authenticity.warning().unwrap_or_else(|| "whole".to_owned());
+    writeln!(out, "log: {} events, {whole}; the last hash is {}", record.last.0, record.last.1)?;
     writeln!(out)?;
     if args.events {
         for event in &events {
@@ -302,7 +309,10 @@ fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::R
 fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
     let (engine, store) = open(&args.threads, options)?;
     let record = named(&engine, &*store, &args.id)?;
-    let Cancelled { record, stopped, tools } = engine.cancel(None, &record.id)?;
+    if args.take_over && is_interactive() && !confirm_take_over(&record.id)? {
+        return Ok(ExitCode::FAILURE);
+    }
+    let Cancelled { record, stopped, tools } = engine.cancel(None, &record.id, args.take_over)?;
     if options.json {
         let mut json = record.to_json();
         let one =
@@ -330,6 +340,9 @@ fn how(args: &ThreadResumeArgs) -> Result<Resume> {
         model: args.model.clone(),
         is_async: args.is_async,
         behind: args.behind,
+        allow_again: args.allow_again,
+        trust_log: args.trust_log,
+        take_over: args.take_over,
     })
 }
 
@@ -338,10 +351,32 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let store = engine.threads_so_far(None)?;
     let record = named(&engine, &*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
+    let mut how = how(args)?;
+    if how.take_over && record.status == Status::Running && is_interactive() && !confirm_take_over(&record.id)? {
+        return Ok(ExitCode::FAILURE);
+    }
     let onlooker = Onlooker::new(options.json, true);
-    let began = engine.resume(None, Some(&book), &record.id, &how(args)?, &onlooker);
+    let resume = |how: &Resume| engine.resume(None, Some(&book), &record.id, how, &onlooker);
+    let mut began = resume(&how);
+    if let Err(error) = &began
+        && error.code() == Code::AskAgain
+        && is_interactive()
+    {
+        if !confirm(&format!("{}. Allow that again?", error.diagnostic().message), "--allow-again")? {
+            return Ok(ExitCode::FAILURE);
+        }
+        // What was shown is what is allowed: the log must not go on in between.
+        how = Resume { allow_again: true, behind: error.field("events").and_then(Json::as_u64), ..how };
+        began = resume(&how);
+    }
     onlooker.finish();
     told(began?, options)
+}
+
+/// Whether the user wants a thread that a process seems to run. Without a terminal the option is the answer.
+fn confirm_take_over(id: &ThreadId) -> Result<bool> {
+    let question = format!("Another process seems to run {id}, and could write nothing more to it. Take it over?");
+    confirm(&question, "--take-over")
 }
 
 fn carry_out(args: &ThreadResumeArgs, options: &Options) -> Outcome {

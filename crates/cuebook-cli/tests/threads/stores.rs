@@ -173,7 +173,8 @@ fn looking_for_threads_makes_nothing() {
 fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
     let stage = stage(Script::new());
     let file = stage.project.path().join("empty.db");
-    cuebook_run::store::open(file.to_str().unwrap()).unwrap();
+    let key = cuebook_run::store::LogKey::from_bytes([7; 32]);
+    cuebook_run::store::open(file.to_str().unwrap(), Ok(key)).unwrap();
     let said = err(&stage.run(&["thread", "list", "--store", "empty.db"]));
     assert!(said.contains("there are no threads; ") && !said.contains("does not exist"), "{said}");
     let output = stage.run(&["thread", "show", "x", "--store", "empty.db", "--json"]);

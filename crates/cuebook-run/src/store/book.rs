@@ -2,16 +2,20 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use super::desk::{BELOW, Desk, Unanswered};
+use super::desk::{BELOW, Desk, Key, Unanswered};
+use super::key::LogKey;
 use super::row::{self, Row, kept};
-use super::sql::{Cell, Sql, Tables};
-use super::{Account, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger};
+use super::sql::{Cell, Tables};
+use super::{
+    Account, Authenticity, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger,
+};
 use crate::thread::{
     Entry, Event, Kind, Money, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json,
 };
@@ -25,11 +29,12 @@ const BEATS_KEPT: jiff::SignedDuration = jiff::SignedDuration::from_hours(24);
 #[derive(Debug)]
 pub struct Book<T> {
     tables: T,
+    key: Key,
 }
 
 impl<T: Tables> Book<T> {
-    pub(crate) fn over(tables: T) -> Book<T> {
-        Book { tables }
+    pub(crate) fn over(tables: T, key: Result<LogKey>) -> Book<T> {
+        Book { tables, key: Arc::new(key) }
     }
 
     /// Does something with rows, in one transaction.
@@ -38,8 +43,9 @@ impl<T: Tables> Book<T> {
         job: impl Fn(&mut Desk<'_>) -> Result<R> + Send + 'static,
     ) -> Result<R> {
         let now = self.tables.now();
+        let key = Arc::clone(&self.key);
         self.tables.write(move |sql| {
-            let mut desk = Desk::new(sql, now);
+            let mut desk = Desk::new(sql, now, Arc::clone(&key));
             let answer = job(&mut desk)?;
             desk.finish()?;
             Ok(answer)
@@ -54,8 +60,23 @@ impl<T: Tables> Book<T> {
             }
             let statement = format!("{} WHERE id = $1", row::SELECT.as_str());
             let rows = sql.rows(&statement, &[id.as_str().into()])?;
-            rows.into_iter().next().map(|cells| Row::read(cells, sql.place())).transpose()
+            Ok(rows.into_iter().next().map(|cells| Row::read(cells, self.known_key())))
         })
+    }
+
+    fn known_key(&self) -> Option<&LogKey> {
+        self.key.as_ref().as_ref().ok()
+    }
+
+    fn rows(&self, statement: &str, cells: &[Cell]) -> Result<Vec<Row>> {
+        self.tables.read(|sql| {
+            let rows = sql.rows(statement, cells)?;
+            Ok(rows.into_iter().map(|cells| Row::read(cells, self.known_key())).collect())
+        })
+    }
+
+    fn records(&self, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
+        Ok(self.rows(statement, cells)?.into_iter().map(|row| row.record).collect())
     }
 }
 
@@ -83,6 +104,10 @@ impl<T: Tables> Store for Book<T> {
         })
     }
 
+    fn key(&self) -> Option<&LogKey> {
+        self.known_key()
+    }
+
     fn record(&self, id: &ThreadId) -> Result<Option<Record>> {
         Ok(self.look(id)?.map(|row| row.record))
     }
@@ -90,13 +115,13 @@ impl<T: Tables> Store for Book<T> {
     fn list(&self, filter: &Filter) -> Result<Vec<Record>> {
         let (clause, cells) = clause(filter);
         let statement = format!("{}{clause}", row::SELECT.as_str());
-        self.tables.read(|sql| records(sql, &statement, &cells))
+        self.records(&statement, &cells)
     }
 
     fn list_accounts(&self, filter: &Filter) -> Result<Vec<(Record, Account)>> {
         let (clause, cells) = clause(filter);
         let statement = format!("{}{clause}", row::SELECT.as_str());
-        let rows = self.tables.read(|sql| rows(sql, &statement, &cells))?;
+        let rows = self.rows(&statement, &cells)?;
         Ok(rows.into_iter().map(|row| (row.record, row.account)).collect())
     }
 
@@ -108,7 +133,7 @@ impl<T: Tables> Store for Book<T> {
             "{BELOW} {} WHERE t.id IN (SELECT id FROM below) ORDER BY created_at, id",
             row::SELECT.as_str()
         );
-        self.tables.read(|sql| records(sql, &statement, &[id.as_str().into()]))
+        self.records(&statement, &[id.as_str().into()])
     }
 
     fn take(&self, id: &ThreadId, holder: &Holder, entries: &[Entry], change: &Change) -> Result<Record> {
@@ -144,12 +169,12 @@ impl<T: Tables> Store for Book<T> {
         if id.as_str().contains('\0') {
             return Ok(Vec::new());
         }
-        let statement = "SELECT seq, at, kind, payload, hash FROM cuebook_events \
-                         WHERE thread = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let statement =
+            format!("{} WHERE thread = $1 AND seq > $2 ORDER BY seq LIMIT $3", row::SELECT_EVENTS.as_str());
         let cells = [id.as_str().into(), kept(after).into(), kept(most as u64).into()];
         self.tables.read(|sql| {
-            let rows = sql.rows(statement, &cells)?;
-            rows.into_iter().map(|cells| row::read_event(id, cells, sql.place())).collect()
+            let rows = sql.rows(&statement, &cells)?;
+            rows.into_iter().map(|cells| row::read_event(id, cells)).collect()
         })
     }
 
@@ -157,11 +182,13 @@ impl<T: Tables> Store for Book<T> {
         if id.as_str().contains('\0') {
             return Ok(None);
         }
-        let statement = "SELECT seq, at, kind, payload, hash FROM cuebook_events \
-                         WHERE thread = $1 AND kind = $2 ORDER BY seq DESC LIMIT 1";
+        let statement = format!(
+            "{} WHERE thread = $1 AND kind = $2 ORDER BY seq DESC LIMIT 1",
+            row::SELECT_EVENTS.as_str()
+        );
         self.tables.read(|sql| {
-            let rows = sql.rows(statement, &[id.as_str().into(), kind.as_str().into()])?;
-            rows.into_iter().next().map(|cells| row::read_event(id, cells, sql.place())).transpose()
+            let rows = sql.rows(&statement, &[id.as_str().into(), kind.as_str().into()])?;
+            rows.into_iter().next().map(|cells| row::read_event(id, cells)).transpose()
         })
     }
 
@@ -169,7 +196,15 @@ impl<T: Tables> Store for Book<T> {
         let id = id.clone();
         self.change(move |desk| {
             cancel(desk, &id)?;
-            desk.get(&id).map(|row| row.record)
+            desk.find(&id)?.map(|row| row.record).ok_or_else(|| error::not_found(&id))
+        })
+    }
+
+    fn release(&self, id: &ThreadId, holder: Option<&Holder>) -> Result<bool> {
+        let (id, holder) = (id.clone(), holder.cloned());
+        self.change(move |desk| {
+            let beat = desk.get(&id)?.record.beat_at;
+            interrupt(desk, &id, holder.as_ref(), beat, &Map::new())
         })
     }
 
@@ -209,9 +244,10 @@ impl<T: Tables> Store for Book<T> {
         dead: &dyn Fn(&Record) -> Result<Map<String, Json>>,
     ) -> Result<Vec<ThreadId>> {
         let statement = format!("{} WHERE status = 'running'", row::SELECT.as_str());
-        let running = self.tables.read(|sql| records(sql, &statement, &[]))?;
+        let running = self.records(&statement, &[])?;
         let mut swept = Vec::new();
-        for record in running {
+        // A thread that the key does not authenticate is left to its owner: nothing here writes to it.
+        for record in running.into_iter().filter(|record| record.authenticity == Authenticity::Own) {
             let beat = record.beat_at.map(|at| self.tables.here(at));
             if record.holder.as_ref().is_some_and(|holder| lives(holder, beat)) {
                 continue;
@@ -233,15 +269,6 @@ impl<T: Tables> Store for Book<T> {
 
 fn process(holder: &Holder) -> [Cell; 3] {
     [holder.host.as_str().into(), i64::from(holder.pid).into(), holder.began.cast_signed().into()]
-}
-
-fn records(sql: &mut dyn Sql, statement: &str, cells: &[Cell]) -> Result<Vec<Record>> {
-    Ok(rows(sql, statement, cells)?.into_iter().map(|row| row.record).collect())
-}
-
-fn rows(sql: &mut dyn Sql, statement: &str, cells: &[Cell]) -> Result<Vec<Row>> {
-    let rows = sql.rows(statement, cells)?;
-    rows.into_iter().map(|cells| Row::read(cells, sql.place())).collect()
 }
 
 /// What stands behind `SELECT … FROM` for a filter.
@@ -288,6 +315,7 @@ enum Place {
 
 fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
     desk.check([Some(new.prompt.as_str()), new.model.as_deref()])?;
+    let log_key = desk.key()?.id().to_owned();
     let now = desk.now;
     let account = |id: &ThreadId| Account {
         id: id.clone(),
@@ -304,8 +332,11 @@ fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
     if let Some(id) = &new.parent {
         let mut parent = match &new.parent_holder {
             Some(holder) => desk.held(id, holder)?,
-            None => desk.get(id)?,
+            None => desk.own(id)?,
         };
+        if parent.record.authenticity != Authenticity::Own {
+            return Err(error::not_own(id, &parent.record.authenticity));
+        }
         if parent.record.cancel {
             return Err(error::cancelled(id));
         }
@@ -344,9 +375,10 @@ fn begin(desk: &mut Desk<'_>, new: &New, place: Place) -> Result<ThreadId> {
             continuation_of: new.continuation_of.clone(),
             continued_by: None,
             last: (0, first_hash()),
+            authenticity: Authenticity::Own,
         };
-        let taken_at = new.holder.as_ref().map(|_| now);
-        let mut row = Row { record, account: account(&id), claim, open: 0, taken_at };
+        let (taken_at, log_key) = (new.holder.as_ref().map(|_| now), Some(log_key.clone()));
+        let mut row = Row { record, account: account(&id), claim, open: 0, taken_at, log_key };
         row.record.beat_at = taken_at;
         if !desk.insert(&row)? {
             continue;
@@ -385,7 +417,13 @@ fn take(
     entries: &[Entry],
     change: &Change,
 ) -> Result<()> {
-    let mut row = desk.get(id)?;
+    let mut row = match change.adopt {
+        true => desk.find(id)?.ok_or_else(|| error::not_found(id))?,
+        false => desk.own(id)?,
+    };
+    if let Authenticity::Damaged(why) = &row.record.authenticity {
+        return Err(error::damaged(id, why));
+    }
     let status = row.record.status;
     if status == Status::Running {
         return Err(error::runs(id, row.record.holder.as_ref().map(|holder| holder.pid)));
@@ -395,6 +433,10 @@ fn take(
     }
     if change.behind.is_some_and(|seen| seen != row.record.last.0) {
         return Err(error::moved(id, status));
+    }
+    if row.record.authenticity != Authenticity::Own {
+        desk.adopt(&mut row)?;
+        desk.put(row.clone());
     }
     let mut change = Change { status: None, ..change.clone() };
     if row.account.settled {
@@ -462,6 +504,12 @@ fn cancel(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
 }
 
 fn stop(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
+    let found = desk.find(id)?.ok_or_else(|| error::not_found(id))?.record;
+    if found.status == Status::Running && !matches!(found.authenticity, Authenticity::Own | Authenticity::Old) {
+        // Anybody may ask a thread to stop. The rest of the row stays as its owner sealed it.
+        let statement = "UPDATE cuebook_threads SET cancel = 1 WHERE id = $1";
+        return desk.sql.run(statement, &[id.as_str().into()]).map(drop);
+    }
     let mut row = desk.get(id)?;
     match row.record.status {
         status if status.is_settled() => {}
@@ -492,7 +540,8 @@ const COUNTED: [Kind; 3] = [Kind::CognitionOut, Kind::CognitionPartial, Kind::Re
 /// counted now, or else a thread that dies often enough would run for ever. How long it lived after that nobody knows.
 fn last_sign(desk: &mut Desk<'_>, row: &mut Row) -> Result<Option<Timestamp>> {
     let id = &row.record.id;
-    let last = row.record.beat_at.max(desk.last_at(id, &[])?);
+    // A sign of life from the future is one from now.
+    let last = row.record.beat_at.max(desk.last_at(id, &[])?).map(|last| last.min(desk.now));
     let counted = row.taken_at.max(desk.last_at(id, &COUNTED)?);
     if let (Some(last), Some(counted)) = (last, counted) {
         // Clocks can be set back.

@@ -1,31 +1,39 @@
 //! A desk: the rows that one transaction has in its hands. A row is read once, and written once when all is done.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 
 use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-use super::row::{self, Indexed, Row};
+use super::key::LogKey;
+use super::row::{self, Indexed, LARGEST_EVENT, Row};
 use super::sql::{Cell, Sql};
-use super::{Holder, error};
-use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
+use super::{Authenticity, Holder, error};
+use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId, first_hash};
 
 /// How deep a payload may be nested. What is deeper is kept as text, because nobody could read it again.
 const DEEPEST: usize = 100;
 
-/// A thread and all below it, as a table.
-pub(crate) const BELOW: &str = "WITH RECURSIVE below (id, depth) AS (
-        SELECT id, 0 FROM cuebook_threads WHERE id = $1
-        UNION ALL
-        SELECT t.id, below.depth + 1 FROM cuebook_threads t JOIN below ON t.parent = below.id
+/// A thread and all below it, as a table. `UNION` drops what is there already, so a circle of parents comes to an end.
+pub(crate) const BELOW: &str = "WITH RECURSIVE below (id) AS (
+        SELECT id FROM cuebook_threads WHERE id = $1
+        UNION
+        SELECT t.id FROM cuebook_threads t JOIN below ON t.parent = below.id
     )";
+
+/// The key of a store, or why there is none.
+pub(crate) type Key = Arc<Result<LogKey>>;
 
 pub(crate) struct Desk<'s> {
     pub(crate) sql: &'s mut dyn Sql,
     pub(crate) now: Timestamp,
+    key: Key,
     rows: BTreeMap<ThreadId, Row>,
+    /// The rows to write, in the order in which they were first put back.
     changed: Vec<ThreadId>,
+    is_changed: BTreeSet<ThreadId>,
     /// By what rows were found when they were read.
     found: BTreeMap<ThreadId, Indexed>,
 }
@@ -44,10 +52,27 @@ pub(crate) struct Unanswered {
 }
 
 impl<'s> Desk<'s> {
-    pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp) -> Desk<'s> {
+    pub(crate) fn new(sql: &'s mut dyn Sql, now: Timestamp, key: Key) -> Desk<'s> {
         // Microseconds are what is kept, and what hashes are made of.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
-        Desk { sql, now, rows: BTreeMap::new(), changed: Vec::new(), found: BTreeMap::new() }
+        Desk {
+            sql,
+            now,
+            key,
+            rows: BTreeMap::new(),
+            changed: Vec::new(),
+            is_changed: BTreeSet::new(),
+            found: BTreeMap::new(),
+        }
+    }
+
+    /// The key that authenticates what is written; an error if there is none.
+    pub(crate) fn key(&self) -> Result<&LogKey> {
+        self.key.as_ref().as_ref().map_err(Clone::clone)
+    }
+
+    fn known_key(&self) -> Option<&LogKey> {
+        self.key.as_ref().as_ref().ok()
     }
 
     /// A row, which nobody else changes until the transaction ends.
@@ -62,7 +87,7 @@ impl<'s> Desk<'s> {
         let statement = format!("{} WHERE id = $1{}", row::SELECT.as_str(), self.sql.for_update());
         let found = self.sql.rows(&statement, &[id.as_str().into()])?;
         let Some(cells) = found.into_iter().next() else { return Ok(None) };
-        let row = Row::read(cells, self.sql.place())?;
+        let row = Row::read(cells, self.known_key());
         self.found.insert(id.clone(), row.indexed());
         self.rows.insert(id.clone(), row.clone());
         Ok(Some(row))
@@ -77,9 +102,22 @@ impl<'s> Desk<'s> {
         Ok(())
     }
 
-    /// A row that must be there.
+    /// A row that must be there, and may be written: what another key or nobody's authenticates must not get a seal of ours.
     pub(crate) fn get(&mut self, id: &ThreadId) -> Result<Row> {
-        self.find(id)?.ok_or_else(|| error::not_found(id))
+        let row = self.find(id)?.ok_or_else(|| error::not_found(id))?;
+        match &row.record.authenticity {
+            Authenticity::Own | Authenticity::Old => Ok(row),
+            other => Err(error::not_own(id, other)),
+        }
+    }
+
+    /// A row that must be there, and that our key authenticates.
+    pub(crate) fn own(&mut self, id: &ThreadId) -> Result<Row> {
+        let row = self.get(id)?;
+        match row.record.authenticity {
+            Authenticity::Own => Ok(row),
+            other => Err(error::not_own(id, &other)),
+        }
     }
 
     /// The row of a thread that somebody holds.
@@ -94,7 +132,7 @@ impl<'s> Desk<'s> {
     /// Puts a row back that was changed.
     pub(crate) fn put(&mut self, row: Row) {
         let id = row.record.id.clone();
-        if !self.changed.contains(&id) {
+        if self.is_changed.insert(id.clone()) {
             self.changed.push(id.clone());
         }
         self.rows.insert(id, row);
@@ -102,7 +140,8 @@ impl<'s> Desk<'s> {
 
     /// Writes a new row. Says `false` if the name is taken.
     pub(crate) fn insert(&mut self, row: &Row) -> Result<bool> {
-        let inserted = row.insert(self.sql)?;
+        let key = Arc::clone(&self.key);
+        let inserted = row.insert(self.sql, key.as_ref().as_ref().ok())?;
         if inserted {
             self.rows.insert(row.record.id.clone(), row.clone());
         }
@@ -112,11 +151,20 @@ impl<'s> Desk<'s> {
     /// Writes events behind the last one of a thread.
     pub(crate) fn enter(&mut self, row: &mut Row, entries: &[Entry]) -> Result<Vec<Event>> {
         let mut events: Vec<Event> = Vec::with_capacity(entries.len());
+        let key = Arc::clone(&self.key);
+        let key = match row.log_key {
+            Some(_) => Some(key.as_ref().as_ref().map_err(Clone::clone)?),
+            None => None,
+        };
         for entry in entries {
             let (seq, previous) = &row.record.last;
             let readable = readable(&entry.payload).map(|payload| Entry::new(entry.kind, payload));
             let entry = readable.as_ref().unwrap_or(entry);
-            let event = Event::chain(&row.record.id, previous, seq + 1, self.now, entry);
+            let event = Event::chain(key, &row.record.id, previous, seq + 1, self.now, entry);
+            if event.text.len() > LARGEST_EVENT {
+                let why = format!("an event of {} bytes is too large; the most is {LARGEST_EVENT}", event.text.len());
+                return Err(error::failed(self.sql.place(), &why, "have the tool or the model answer with less"));
+            }
             row.record.last = (event.seq, event.hash.clone());
             events.push(event);
         }
@@ -187,23 +235,85 @@ impl<'s> Desk<'s> {
 
     /// A thread and all below it, the lowest first.
     pub(crate) fn tree(&mut self, id: &ThreadId) -> Result<Vec<ThreadId>> {
-        let statement = format!("{BELOW} SELECT id FROM below ORDER BY depth DESC, id");
-        let rows = self.sql.rows(&statement, &[id.as_str().into()])?;
-        let name = |row: Vec<Cell>| match row.into_iter().next() {
-            Some(Cell::Text(id)) => Some(ThreadId::known(id)),
-            _ => None,
-        };
-        Ok(rows.into_iter().filter_map(name).collect())
+        let statement =
+            format!("{BELOW} SELECT id, parent FROM cuebook_threads WHERE id IN (SELECT id FROM below)");
+        let mut children: HashMap<String, Vec<String>> = HashMap::new();
+        let mut is_there = false;
+        for row in self.sql.rows(&statement, &[id.as_str().into()])? {
+            match <[Cell; 2]>::try_from(row) {
+                Ok([Cell::Text(child), _]) if child == id.as_str() => is_there = true,
+                Ok([Cell::Text(child), Cell::Text(parent)]) => children.entry(parent).or_default().push(child),
+                _ => {}
+            }
+        }
+        if !is_there {
+            return Ok(Vec::new());
+        }
+        // Level by level. Every thread has one parent, and the first one is nobody's child here, so none comes twice.
+        let mut tree = vec![ThreadId::known(id.as_str())];
+        let mut next = 0;
+        while let Some(parent) = tree.get(next) {
+            let mut below = children.remove(parent.as_str()).unwrap_or_default();
+            below.sort_unstable();
+            tree.extend(below.into_iter().map(ThreadId::known));
+            next += 1;
+        }
+        tree.reverse();
+        Ok(tree)
+    }
+
+    /// Makes the log of a thread one that our key has written. The user vouches for what it says.
+    pub(crate) fn adopt(&mut self, row: &mut Row) -> Result<()> {
+        let key = self.key()?.clone();
+        let (id, mut previous, mut seq) = (row.record.id.clone(), first_hash(), 0);
+        let statement = format!(
+            "{} WHERE thread = $1 AND seq > $2 AND seq <= $3 ORDER BY seq LIMIT 100",
+            row::SELECT_EVENTS.as_str()
+        );
+        loop {
+            let cells = [id.as_str().into(), row::kept(seq).into(), row::kept(row.record.last.0).into()];
+            let events = self.sql.rows(&statement, &cells)?;
+            if events.is_empty() {
+                break;
+            }
+            for cells in events {
+                let event = row::read_event(&id, cells)?;
+                seq = event.seq;
+                previous = event.hashed(Some(&key), &id, &previous);
+                let cells = [previous.as_str().into(), id.as_str().into(), row::kept(seq).into()];
+                let statement = "UPDATE cuebook_events SET hash = $1 WHERE thread = $2 AND seq = $3";
+                self.sql.run(statement, &cells)?;
+            }
+        }
+        row.record.last = (seq, previous);
+        row.record.authenticity = Authenticity::Own;
+        row.log_key = Some(key.id().to_owned());
+        Ok(())
     }
 
     /// Writes every row that was changed.
     pub(crate) fn finish(self) -> Result<()> {
+        let key = self.key.as_ref().as_ref().ok();
         for id in &self.changed {
             if let Some(row) = self.rows.get(id) {
-                row.update(self.sql, self.found.get(id))?;
+                row.update(self.sql, self.found.get(id), key)?;
             }
         }
         Ok(())
+    }
+}
+
+/// Goes from thread to thread upwards. A store that was changed from outside can lead in a circle.
+#[derive(Default)]
+pub(crate) struct Upwards(BTreeSet<ThreadId>);
+
+impl Upwards {
+    /// Notes a thread on the way; an error if it was there before.
+    pub(crate) fn step(&mut self, id: &ThreadId) -> Result<()> {
+        match self.0.insert(id.clone()) {
+            true => Ok(()),
+            false => Err(error::circle(id)),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
+use super::Authenticity;
 use crate::thread::{Money, Status, ThreadId};
 
 /// `CB712`: there is no such thread.
@@ -123,6 +124,33 @@ pub(crate) fn broken(id: &ThreadId, seq: u64, why: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::BrokenLog, message)
         .hint("it was changed from outside; nothing behind this event can be relied on");
     Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", id.as_str()).with("seq", seq)
+}
+
+/// `CB714`: the row of a thread is not what a store wrote.
+pub(crate) fn damaged(id: &ThreadId, why: &str) -> Error {
+    let message = format!("`{id}` is damaged: {why}");
+    let diagnostic = Diagnostic::new(Code::BrokenLog, message)
+        .hint("nothing in it can be relied on: start the prompt again, or take the store back from a backup");
+    Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", id.as_str())
+}
+
+/// `CB735`: the user's key does not authenticate a thread.
+pub(crate) fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
+    if let Authenticity::Damaged(why) = authenticity {
+        return damaged(id, why);
+    }
+    let warning = authenticity.warning().unwrap_or_default();
+    let diagnostic = Diagnostic::new(Code::NotYourLog, format!("the log of `{id}` is {warning}")).hint(
+        "look at it with `cuebook thread show`; if you vouch for all that it says, resume it with --trust-log",
+    );
+    Error::new(ErrorKind::Integrity, diagnostic)
+        .with("thread_id", id.as_str())
+        .with("authenticity", authenticity.as_str())
+}
+
+/// `CB714`: the threads above one lead back to it.
+pub(crate) fn circle(id: &ThreadId) -> Error {
+    damaged(id, "the threads above it form a circle")
 }
 
 /// `CB724`: the store itself cannot be used. `place` is a file, or an address without its password.

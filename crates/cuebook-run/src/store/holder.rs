@@ -54,7 +54,12 @@ pub fn lives(holder: &Holder, beat: Option<Timestamp>) -> bool {
             return stat(holder.pid).is_some_and(|stat| stat.began == holder.began && stat.runs());
         }
     }
-    beat.is_some_and(|beat| Timestamp::now().duration_since(beat) < SILENCE)
+    beat.is_some_and(|beat| is_recent(Timestamp::now().duration_since(beat)))
+}
+
+/// Whether a sign of life of this age is one. Clocks differ a little; one from far in the future says nothing.
+fn is_recent(age: SignedDuration) -> bool {
+    age.abs() < SILENCE
 }
 
 /// The machine, the process, and when it began.
@@ -267,6 +272,15 @@ mod tests {
     }
 
     #[test]
+    fn a_sign_of_life_from_the_future_is_none() {
+        let elsewhere = Holder { host: "another".to_owned(), ..Holder::of_this_process() };
+        let at = |seconds| Some(Timestamp::now() + SignedDuration::from_secs(seconds));
+        assert!(lives(&elsewhere, at(5)) && lives(&elsewhere, at(-5)));
+        assert!(!lives(&elsewhere, at(60)) && !lives(&elsewhere, at(-60)));
+        assert!(!lives(&elsewhere, Some(Timestamp::MAX)) && !lives(&elsewhere, Some(Timestamp::MIN)));
+    }
+
+    #[test]
     fn a_young_thread_gives_signs_of_life_more_often() {
         let pace = |seconds| pace(Duration::from_secs(seconds), FIRST);
         assert_eq!([pace(0), pace(1), pace(8), pace(1000)], [FIRST, FIRST, Duration::from_secs(2), BEAT]);
@@ -275,7 +289,7 @@ mod tests {
     #[test]
     fn a_heart_beats_while_something_is_held() {
         let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder.path().join("threads.db")).unwrap());
+        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder.path().join("threads.db"), Ok(crate::store::LogKey::from_bytes([1; 32]))).unwrap());
         let new = crate::store::New {
             prompt: "demo".to_owned(),
             parent: None,

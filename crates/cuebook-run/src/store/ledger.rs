@@ -16,10 +16,10 @@
 
 use cuebook::Result;
 
-use super::desk::{Desk, readable};
+use super::desk::{Desk, Upwards, readable};
 use super::error::{self, Whose};
 use super::row::Row;
-use super::{Account, Change, Cost};
+use super::{Account, Authenticity, Change, Cost};
 use crate::thread::{Money, ThreadId};
 
 impl Account {
@@ -103,6 +103,7 @@ pub(crate) fn unprice(desk: &mut Desk<'_>, row: &mut Row) -> Result<()> {
     let mut above = row.record.parent.clone();
     while let Some(id) = above.take() {
         let mut row = desk.get(&id)?;
+        // Each is visited once: it is unpriced from then on.
         if !std::mem::replace(&mut row.record.cost.unpriced, true) {
             above.clone_from(&row.record.parent);
             desk.put(row);
@@ -149,14 +150,21 @@ pub(crate) fn give_up(row: &mut Row) {
 /// Puts a row back, and everything above it into balance: its claim is what it should be, and it settles if it is time.
 pub(crate) fn balance(desk: &mut Desk<'_>, row: Row) -> Result<()> {
     let mut next = Some(row);
+    let mut upwards = Upwards::default();
     while let Some(mut row) = next.take() {
+        upwards.step(&row.record.id)?;
         row.record.updated_at = desk.now;
         let settles = row.record.status.is_settled() && row.open == 0 && !row.account.settled;
         if let Some(id) = row.record.parent.clone().filter(|_| !row.account.settled) {
             let before = row.claim;
             row.claim = if settles { Money::ZERO } else { row.account.claims() };
-            if settles || before != row.claim {
-                let mut parent = desk.get(&id)?;
+            // What nobody authenticates changes no account that is authenticated.
+            let counts = |parent: &Row| {
+                row.record.authenticity == Authenticity::Own || parent.record.authenticity == Authenticity::Old
+            };
+            if (settles || before != row.claim)
+                && let Some(mut parent) = Some(desk.get(&id)?).filter(counts)
+            {
                 parent.account.reserved = parent.account.reserved + row.claim - before;
                 if settles {
                     parent.account.children = parent.account.children + row.account.total();
@@ -175,7 +183,9 @@ pub(crate) fn balance(desk: &mut Desk<'_>, row: Row) -> Result<()> {
 pub(crate) fn reopen(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
     let mut settled = Vec::new();
     let mut above = Some(id.clone());
+    let mut upwards = Upwards::default();
     while let Some(id) = above.take() {
+        upwards.step(&id)?;
         let row = desk.get(&id)?;
         if row.account.settled {
             above.clone_from(&row.record.parent);

@@ -15,12 +15,13 @@ use jiff::{SignedDuration, Timestamp};
 use postgres::config::SslMode;
 use postgres::error::SqlState;
 use postgres::types::private::BytesMut;
-use postgres::types::{FromSql, IsNull, ToSql, Type};
+use postgres::types::{FromSql, IsNull, ToSql, Type, WrongType};
 use postgres::{Client, Config, NoTls, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use super::address::{Address, tls};
 use super::book::Book;
+use super::key::LogKey;
 use super::pool::{Keep, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};
@@ -37,10 +38,14 @@ const TRIES: u32 = 50;
 /// The lock under which tables are made: `cuebook` in numbers.
 const MIGRATION_LOCK: i64 = 0x0063_7565_626f_6f6b;
 
-/// What every connection says first. A machine that vanished in the middle of a transaction must not keep its locks, and what
-/// was committed must be on the disk.
+/// What every connection says first. A machine that vanished in the middle of a transaction must not keep its locks, what was
+/// committed must be on the disk, and no statement of ours may run for ever. An address with `options` may set its own times.
 const GREETING: &str = "SET idle_in_transaction_session_timeout = '60s'; \
+    SELECT set_config('statement_timeout', '60s', false) WHERE current_setting('statement_timeout') = '0'; \
+    SELECT set_config('lock_timeout', '10s', false) WHERE current_setting('lock_timeout') = '0'; \
     SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'";
+/// For how long transactions that wait for each other's locks are tried again.
+const LOCKED: Duration = Duration::from_secs(60);
 
 impl Book<Postgres> {
     /// Connects to a database, and makes its tables if there are none.
@@ -48,8 +53,8 @@ impl Book<Postgres> {
     /// # Errors
     ///
     /// `CB724` if it cannot be reached or used, or its tables are of a newer version. The password is never part of an error.
-    pub fn connect(url: &str) -> Result<PostgresStore> {
-        Postgres::connect(url).map(Book::over)
+    pub fn connect(url: &str, key: Result<LogKey>) -> Result<PostgresStore> {
+        Ok(Book::over(Postgres::connect(url)?, key))
     }
 }
 
@@ -124,7 +129,7 @@ impl Postgres {
             );
             tries += 1;
             match answer {
-                Ok((Err(_), Some(Trouble::InTheWay))) if tries < TRIES => {
+                Ok((Err(_), Some(Trouble::InTheWay))) if tries < TRIES && began.elapsed() < LOCKED => {
                     std::thread::sleep(pause(tries));
                 }
                 // The others are most likely broken too.
@@ -251,7 +256,11 @@ impl Line {
         if self.version()? == Some(schema::version() as i64) {
             return Ok(());
         }
-        self.batch(&format!("BEGIN; SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))?;
+        // A step may go through large tables, and others wait until it is done.
+        self.batch(&format!(
+            "BEGIN; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+             SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
+        ))?;
         let version = self.version()?;
         let before = version.unwrap_or_default();
         if !(0..=schema::version() as i64).contains(&before) {
@@ -320,6 +329,8 @@ impl ToSql for Cell {
             Cell::Null => Ok(IsNull::Yes),
             Cell::Int(number) => number.to_sql(ty, out),
             Cell::Text(text) => text.to_sql(ty, out),
+            // Nothing writes what it could not read.
+            Cell::Other(_) => Ok(IsNull::Yes),
         }
     }
 
@@ -335,15 +346,22 @@ impl<'a> FromSql<'a> for Cell {
         if <i64 as FromSql<'_>>::accepts(ty) {
             return i64::from_sql(ty, raw).map(Cell::Int);
         }
-        String::from_sql(ty, raw).map(Cell::Text)
+        // `octet_length` has this type.
+        if <i32 as FromSql<'_>>::accepts(ty) {
+            return i32::from_sql(ty, raw).map(i64::from).map(Cell::Int);
+        }
+        if <String as FromSql<'_>>::accepts(ty) {
+            return String::from_sql(ty, raw).map(Cell::Text);
+        }
+        Ok(Cell::Other(ty.name().to_owned()))
     }
 
     fn from_sql_null(_: &Type) -> std::result::Result<Cell, Boxed> {
         Ok(Cell::Null)
     }
 
-    fn accepts(ty: &Type) -> bool {
-        <i64 as FromSql<'_>>::accepts(ty) || <String as FromSql<'_>>::accepts(ty)
+    fn accepts(_: &Type) -> bool {
+        true
     }
 }
 
@@ -374,6 +392,9 @@ fn is_about_tls(error: &postgres::Error) -> bool {
 fn failed(name: &str, error: &postgres::Error) -> Error {
     let why = match (error.as_db_error(), error.source()) {
         (Some(error), _) => error.message().to_owned(),
+        (None, Some(source)) if source.is::<WrongType>() => {
+            "a column has another type than Cuebook gave it".to_owned()
+        }
         (None, Some(source)) => format!("{error}: {source}"),
         (None, None) => error.to_string(),
     };
@@ -385,6 +406,15 @@ fn failed(name: &str, error: &postgres::Error) -> Error {
         Some(&SqlState::INVALID_CATALOG_NAME) => "make the database first: `createdb NAME`",
         Some(&SqlState::INSUFFICIENT_PRIVILEGE) => "the user needs the right to make and change tables there",
         Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "name the server that is written to, not its copy",
+        Some(&SqlState::QUERY_CANCELED) => {
+            "the statement took too long: look at what else the server does, and try again"
+        }
+        Some(&SqlState::UNDEFINED_COLUMN | &SqlState::UNDEFINED_FUNCTION | &SqlState::DATATYPE_MISMATCH) => {
+            "the tables were changed from outside: take them back from a backup, or name another database"
+        }
+        _ if error.source().is_some_and(|source| source.is::<WrongType>()) => {
+            "the tables were changed from outside: take them back from a backup, or name another database"
+        }
         Some(&SqlState::DISK_FULL) => "make room on the server's disk, then resume the thread",
         Some(&SqlState::TOO_MANY_CONNECTIONS) => {
             "the server takes no more connections: raise its `max_connections`"

@@ -6,8 +6,9 @@ use std::time::Duration;
 use cuebook::Result;
 use jiff::Timestamp;
 
+use super::key::LogKey;
 use super::sql::{Cell, Sql};
-use super::{Account, Cost, Holder, Record, error};
+use super::{Account, Authenticity, Cost, Holder, Record, error};
 use crate::thread::{Event, Kind, Money, Status, ThreadId};
 
 /// Columns that never change.
@@ -43,7 +44,19 @@ const MUTABLE: &[&str] = &[
     "claim",
     "open_children",
     "settled",
+    "log_key",
+    "seal",
 ];
+
+/// Columns that the seal does not cover: anybody may ask a thread to stop, and who runs it grants nothing.
+const UNSEALED: &[&str] =
+    &["host", "updated_at", "completed_at", "pid", "began", "token", "taken_at", "cancel", "seal"];
+
+/// The cells that the seal covers, of cells in the order of the columns.
+fn sealed(cells: &[Cell]) -> impl Iterator<Item = &Cell> {
+    let columns = FIXED.iter().chain(MUTABLE);
+    cells.iter().zip(columns).filter(|(_, column)| !UNSEALED.contains(column)).map(|(cell, _)| cell)
+}
 
 /// How many of those are in indexes.
 const INDEXED: usize = 2;
@@ -100,19 +113,85 @@ pub(crate) struct Row {
     pub(crate) open: u64,
     /// When its holder took it up, which is a sign of life too.
     pub(crate) taken_at: Option<Timestamp>,
+    /// The id of the key that authenticates it; none in a row of an earlier version.
+    pub(crate) log_key: Option<String>,
 }
 
 impl Row {
-    /// The row that these cells are.
-    pub(crate) fn read(cells: Vec<Cell>, place: &str) -> Result<Row> {
-        let mut cells = Cells { cells: cells.into_iter(), place };
+    /// The row that these cells are. One that cannot be understood is a damaged row, so that it does not hide the others.
+    pub(crate) fn read(cells: Vec<Cell>, key: Option<&LogKey>) -> Row {
+        let known = (cells.first().cloned(), cells.get(1).cloned(), cells.get(3).cloned());
+        let seal = key.map(|key| key.seal(sealed(&cells)));
+        match Row::understood(cells) {
+            Ok((mut row, stored)) => {
+                row.record.authenticity = match (&row.log_key, key) {
+                    (None, _) => Authenticity::Old,
+                    (Some(id), Some(key)) if id == key.id() && seal == stored => Authenticity::Own,
+                    (Some(id), Some(key)) if id == key.id() => Authenticity::Damaged(
+                        "its row in the registry was changed from outside".to_owned(),
+                    ),
+                    (Some(_), _) => Authenticity::Foreign,
+                };
+                row
+            }
+            Err(why) => Row::damaged(known, why),
+        }
+    }
+
+    /// What is left of a row that cannot be understood: its name, if it has one.
+    fn damaged((id, prompt, created): (Option<Cell>, Option<Cell>, Option<Cell>), why: String) -> Row {
+        let text = |cell: Option<Cell>| match cell {
+            Some(Cell::Text(text)) => text,
+            _ => String::new(),
+        };
+        let id = ThreadId::known(text(id));
+        let created_at = match created {
+            Some(Cell::Int(micros)) => Timestamp::from_microsecond(micros).unwrap_or_default(),
+            _ => Timestamp::default(),
+        };
+        let account = Account {
+            id: id.clone(),
+            parent: None,
+            limit: Money::ZERO,
+            spent: Money::ZERO,
+            children: Money::ZERO,
+            held: Money::ZERO,
+            reserved: Money::ZERO,
+            settled: false,
+        };
+        let record = Record {
+            id,
+            prompt: text(prompt),
+            parent: None,
+            status: Status::Error,
+            created_at,
+            updated_at: created_at,
+            completed_at: None,
+            holder: None,
+            beat_at: None,
+            cancel: false,
+            model: None,
+            cost: Cost::default(),
+            spawned: 0,
+            result: None,
+            continuation_of: None,
+            continued_by: None,
+            last: (0, String::new()),
+            authenticity: Authenticity::Damaged(format!("its row in the registry has {why}")),
+        };
+        Row { record, account, claim: Money::ZERO, open: 0, taken_at: None, log_key: None }
+    }
+
+    /// The row that these cells are, and its seal as it is stored.
+    fn understood(cells: Vec<Cell>) -> Result<(Row, Option<String>), String> {
+        let mut cells = Cells(cells.into_iter());
         let id = ThreadId::known(cells.text()?);
         let prompt = cells.text()?;
         let parent = cells.text_opt()?.map(ThreadId::known);
         let created_at = cells.moment()?;
         let continuation_of = cells.text_opt()?.map(ThreadId::known);
         let word = cells.text()?;
-        let status = Status::named(&word).ok_or_else(|| cells.strange(&format!("the status `{word}`")))?;
+        let status = Status::named(&word).ok_or_else(|| format!("the unknown status `{word}`"))?;
         let host = cells.text_opt()?;
         let (updated_at, completed_at) = (cells.moment()?, cells.moment_opt()?);
         let (pid, began, token) = (cells.int_opt()?, cells.int_opt()?, cells.text_opt()?);
@@ -140,7 +219,7 @@ impl Row {
         let result = match result.map(|text| serde_json::from_str(&text)) {
             None => None,
             Some(Ok(json)) => Some(json),
-            Some(Err(_)) => return Err(cells.strange("a result that is no JSON")),
+            Some(Err(_)) => return Err("a result that is not JSON".to_owned()),
         };
         let continued_by = cells.text_opt()?.map(ThreadId::known);
         let last = (count(cells.int()?), cells.text()?);
@@ -149,6 +228,7 @@ impl Row {
             (cells.money()?, cells.money()?, cells.money()?, cells.money()?);
         cost.spend = spent;
         let (claim, open, settled) = (cells.money()?, count(cells.int()?), cells.int()? != 0);
+        let (log_key, seal) = (cells.text_opt()?, cells.text_opt()?);
         let beat = cells.moment_opt()?;
         let account = Account {
             id: id.clone(),
@@ -179,8 +259,9 @@ impl Row {
             continuation_of,
             continued_by,
             last,
+            authenticity: Authenticity::Old,
         };
-        Ok(Row { record, account, claim, open, taken_at })
+        Ok((Row { record, account, claim, open, taken_at, log_key }, seal))
     }
 
     fn fixed(&self) -> Vec<Cell> {
@@ -228,13 +309,21 @@ impl Row {
             self.claim.nanos().into(),
             kept(self.open).into(),
             i64::from(account.settled).into(),
+            self.log_key.as_deref().into(),
         ]
     }
 
+    /// All cells, the last of them the seal. A row of an earlier version has none.
+    fn cells(&self, key: Option<&LogKey>) -> Vec<Cell> {
+        let mut cells = [self.fixed(), self.mutable()].concat();
+        let key = key.filter(|key| self.log_key.as_deref() == Some(key.id()));
+        cells.push(key.map(|key| Cell::Text(key.seal(sealed(&cells)))).into());
+        cells
+    }
+
     /// Writes a new row. Says `false` if the name is taken.
-    pub(crate) fn insert(&self, sql: &mut dyn Sql) -> Result<bool> {
-        let cells = [self.fixed(), self.mutable()].concat();
-        Ok(sql.run(&INSERT, &cells)? == 1)
+    pub(crate) fn insert(&self, sql: &mut dyn Sql, key: Option<&LogKey>) -> Result<bool> {
+        Ok(sql.run(&INSERT, &self.cells(key))? == 1)
     }
 
     pub(crate) fn indexed(&self) -> Indexed {
@@ -243,8 +332,13 @@ impl Row {
     }
 
     /// Writes what has changed of a row that was read before, and was found by this then.
-    pub(crate) fn update(&self, sql: &mut dyn Sql, found: Option<&Indexed>) -> Result<()> {
-        let mut cells = self.mutable();
+    pub(crate) fn update(
+        &self,
+        sql: &mut dyn Sql,
+        found: Option<&Indexed>,
+        key: Option<&LogKey>,
+    ) -> Result<()> {
+        let mut cells = self.cells(key).split_off(FIXED.len());
         cells.push(self.record.id.as_str().into());
         match found == Some(&self.indexed()) {
             true => sql.run(&UPDATE_UNINDEXED, &cells[INDEXED..]).map(drop),
@@ -283,17 +377,32 @@ fn insert_many(events: usize) -> String {
     format!("INSERT INTO cuebook_events (thread, seq, at, kind, payload, hash) VALUES {}", rows.join(", "))
 }
 
-/// The event that these cells are: number, moment, kind, payload, hash.
-pub(crate) fn read_event(thread: &ThreadId, cells: Vec<Cell>, place: &str) -> Result<Event> {
-    let mut cells = Cells { cells: cells.into_iter(), place };
-    let (seq, at, word) = (count(cells.int()?), cells.moment()?, cells.text()?);
-    let (text, hash) = (cells.text()?, cells.text()?);
-    let unknown = || error::broken(thread, seq, &format!("nobody knows events of the kind `{word}`"));
-    let kind = Kind::named(&word).ok_or_else(unknown)?;
-    let payload =
-        serde_json::from_str(&text).map_err(|_| error::broken(thread, seq, "what it says is no JSON"))?;
+/// `SELECT … FROM cuebook_events` for [`read_event`]. The payload of an event that is too large is not read.
+pub(crate) static SELECT_EVENTS: LazyLock<String> = LazyLock::new(|| {
+    format!(
+        "SELECT seq, at, kind, octet_length(payload), \
+         CASE WHEN octet_length(payload) <= {LARGEST_EVENT} THEN payload END, hash FROM cuebook_events"
+    )
+});
+
+/// The event that these cells are: number, moment, kind, bytes of the payload, payload, hash.
+pub(crate) fn read_event(thread: &ThreadId, cells: Vec<Cell>) -> Result<Event> {
+    let mut cells = Cells(cells.into_iter());
+    let seq = cells.int().map(count).map_err(|why| error::broken(thread, 0, &format!("it has {why}")))?;
+    let broken = |why: String| error::broken(thread, seq, &format!("it has {why}"));
+    let (at, word) = cells.moment().and_then(|at| Ok((at, cells.text()?))).map_err(broken)?;
+    let bytes = cells.int().map_err(broken)?;
+    if bytes > LARGEST_EVENT as i64 {
+        return Err(broken(format!("{bytes} bytes, and the most is {LARGEST_EVENT}")));
+    }
+    let (text, hash) = cells.text().and_then(|text| Ok((text, cells.text()?))).map_err(broken)?;
+    let kind = Kind::named(&word).ok_or_else(|| broken(format!("the unknown kind `{word}`")))?;
+    let payload = serde_json::from_str(&text).map_err(|_| broken("a payload that is not JSON".to_owned()))?;
     Ok(Event { seq, at, kind, payload, text, hash })
 }
+
+/// The most bytes of an event's payload. Results of tools and answers of models are smaller.
+pub(crate) const LARGEST_EVENT: usize = 128 << 20;
 
 /// A count as it is kept: what no column can hold is the most that one can.
 pub(crate) fn kept(count: u64) -> i64 {
@@ -308,58 +417,50 @@ fn small(number: i64) -> u32 {
     u32::try_from(number.max(0)).unwrap_or(u32::MAX)
 }
 
-/// Cells one after the other. What does not fit was written by somebody else.
-struct Cells<'p> {
-    cells: std::vec::IntoIter<Cell>,
-    place: &'p str,
-}
+/// Cells one after the other. An error says what there is instead of what a column holds.
+struct Cells(std::vec::IntoIter<Cell>);
 
-impl Cells<'_> {
-    fn strange(&self, what: &str) -> cuebook::Error {
-        let hint = "it was changed from outside, or by a Cuebook that this one does not know";
-        error::failed(self.place, &format!("there is {what} in its tables"), hint)
-    }
-
+impl Cells {
     fn next(&mut self) -> Cell {
-        self.cells.next().unwrap_or(Cell::Null)
+        self.0.next().unwrap_or(Cell::Null)
     }
 
-    fn text_opt(&mut self) -> Result<Option<String>> {
+    fn text_opt(&mut self) -> Result<Option<String>, String> {
         match self.next() {
             Cell::Null => Ok(None),
             Cell::Text(text) => Ok(Some(text)),
-            Cell::Int(_) => Err(self.strange("a number instead of a text")),
+            Cell::Int(_) => Err("a number instead of a text".to_owned()),
+            Cell::Other(kind) => Err(format!("a value of the type {kind} instead of a text")),
         }
     }
 
-    fn text(&mut self) -> Result<String> {
-        self.text_opt()?.ok_or_else(|| self.strange("nothing instead of a text"))
+    fn text(&mut self) -> Result<String, String> {
+        self.text_opt()?.ok_or_else(|| "nothing instead of a text".to_owned())
     }
 
-    fn int_opt(&mut self) -> Result<Option<i64>> {
+    fn int_opt(&mut self) -> Result<Option<i64>, String> {
         match self.next() {
             Cell::Null => Ok(None),
             Cell::Int(number) => Ok(Some(number)),
-            Cell::Text(_) => Err(self.strange("a text instead of a number")),
+            Cell::Text(_) => Err("a text instead of a number".to_owned()),
+            Cell::Other(kind) => Err(format!("a value of the type {kind} instead of a number")),
         }
     }
 
-    fn int(&mut self) -> Result<i64> {
-        self.int_opt()?.ok_or_else(|| self.strange("nothing instead of a number"))
+    fn int(&mut self) -> Result<i64, String> {
+        self.int_opt()?.ok_or_else(|| "nothing instead of a number".to_owned())
     }
 
-    fn money(&mut self) -> Result<Money> {
+    fn money(&mut self) -> Result<Money, String> {
         self.int().map(Money::from_nanos)
     }
 
-    fn moment_opt(&mut self) -> Result<Option<Timestamp>> {
+    fn moment_opt(&mut self) -> Result<Option<Timestamp>, String> {
         let Some(micros) = self.int_opt()? else { return Ok(None) };
-        Timestamp::from_microsecond(micros)
-            .map(Some)
-            .map_err(|_| self.strange("a moment outside of all time"))
+        Timestamp::from_microsecond(micros).map(Some).map_err(|_| "a moment outside of all time".to_owned())
     }
 
-    fn moment(&mut self) -> Result<Timestamp> {
-        self.moment_opt()?.ok_or_else(|| self.strange("nothing instead of a moment"))
+    fn moment(&mut self) -> Result<Timestamp, String> {
+        self.moment_opt()?.ok_or_else(|| "nothing instead of a moment".to_owned())
     }
 }

@@ -22,6 +22,11 @@ pub(crate) const STEPS: &[&[&str]] = &[
             ) SELECT id FROM above
         )",
     ],
+    &[
+        // Which key authenticates the log (none in earlier versions), and what authenticates the row.
+        "ALTER TABLE cuebook_threads ADD COLUMN log_key TEXT",
+        "ALTER TABLE cuebook_threads ADD COLUMN seal TEXT",
+    ],
 ];
 
 /// The tables as they were at first.

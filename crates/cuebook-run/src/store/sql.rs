@@ -15,6 +15,8 @@ pub enum Cell {
     Int(i64),
     /// A text.
     Text(String),
+    /// A value of a type that no column of ours has: the name of its type.
+    Other(String),
 }
 
 impl From<i64> for Cell {

@@ -2,19 +2,27 @@
 //!
 //! The file is in WAL mode and every commit waits for the disk, so what was written is there after a crash of the machine.
 //! One connection writes, for all threads of this process together; a few others read.
+//!
+//! A file can come with a project that somebody else made. Only files with exactly our tables are used, no trigger or view of
+//! theirs ever runs, and a statement that takes too long is interrupted.
 
 use std::fmt;
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use cuebook::{Error, Result};
 use jiff::Timestamp;
+use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
 
 use super::book::Book;
 use super::checkpoint::{Checkpoints, FAR_TOO_LONG};
 use super::group::{Group, Task};
+use super::key::LogKey;
 use super::pool::{Keep, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};
@@ -28,6 +36,10 @@ const READERS: usize = 4;
 const APPLICATION: i64 = 0x4355_4542;
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 64;
+/// How long a transaction may compute. Ours take milliseconds.
+const LONGEST: Duration = Duration::from_secs(60);
+/// How many steps of SQLite's machine pass between two looks at the clock.
+const STEPS_BETWEEN_LOOKS: i32 = 100_000;
 
 impl Book<Sqlite> {
     /// Opens a file, or makes it. A folder that is missing is made, with a `.gitignore` that keeps it out of repositories.
@@ -35,13 +47,13 @@ impl Book<Sqlite> {
     /// # Errors
     ///
     /// `CB724` if the file cannot be used, or is of a newer version.
-    pub fn open(path: &Path) -> Result<SqliteStore> {
-        Sqlite::open(path).map(Book::over)
+    pub fn open(path: &Path, key: Result<LogKey>) -> Result<SqliteStore> {
+        Ok(Book::over(Sqlite::open(path)?, key))
     }
 
     /// A store without threads in the place of a file that is not there, for those who only look.
-    pub(crate) fn nothing(path: &Path) -> Result<SqliteStore> {
-        Sqlite::nothing(path).map(Book::over)
+    pub(crate) fn nothing(path: &Path, key: Result<LogKey>) -> Result<SqliteStore> {
+        Ok(Book::over(Sqlite::nothing(path)?, key))
     }
 }
 
@@ -50,11 +62,48 @@ pub struct Sqlite {
     path: PathBuf,
     /// The path, for errors.
     name: String,
-    writer: Group<Connection>,
-    readers: Pool<Connection>,
+    writer: Group<Timed>,
+    readers: Pool<Timed>,
     checkpoints: Checkpoints,
     /// Whether there is such a file. Where there is none, nothing is in it, and every connection has its own nothing.
     is_there: bool,
+}
+
+/// A connection whose statements are interrupted when they take too long.
+struct Timed {
+    connection: Connection,
+    /// When the present transaction has taken too long, in milliseconds since [`START`].
+    until: Arc<AtomicU64>,
+}
+
+static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+fn millis() -> u64 {
+    u64::try_from(START.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Timed {
+    fn over(mut connection: Connection) -> rusqlite::Result<Timed> {
+        let until = Arc::new(AtomicU64::new(u64::MAX));
+        let limit = Arc::clone(&until);
+        let is_over = move || millis() > limit.load(Ordering::Relaxed);
+        connection.progress_handler(STEPS_BETWEEN_LOOKS, Some(is_over))?;
+        Ok(Timed { connection, until })
+    }
+
+    /// A transaction begins now.
+    fn begin(&self) {
+        let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
+        self.until.store(millis().saturating_add(longest), Ordering::Relaxed);
+    }
+}
+
+impl Deref for Timed {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
 }
 
 impl fmt::Debug for Sqlite {
@@ -70,8 +119,11 @@ impl Sqlite {
         let path = std::path::absolute(path)
             .map_err(|error| error::failed(&name, &error.to_string(), "name a file"))?;
         make_folder(&path, &name)?;
+        create_private(&path);
         let mut connection = connect(&path, &name)?;
-        prepare(&mut connection, &name)?;
+        connection.begin();
+        prepare(&mut connection.connection, &name)?;
+        tighten(&path, &name);
         let checkpoints = Checkpoints::of(path.clone());
         let (writer, readers) = (Group::new(connection), Pool::new(READERS));
         Ok(Sqlite { path, name, writer, readers, checkpoints, is_there: true })
@@ -79,16 +131,16 @@ impl Sqlite {
 
     fn nothing(path: &Path) -> Result<Sqlite> {
         let name = path.display().to_string();
-        let writer = Group::new(empty(&name)?);
+        let writer = Group::new(timed(empty(&name)?, &name)?);
         let checkpoints = Checkpoints::of(path.to_owned());
         let (path, readers) = (path.to_owned(), Pool::new(READERS));
         Ok(Sqlite { path, name, writer, readers, checkpoints, is_there: false })
     }
 
-    fn reader(&self) -> Result<Connection> {
+    fn reader(&self) -> Result<Timed> {
         let connection = match self.is_there {
             true => connect(&self.path, &self.name)?,
-            false => empty(&self.name)?,
+            false => timed(empty(&self.name)?, &self.name)?,
         };
         connection.pragma_update(None, "query_only", true).map_err(|error| failed(&self.name, &error))?;
         Ok(connection)
@@ -101,6 +153,7 @@ impl Tables for Sqlite {
         job: impl Fn(&mut dyn Sql) -> Result<T> + Send + 'static,
     ) -> Result<T> {
         self.writer.write(&self.name, job, |connection, tasks| {
+            connection.begin();
             match together(connection, &self.name, tasks) {
                 Ok(()) if self.is_there => self.checkpoints.count(),
                 Ok(()) => {}
@@ -115,7 +168,10 @@ impl Tables for Sqlite {
     fn read<T>(&self, job: impl Fn(&mut dyn Sql) -> Result<T>) -> Result<T> {
         self.readers.with(
             || self.reader(),
-            |connection| (job(&mut Line { connection, name: &self.name }), Keep::Yes),
+            |connection| {
+                connection.begin();
+                (job(&mut Line { connection, name: &self.name }), Keep::Yes)
+            },
         )?
     }
 
@@ -197,9 +253,7 @@ impl Line<'_> {
         let mut found = Vec::new();
         while let Some(row) = rows.next()? {
             found.push(
-                (0..columns)
-                    .map(|column| cell(row.get_ref(column)?, column))
-                    .collect::<rusqlite::Result<_>>()?,
+                (0..columns).map(|column| Ok(cell(row.get_ref(column)?))).collect::<rusqlite::Result<_>>()?,
             );
         }
         Ok(found)
@@ -225,19 +279,16 @@ impl Sql for Line<'_> {
     }
 }
 
-fn cell(value: ValueRef<'_>, column: usize) -> rusqlite::Result<Cell> {
+fn cell(value: ValueRef<'_>) -> Cell {
     match value {
-        ValueRef::Null => Ok(Cell::Null),
-        ValueRef::Integer(number) => Ok(Cell::Int(number)),
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(number) => Cell::Int(number),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Cell::Text(text.to_owned())),
-            Err(error) => Err(rusqlite::Error::Utf8Error(column, error)),
+            Ok(text) => Cell::Text(text.to_owned()),
+            Err(_) => Cell::Other("text that is not UTF-8".to_owned()),
         },
-        other => Err(rusqlite::Error::InvalidColumnType(
-            column,
-            "a value of a thread".to_owned(),
-            other.data_type(),
-        )),
+        ValueRef::Real(_) => Cell::Other("real".to_owned()),
+        ValueRef::Blob(_) => Cell::Other("blob".to_owned()),
     }
 }
 
@@ -247,6 +298,8 @@ impl ToSql for Cell {
             Cell::Null => ValueRef::Null,
             Cell::Int(number) => ValueRef::Integer(*number),
             Cell::Text(text) => ValueRef::Text(text.as_bytes()),
+            // Nothing writes what it could not read.
+            Cell::Other(_) => ValueRef::Null,
         }))
     }
 }
@@ -257,7 +310,10 @@ fn make_folder(path: &Path, name: &str) -> Result<()> {
         if let Some(above) = folder.parent() {
             std::fs::create_dir_all(above)?;
         }
-        match std::fs::create_dir(folder) {
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        match builder.create(folder) {
             Ok(()) => std::fs::write(folder.join(".gitignore"), "*\n"),
             // Another process was faster, and writes the file.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && folder.is_dir() => Ok(()),
@@ -273,18 +329,57 @@ fn make_folder(path: &Path, name: &str) -> Result<()> {
     })
 }
 
-fn connect(path: &Path, name: &str) -> Result<Connection> {
+/// Makes the file, if it is missing, so that only its owner can read it. SQLite gives the files beside it the same mode. What keeps
+/// it from being made is reported by SQLite.
+fn create_private(path: &Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    drop(options.open(path));
+}
+
+/// Takes a store that an earlier version made from other users: its logs hold what was said.
+#[cfg(unix)]
+fn tighten(path: &Path, name: &str) {
+    use std::os::unix::fs::PermissionsExt as _;
+    for end in ["", "-wal", "-shm"] {
+        let mut file = path.as_os_str().to_owned();
+        file.push(end);
+        let is_open = |metadata: &std::fs::Metadata| metadata.permissions().mode() & 0o077 != 0;
+        if !std::fs::metadata(&file).is_ok_and(|metadata| is_open(&metadata)) {
+            continue;
+        }
+        if let Err(error) = std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o600)) {
+            // Only its owner can change that, and a store of another owner can still be used.
+            tracing::warn!(%error, store = name, "other users can read the store of threads");
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn tighten(_: &Path, _: &str) {}
+
+fn timed(connection: Connection, name: &str) -> Result<Timed> {
+    Timed::over(connection).map_err(|error| failed(name, &error))
+}
+
+fn connect(path: &Path, name: &str) -> Result<Timed> {
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let mut connection = Connection::open_with_flags(path, flags)?;
         connection.busy_handler(Some(wait))?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "wal_autocheckpoint", FAR_TOO_LONG)?;
         // Where the system's own way to wait for the disk does not.
         connection.pragma_update(None, "fullfsync", true)?;
-        Ok(connection)
+        Timed::over(connection)
     };
     open().map_err(|error| failed(name, &error))
 }
@@ -316,11 +411,31 @@ fn prepare(connection: &mut Connection, name: &str) -> Result<()> {
         let why = format!("its journal is in `{mode}` mode, and cannot be in WAL mode there");
         return Err(error::failed(name, &why, "put it on a local disk, or use PostgreSQL"));
     }
-    if version == schema::version() as i64 {
-        return Ok(());
+    if version != schema::version() as i64 {
+        migrate(connection).map_err(|error| failed(name, &error))?;
+        known_version(connection, name)?;
     }
-    migrate(connection).map_err(|error| failed(name, &error))?;
-    known_version(connection, name).map(drop)
+    check_tables(connection, name)
+}
+
+/// Checks that the tables of a file are exactly those that the steps make.
+fn check_tables(connection: &Connection, name: &str) -> Result<()> {
+    let tables = |connection: &Connection| -> rusqlite::Result<Vec<[String; 3]>> {
+        let mut statement = connection.prepare(
+            "SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'sqlite_*' ORDER BY name",
+        )?;
+        let plain = |sql: String| sql.split_whitespace().collect::<String>();
+        statement.query_map([], |row| Ok([row.get(0)?, row.get(1)?, plain(row.get(2)?)]))?.collect()
+    };
+    let ours = tables(&empty(name)?).map_err(|error| failed(name, &error))?;
+    let theirs = tables(connection).map_err(|error| failed(name, &error))?;
+    match ours == theirs {
+        true => Ok(()),
+        false => {
+            let why = "its tables are not those that Cuebook makes";
+            Err(error::failed(name, why, "it was changed from outside: move the file away, or name another one"))
+        }
+    }
 }
 
 /// Tables in which nothing is, and that nobody else sees.
@@ -381,6 +496,9 @@ fn failed(name: &str, error: &rusqlite::Error) -> Error {
         }
         Some(ErrorCode::DiskFull) => "make room on the disk, then resume the thread",
         Some(ErrorCode::SystemIoFailure) => "look after the disk, then resume the thread",
+        Some(ErrorCode::OperationInterrupted) => {
+            "a statement took more than a minute: look at what the file holds, or name another file"
+        }
         Some(ErrorCode::OperationAborted) => "try again; if that does not help, look after the disk",
         _ => "move the file away to begin with a new one",
     };

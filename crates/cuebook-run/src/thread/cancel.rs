@@ -36,12 +36,12 @@ pub struct Cancelled {
 
 impl Engine {
     /// Stops a thread and all threads below it, and returns when they have stopped. A thread that has ended is left as it is;
-    /// those below it that still run are stopped.
+    /// those below it that still run are stopped. `take_over` takes threads from processes that do not stop them.
     ///
     /// # Errors
     ///
     /// `CB712` if there is none, `CB728` if all of them have ended, `CB713` if one of them still runs.
-    pub fn cancel(&self, project: Option<&Path>, id: &ThreadId) -> Result<Cancelled> {
+    pub fn cancel(&self, project: Option<&Path>, id: &ThreadId, take_over: bool) -> Result<Cancelled> {
         let store = &*self.threads_so_far(project)?;
         let before = store.tree(id)?;
         let Some(named) = before.iter().find(|record| record.id == *id) else {
@@ -66,6 +66,12 @@ impl Engine {
             if running.is_empty() {
                 break;
             }
+        }
+        if take_over && !running.is_empty() {
+            for record in running.iter().filter(|record| record.status == Status::Running) {
+                store.release(&record.id, record.holder.as_ref())?;
+            }
+            running = rest(store, id, PATIENCE, &mut tools)?;
         }
         if let Some(record) = running.first() {
             return Err(still_runs(record));
@@ -137,7 +143,10 @@ fn still_runs(record: &Record) -> Error {
         true => ("", format!("end its process, and cancel the thread again: kill -9 {pid}")),
         false => (
             " of another machine",
-            "it stops as soon as its process hears of it; a process that is silent for half a minute counts as dead, and cancelling again says so".to_owned(),
+            format!(
+                "it stops as soon as its process hears of it; if you know that the process is gone: cuebook thread cancel {} --take-over",
+                record.id
+            ),
         ),
     };
     let message = format!("`{}` still runs: process {pid}{place} was told to stop it and has not", record.id);

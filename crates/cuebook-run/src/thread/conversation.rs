@@ -1,5 +1,7 @@
 //! What a conversation used, over all threads that it went through, and what the threads below one have spent so far.
 
+use std::collections::BTreeSet;
+
 use cuebook::Result;
 use serde_json::{Value as Json, json};
 
@@ -66,18 +68,28 @@ pub fn spent_below(store: &dyn Store, record: &Record) -> Result<Money> {
 
 /// A thread, those whose conversation it goes on with, and those that go on with its own; the oldest first.
 pub(super) fn chain(store: &dyn Store, record: Record) -> Result<Vec<Record>> {
+    let mut known = BTreeSet::from([record.id.clone()]);
     let mut chain = vec![record];
-    while let Some(before) = chain[0].continuation_of.clone() {
-        match store.record(&before)? {
-            Some(record) if chain.iter().all(|known| known.id != record.id) => chain.insert(0, record),
-            _ => break,
-        }
-    }
-    while let Some(next) = chain.last().and_then(|record| record.continued_by.clone()) {
-        match store.record(&next)? {
-            Some(record) if chain.iter().all(|known| known.id != record.id) => chain.push(record),
-            _ => break,
-        }
-    }
+    let before = |record: &Record| record.continuation_of.clone();
+    let behind = |record: &Record| record.continued_by.clone();
+    follow(store, &mut chain, &mut known, before)?;
+    chain.reverse();
+    follow(store, &mut chain, &mut known, behind)?;
     Ok(chain)
+}
+
+/// Follows a conversation from its last known thread, in one direction. A thread that is known already ends it.
+fn follow(
+    store: &dyn Store,
+    chain: &mut Vec<Record>,
+    known: &mut BTreeSet<ThreadId>,
+    next: impl Fn(&Record) -> Option<ThreadId>,
+) -> Result<()> {
+    while let Some(id) = chain.last().and_then(&next) {
+        match store.record(&id)? {
+            Some(record) if known.insert(record.id.clone()) => chain.push(record),
+            _ => break,
+        }
+    }
+    Ok(())
 }

@@ -91,6 +91,11 @@ pub(super) fn start(
     if let Some(seen) = how.behind {
         command.arg("--behind").arg(seen.to_string());
     }
+    for (option, is_set) in [("--allow-again", how.allow_again), ("--trust-log", how.trust_log)] {
+        if is_set {
+            command.arg(option);
+        }
+    }
     command.stdin(Stdio::null()).stdout(log).stderr(copy);
     #[cfg(unix)]
     {

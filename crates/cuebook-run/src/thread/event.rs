@@ -1,7 +1,8 @@
 //! Events: the steps of a thread, each hashed together with the one before it.
 //!
-//! A hash covers the hash before it, the thread, the number, the moment, the kind and the payload as it is stored. Whoever
-//! changes, removes, adds or moves an event breaks every hash from there on, and [`verify`] says where.
+//! A hash covers the hash before it, the thread, the number, the moment, the kind and the payload as it is stored, and is keyed
+//! with the user's [log key](crate::store::LogKey). A program that changes, removes, adds or moves an event breaks every hash
+//! from there on, and cannot compute them again; [`verify`] says where. Logs of earlier versions have hashes without a key.
 
 use std::fmt;
 
@@ -11,6 +12,7 @@ use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::ThreadId;
+use crate::store::LogKey;
 
 macro_rules! kinds {
     ($($variant:ident $word:literal $about:literal)*) => {
@@ -113,11 +115,37 @@ pub struct Event {
 
 impl Event {
     /// The event that an entry becomes behind another one.
-    pub fn chain(thread: &ThreadId, previous: &str, seq: u64, at: Timestamp, entry: &Entry) -> Event {
+    pub fn chain(
+        key: Option<&LogKey>,
+        thread: &ThreadId,
+        previous: &str,
+        seq: u64,
+        at: Timestamp,
+        entry: &Entry,
+    ) -> Event {
         // Much faster than `to_string`, and the same.
         let text = serde_json::to_string(&entry.payload).unwrap_or_else(|_| entry.payload.to_string());
-        let hash = hash(thread, previous, seq, at, entry.kind.as_str(), &text);
-        Event { seq, at, kind: entry.kind, payload: entry.payload.clone(), text, hash }
+        let event = Event {
+            seq,
+            at,
+            kind: entry.kind,
+            payload: entry.payload.clone(),
+            text,
+            hash: String::new(),
+        };
+        Event { hash: event.hashed(key, thread, previous), ..event }
+    }
+
+    /// The hash that the event has behind another one.
+    pub(crate) fn hashed(&self, key: Option<&LogKey>, thread: &ThreadId, previous: &str) -> String {
+        // Microseconds are what every store keeps. Nothing before the payload holds a line break.
+        let (seq, at, kind) = (self.seq, self.at.as_microsecond(), self.kind.as_str());
+        let head = format!("{previous}\n{thread}\n{seq}\n{at}\n{kind}\n");
+        let parts = [head.as_bytes(), self.text.as_bytes()];
+        match key {
+            Some(key) => key.mac("cuebook event 1", parts),
+            None => Sha256::digest(parts.concat()).iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
     }
 
     /// The event as scripts see it, in one line.
@@ -138,22 +166,18 @@ pub fn first_hash() -> String {
     "0".repeat(64)
 }
 
-/// The hash of an event.
-fn hash(thread: &ThreadId, previous: &str, seq: u64, at: Timestamp, kind: &str, payload: &str) -> String {
-    let mut sha = Sha256::new();
-    // Microseconds are what every store keeps. Nothing before the payload holds a line break.
-    let head = format!("{previous}\n{thread}\n{seq}\n{}\n{kind}\n", at.as_microsecond());
-    sha.update(head.as_bytes());
-    sha.update(payload.as_bytes());
-    sha.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Checks that a log is whole: every number, every hash, from the first event to the last one that the registry knows of.
+/// Checks that a log is whole: every number, every hash, from the first event to the last one that the registry knows of. A log
+/// of an earlier version is checked without a key.
 ///
 /// # Errors
 ///
 /// [`Code::BrokenLog`] with the number of the first event that does not fit.
-pub fn verify(thread: &ThreadId, events: &[Event], last: Option<(u64, &str)>) -> Result<()> {
+pub fn verify(
+    key: Option<&LogKey>,
+    thread: &ThreadId,
+    events: &[Event],
+    last: Option<(u64, &str)>,
+) -> Result<()> {
     let broken = |seq: u64, what: &str| {
         let message = format!("the log of `{thread}` is broken at event {seq}: {what}");
         let hint = "it was changed from outside; nothing behind this event can be relied on";
@@ -165,8 +189,7 @@ pub fn verify(thread: &ThreadId, events: &[Event], last: Option<(u64, &str)>) ->
         if event.seq != seq {
             return broken(seq, &format!("event {} stands there", event.seq));
         }
-        let kind = event.kind.as_str();
-        if hash(thread, &previous, seq, event.at, kind, &event.text) != event.hash {
+        if event.hashed(key, thread, &previous) != event.hash {
             return broken(seq, "its hash does not fit");
         }
         previous.clone_from(&event.hash);
@@ -183,22 +206,27 @@ pub fn verify(thread: &ThreadId, events: &[Event], last: Option<(u64, &str)>) ->
 mod tests {
     use super::*;
 
-    fn log(thread: &ThreadId) -> Vec<Event> {
+    fn key() -> LogKey {
+        LogKey::from_bytes([1; 32])
+    }
+
+    fn log(thread: &ThreadId, key: Option<&LogKey>) -> Vec<Event> {
         let mut events: Vec<Event> = Vec::new();
         for number in 0..4 {
             let previous = events.last().map_or_else(first_hash, |event| event.hash.clone());
             let entry = Entry::new(Kind::Nudge, json!({"number": number, "text": "line\nbreak"}));
             let at = Timestamp::from_microsecond(1_000_000 + number).unwrap();
-            events.push(Event::chain(thread, &previous, events.len() as u64 + 1, at, &entry));
+            events.push(Event::chain(key, thread, &previous, events.len() as u64 + 1, at, &entry));
         }
         events
     }
 
     #[test]
-    fn whatever_is_done_to_a_log_is_noticed() {
-        let thread = ThreadId::known("a/b/b-1");
-        let whole = log(&thread);
+    fn every_change_of_a_log_is_detected() {
+        let (thread, key) = (ThreadId::known("a/b/b-1"), key());
+        let whole = log(&thread, Some(&key));
         let last = whole[3].hash.clone();
+        let verify = |thread: &ThreadId, events: &[Event], last| verify(Some(&key), thread, events, last);
         verify(&thread, &whole, Some((4, &last))).unwrap();
         let broken = |change: &dyn Fn(&mut Vec<Event>), at: u64| {
             let mut events = whole.clone();
@@ -213,5 +241,16 @@ mod tests {
         broken(&|events| events.swap(1, 2), 2);
         broken(&|events| drop(events.pop()), 4);
         assert!(verify(&ThreadId::known("a/b/b-2"), &whole, None).is_err(), "of another thread");
+    }
+
+    #[test]
+    fn a_log_that_was_hashed_again_without_the_key_is_detected() {
+        let thread = ThreadId::known("a/b/b-1");
+        for other in [None, Some(&LogKey::from_bytes([2; 32]))] {
+            let forged = log(&thread, other);
+            verify(other, &thread, &forged, None).unwrap();
+            let error = verify(Some(&key()), &thread, &forged, None).unwrap_err();
+            assert_eq!((error.code(), error.field("seq")), (Code::BrokenLog, Some(&json!(1))));
+        }
     }
 }

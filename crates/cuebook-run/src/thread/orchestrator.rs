@@ -169,7 +169,7 @@ impl Desk<'_> {
                     // It runs this very call, and stops behind it.
                     store.cancel(&id)?
                 } else {
-                    self.engine.cancel(Some(self.project.spaces.project()), &id)?.record
+                    self.engine.cancel(Some(self.project.spaces.project()), &id, false)?.record
                 };
                 Ok(json!({"thread_id": record.id.as_str(), "status": record.status.as_str()}))
             }
@@ -179,7 +179,7 @@ impl Desk<'_> {
                     limit_overrides: self.map("limit_overrides")?,
                     model: self.text("model")?.map(str::to_owned),
                     is_async: true,
-                    behind: None,
+                    ..Resume::default()
                 };
                 let project = Some(self.project.spaces.project());
                 match self.engine.resume(project, None, &self.one(store)?.id, &how, self.watch)? {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use cuebook::chat::reply::is_paused;
 use cuebook::chat::{Message, Role};
+use cuebook::error::printable;
 use cuebook::items::ItemId;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::launch::Errand;
+use super::launch::{Errand, Launch};
 use super::left::{self, STOPPED};
 use super::log::{PAGE, not_found, whole_log};
 use super::managed::Desk;
@@ -22,7 +23,7 @@ use crate::engine::{Engine, Project};
 use crate::policy::caps::capped;
 use crate::policy::limits::Limits;
 use crate::provider::{Chosen, Providers, Wish};
-use crate::store::{Change, Filter, Holder, Record, Store, moved};
+use crate::store::{Authenticity, Change, Filter, Holder, Record, Store, moved, not_own};
 use crate::turn::told;
 use crate::watch::{News, Watch};
 
@@ -41,6 +42,12 @@ pub struct Resume {
     /// The number of the last event that whoever wants it has seen. If others were written since, as when somebody has cancelled
     /// it, it is not taken up.
     pub behind: Option<u64>,
+    /// The user has seen what a prompt's thread may do, and allows it again.
+    pub allow_again: bool,
+    /// The user vouches for a log that their key did not write.
+    pub trust_log: bool,
+    /// Takes the thread from a process that seems to run it.
+    pub take_over: bool,
 }
 
 impl Resume {
@@ -54,7 +61,8 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended.
+    /// `CB712` if there is none, `CB713` if it runs, `CB714` if its log was changed, `CB728` if it has ended, `CB735` if the user's
+    /// key did not write its log, `CB737` if a prompt's thread had permissions that were not allowed again.
     pub fn resume(
         &self,
         project: Option<&Path>,
@@ -65,7 +73,11 @@ impl Engine {
     ) -> Result<Began> {
         let store = self.threads_so_far(project)?;
         let project = self.project(project)?;
-        let record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
+        let mut record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
+        if record.status == Status::Running && how.take_over {
+            store.release(id, record.holder.as_ref())?;
+            record = store.record(id)?.ok_or_else(|| not_found(&*store, id))?;
+        }
         if record.status == Status::Running {
             return Err(busy(&record));
         }
@@ -191,6 +203,7 @@ impl Engine {
             spend_limit: Some(rebuilt.launch.limits.spend),
             model: Some(rebuilt.launch.model.id.clone()),
             unpriced: rebuilt.launch.unpriced,
+            adopt: how.trust_log,
             ..Change::default()
         };
         let seen = record.last.0;
@@ -211,7 +224,13 @@ impl Engine {
         how: &Resume,
     ) -> Result<ReadyAgain<'e>> {
         let events = whole_log(store, record)?;
+        if record.authenticity != Authenticity::Own && !how.trust_log {
+            return Err(not_own(&record.id, &record.authenticity));
+        }
         let mut rebuilt = rebuild(&record.id, &events)?;
+        if !how.allow_again {
+            refuse_unconfirmed(record, &rebuilt.launch)?;
+        }
         let (chosen, mut payload) = self.changes(project, store, &rebuilt, record, how)?;
         rebuilt.launch.limits = Limits::from_json(&payload["limits"])?;
         rebuilt.launch.context_window = chosen.context_window;
@@ -219,7 +238,7 @@ impl Engine {
         rebuilt.launch.model.id.clone_from(&chosen.model);
         rebuilt.launch.provider.clone_from(&chosen.provider.name);
         if rebuilt.launch.errand == Errand::Directive {
-            start::vouch(self, project, store, &mut rebuilt.launch)?;
+            start::vouch(self, project, store, &mut rebuilt.launch, how.trust_log)?;
         }
         let launch = &rebuilt.launch;
         let (desk, has_changed) = match launch.errand {
@@ -263,7 +282,7 @@ impl Engine {
         how: &Resume,
     ) -> Result<(Chosen, Json)> {
         let launch = &rebuilt.launch;
-        let parent = launch.parent.as_ref().map(|id| start::parent(store, id)).transpose()?;
+        let parent = launch.parent.as_ref().map(|id| start::parent(store, id, how.trust_log)).transpose()?;
         let mut limits = Limits::resolve(
             &launch.limits,
             None,
@@ -312,11 +331,40 @@ struct ReadyAgain<'e> {
     has_changed: bool,
 }
 
+/// `CB737`: a prompt's thread takes its permissions from its log alone, so its user has to allow them again. A directive's come
+/// from its signed file.
+fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
+    let capabilities: Vec<&str> = launch.capabilities.iter().collect();
+    if launch.errand == Errand::Directive || (capabilities.is_empty() && launch.tools.is_empty()) {
+        return Ok(());
+    }
+    let id = &record.id;
+    let tools: Vec<String> = launch
+        .tools
+        .iter()
+        .map(|(name, item)| format!("{name}={}", item.as_str().unwrap_or_default()))
+        .collect();
+    let mut message = format!("`{id}` would again be allowed: {}", capabilities.join(", "));
+    if !tools.is_empty() {
+        message.push_str(&format!("; with the tools {}", tools.join(", ")));
+    }
+    let hint = format!("if that is right: cuebook thread resume {id} --allow-again");
+    let diagnostic = Diagnostic::new(Code::AskAgain, printable(&message)).hint(printable(&hint));
+    Err(Error::new(ErrorKind::Execute, diagnostic)
+        .with("thread_id", id.as_str())
+        .with("capabilities", capabilities)
+        .with("tools", tools)
+        .with("events", record.last.0))
+}
+
 /// `CB713`: somebody runs it.
 pub(super) fn busy(record: &Record) -> Error {
     let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
     let message = format!("`{}` runs already{who}", record.id);
-    let hint = format!("follow it: cuebook thread tail {}", record.id);
+    let hint = format!(
+        "follow it: cuebook thread tail {id}; if you know that its process is gone: cuebook thread resume {id} --take-over",
+        id = record.id
+    );
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadBusy, message).hint(hint))
 }
 

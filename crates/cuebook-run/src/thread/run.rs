@@ -142,7 +142,7 @@ impl Engine {
     /// model and key, its hooks, and the recording that is to be played back.
     pub(crate) fn check_thread(&self, project: &Arc<Project>, wanted: &Wanted<'_>) -> Result<()> {
         let store = self.looked_at(project)?;
-        let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?;
+        let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id, false)).transpose()?;
         start::decide(self, project, parent.as_ref(), wanted)?;
         wanted.filled.prompt(&self.wording()).map(drop)
     }
@@ -158,7 +158,7 @@ impl Engine {
         let parent = {
             // None is made for what cannot begin, and what is looked at does not stay for as long as the thread.
             let store = self.looked_at(project)?;
-            wanted.parent.as_ref().map(|id| start::parent(&*store, id)).transpose()?
+            wanted.parent.as_ref().map(|id| start::parent(&*store, id, false)).transpose()?
         };
         let (mut launch, chosen, entries) = start::directive(self, project, parent.as_ref(), wanted, watch)?;
         // Where it runs in another process, that one goes on with the recording.
@@ -238,7 +238,7 @@ impl Engine {
     ) -> Result<Began> {
         let id = &record.id;
         // Somebody may cancel it before the process has begun.
-        let how = Resume { behind: Some(record.last.0), ..Resume::default() };
+        let how = Resume { behind: Some(record.last.0), allow_again: true, ..Resume::default() };
         match detach::start(self.settings(), store, project.spaces.project(), record, &how, watch) {
             Ok(pid) => Ok(Began::Detached { id: id.clone(), pid }),
             Err(error) => {
@@ -323,7 +323,7 @@ fn registration(
         secrets.scrub(&mut entry.payload);
     }
     let parent_spawns = match &launch.parent {
-        Some(parent) => Some(start::parent(store, parent)?.limits.spawns),
+        Some(parent) => Some(start::parent(store, parent, false)?.limits.spawns),
         None => None,
     };
     Ok(New {

@@ -12,6 +12,7 @@ use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::launch::{Errand, Launch};
+use super::log::{check_alone, first_event};
 use super::moments::{Gathered, Moments};
 use super::{Entry, Kind, Secrets, ThreadId, Within};
 use crate::engine::{Engine, Project};
@@ -43,25 +44,29 @@ pub(crate) struct Parent {
 }
 
 /// The parent of a thread, from its log: its limits are those with which it was last taken up.
-pub(crate) fn parent(store: &dyn Store, id: &ThreadId) -> Result<Parent> {
-    let first = store.events(id, 0, 1)?;
-    let Some(first) = first.first() else { return Err(super::not_found(store, id)) };
+///
+/// A log that the user's key did not write gives a child nothing, unless the user vouches for it.
+pub(crate) fn parent(store: &dyn Store, id: &ThreadId, trusted: bool) -> Result<Parent> {
+    let first = first_event(store, id, trusted)?;
     let Launch { mut limits, capabilities, .. } = Launch::from_json(&first.payload)?;
     if let Some(resumed) = store.last_of(id, Kind::Resumed)? {
+        let record = store.record(id)?.ok_or_else(|| super::not_found(store, id))?;
+        check_alone(store, &record, &resumed, trusted)?;
         limits = Limits::from_json(&resumed.payload["limits"])?;
     }
     Ok(Parent { id: id.clone(), limits, capabilities })
 }
 
-/// What a thread that is taken up may do, and what its hooks do, is what its directive says, which is verified again. A log is not
-/// signed: one that came with a project could say anything, and it must not widen what the author of the directive allowed.
+/// What a thread that is taken up may do, and what its hooks do, is what its directive says, which is verified again: a log must not
+/// widen what the author of the directive allowed, also where the user vouches for it.
 pub(super) fn vouch(
     engine: &Engine,
     project: &Arc<Project>,
     store: &dyn Store,
     launch: &mut Launch,
+    trusted: bool,
 ) -> Result<()> {
-    let (directive, composed, allowed) = allowed(engine, project, store, launch, 0)?;
+    let (directive, composed, allowed) = allowed(engine, project, store, launch, (0, trusted))?;
     // Whoever asks for nothing has what its parent has, but one that was left nothing stays without.
     if !launch.capabilities.is_empty() {
         launch.capabilities = launch.capabilities.attenuate(Some(&allowed));
@@ -77,7 +82,7 @@ fn allowed(
     project: &Arc<Project>,
     store: &dyn Store,
     launch: &Launch,
-    depth: usize,
+    (depth, trusted): (usize, bool),
 ) -> Result<(Arc<Directive>, Composed, Capabilities)> {
     let id = ItemId::new(&launch.prompt)?;
     let directive = engine.directive(project, &id)?;
@@ -85,13 +90,11 @@ fn allowed(
     let permissions = composed.permissions.as_ref().map(|(permissions, _)| permissions.capabilities.clone());
     let mut allowed = Capabilities::new(permissions.unwrap_or_default());
     if let Some(parent) = &launch.parent {
-        let Some(first) = store.events(parent, 0, 1)?.into_iter().next() else {
-            return Err(super::not_found(store, parent));
-        };
+        let first = first_event(store, parent, trusted)?;
         let above = Launch::from_json(&first.payload)?;
         let above = match above.errand {
             Errand::Directive if depth < DEEPEST => {
-                self::allowed(engine, project, store, &above, depth + 1)?.2
+                self::allowed(engine, project, store, &above, (depth + 1, trusted))?.2
             }
             Errand::Directive => Capabilities::default(),
             Errand::Prompt => above.capabilities,

@@ -11,7 +11,7 @@ use super::managed::Voice;
 use super::secrets::Secrets;
 use crate::engine::{Engine, Project};
 use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
-use crate::store::{self, SqliteStore, Store};
+use crate::store::{self, LogKey, SqliteStore, Store};
 
 /// Where a project's threads are kept unless somebody says otherwise.
 const FILE: &str = ".ai/state/threads.db";
@@ -68,14 +68,14 @@ impl Engine {
     /// The threads of a project.
     pub(crate) fn store_of(&self, project: &Project) -> Result<Arc<dyn Store>> {
         let place = self.place_of(project);
-        self.kept_store(&place, || store::open(&place))
+        self.kept_store(&place, || store::open(&place, LogKey::of(&project.spaces)))
     }
 
     /// The threads of a project for somebody who begins none. A file that is not there is not made.
     pub(super) fn looked_at(&self, project: &Project) -> Result<Arc<dyn Store>> {
         let place = self.place_of(project);
         match store::file(&place)? {
-            Some(path) if !path.exists() => Ok(Arc::new(SqliteStore::nothing(path)?)),
+            Some(path) if !path.exists() => Ok(Arc::new(SqliteStore::nothing(path, LogKey::none())?)),
             _ => self.store_of(project),
         }
     }

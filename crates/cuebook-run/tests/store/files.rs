@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use cuebook::{Code, Error};
-use cuebook_run::store::{SqliteStore, Store as _, open};
+use cuebook_run::store::{Authenticity, SqliteStore, Store as _};
 
 use crate::support::*;
 
 fn refused(path: &Path, word: &str) -> Error {
-    let error = SqliteStore::open(path).unwrap_err();
+    let error = SqliteStore::open(path, key()).unwrap_err();
     assert_eq!(error.code(), Code::StoreFailed);
     let said = error.to_string();
     assert!(said.contains(word), "{said}");
@@ -21,10 +21,10 @@ fn refused(path: &Path, word: &str) -> Error {
 #[test]
 fn a_folder_is_made_and_kept_out_of_repositories() {
     let folder = tempfile::tempdir().unwrap();
-    SqliteStore::open(&folder.path().join("a/b/threads.db")).unwrap();
+    SqliteStore::open(&folder.path().join("a/b/threads.db"), key()).unwrap();
     assert_eq!(std::fs::read_to_string(folder.path().join("a/b/.gitignore")).unwrap(), "*\n");
     assert!(!folder.path().join("a/.gitignore").exists());
-    SqliteStore::open(&folder.path().join("threads.db")).unwrap();
+    SqliteStore::open(&folder.path().join("threads.db"), key()).unwrap();
     assert!(!folder.path().join(".gitignore").exists(), "the folder was there before");
     open(&format!("sqlite:{}", folder.path().join("c.db").display())).unwrap();
     assert!(folder.path().join("c.db").is_file());
@@ -52,7 +52,7 @@ fn a_file_that_is_none_of_ours_is_refused_and_left_alone() {
 fn a_file_of_a_newer_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("threads.db");
-    SqliteStore::open(&path).unwrap().begin(&new(1.0)).unwrap();
+    SqliteStore::open(&path, key()).unwrap().begin(&new(1.0)).unwrap();
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
     refused(&path, "version 99");
     rusqlite::Connection::open(&path).unwrap().pragma_update(None, "user_version", -1).unwrap();
@@ -79,8 +79,46 @@ fn what_was_changed_from_outside_is_noticed() {
         "UPDATE cuebook_threads SET result = NULL, spent = 1.5",
     ] {
         change(statement);
-        assert_eq!(world.store.record(&record.id).unwrap_err().code(), Code::StoreFailed, "{statement}");
+        let now = world.store.record(&record.id).unwrap().unwrap();
+        assert!(matches!(now.authenticity, Authenticity::Damaged(_)), "{statement}: {now:?}");
+        let error = append(&*world.store, &record, &with_cost(0.1)).unwrap_err();
+        assert_eq!(error.code(), Code::BrokenLog, "{statement}");
     }
+}
+
+#[test]
+fn tables_that_are_not_ours_are_refused() {
+    for statement in [
+        "CREATE TRIGGER x AFTER UPDATE ON cuebook_threads BEGIN DELETE FROM cuebook_events; END",
+        "CREATE VIEW x AS SELECT * FROM cuebook_threads",
+        "CREATE INDEX x ON cuebook_events (length(payload))",
+        "CREATE TABLE x (y)",
+        "DROP TABLE cuebook_beats",
+    ] {
+        let world = World::sqlite().unwrap();
+        world.store.begin(&new(1.0)).unwrap();
+        world.change(statement);
+        refused(&world.file(), "its tables are not those that Cuebook makes");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn only_its_owner_can_read_a_store() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let world = World::sqlite().unwrap();
+    world.store.begin(&new(1.0)).unwrap();
+    let (file, folder) = (world.file(), world.file().parent().unwrap().to_owned());
+    let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let beside = |end: &str| Path::new(&format!("{}{end}", world.place)).to_owned();
+    assert_eq!(mode(&folder), 0o700);
+    for path in [file.clone(), beside("-wal"), beside("-shm")] {
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    // What an earlier version made for all to read.
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o644)).unwrap();
+    drop(open(&world.place).unwrap());
+    assert_eq!(mode(&file), 0o600);
 }
 
 #[test]
@@ -97,7 +135,7 @@ fn a_damaged_file_is_an_error_and_no_crash() {
     bytes[4096..end].fill(0xa5);
     let copy = file.with_file_name("copy.db");
     std::fs::write(&copy, bytes).unwrap();
-    let opened = SqliteStore::open(&copy);
+    let opened = SqliteStore::open(&copy, key());
     let error = opened.and_then(|store| store.begin(&new(1.0))).unwrap_err();
     assert_eq!(error.code(), Code::StoreFailed);
 }
@@ -106,7 +144,7 @@ fn a_damaged_file_is_an_error_and_no_crash() {
 fn a_log_that_was_moved_into_the_file_begins_again_at_its_start() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("threads.db");
-    let store = SqliteStore::open(&path).unwrap();
+    let store = SqliteStore::open(&path, key()).unwrap();
     let writes = || {
         for _ in 0..400 {
             store.begin(&new(1.0)).unwrap();

@@ -325,7 +325,7 @@ pub fn a_conversation_is_handed_over(world: &World) {
     append(store, &second, &with_status(Status::Completed)).unwrap();
     assert_eq!(figures(store, &root.id), (4.0, 0.0, 1.0, 0.0, 0.0, false));
     let events = store.events(&first.id, 0, 9).unwrap();
-    verify(&first.id, &events, None).unwrap();
+    verify(store.key(), &first.id, &events, None).unwrap();
     audit(store, false);
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+mod authentic;
 mod elapsed;
 mod ends;
 mod files;
@@ -83,4 +84,14 @@ suite! {
     unpriced::a_model_without_a_price_makes_all_sums_above_it_unknown
     unpriced::what_the_dead_have_used_is_not_known_from_their_first_question
     property::the_ledger_holds_whatever_is_done
+    authentic::a_log_that_was_changed_and_hashed_again_is_detected
+    authentic::events_that_were_cut_moved_or_borrowed_are_detected
+    authentic::a_changed_row_is_detected_and_never_sealed_again
+    authentic::a_log_of_another_key_is_shown_and_not_written
+    authentic::an_old_log_is_taken_up_only_when_the_user_vouches
+    authentic::an_old_thread_changes_no_account_of_ours
+    authentic::a_circle_of_parents_comes_to_an_end
+    authentic::one_bad_row_does_not_hide_the_others
+    authentic::an_event_that_is_too_large_is_not_read
+    authentic::a_thread_is_released_from_a_holder_that_seems_to_live
 }

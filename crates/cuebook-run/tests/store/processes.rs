@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use cuebook_run::store::{Change, New, Record, Store, lives, open};
+use cuebook_run::store::{Change, New, Record, Store, lives};
 use cuebook_run::{Entry, Kind, Status, ThreadId};
 use serde_json::json;
 

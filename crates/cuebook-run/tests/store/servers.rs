@@ -7,7 +7,7 @@ use crate::server::{PASSWORD, server};
 use crate::support::*;
 
 fn refused(url: &str) -> String {
-    let error = PostgresStore::connect(url).unwrap_err();
+    let error = PostgresStore::connect(url, key()).unwrap_err();
     assert_eq!(error.code(), Code::StoreFailed);
     assert!(error.diagnostic().hint.is_some());
     let said = format!("{error} {error:?} {}", error.to_json());
@@ -55,12 +55,12 @@ fn privacy_is_what_the_address_asks_for() {
     refused(&format!("{place}&sslmode=verify-full"));
     assert!(!is_private());
     for mode in ["prefer", "disable"] {
-        PostgresStore::connect(&format!("{place}&sslmode={mode}")).unwrap().begin(&new(1.0)).unwrap();
+        PostgresStore::connect(&format!("{place}&sslmode={mode}"), key()).unwrap().begin(&new(1.0)).unwrap();
         assert!(!is_private());
     }
     for mode in ["require", "verify-ca", "verify-full"] {
         let url = format!("{place}&sslmode={mode}&sslrootcert={}", certificate.display());
-        let store = PostgresStore::connect(&url).unwrap();
+        let store = PostgresStore::connect(&url, key()).unwrap();
         store.begin(&new(1.0)).unwrap();
         assert!(is_private(), "{mode}");
     }
@@ -86,7 +86,7 @@ fn a_connection_that_broke_is_replaced() {
                WHERE pid <> pg_backend_pid() AND application_name = $1";
     // Other tests have connections too, so ours has a name of its own.
     let named = format!("{}&application_name=broken", world.place);
-    let other = cuebook_run::store::open(&named).unwrap();
+    let other = open(&named).unwrap();
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| other.begin(&child(&root, 0.1)).unwrap());

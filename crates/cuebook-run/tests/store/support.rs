@@ -5,11 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cuebook_run::store::{Account, Change, Cost, Filter, Holder, New, Record, Store, open};
+use cuebook_run::store::{Account, Change, Cost, Filter, Holder, LogKey, New, Record, Store};
 use cuebook_run::{Entry, Kind, Money, Status, ThreadId, verify};
 use serde_json::json;
 
 use crate::server;
+
+/// The log key of all tests.
+pub fn key() -> cuebook::Result<LogKey> {
+    Ok(LogKey::from_bytes([7; 32]))
+}
+
+pub fn open(place: &str) -> cuebook::Result<Arc<dyn Store>> {
+    cuebook_run::store::open(place, key())
+}
 
 /// A store of one test.
 pub struct World {
@@ -35,6 +44,15 @@ impl World {
 
     pub fn file(&self) -> PathBuf {
         PathBuf::from(&self.place)
+    }
+
+    /// Changes the tables as an attacker would who can write to them.
+    pub fn change(&self, statements: &str) {
+        if self.schema.is_none() {
+            return rusqlite::Connection::open(self.file()).unwrap().execute_batch(statements).unwrap();
+        }
+        let place = format!("{}&sslmode=disable", self.place);
+        postgres::Client::connect(&place, postgres::NoTls).unwrap().batch_execute(statements).unwrap();
     }
 }
 
@@ -140,7 +158,8 @@ pub fn audit(store: &dyn Store, overspent: bool) {
         .collect();
     for record in &records {
         let events = store.events(&record.id, 0, usize::MAX).unwrap();
-        verify(&record.id, &events, Some((record.last.0, &record.last.1))).unwrap();
+        let last = Some((record.last.0, record.last.1.as_str()));
+        verify(store.key(), &record.id, &events, last).unwrap();
         let account = &accounts[&record.id];
         let id = &record.id;
         assert_eq!(account.spent, record.cost.spend, "{id}");

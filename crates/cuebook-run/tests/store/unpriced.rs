@@ -64,7 +64,9 @@ fn earlier(store: &dyn Store) -> [Record; 4] {
     [root, parent, priced, leaf]
 }
 
-const DROP: &str = "ALTER TABLE cuebook_threads DROP COLUMN unpriced";
+const DROP: &str = "ALTER TABLE cuebook_threads DROP COLUMN seal; \
+                    ALTER TABLE cuebook_threads DROP COLUMN log_key; \
+                    ALTER TABLE cuebook_threads DROP COLUMN unpriced";
 
 #[test]
 fn a_store_of_an_earlier_version_learns_it_from_its_logs() {
@@ -73,12 +75,12 @@ fn a_store_of_an_earlier_version_learns_it_from_its_logs() {
     let file = rusqlite::Connection::open(world.file()).unwrap();
     file.execute_batch(DROP).unwrap();
     file.pragma_update(None, "user_version", 2).unwrap();
-    let store = SqliteStore::open(&world.file()).unwrap();
+    let store = SqliteStore::open(&world.file(), key()).unwrap();
     assert_eq!(records.map(|record| unpriced(&store, &record)), [true, true, false, true]);
     let Some((place, schema)) = fresh_schema() else { return };
-    let records = earlier(&PostgresStore::connect(&place).unwrap());
+    let records = earlier(&PostgresStore::connect(&place, key()).unwrap());
     let table = DROP.replace("cuebook_threads", &format!("{schema}.cuebook_threads"));
     admin().batch_execute(&format!("{table}; UPDATE {schema}.cuebook_schema SET version = 2")).unwrap();
-    let store = PostgresStore::connect(&place).unwrap();
+    let store = PostgresStore::connect(&place, key()).unwrap();
     assert_eq!(records.map(|record| unpriced(&store, &record)), [true, true, false, true]);
 }

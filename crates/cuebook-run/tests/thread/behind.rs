@@ -48,7 +48,7 @@ fn a_thread_is_at_rest_when_its_hooks_have_run_and_whoever_cancels_it_stops_them
         assert_eq!(record.status, Status::Running);
         let last = stage.log(&record.id).pop().unwrap();
         assert_eq!(last.kind, Kind::HookStart);
-        let cancelled = stage.world.engine.cancel(None, &record.id).unwrap();
+        let cancelled = stage.world.engine.cancel(None, &record.id, false).unwrap();
         assert_eq!(cancelled.record.status, Status::Completed, "it had come to its end before");
         running.join().unwrap()
     });

@@ -32,7 +32,7 @@ fn a_thread_that_another_machine_does_not_stop_is_not_said_to_have_stopped() {
     // It has just taken the thread up, which is a sign of life.
     let elsewhere = Holder { host: "elsewhere".to_owned(), ..Holder::of_this_process() };
     let id = running(&*store, Some(elsewhere));
-    let error = stage.world.engine.cancel(None, &id).unwrap_err();
+    let error = stage.world.engine.cancel(None, &id, false).unwrap_err();
     assert_eq!(error.code(), Code::ThreadBusy);
     assert!(error.diagnostic().message.contains("of another machine"), "{error}");
     let record = store.record(&id).unwrap().unwrap();
@@ -67,7 +67,7 @@ fn a_program_of_somebody_else_is_never_ended() {
     let store = stage.store();
     let mut stranger = Stranger(Command::new("sleep").arg("300").stdin(Stdio::null()).spawn().unwrap());
     let id = running(&*store, Some(stranger.holder()));
-    let error = stage.world.engine.cancel(None, &id).unwrap_err();
+    let error = stage.world.engine.cancel(None, &id, false).unwrap_err();
     assert_eq!(error.code(), Code::ThreadBusy);
     assert!(error.diagnostic().hint.as_deref().unwrap().contains("kill -9"), "{error}");
     assert!(stranger.0.try_wait().unwrap().is_none(), "it was ended");
@@ -93,13 +93,13 @@ fn a_process_of_ours_that_does_not_hear_is_ended_unless_it_runs_something_else()
     };
     std::io::Read::read_exact(&mut deaf.0.stdout.take().unwrap(), &mut [0]).unwrap();
     let (id, other) = (running(&*store, Some(deaf.holder())), running(&*store, Some(deaf.holder())));
-    let error = stage.world.engine.cancel(None, &id).unwrap_err();
+    let error = stage.world.engine.cancel(None, &id, false).unwrap_err();
     assert_eq!(error.code(), Code::ThreadBusy);
     assert!(deaf.0.try_wait().unwrap().is_none(), "another thread was ended with it");
     let change = Change { status: Some(Status::Completed), ..Change::default() };
     let holder = store.record(&other).unwrap().unwrap().holder.unwrap();
     store.append(&other, &holder, &[], &change).unwrap();
-    let cancelled = stage.world.engine.cancel(None, &id).unwrap();
+    let cancelled = stage.world.engine.cancel(None, &id, false).unwrap();
     assert_eq!(cancelled.record.status, Status::Cancelled);
     assert!(deaf.0.try_wait().unwrap().is_some(), "it still runs");
 }
