@@ -32,6 +32,7 @@ pub fn place(command: &Command, options: &Options) -> String {
     let typed = given.into_iter().filter_map(|(option, variable, value)| {
         let value = value.filter(|value| std::env::var(variable).as_ref() != Ok(value))?;
         Some(match value.split_once("://") {
+            None if option == "--store" && value.contains('@') => format!(" {option} …"),
             Some((scheme, _)) if option == "--store" => format!(" {option} {scheme}://…"),
             _ => format!(" {option} {}", quoted(&value)),
         })

@@ -373,28 +373,55 @@ pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(None);
     }
-    let is_scheme = |scheme: &&str| {
-        scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+    if place.trim() != place {
+        return Err(not_an_address("there is a space before or behind it"));
+    }
+    if let Some(path) = place.strip_prefix("sqlite:") {
+        return Ok(Some(Path::new(path.strip_prefix("//").unwrap_or(path))));
+    }
+    refuse_misspelt(place)?;
+    Ok(Some(Path::new(place)))
+}
+
+/// Refuses what is meant as an address and is none: its password would become the name of a file otherwise.
+fn refuse_misspelt(place: &str) -> Result<()> {
+    let is_scheme = |scheme: &str| {
+        // One letter is a drive of Windows.
+        scheme.len() > 1
+            && scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
             && scheme.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.".contains(letter))
     };
-    let path = match place.split_once("://") {
-        Some(("sqlite", path)) => path,
-        Some((scheme, _)) if is_scheme(&scheme) => {
-            // What stands behind it may be a password.
-            let hint = "name a file, or a database as in postgres://USER:PASSWORD@HOST:PORT/DATABASE";
-            let why =
-                format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither");
-            return Err(error::failed(&format!("{scheme}://…"), &why, hint));
-        }
-        _ => place.strip_prefix("sqlite:").unwrap_or(place),
-    };
-    Ok(Some(Path::new(path)))
+    if let Some((scheme, rest)) = place.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) {
+        let is_near = scheme.to_ascii_lowercase().starts_with("postgres");
+        return Err(not_an_address(&match rest.starts_with("//") {
+            true if is_near => format!("an address begins with postgres:// or postgresql://, and not with {scheme}://"),
+            _ if is_near => "an address begins with postgres:// or postgresql://".to_owned(),
+            true => format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither"),
+            false => "it is neither a path nor the address of a database".to_owned(),
+        }));
+    }
+    let is_path = |place: &str| ["/", "./", "../", "\\", ".\\"].iter().any(|start| place.starts_with(start));
+    if place.starts_with("//") || (place.contains('@') && !is_path(place)) {
+        return Err(not_an_address("it is neither a path nor the address of a database"));
+    }
+    if !place.contains(['/', '\\']) && Path::new(place).extension().is_none() {
+        return Err(not_an_address("it does not look like a path; for a file of this name write ./ before it"));
+    }
+    Ok(())
+}
+
+/// `CB724`: a place that is no store. It may hold a password, so it is not shown.
+fn not_an_address(why: &str) -> cuebook::Error {
+    let hint = "name a file by its path, or a database as in postgres://USER:PASSWORD@HOST:PORT/DATABASE";
+    error::failed("--store or CUEBOOK_STORE", why, hint)
 }
 
 /// The password that the address of a database holds. All of an address that cannot be understood is one.
 pub(crate) fn password(place: &str) -> Option<String> {
-    if !matches!(file(place), Ok(None)) {
-        return None;
+    match file(place) {
+        Ok(Some(_)) => return None,
+        Ok(None) => {}
+        Err(_) => return Some(place.to_owned()),
     }
     match Address::read(place) {
         Ok(address) => Some(String::from_utf8_lossy(address.config.get_password()?).into_owned()),

@@ -2,6 +2,8 @@
 
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
+#[path = "provider/caps.rs"]
+mod caps;
 #[path = "provider/charges.rs"]
 mod charges;
 #[path = "provider/files.rs"]

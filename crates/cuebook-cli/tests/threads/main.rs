@@ -6,6 +6,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod authentic;
 mod dry;
 mod edges;
 #[cfg(target_os = "linux")]

@@ -15,8 +15,8 @@ use crate::store::Cost;
 use crate::thread::Money;
 
 /// The names of limits, in the order in which people should read of them.
-const NAMES: [&str; 7] =
-    ["depth", "duration_seconds", "spawns", "spend", "spend_currency", "tokens", "turns"];
+const NAMES: [&str; 8] =
+    ["calls", "depth", "duration_seconds", "spawns", "spend", "spend_currency", "tokens", "turns"];
 
 /// What limits that a caller gives are called in errors.
 pub(crate) const OVERRIDES: &str = "limit overrides";
@@ -38,7 +38,12 @@ pub struct Limits {
     pub depth: i64,
     /// How long it may run.
     pub duration: Duration,
+    /// How many calls one answer of its model may make.
+    pub calls: u64,
 }
+
+/// How many calls one answer may make unless somebody says otherwise, as in logs of earlier versions.
+const CALLS: u64 = 64;
 
 impl Limits {
     /// The limits of a thread that nobody gave any.
@@ -57,6 +62,7 @@ impl Limits {
             spawns: 50,
             depth: 10,
             duration: Duration::from_secs(1800),
+            calls: CALLS,
         }
     }
 
@@ -70,6 +76,7 @@ impl Limits {
             spawns: u64::MAX,
             depth: i64::MAX,
             duration: Duration::from_secs(u64::MAX),
+            calls: u64::MAX,
         }
     }
 
@@ -108,6 +115,7 @@ impl Limits {
                 "turns" => limits.turns = amount.whole()?,
                 "tokens" => limits.tokens = amount.whole()?,
                 "spawns" => limits.spawns = amount.whole()?,
+                "calls" => limits.calls = amount.whole()?,
                 "depth" => limits.depth = i64::try_from(amount.whole()?).unwrap_or(i64::MAX),
                 "spend" => limits.spend = Money::from_units(amount.number()?),
                 "duration_seconds" => limits.duration = amount.duration()?,
@@ -136,6 +144,7 @@ impl Limits {
         self.spend = self.spend.min(parent.spend);
         self.spawns = self.spawns.min(parent.spawns);
         self.duration = self.duration.min(parent.duration);
+        self.calls = self.calls.min(parent.calls);
         self.depth = self.depth.min(parent.depth.saturating_sub(1));
         if self.depth < 0 {
             let message = format!("Depth limit exhausted (resolved depth={})", self.depth);
@@ -151,10 +160,7 @@ impl Limits {
 
     /// The first limit that has been reached, if any, in the order turns, tokens, spend, duration. To be asked before each call of a model.
     pub fn check(&self, cost: &Cost) -> Option<Reached> {
-        let reached = |limit, current: Json, most: Json| {
-            let currency = self.currency.clone();
-            Some(Reached { limit, current, most, currency, reserved: Money::ZERO, next: None })
-        };
+        let reached = |limit, current, most| Some(self.reached(limit, current, most));
         if u64::from(cost.turns) >= self.turns {
             return reached("turns", json!(cost.turns), json!(self.turns));
         }
@@ -170,6 +176,23 @@ impl Limits {
         None
     }
 
+    /// The limit on money, if more was spent than it allows: an answer can cost more than was held for it.
+    pub fn check_spend(&self, cost: &Cost) -> Option<Reached> {
+        let (current, most) = (cost.spend.to_json(), self.spend.to_json());
+        (cost.spend > self.spend).then(|| self.reached("spend", current, most))
+    }
+
+    /// The limit on calls, if one answer makes more of them.
+    pub fn check_calls(&self, calls: usize) -> Option<Reached> {
+        let calls = calls as u64;
+        (calls > self.calls).then(|| self.reached("calls", json!(calls), json!(self.calls)))
+    }
+
+    fn reached(&self, limit: &'static str, current: Json, most: Json) -> Reached {
+        let currency = self.currency.clone();
+        Reached { limit, current, most, currency, reserved: Money::ZERO, next: None }
+    }
+
     /// The limits as scripts and logs see them.
     pub fn to_json(&self) -> Json {
         json!({
@@ -180,6 +203,7 @@ impl Limits {
             "spawns": self.spawns,
             "depth": self.depth,
             "duration_seconds": seconds(self.duration),
+            "calls": self.calls,
         })
     }
 
@@ -194,10 +218,11 @@ impl Limits {
             let message = format!("the limits in {whose} are {}, not an object", kind_of(json));
             return Err(bad(message).into_error());
         };
-        if let Some(name) = NAMES.iter().find(|name| !map.contains_key(**name)) {
+        // Earlier versions did not know `calls`.
+        if let Some(name) = NAMES[1..].iter().find(|name| !map.contains_key(**name)) {
             return Err(bad(format!("the limits in {whose} have no `{name}`")).into_error());
         }
-        Limits::unlimited().with(map, whose)
+        Limits { calls: CALLS, ..Limits::unlimited() }.with(map, whose)
     }
 }
 
@@ -309,7 +334,7 @@ fn plain(number: &Json) -> String {
 /// A limit that has been reached.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reached {
-    /// Its name: `turns`, `tokens`, `spend` or `duration_seconds`.
+    /// Its name: `turns`, `tokens`, `spend`, `calls` or `duration_seconds`.
     pub limit: &'static str,
     /// How much was used.
     pub current: Json,
@@ -330,6 +355,7 @@ impl Reached {
             "turns" => "turns_exceeded",
             "tokens" => "tokens_exceeded",
             "spend" => "spend_exceeded",
+            "calls" => "calls_exceeded",
             _ => "duration_seconds_exceeded",
         }
     }
@@ -355,6 +381,7 @@ impl Reached {
                 plain(&self.reserved.to_json())
             ),
             "spend" => format!("the thread spent {current} of {most} {}", self.currency),
+            "calls" => format!("the model made {current} calls in one answer, and may make {most}"),
             _ => format!("the thread ran for {current} of {most} seconds"),
         }
     }
@@ -378,6 +405,7 @@ impl Reached {
         }
         let more = (used * 2.0).max(least);
         match self.limit {
+            "calls" => plain(&self.current),
             "spend" if more > used * 2.0 => Money::from_units(round_up(more)).to_string(),
             "spend" => Money::from_units(more).to_string(),
             _ => format!("{}", more.ceil() as u64),
@@ -471,7 +499,7 @@ mod tests {
         assert_eq!(error.code(), Code::BadLimit);
         assert_eq!(
             error.diagnostic().message,
-            "Unknown limit 'max_turns' in directive <limits>. Valid limits: depth, duration_seconds, spawns, spend, \
+            "Unknown limit 'max_turns' in directive <limits>. Valid limits: calls, depth, duration_seconds, spawns, spend, \
              spend_currency, tokens, turns"
         );
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `turns`?"));

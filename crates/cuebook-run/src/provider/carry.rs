@@ -16,7 +16,7 @@ use ureq::unversioned::transport::{ConnectProxyConnector, Connector, RustlsConne
 
 use super::Stop;
 use super::file::Timeouts;
-use super::socket::{Names, Notices, Ran, Sockets, Unnamed, Watch, Why, set_silence, watched};
+use super::socket::{Names, Notices, Ran, Sockets, Unnamed, Watch, Why, set_end, set_silence, watched};
 
 /// Bytes of one reply.
 const MOST_BODY: u64 = 64 << 20;
@@ -26,8 +26,9 @@ const INPUT: usize = 16 << 10;
 const OUTPUT: usize = 8 << 10;
 /// Bytes of what a server says about a failure.
 const MOST_FAILURE: usize = 64 << 10;
-/// How long a server may take to end a reply whose last event has come.
+/// How long a server may take to end a reply whose last event has come, and how many bytes that may have.
 const FAREWELL: Duration = Duration::from_secs(1);
+const MOST_FAREWELL: usize = 64 << 10;
 
 /// A request, ready to be sent.
 pub(super) struct Outgoing<'a> {
@@ -101,12 +102,14 @@ pub(super) enum What {
     Cut,
     /// What came is no HTTP, or too much.
     Nonsense,
+    /// The answer is larger than an answer may be.
+    TooMuch,
     /// A recording does not fit.
     Mismatch,
 }
 
 impl What {
-    pub const ALL: [(What, &'static str); 8] = [
+    pub const ALL: [(What, &'static str); 9] = [
         (What::Stopped, "stopped"),
         (What::Late, "late"),
         (What::Silent, "silent"),
@@ -114,12 +117,13 @@ impl What {
         (What::NoHost, "no_host"),
         (What::Cut, "cut"),
         (What::Nonsense, "nonsense"),
+        (What::TooMuch, "too_much"),
         (What::Mismatch, "mismatch"),
     ];
 
     /// Whether this usually happens to a request that was sent whole.
     pub fn is_behind_request(self) -> bool {
-        matches!(self, What::Late | What::Silent | What::Cut | What::Nonsense)
+        matches!(self, What::Late | What::Silent | What::Cut | What::Nonsense | What::TooMuch)
     }
 
     pub fn as_str(self) -> &'static str {
@@ -242,21 +246,27 @@ impl Client {
         let failed = !parts.status.is_success();
         let mut reader = body.into_with_config().limit(MOST_BODY).reader();
         let mut buffer = vec![0; INPUT / 2];
-        let (mut heard, mut ended) = (0, false);
+        let (mut heard, mut ended) = (0, None);
         loop {
             let amount = match reader.read(&mut buffer) {
                 Ok(amount) => amount,
                 // It is all there: how the connection ends does not matter any more.
-                Err(_) if ended => return Ok(()),
+                Err(_) if ended.is_some() => return Ok(()),
                 Err(error) => return Err(ureq::Error::from(error)),
             };
             heard += amount;
             if amount == 0 || (failed && heard > MOST_FAILURE) {
                 return Ok(());
             }
-            // What follows is the end of the reply, which lets the connection serve again.
-            if hear.bytes(&buffer[..amount]) && !std::mem::replace(&mut ended, true) {
-                set_silence(FAREWELL);
+            // What follows is the end of the reply, which lets the connection serve again. A server that goes on is not listened to.
+            match ended {
+                Some(end) if heard - end > MOST_FAREWELL => return Ok(()),
+                Some(_) => {}
+                None if hear.bytes(&buffer[..amount]) => {
+                    ended = Some(heard);
+                    set_end(Instant::now() + FAREWELL);
+                }
+                None => {}
             }
         }
     }

@@ -10,6 +10,11 @@ use super::failure::{Failure, from_broken, from_reply, from_silence, from_status
 use super::file::ProviderFile;
 use super::{Charge, Ending, Listener, ending};
 
+/// The most bytes of an answer: many times what the longest answers of models have.
+pub(super) const MOST_ANSWER: usize = 16 << 20;
+/// The most calls of an answer. A thread makes far fewer of them at once: its limit `calls`.
+const MOST_CALLS: usize = 1024;
+
 /// Hears one reply.
 pub(super) struct Ear<'l> {
     api: Api,
@@ -25,8 +30,8 @@ pub(super) struct Ear<'l> {
     whole: Vec<u8>,
     /// Whether the listener heard something of an answer.
     said: bool,
-    /// An event that cannot be read.
-    wrong: Option<String>,
+    /// An event that cannot be read, or an answer that is too large.
+    wrong: Option<(What, String)>,
 }
 
 impl Hear for Ear<'_> {
@@ -40,6 +45,10 @@ impl Hear for Ear<'_> {
 
     fn bytes(&mut self, bytes: &[u8]) -> bool {
         let Some(stream) = &mut self.stream else {
+            if self.whole.len() + bytes.len() > MOST_ANSWER {
+                self.wrong.get_or_insert_with(too_much);
+                return true;
+            }
             self.whole.extend_from_slice(bytes);
             return false;
         };
@@ -49,7 +58,8 @@ impl Hear for Ear<'_> {
                     for chunk in stream.feed_sse(&event) {
                         if let Chunk::Failure { outcome: OutcomeKind::Indeterminate, message } = &chunk {
                             let data = self.secrets.scrub_text(&event.data);
-                            self.wrong.get_or_insert_with(|| format!("{message}: {}", excerpt(&data)));
+                            let why = || (What::Nonsense, format!("{message}: {}", excerpt(&data)));
+                            self.wrong.get_or_insert_with(why);
                         }
                         self.said |= matches!(chunk, Chunk::Text(_) | Chunk::Thinking(_) | Chunk::Tool(_));
                         // What became of it is told by the answer, or by the error.
@@ -59,8 +69,18 @@ impl Hear for Ear<'_> {
                     }
                 }
                 Err(error) => {
-                    self.wrong.get_or_insert_with(|| error.diagnostic().message.clone());
+                    // The only failure of this reader: an event is too long.
+                    let why = || (What::TooMuch, error.diagnostic().message.clone());
+                    self.wrong.get_or_insert_with(why);
                 }
+            }
+            if stream.weight() > MOST_ANSWER {
+                self.wrong.get_or_insert_with(too_much);
+            } else if stream.calls() > MOST_CALLS {
+                self.wrong.get_or_insert_with(too_many_calls);
+            }
+            if self.wrong.is_some() {
+                return true;
             }
         }
         stream.has_ended() || self.wrong.is_some()
@@ -76,7 +96,7 @@ impl<'l> Ear<'l> {
             listener,
             secrets,
             head: Head::default(),
-            sse: Sse::new(),
+            sse: Sse::with_limit(MOST_ANSWER),
             stream: None,
             whole: Vec::new(),
             said: false,
@@ -105,12 +125,19 @@ impl<'l> Ear<'l> {
         if refused {
             return Err(from_status(&self.head, &self.whole, file));
         }
+        if let Some((what, why)) = self.wrong {
+            return Err(from_broken(&Broken::new(what, why), file));
+        }
         let response: Json = serde_json::from_slice(&self.whole).map_err(|error| {
             let message = format!("what came is no JSON: {error}");
             from_broken(&Broken::new(What::Nonsense, message), file)
         })?;
         let answer = reply::read(self.api, &response, self.outputs)
             .map_err(|error| from_reply(&error, &self.head, file))?;
+        if matches!(&answer.reply, Reply::ToolCalls { calls, .. } if calls.len() > MOST_CALLS) {
+            let (what, why) = too_many_calls();
+            return Err(from_broken(&Broken::new(what, why), file));
+        }
         if self.is_nothing(&answer) {
             return Err(from_silence(&answer, file));
         }
@@ -137,7 +164,7 @@ impl<'l> Ear<'l> {
         let done = stream.is_done();
         let broken = match (carried, &self.wrong) {
             (Err(broken), _) if !ended => Some(broken),
-            (_, Some(wrong)) => Some(Broken::new(What::Nonsense, wrong.clone())),
+            (_, Some((what, why))) => Some(Broken::new(*what, why.clone())),
             _ => None,
         };
         if let Some(broken) = &broken {
@@ -188,6 +215,14 @@ impl<'l> Ear<'l> {
         failure.indeterminate |= outcome.requires_reconciliation;
         Err(failure)
     }
+}
+
+fn too_much() -> (What, String) {
+    (What::TooMuch, format!("the answer has more than {} MiB", MOST_ANSWER >> 20))
+}
+
+fn too_many_calls() -> (What, String) {
+    (What::TooMuch, format!("the answer makes more than {MOST_CALLS} calls"))
 }
 
 /// Characters of an event that cannot be understood, in an error.

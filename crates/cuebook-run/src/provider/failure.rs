@@ -5,6 +5,7 @@ use std::time::Duration;
 use cuebook::chat::reply::Answer;
 use cuebook::redact::Secrets;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value as Json;
 
 use super::carry::{Broken, Head, What};
@@ -62,11 +63,15 @@ impl Failure {
     }
 
     /// The server wants to be left alone for longer than anybody is to wait here.
-    pub fn too_long(&mut self, wanted: Duration, most: Duration, file: &ProviderFile) {
+    pub fn too_long(&mut self, wanted: Duration, most: Duration, now: Timestamp, file: &ProviderFile) {
         let seconds = |time: Duration| (time.as_secs_f64() * 10.0).ceil() / 10.0;
         let mut diagnostic = self.error.diagnostic().clone();
+        // Of what takes days, people want to know the date.
+        let days = SignedDuration::try_from(wanted).ok().filter(|wanted| wanted.as_hours() >= 24);
+        let then = days.map(|wanted| now.checked_add(wanted).unwrap_or(Timestamp::MAX));
+        let at = then.map_or(String::new(), |then| format!(" (at {})", then.strftime("%Y-%m-%dT%H:%M:%SZ")));
         diagnostic.message = format!(
-            "{}; it wants to be asked again after {} seconds, and the longest pause is {}",
+            "{}; it wants to be asked again after {} seconds{at}, and the longest pause is {}",
             diagnostic.message,
             seconds(wanted),
             seconds(most)
@@ -164,6 +169,11 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
             format!("{who} sent what cannot be understood{because}"),
             Some(format!("see whether {at} is the provider, and what stands between")),
         ),
+        What::TooMuch => (
+            Code::NoAnswer,
+            format!("{who} sent too much{because}"),
+            Some(format!("ask for less, or lower `max_output` of the model in {}", file.file)),
+        ),
         What::Mismatch => (
             Code::ReplayMismatch,
             broken.message.clone(),
@@ -172,7 +182,7 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
     };
     let class = match broken.what {
         What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
-        What::Mismatch | What::NoHost => classify(&Fault::default()),
+        What::Mismatch | What::NoHost | What::TooMuch => classify(&Fault::default()),
         What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
         What::Unreachable | What::Cut | What::Nonsense => {
             classify(&Fault { status: Some(0), ..Fault::default() })

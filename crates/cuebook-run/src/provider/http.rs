@@ -235,7 +235,7 @@ impl HttpProvider {
         let most = Duration::from_secs_f64(retry.max.unwrap_or(LONGEST_PAUSE));
         if let Some(wanted) = wanted.filter(|wanted| *wanted > most) {
             // Whoever comes earlier is only sent away again, and some servers count that.
-            failure.too_long(wanted, most, self.file());
+            failure.too_long(wanted, most, self.clock.today(), self.file());
             return None;
         }
         let may = attempt + 1 < retry.attempts && (!failure.said || retry.after_text);

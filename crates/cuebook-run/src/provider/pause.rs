@@ -72,9 +72,11 @@ pub(crate) fn wanted(headers: &[(String, String)], now: Timestamp) -> Option<Dur
         let value = header("retry-after")?;
         match number(value) {
             Some(pause) => seconds(pause),
-            None => until(jiff::fmt::rfc2822::parse(value).ok()?.timestamp(), now),
+            None => until(date(value)?, now),
         }
     });
+    // A moment that is over is no wish: whoever asks again at once is only sent away again.
+    let said = said.filter(|pause| !pause.is_zero());
     said.or_else(|| resets(headers, now))
 }
 
@@ -113,6 +115,16 @@ fn number(text: &str) -> Option<f64> {
 fn seconds(pause: f64) -> Option<Duration> {
     let is_amount = pause >= 0.0;
     is_amount.then(|| Duration::try_from_secs_f64(pause).unwrap_or(EVER).min(EVER))
+}
+
+/// A date as HTTP writes it. The last days of the year 9999 are no timestamps everywhere, and mean the end of time all the same.
+fn date(text: &str) -> Option<Timestamp> {
+    if let Ok(date) = jiff::fmt::rfc2822::parse(text) {
+        return Some(date.timestamp());
+    }
+    let parsed = jiff::fmt::strtime::parse("%a, %d %b %Y %H:%M:%S GMT", text).ok()?;
+    let date = parsed.to_datetime().ok()?;
+    Some(date.to_zoned(jiff::tz::TimeZone::UTC).map_or(Timestamp::MAX, |date| date.timestamp()))
 }
 
 fn until(then: Timestamp, now: Timestamp) -> Option<Duration> {
@@ -161,7 +173,7 @@ mod tests {
         assert_eq!(pause(&[("Retry-After", "7")]), Some(7.0));
         assert_eq!(pause(&[("retry-after-ms", "1500"), ("retry-after", "9")]), Some(1.5));
         assert_eq!(pause(&[("retry-after", "Thu, 01 Jan 2026 00:00:30 GMT")]), Some(30.0));
-        assert_eq!(pause(&[("retry-after", "Wed, 31 Dec 2025 00:00:00 GMT")]), Some(0.0));
+        assert!(pause(&[("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT")]).unwrap() > 2e11);
         assert_eq!(pause(&[("x-ratelimit-reset-tokens", "6m0.5s")]), Some(360.5));
         assert_eq!(pause(&[("x-ratelimit-reset-requests", "20ms")]), Some(0.02));
         assert_eq!(pause(&[("anthropic-ratelimit-tokens-reset", "2026-01-01T00:00:12Z")]), Some(12.0));
@@ -188,7 +200,7 @@ mod tests {
 
     #[test]
     fn what_is_no_time_is_no_wish() {
-        for value in ["", "soon", "-", "-5", "-0.5", "inf", "NaN"] {
+        for value in ["", "soon", "-", "-5", "-0.5", "inf", "NaN", "0", "Wed, 31 Dec 2025 00:00:00 GMT"] {
             let asked = pause(&[("retry-after", value)]);
             assert!(asked.is_none(), "{value}: {asked:?}");
         }

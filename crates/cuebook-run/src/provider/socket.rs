@@ -107,6 +107,15 @@ pub(super) fn set_silence(silence: Duration) {
     });
 }
 
+/// All is over at this moment, if not before.
+pub(super) fn set_end(end: Instant) {
+    WATCH.with_borrow_mut(|watched| {
+        if let Some(Watched { watch, .. }) = watched {
+            watch.end = Some(watch.end.map_or(end, |known| known.min(end)));
+        }
+    });
+}
+
 fn limits() -> (Duration, Duration) {
     WATCH.with_borrow(|watched| match watched {
         Some(Watched { watch, .. }) => (watch.connect, watch.silence),

@@ -28,6 +28,11 @@ pub(crate) struct Address {
 impl Address {
     /// Takes an address apart.
     pub(crate) fn read(url: &str) -> Result<Address> {
+        let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
+                    with signs like `@`, `/`, `?` and `%` in a password as %40, %2F, %3F and %25";
+        if is_ambiguous(url) {
+            return Err(error::failed("postgres://…", "there is an `@` too many in its address", hint));
+        }
         let (start, query) = url.split_once('?').unwrap_or((url, ""));
         let mut options: Vec<String> = Vec::new();
         let mut roots = None;
@@ -39,8 +44,6 @@ impl Address {
                 _ => options.push(option.to_owned()),
             }
         }
-        let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
-                    with signs like `@`, `/`, `?` and `%` in a password as %40, %2F, %3F and %25";
         // What the library says of an address that it does not understand can be a part of the password.
         let mut config: Config = format!("{start}?{}", options.join("&"))
             .parse()
@@ -57,6 +60,14 @@ impl Address {
         let name = name(&config);
         Ok(Address { config, roots, name })
     }
+}
+
+/// Whether it is not clear where a password ends: an `@` belongs between it and the host, and nowhere else.
+fn is_ambiguous(url: &str) -> bool {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, behind) = rest.split_at(end);
+    authority.matches('@').count() > 1 || behind.contains('@')
 }
 
 /// A value of an address, with `%20` and the like as what they stand for.

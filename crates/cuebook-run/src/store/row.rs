@@ -48,9 +48,8 @@ const MUTABLE: &[&str] = &[
     "seal",
 ];
 
-/// Columns that the seal does not cover: anybody may ask a thread to stop, and who runs it grants nothing.
-const UNSEALED: &[&str] =
-    &["host", "updated_at", "completed_at", "pid", "began", "token", "taken_at", "cancel", "seal"];
+/// Columns that the seal does not cover: anybody may ask a thread to stop, and these moments grant nothing.
+const UNSEALED: &[&str] = &["updated_at", "completed_at", "taken_at", "cancel", "seal"];
 
 /// The cells that the seal covers, of cells in the order of the columns.
 fn sealed(cells: &[Cell]) -> impl Iterator<Item = &Cell> {

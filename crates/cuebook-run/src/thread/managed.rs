@@ -483,6 +483,9 @@ impl Ports for Managed<'_> {
     }
 
     fn accept(&self, calls: &[ToolCall]) -> Result<(), Halt> {
+        if let Some(reached) = self.launch.limits.check_calls(calls.len()) {
+            return Err(self.limit(reached));
+        }
         match cut_call(calls).filter(|_| self.state().cut) {
             // Asked again, it would be cut off again, and paid for again.
             Some(call) => Err(Halt::Failed(self.cut_off_in(call))),
@@ -526,6 +529,10 @@ impl Ports for Managed<'_> {
 
     fn between(&self) -> Result<(), Halt> {
         self.check_cancelled("between two calls")?;
+        // An answer may have cost more than was held for it: what it asks for is not done then.
+        if let Some(reached) = self.launch.limits.check_spend(&self.cost()) {
+            return Err(self.limit(reached));
+        }
         match self.is_late() {
             true => Err(self.limit(self.late())),
             false => Ok(()),

@@ -21,6 +21,8 @@ use crate::provider::Provider;
 
 /// How often a model is asked in one run, unless the caller says otherwise.
 const MOST_TURNS: u32 = 10;
+/// How many calls one answer may make, unless the caller says otherwise.
+const MOST_CALLS: usize = 64;
 /// How often a model is asked the same before it is given up.
 const ATTEMPTS: u32 = 3;
 
@@ -77,6 +79,7 @@ pub struct Agent<'a> {
     budget: Option<usize>,
     compaction: Option<Compaction<'a>>,
     most_turns: u32,
+    most_calls: usize,
     attempts: u32,
     pause: Box<dyn Fn(u32) -> Duration + Sync + 'a>,
     concurrent: bool,
@@ -123,6 +126,7 @@ impl<'a> Agent<'a> {
             budget: None,
             compaction: None,
             most_turns: MOST_TURNS,
+            most_calls: MOST_CALLS,
             attempts: ATTEMPTS,
             pause: Box::new(model::pause),
             concurrent: true,
@@ -217,6 +221,12 @@ impl<'a> Agent<'a> {
     #[must_use]
     pub fn most_turns(mut self, turns: u32) -> Agent<'a> {
         self.most_turns = turns;
+        self
+    }
+
+    /// Lets one answer make at most so many calls: 64 unless this is called. An answer with more of them ends the run.
+    pub fn most_calls(mut self, calls: usize) -> Agent<'a> {
+        self.most_calls = calls;
         self
     }
 

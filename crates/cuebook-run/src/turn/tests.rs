@@ -204,6 +204,11 @@ fn more_calls_than_threads_are_all_made_once() {
         made.fetch_add(1, Ordering::Relaxed);
         Ok::<_, String>("one")
     });
+    let agent = {
+        let refused = agent.run(question()).outcome.unwrap_err();
+        assert!(refused.message().contains("500 calls in one answer") && made.load(Ordering::Relaxed) == 0);
+        agent.most_calls(500)
+    };
     let ended = agent.run(question());
     assert_eq!(made.load(Ordering::Relaxed), 500);
     assert_eq!(ended.conversation.len(), 2 + 1 + 500 + 1);

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used)]
 
 mod behind;
+mod caps;
 mod children;
 mod context;
 mod continuation;

@@ -113,6 +113,12 @@ impl Ports for Run<'_, '_> {
 
     fn accept(&self, calls: &[ToolCall]) -> Result<(), Halt> {
         let agent = self.agent;
+        if calls.len() > agent.most_calls {
+            let message =
+                format!("the model made {} calls in one answer, and may make {}", calls.len(), agent.most_calls);
+            let diagnostic = Diagnostic::new(Code::LimitReached, message).hint("ask for fewer calls at once");
+            return Err(Halt::Failed(Error::new(ErrorKind::Limit, diagnostic)));
+        }
         let Some(call) = calls.iter().find(|call| !agent.tools.contains_key(&call.name)) else {
             return Ok(());
         };

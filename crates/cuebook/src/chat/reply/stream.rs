@@ -128,6 +128,8 @@ pub struct Stream {
     failed: Option<OutcomeKind>,
     /// What the provider said about its failure.
     error: Option<Error>,
+    /// How much of the reply is kept, in bytes.
+    weight: usize,
 }
 
 /// A call that is not whole yet.
@@ -182,6 +184,7 @@ impl Stream {
             ended: false,
             failed: None,
             error: None,
+            weight: 0,
         }
     }
 
@@ -200,6 +203,7 @@ impl Stream {
         if let Some(error) = provider_error(&look) {
             return self.provider_failed(&error);
         }
+        self.weight = self.weight.saturating_add(weight(event));
         let mut chunks = Vec::new();
         let fed = look.object().and_then(|_| match self.api {
             Api::OpenAiChat => openai::feed(self, &look, &mut chunks),
@@ -300,6 +304,17 @@ impl Stream {
         self.error.as_ref()
     }
 
+    /// About how many bytes the reply has so far: its texts, thoughts, pictures and calls, without what the provider repeats in every
+    /// event. Whoever reads a stream can stop when that is too much.
+    pub fn weight(&self) -> usize {
+        self.weight
+    }
+
+    /// How many calls the reply makes so far.
+    pub fn calls(&self) -> usize {
+        self.calls.len()
+    }
+
     /// All the text that came so far.
     pub fn text(&self) -> &str {
         &self.text
@@ -379,6 +394,26 @@ impl Stream {
         self.model = self.model.take().or(model);
         self.id = self.id.take().or(id);
     }
+}
+
+/// Where the interfaces put what is said: `delta` and `content_block` of Anthropic, `delta` and `item` of OpenAI's responses, `choices`
+/// of its chats, `candidates` of Gemini.
+const SAID: [&str; 5] = ["delta", "content_block", "item", "choices", "candidates"];
+/// What a value takes besides its text.
+const VALUE: usize = 8;
+
+/// How many bytes of an event are kept.
+fn weight(event: &Json) -> usize {
+    fn of(value: &Json) -> usize {
+        VALUE
+            + match value {
+                Json::String(text) => text.len(),
+                Json::Array(items) => items.iter().map(of).sum(),
+                Json::Object(members) => members.values().map(of).sum(),
+                _ => 0,
+            }
+    }
+    SAID.iter().filter_map(|name| event.get(name)).map(of).sum()
 }
 
 #[cfg(test)]

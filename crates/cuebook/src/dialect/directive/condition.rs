@@ -31,7 +31,7 @@ const COST: [(&str, Holds); 7] = [
 ];
 
 /// What every thread tells its hooks under `limits`.
-const LIMITS: [(&str, Holds); 7] = [
+const LIMITS: [(&str, Holds); 8] = [
     ("turns", Holds::Number),
     ("tokens", Holds::Number),
     ("spend", Holds::Number),
@@ -39,6 +39,7 @@ const LIMITS: [(&str, Holds); 7] = [
     ("spawns", Holds::Number),
     ("depth", Holds::Number),
     ("duration_seconds", Holds::Number),
+    ("calls", Holds::Number),
 ];
 
 /// What is wrong with a condition, and which part of it: `path` or `value`.

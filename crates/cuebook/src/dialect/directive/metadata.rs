@@ -29,8 +29,8 @@ const KNOWN: [&str; 12] = [
 ];
 
 /// The limits that threads know.
-const LIMITS: [&str; 7] =
-    ["turns", "tokens", "spend", "spend_currency", "spawns", "duration_seconds", "depth"];
+const LIMITS: [&str; 8] =
+    ["turns", "tokens", "spend", "spend_currency", "spawns", "duration_seconds", "depth", "calls"];
 
 /// What a thread may do. Where it is written makes no difference.
 #[derive(Debug, Clone, Default)]

@@ -16,7 +16,7 @@ pub(super) struct Said {
 }
 
 /// Limits of a directive that are whole numbers.
-const WHOLE: [&str; 5] = ["turns", "tokens", "spawns", "depth", "duration_seconds"];
+const WHOLE: [&str; 6] = ["turns", "tokens", "spawns", "depth", "duration_seconds", "calls"];
 
 /// Checks a file, or gives the answer that says why it cannot be signed.
 pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<Said, Json> {

@@ -116,9 +116,10 @@ impl Blocks {
 fn grow(block: &mut Json, delta: &Json) {
     for key in ["thinking", "signature"] {
         if let (Some(more), Some(block)) = (delta.get(key).and_then(Json::as_str), block.as_object_mut()) {
-            let before = block.get(key).and_then(Json::as_str).unwrap_or_default();
-            let whole = format!("{before}{more}");
-            block.insert(key.to_owned(), whole.into());
+            match block.get_mut(key) {
+                Some(Json::String(whole)) => whole.push_str(more),
+                _ => drop(block.insert(key.to_owned(), more.into())),
+            }
         }
     }
 }
