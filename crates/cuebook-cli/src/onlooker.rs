@@ -475,7 +475,14 @@ mod tests {
         let told = |missing: Json| {
             let payload = serde_json::json!({"knowledge": [], "hooks": [], "missing": missing});
             let entry = cuebook_run::Entry::new(Kind::ContextInjected, payload);
-            told(&Event::chain(None, &thread, &cuebook_run::first_hash(), 1, jiff::Timestamp::UNIX_EPOCH, &entry))
+            told(&Event::chain(
+                None,
+                &thread,
+                &cuebook_run::first_hash(),
+                1,
+                jiff::Timestamp::UNIX_EPOCH,
+                &entry,
+            ))
         };
         let missing = serde_json::json!(["Unsigned item: .ai/knowledge/a.md"]);
         assert_eq!(
@@ -490,7 +497,14 @@ mod tests {
         let thread = ThreadId::known("a/b/b-1");
         let told = |kind: Kind, payload: Json| {
             let entry = cuebook_run::Entry::new(kind, payload);
-            told(&Event::chain(None, &thread, &cuebook_run::first_hash(), 1, jiff::Timestamp::UNIX_EPOCH, &entry))
+            told(&Event::chain(
+                None,
+                &thread,
+                &cuebook_run::first_hash(),
+                1,
+                jiff::Timestamp::UNIX_EPOCH,
+                &entry,
+            ))
         };
         let hook = serde_json::json!({"hook": "h", "item_id": "a/b", "failed": "not found"});
         assert_eq!(told(Kind::Hook, hook.clone()).as_deref(), Some("  the hook h failed: a/b: not found"));

@@ -195,7 +195,9 @@ impl Authenticity {
         match self {
             Authenticity::Own => None,
             Authenticity::Foreign => Some("not written with your log key".to_owned()),
-            Authenticity::Old => Some("unauthenticated (old): an earlier version wrote it without a key".to_owned()),
+            Authenticity::Old => {
+                Some("unauthenticated (old): an earlier version wrote it without a key".to_owned())
+            }
             Authenticity::Damaged(why) => Some(format!("damaged: {why}")),
         }
     }
@@ -394,7 +396,9 @@ fn refuse_misspelt(place: &str) -> Result<()> {
     if let Some((scheme, rest)) = place.split_once(':').filter(|(scheme, _)| is_scheme(scheme)) {
         let is_near = scheme.to_ascii_lowercase().starts_with("postgres");
         return Err(not_an_address(&match rest.starts_with("//") {
-            true if is_near => format!("an address begins with postgres:// or postgresql://, and not with {scheme}://"),
+            true if is_near => {
+                format!("an address begins with postgres:// or postgresql://, and not with {scheme}://")
+            }
             _ if is_near => "an address begins with postgres:// or postgresql://".to_owned(),
             true => format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither"),
             false => "it is neither a path nor the address of a database".to_owned(),
@@ -405,7 +409,9 @@ fn refuse_misspelt(place: &str) -> Result<()> {
         return Err(not_an_address("it is neither a path nor the address of a database"));
     }
     if !place.contains(['/', '\\']) && Path::new(place).extension().is_none() {
-        return Err(not_an_address("it does not look like a path; for a file of this name write ./ before it"));
+        return Err(not_an_address(
+            "it does not look like a path; for a file of this name write ./ before it",
+        ));
     }
     Ok(())
 }

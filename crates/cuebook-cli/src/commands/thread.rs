@@ -352,7 +352,11 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     let record = named(&engine, &*store, &args.id)?;
     let book = book(&args.threads.project(options)?, options)?;
     let mut how = how(args)?;
-    if how.take_over && record.status == Status::Running && is_interactive() && !confirm_take_over(&record.id)? {
+    if how.take_over
+        && record.status == Status::Running
+        && is_interactive()
+        && !confirm_take_over(&record.id)?
+    {
         return Ok(ExitCode::FAILURE);
     }
     let onlooker = Onlooker::new(options.json, true);
@@ -375,7 +379,8 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
 
 /// Whether the user wants a thread that a process seems to run. Without a terminal the option is the answer.
 fn confirm_take_over(id: &ThreadId) -> Result<bool> {
-    let question = format!("Another process seems to run {id}, and could write nothing more to it. Take it over?");
+    let question =
+        format!("Another process seems to run {id}, and could write nothing more to it. Take it over?");
     confirm(&question, "--take-over")
 }
 

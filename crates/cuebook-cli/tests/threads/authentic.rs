@@ -33,14 +33,18 @@ fn python(stage: &Stage, program: &str, args: &[&str]) {
 }
 
 fn change(stage: &Stage, statement: &str) {
-    let program = "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.commit()";
+    let program =
+        "import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); db.executescript(sys.argv[2]); db.commit()";
     python(stage, program, &[statement]);
 }
 
 /// A prompt's thread that may run the harmless tool, and stopped before it did anything.
 fn stopped() -> (Stage, String) {
     let bash = Reply::call("c1", "tell", json!({"command": "touch pwned"})).usage(10, 2);
-    let files = [(".ai/directives/demo/greet.md", crate::greeting::GREET), (".ai/tools/demo/harmless.yaml", HARMLESS)];
+    let files = [
+        (".ai/directives/demo/greet.md", crate::greeting::GREET),
+        (".ai/tools/demo/harmless.yaml", HARMLESS),
+    ];
     let stage = Stage::new(Script::new().reply(bash).text("Done.").forever(), &files);
     stage.project.write("teller.prompty", TELLER);
     let output = stage.run(&["run", "teller.prompty", "--tool", "tell=demo/harmless", "--limit", "turns=0"]);
@@ -57,7 +61,9 @@ fn a_rehashed_log_gives_a_thread_no_power() {
     };
     let (stage, id) = stopped();
     python(&stage, REHASH, &["demo/harmless", "rye/bash/bash", ""]);
-    for output in [stage.run(&["thread", "show", &id]), resume(&stage, &id, &[]), resume(&stage, &id, &["--trust-log"])] {
+    for output in
+        [stage.run(&["thread", "show", &id]), resume(&stage, &id, &[]), resume(&stage, &id, &["--trust-log"])]
+    {
         assert!(err(&output).contains("[CB714]"), "{}{}", out(&output), err(&output));
     }
     assert!(out(&stage.run(&["thread", "list"])).contains("damaged"));
@@ -79,7 +85,10 @@ fn a_prompt_gets_its_permissions_again_only_when_the_user_says_so() {
         let refused = stage.run(&[&resume[..], more].concat());
         let said = err(&refused) + &out(&refused);
         assert!(!refused.status.success() && said.contains("CB737"), "{said}");
-        assert!(said.contains("rye.execute.tool.demo.harmless") && said.contains("tell=demo/harmless"), "{said}");
+        assert!(
+            said.contains("rye.execute.tool.demo.harmless") && said.contains("tell=demo/harmless"),
+            "{said}"
+        );
     }
     assert_eq!(stage.mock.requests().len(), before);
     let output = stage.run(&[&resume[..], &["--allow-again"]].concat());
@@ -108,12 +117,23 @@ fn a_log_of_another_key_is_marked_and_not_resumed() {
 #[test]
 fn a_store_that_leads_in_a_circle_hangs_nothing() {
     let (stage, id) = stopped();
-    change(&stage, "update cuebook_threads set parent = id, continuation_of = id, continued_by = id, spawned = 1, log_key = null, seal = null");
-    for args in [&["thread", "list"][..], &["thread", "show", &id], &["thread", "cancel", &id], &["thread", "resume", &id, "--trust-log", "--allow-again"]] {
+    change(
+        &stage,
+        "update cuebook_threads set parent = id, continuation_of = id, continued_by = id, spawned = 1, log_key = null, seal = null",
+    );
+    for args in [
+        &["thread", "list"][..],
+        &["thread", "show", &id],
+        &["thread", "cancel", &id],
+        &["thread", "resume", &id, "--trust-log", "--allow-again"],
+    ] {
         let output = stage.run(args);
         assert!(output.status.code().is_some(), "{args:?}: {}", err(&output));
     }
-    change(&stage, "create view x as with recursive t(n) as (select 1 union all select n + 1 from t) select n from t");
+    change(
+        &stage,
+        "create view x as with recursive t(n) as (select 1 union all select n + 1 from t) select n from t",
+    );
     let refused = stage.run(&["thread", "list"]);
     assert!(err(&refused).contains("its tables are not those that Cuebook makes"), "{}", err(&refused));
 }
@@ -123,7 +143,12 @@ fn a_thread_that_nobody_can_sweep_is_cancelled_by_force() {
     let (stage, _) = stopped();
     let soon = jiff::Timestamp::now().as_microsecond() + 1_000_000_000_000;
     // A thread of another machine, as the same user's key would have sealed it, cannot be made here: an old one can.
-    change(&stage, &format!("update cuebook_threads set status = 'running', host = 'elsewhere', pid = 1, began = 1, token = 'x', taken_at = {soon}, log_key = null, seal = null"));
+    change(
+        &stage,
+        &format!(
+            "update cuebook_threads set status = 'running', host = 'elsewhere', pid = 1, began = 1, token = 'x', taken_at = {soon}, log_key = null, seal = null"
+        ),
+    );
     let id = stage.id();
     let refused = stage.run(&["thread", "resume", &id, "--trust-log", "--allow-again"]);
     assert!(err(&refused).contains("[CB713]") && err(&refused).contains("--take-over"), "{}", err(&refused));

@@ -505,7 +505,8 @@ fn cancel(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
 
 fn stop(desk: &mut Desk<'_>, id: &ThreadId) -> Result<()> {
     let found = desk.find(id)?.ok_or_else(|| error::not_found(id))?.record;
-    if found.status == Status::Running && !matches!(found.authenticity, Authenticity::Own | Authenticity::Old) {
+    if found.status == Status::Running && !matches!(found.authenticity, Authenticity::Own | Authenticity::Old)
+    {
         // Anybody may ask a thread to stop. The rest of the row stays as its owner sealed it.
         let statement = "UPDATE cuebook_threads SET cancel = 1 WHERE id = $1";
         return desk.sql.run(statement, &[id.as_str().into()]).map(drop);

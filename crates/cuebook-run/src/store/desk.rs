@@ -162,8 +162,15 @@ impl<'s> Desk<'s> {
             let entry = readable.as_ref().unwrap_or(entry);
             let event = Event::chain(key, &row.record.id, previous, seq + 1, self.now, entry);
             if event.text.len() > LARGEST_EVENT {
-                let why = format!("an event of {} bytes is too large; the most is {LARGEST_EVENT}", event.text.len());
-                return Err(error::failed(self.sql.place(), &why, "have the tool or the model answer with less"));
+                let why = format!(
+                    "an event of {} bytes is too large; the most is {LARGEST_EVENT}",
+                    event.text.len()
+                );
+                return Err(error::failed(
+                    self.sql.place(),
+                    &why,
+                    "have the tool or the model answer with less",
+                ));
             }
             row.record.last = (event.seq, event.hash.clone());
             events.push(event);
@@ -242,7 +249,9 @@ impl<'s> Desk<'s> {
         for row in self.sql.rows(&statement, &[id.as_str().into()])? {
             match <[Cell; 2]>::try_from(row) {
                 Ok([Cell::Text(child), _]) if child == id.as_str() => is_there = true,
-                Ok([Cell::Text(child), Cell::Text(parent)]) => children.entry(parent).or_default().push(child),
+                Ok([Cell::Text(child), Cell::Text(parent)]) => {
+                    children.entry(parent).or_default().push(child)
+                }
                 _ => {}
             }
         }

@@ -289,7 +289,13 @@ mod tests {
     #[test]
     fn a_heart_beats_while_something_is_held() {
         let folder = tempfile::tempdir().unwrap();
-        let store: Arc<dyn Store> = Arc::new(SqliteStore::open(&folder.path().join("threads.db"), Ok(crate::store::LogKey::from_bytes([1; 32]))).unwrap());
+        let store: Arc<dyn Store> = Arc::new(
+            SqliteStore::open(
+                &folder.path().join("threads.db"),
+                Ok(crate::store::LogKey::from_bytes([1; 32])),
+            )
+            .unwrap(),
+        );
         let new = crate::store::New {
             prompt: "demo".to_owned(),
             parent: None,

@@ -54,13 +54,13 @@ impl LogKey {
     pub fn of(spaces: &Spaces) -> Result<LogKey> {
         if let Some(path) = std::env::var_os(LOG_KEY).filter(|path| !path.is_empty()) {
             let name = Path::new(&path).display().to_string();
-            return read(Path::new(&path), &name)?.ok_or_else(|| {
-                wrong(&name, "there is no such file").with("variable", LOG_KEY)
-            });
+            return read(Path::new(&path), &name)?
+                .ok_or_else(|| wrong(&name, "there is no such file").with("variable", LOG_KEY));
         }
         let Some(folder) = spaces.user_folder() else {
             let message = "there is no user's space, so there is no log key";
-            let hint = format!("set HOME, or USER_SPACE to the folder that holds your .ai, or {LOG_KEY} to a file");
+            let hint =
+                format!("set HOME, or USER_SPACE to the folder that holds your .ai, or {LOG_KEY} to a file");
             let diagnostic = Diagnostic::new(Code::BadLogKey, message).hint(hint);
             return Err(Error::new(ErrorKind::Config, diagnostic));
         };
@@ -133,7 +133,8 @@ fn read(path: &Path, name: &str) -> Result<Option<LogKey>> {
     }
     for (place, pair) in key.iter_mut().zip(digits.as_bytes().chunks(2)) {
         // The digits were checked above.
-        *place = std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0);
+        *place =
+            std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()).unwrap_or(0);
     }
     Ok(Some(LogKey::from_bytes(key)))
 }
@@ -186,7 +187,9 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 fn wrong(name: &str, why: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::BadLogKey, format!("the log key cannot be used: {why}"))
         .file(name)
-        .hint(format!("chmod 600 the file, or copy the key from where it was made; {LOG_KEY} names another file"));
+        .hint(format!(
+            "chmod 600 the file, or copy the key from where it was made; {LOG_KEY} names another file"
+        ));
     Error::new(ErrorKind::Config, diagnostic)
 }
 

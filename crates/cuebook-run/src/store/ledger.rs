@@ -160,7 +160,8 @@ pub(crate) fn balance(desk: &mut Desk<'_>, row: Row) -> Result<()> {
             row.claim = if settles { Money::ZERO } else { row.account.claims() };
             // What nobody authenticates changes no account that is authenticated.
             let counts = |parent: &Row| {
-                row.record.authenticity == Authenticity::Own || parent.record.authenticity == Authenticity::Old
+                row.record.authenticity == Authenticity::Own
+                    || parent.record.authenticity == Authenticity::Old
             };
             if (settles || before != row.claim)
                 && let Some(mut parent) = Some(desk.get(&id)?).filter(counts)

@@ -126,9 +126,9 @@ impl Row {
                 row.record.authenticity = match (&row.log_key, key) {
                     (None, _) => Authenticity::Old,
                     (Some(id), Some(key)) if id == key.id() && seal == stored => Authenticity::Own,
-                    (Some(id), Some(key)) if id == key.id() => Authenticity::Damaged(
-                        "its row in the registry was changed from outside".to_owned(),
-                    ),
+                    (Some(id), Some(key)) if id == key.id() => {
+                        Authenticity::Damaged("its row in the registry was changed from outside".to_owned())
+                    }
                     (Some(_), _) => Authenticity::Foreign,
                 };
                 row

@@ -433,7 +433,11 @@ fn check_tables(connection: &Connection, name: &str) -> Result<()> {
         true => Ok(()),
         false => {
             let why = "its tables are not those that Cuebook makes";
-            Err(error::failed(name, why, "it was changed from outside: move the file away, or name another one"))
+            Err(error::failed(
+                name,
+                why,
+                "it was changed from outside: move the file away, or name another one",
+            ))
         }
     }
 }

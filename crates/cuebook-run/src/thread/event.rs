@@ -125,14 +125,8 @@ impl Event {
     ) -> Event {
         // Much faster than `to_string`, and the same.
         let text = serde_json::to_string(&entry.payload).unwrap_or_else(|_| entry.payload.to_string());
-        let event = Event {
-            seq,
-            at,
-            kind: entry.kind,
-            payload: entry.payload.clone(),
-            text,
-            hash: String::new(),
-        };
+        let event =
+            Event { seq, at, kind: entry.kind, payload: entry.payload.clone(), text, hash: String::new() };
         Event { hash: event.hashed(key, thread, previous), ..event }
     }
 

@@ -22,7 +22,8 @@ struct Scenario {
 
 pub fn run(case: &Json) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("threads.db"), Ok(LogKey::from_bytes([7; 32]))).unwrap();
+    let store =
+        SqliteStore::open(&folder.path().join("threads.db"), Ok(LogKey::from_bytes([7; 32]))).unwrap();
     let mut scenario = Scenario { store, threads: BTreeMap::new(), _folder: folder };
     for step in case["expect"].as_array().ok_or("no steps")? {
         let (written, wanted) = (step["step"].as_str().ok_or("no step")?, &step["result"]);

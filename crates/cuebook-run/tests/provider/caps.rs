@@ -68,7 +68,8 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
         }
     });
     let file = mock.provider_yaml(Api::OpenAiChat).replace(&mock.url(), &format!("http://{address}"));
-    let provider = HttpProvider::new(&Client::new(), crate::chosen_from(&file)).with_environment(crate::environment);
+    let provider =
+        HttpProvider::new(&Client::new(), crate::chosen_from(&file)).with_environment(crate::environment);
     assert_eq!(ask(&provider, &Ear::default()).unwrap().reply, Said::Text("Hi".into()));
     let heard = sent.load(Ordering::SeqCst);
     assert!(heard < 400, "{heard} trailers were read");
@@ -83,7 +84,11 @@ fn a_date_to_ask_again_counts_only_if_it_is_to_come() {
     let mock = Mock::start(Script::new().times(3, at("Wed, 31 Dec 1969 07:28:00 GMT")).text("yes")).unwrap();
     let (provider, clock) = provider(&mock, Api::OpenAiChat, "");
     ask(&provider, &Ear::default()).unwrap();
-    assert!(clock.slept().len() == 3 && clock.slept().iter().all(|pause| *pause >= 1.0), "{:?}", clock.slept());
+    assert!(
+        clock.slept().len() == 3 && clock.slept().iter().all(|pause| *pause >= 1.0),
+        "{:?}",
+        clock.slept()
+    );
     mock.play(Script::new().reply(at("Fri, 31 Dec 9999 23:59:59 GMT")).text("yes"));
     let unheard = ask(&provider, &Ear::default()).unwrap_err();
     let said = &unheard.error.diagnostic().message;

@@ -66,7 +66,11 @@ pub fn events_that_were_cut_moved_or_borrowed_are_detected(world: &World) {
     let store = &*world.store;
     let id = |record: &Record| record.id.as_str().to_owned();
     let cut = stopped(store);
-    world.change(&format!("DELETE FROM cuebook_events WHERE thread = '{}' AND seq = {}", id(&cut), cut.last.0));
+    world.change(&format!(
+        "DELETE FROM cuebook_events WHERE thread = '{}' AND seq = {}",
+        id(&cut),
+        cut.last.0
+    ));
     is_refused(store, &cut, "cut");
     // Also if the row says so.
     let hash = &store.events(&cut.id, cut.last.0 - 2, 1).unwrap()[0].hash;
@@ -127,7 +131,10 @@ pub fn a_changed_row_is_detected_and_never_sealed_again(world: &World) {
     }
     // A thread that runs: its own process loses it, and those that it would start get nothing.
     let running = store.begin(&new(1.0)).unwrap();
-    world.change(&format!("UPDATE cuebook_threads SET spend_limit = 9000000000000 WHERE id = '{}'", running.id));
+    world.change(&format!(
+        "UPDATE cuebook_threads SET spend_limit = 9000000000000 WHERE id = '{}'",
+        running.id
+    ));
     assert_eq!(append(store, &running, &with_cost(0.1)).unwrap_err().code(), Code::BrokenLog);
     assert_eq!(store.begin(&child(&running, 5.0)).unwrap_err().code(), Code::BrokenLog);
     // Anybody may ask it to stop.
@@ -235,7 +242,10 @@ pub fn a_circle_of_parents_comes_to_an_end(world: &World) {
 pub fn one_bad_row_does_not_hide_the_others(world: &World) {
     let store = &*world.store;
     let (bad, good) = (stopped(store), stopped(store));
-    world.change(&format!("UPDATE cuebook_threads SET status = 'dancing', result = '{{' WHERE id = '{}'", bad.id));
+    world.change(&format!(
+        "UPDATE cuebook_threads SET status = 'dancing', result = '{{' WHERE id = '{}'",
+        bad.id
+    ));
     let listed = store.list(&Filter::default()).unwrap();
     assert_eq!(listed.len(), 2);
     for record in listed {
@@ -254,7 +264,10 @@ pub fn an_event_that_is_too_large_is_not_read(world: &World) {
         true => "repeat('x', 140000000)".to_owned(),
         false => "hex(zeroblob(70000000))".to_owned(),
     };
-    world.change(&format!("UPDATE cuebook_events SET payload = {large} WHERE thread = '{}' AND seq = 2", record.id));
+    world.change(&format!(
+        "UPDATE cuebook_events SET payload = {large} WHERE thread = '{}' AND seq = 2",
+        record.id
+    ));
     let error = store.events(&record.id, 0, 9).unwrap_err();
     assert_eq!(error.code(), Code::BrokenLog);
     assert!(error.to_string().contains("140000000 bytes"), "{error}");

@@ -9,7 +9,8 @@ use crate::stage::*;
 
 /// So many calls of a tool that counts, in one answer.
 fn calls(count: usize) -> Reply {
-    let arguments = |n: usize| json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": n.to_string()}});
+    let arguments =
+        |n: usize| json!({"item_type": "tool", "item_id": "demo/count", "parameters": {"n": n.to_string()}});
     (1..count).fold(Reply::call("c0", "rye_execute", arguments(0)).usage(100, 10), |reply, n| {
         reply.and_call(format!("c{n}"), "rye_execute", arguments(n))
     })

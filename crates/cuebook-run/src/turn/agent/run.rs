@@ -114,8 +114,11 @@ impl Ports for Run<'_, '_> {
     fn accept(&self, calls: &[ToolCall]) -> Result<(), Halt> {
         let agent = self.agent;
         if calls.len() > agent.most_calls {
-            let message =
-                format!("the model made {} calls in one answer, and may make {}", calls.len(), agent.most_calls);
+            let message = format!(
+                "the model made {} calls in one answer, and may make {}",
+                calls.len(),
+                agent.most_calls
+            );
             let diagnostic = Diagnostic::new(Code::LimitReached, message).hint("ask for fewer calls at once");
             return Err(Halt::Failed(Error::new(ErrorKind::Limit, diagnostic)));
         }
