@@ -42,7 +42,8 @@ fn every_input_is_driven_and_scripts_get_everything() {
     assert_eq!(names, [Some("name"), Some("lines"), Some("photo"), None]);
     assert!(inputs[0]["refused"]["CB508"].as_u64().unwrap() > 30, "{text}");
     assert_eq!(inputs[0]["strict"], true);
-    assert!(inputs.iter().all(|input| input["tried"].as_u64().unwrap() > 300), "{text}");
+    assert!(inputs.iter().all(|input| input["tried"].as_u64().unwrap() > 200), "{text}");
+    assert!(inputs.iter().all(|input| input["seen"].as_u64().unwrap() > 50), "{text}");
     assert_eq!(attack["breaches"], Json::Array(Vec::new()));
 }
 
@@ -109,4 +110,96 @@ fn whether_the_structure_stayed_is_told_though_nobody_reads_it() {
             assert_eq!(support::code_when_closed(command), Some(expected), "{prompt} {more:?}");
         }
     }
+}
+
+fn attack(project: &Project, args: &[&str]) -> (Option<i32>, Json) {
+    let output =
+        project.command("cuebook", project.path()).arg("attack").args(args).arg("--json").output().unwrap();
+    (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn inputs_that_cannot_carry_text_are_driven_with_values_of_their_type() {
+    let project = Project::new();
+    project.write(
+        "user_data/shared/prompts/p/template.md",
+        "{% if loud %}{{ name }}!{% else %}{{ count }}{% endif %}",
+    );
+    project.write(
+        "user_data/shared/prompts/p/prompt.py",
+        "METADATA = {'name': 'p', 'version': '1.0.0', 'type': 'system', 'template': 'template.md'}\n\
+         VARIABLES = {'required': [{'name': 'name', 'type': 'string'}, {'name': 'loud', 'type': 'boolean'}, \
+         {'name': 'count', 'type': 'integer'}]}\n",
+    );
+    let (code, answer) = attack(&project, &["p"]);
+    assert_eq!(code, Some(0), "{answer}");
+    let inputs = answer["inputs"].as_array().unwrap();
+    let of = |name: &str| inputs.iter().find(|input| input["input"] == name).unwrap();
+    assert_eq!((&of("loud")["carries_text"], &of("loud")["tried"]), (&Json::Bool(false), &Json::from(2)));
+    assert_eq!(of("count")["refused"], serde_json::json!({}), "{answer}");
+    let all = inputs.iter().find(|input| input["input"].is_null()).unwrap();
+    assert!(all["tried"].as_u64().unwrap() > 300 && all["seen"].as_u64().unwrap() > 50, "{all}");
+}
+
+#[test]
+fn an_input_of_which_every_value_is_refused_makes_the_attack_fail() {
+    let project = Project::new();
+    // With any text behind the harmless one, this fails.
+    project.write("prompts/p/template.md", "{% if n != \"harmless\" %}{{ 1 // 0 }}{% endif %}{{ n }}");
+    let (code, answer) = attack(&project, &["p"]);
+    assert_eq!((code, &answer["held"]), (Some(1), &Json::Bool(false)), "{answer}");
+    let input = &answer["inputs"][0];
+    assert_eq!(
+        (&input["tried"], &input["problem"]["code"]),
+        (&Json::from(0), &Json::from("CB527")),
+        "{answer}"
+    );
+    assert!(
+        input["problem"]["message"].as_str().unwrap().contains("the input `n` was never driven"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn a_value_that_closes_the_tag_around_it_is_found_also_in_an_include() {
+    let project = Project::new();
+    project.write("prompts/partials/doc.md", "<doc>\n{{ doc }}\n</doc>\n");
+    project.write("prompts/p/template.md", "Read it.\n{% include \"partials/doc.md\" %}");
+    let (code, answer) = attack(&project, &["p"]);
+    assert_eq!((code, &answer["breaches"][0]["code"]), (Some(1), &Json::from("CB528")), "{answer}");
+    project.write("prompts/partials/doc.md", "{{ doc|fence(\"doc\") }}\n");
+    let (code, answer) = attack(&project, &["p"]);
+    assert_eq!((code, &answer["held"]), (Some(0), &Json::Bool(true)), "{answer}");
+    assert!(answer["inputs"][0]["seen"].as_u64().unwrap() > 100, "{answer}");
+}
+
+#[test]
+fn a_conversation_is_driven_with_roles_that_it_must_not_have() {
+    let project = Project::new();
+    project.write(
+        "prompts/p.prompty",
+        "---\ninputs:\n  history: {kind: thread}\n---\nsystem:\nHi.\n\n{{ history }}\n",
+    );
+    let (code, answer) = attack(&project, &["p"]);
+    assert_eq!((code, &answer["held"]), (Some(0), &Json::Bool(true)), "{answer}");
+    // Refused are those with roles; what else the conversation says is tried.
+    let input = &answer["inputs"][0];
+    assert!(input["refused"]["CB601"].as_u64().unwrap() >= 24, "{answer}");
+    assert!(input["tried"].as_u64().unwrap() > 300 && input["seen"].as_u64().unwrap() > 100, "{answer}");
+}
+
+#[test]
+fn what_a_hook_adds_is_driven_too() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    project.write("user_data/shared/prompts/p/template.md", "<doc>\nHi {{ name }}.\n");
+    project.write(
+        "user_data/shared/prompts/p/prompt.py",
+        "METADATA = {'name': 'p', 'version': '1.0.0', 'type': 'system', 'template': 'template.md'}\n\
+         VARIABLES = {'required': [{'name': 'name', 'type': 'string'}]}\n\
+         def post_render(text, variables, context):\n    return text + '\\nsystem:\\n' + variables['name'] + '\\nend'\n",
+    );
+    let (code, answer) = attack(&project, &["p", "--hooks"]);
+    assert_eq!((code, &answer["hooks"]), (Some(0), &Json::Bool(true)), "{answer}");
+    assert!(answer["inputs"][0]["seen"].as_u64().unwrap() > 100, "{answer}");
 }

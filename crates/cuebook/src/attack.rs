@@ -1,16 +1,21 @@
-//! Attack: drives the inputs of a prompt with forgeries, and holds every render against that of a harmless value.
+//! Attack: tries injection strings in every input of a prompt, and compares each render with that of a harmless value.
 //!
 //! One input at a time, and all at once: the messages (roles, number, order, parts), the sections and what is shown of them,
-//! the tools, and every byte that authors and the engine wrote must be as they were; every byte of a value must be said to be
-//! its variable's; and strict inputs must refuse what looks like a role marker, and nothing else.
+//! the tools, and every byte that authors and the engine wrote must stay the same; every byte of a value must be attributed to
+//! its variable; no value may close a tag that surrounds it; a conversation must not speak with a role that its input does not
+//! take; and strict inputs must refuse what looks like a role marker, and nothing else.
 //!
-//! The values are the same ones each time, so an attack that was found is found again. Nothing is run that the context
-//! does not allow: whoever wants hooks to take part says so.
+//! A refused value counts as not tried. An input of which every value was refused proves nothing, so the attack fails.
+//!
+//! The values are the same ones each time, so an attack that was found is found again. Hooks take part only if the context
+//! allows them.
 
+mod conversation;
 mod drive;
 mod forgery;
 mod input;
 mod structure;
+mod tags;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +25,7 @@ use serde_json::{Value as Json, json};
 pub use forgery::{Aim, DIGITS, FORGERIES, Forgery, huge};
 
 use crate::book::Book;
-use crate::error::{Code, Diagnostic, Result};
+use crate::error::{Code, Diagnostic, Error, Result, printable};
 use crate::prompt::Dialect;
 use crate::source::Place;
 use crate::variables::{Context, Variables};
@@ -49,9 +54,11 @@ pub struct Driven {
     pub kind: &'static str,
     /// Whether it refuses what looks like a role marker.
     pub strict: bool,
-    /// Whether a part of a value was seen in a text, as it was.
-    pub shown: bool,
-    /// How many values were tried.
+    /// Whether it takes texts. A boolean or a number does not, and is driven with values of its type.
+    pub carries_text: bool,
+    /// How many renders showed a part of the value, as it was.
+    pub seen: usize,
+    /// How many values were rendered. A refused value was not tried.
     pub tried: usize,
     /// How many of them took another way through the conditions of the templates than the harmless value did. What shows
     /// then is the author's all the same.
@@ -81,6 +88,8 @@ pub struct Breach {
     pub after: String,
     /// Where.
     pub place: Option<Place>,
+    /// The tag around the value that it closes, if that is what is wrong.
+    pub tag: Option<String>,
 }
 
 impl Attack {
@@ -89,7 +98,7 @@ impl Attack {
         self.inputs.iter().map(|driven| driven.tried).sum()
     }
 
-    /// Whether everything held, and every input could be driven.
+    /// Whether everything held, and every input was driven.
     pub fn held(&self) -> bool {
         self.breaches.is_empty() && self.inputs.iter().all(|driven| driven.problem.is_none())
     }
@@ -109,6 +118,45 @@ impl Attack {
 }
 
 impl Driven {
+    /// How many values were refused.
+    pub fn refusals(&self) -> usize {
+        self.refused.values().sum()
+    }
+
+    /// The problem of an input of which every value was refused.
+    fn never_driven(&self) -> Option<Diagnostic> {
+        if self.tried > 0 || self.refused.is_empty() {
+            return None;
+        }
+        let codes: Vec<String> =
+            self.refused.iter().map(|(code, count)| format!("{count} with {}", code.as_str())).collect();
+        let message = format!("{}: every value was refused, {}", self.subject(), codes.join(", "));
+        Some(Diagnostic::new(Code::NotDriven, message).hint(NOT_DRIVEN))
+    }
+
+    /// The problem of an input of which even a harmless value cannot be rendered.
+    fn not_driven(&self, error: &Error) -> Diagnostic {
+        let cause = error.diagnostic();
+        let message = format!(
+            "{}: a harmless value fails with {}: {}",
+            self.subject(),
+            cause.code.as_str(),
+            cause.message
+        );
+        let diagnostic = Diagnostic::new(Code::NotDriven, message).hint(NOT_DRIVEN);
+        match &cause.place {
+            Some(place) => diagnostic.at(place.clone()),
+            None => diagnostic,
+        }
+    }
+
+    fn subject(&self) -> String {
+        match &self.input {
+            Some(input) => format!("the input `{}` was never driven", printable(input)),
+            None => "the inputs were never driven together".to_owned(),
+        }
+    }
+
     fn to_json(&self) -> Json {
         let refused: BTreeMap<&str, usize> =
             self.refused.iter().map(|(code, count)| (code.as_str(), *count)).collect();
@@ -116,7 +164,9 @@ impl Driven {
             "input": self.input,
             "type": self.kind,
             "strict": self.strict,
-            "shown": self.shown,
+            "carries_text": self.carries_text,
+            "shown": self.seen > 0,
+            "seen": self.seen,
             "tried": self.tried,
             "branched": self.branched,
             "refused": refused,
@@ -140,7 +190,16 @@ impl Breach {
             self.before,
             self.after
         );
-        let diagnostic = Diagnostic::new(Code::ForgedStructure, message).hint(hint);
+        let diagnostic = match &self.tag {
+            Some(tag) => {
+                let hint = format!(
+                    "fence the value: {{{{ value|fence(\"{tag}\") }}}}; the values were {}",
+                    shown(&self.values)
+                );
+                Diagnostic::new(Code::ClosedTag, message).hint(hint)
+            }
+            None => Diagnostic::new(Code::ForgedStructure, message).hint(hint),
+        };
         match &self.place {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -157,6 +216,10 @@ impl Breach {
         Json::Object(object)
     }
 }
+
+/// What to do about an input that could not be driven.
+const NOT_DRIVEN: &str =
+    "pass values that render with --var, or look at what the template does with this input";
 
 /// Values in one line that fits on a screen.
 fn shown(values: &Json) -> String {

@@ -39,6 +39,7 @@ use serde_json::{Map, Value, json};
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
 pub(crate) use masked::without_secrets;
+pub(crate) use printable::is_hidden;
 pub use printable::{escaped_lines, printable, printable_lines};
 pub use report::report;
 

@@ -369,7 +369,21 @@ pub fn write_atomic(path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
     write_whole(path, &temporary_beside(path), bytes, false).map_err(|error| write_error(name, &error))
 }
 
+/// An error where a path holds something other than a plain file: writing would replace or follow a pipe, a device or a link,
+/// as root even `/dev/null`. Every file that Cuebook writes is checked here.
+pub fn plain_target(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_symlink() => {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, Special("a link")))
+        }
+        Ok(found) => not_a_file(&found).map_or(Ok(()), Err),
+        // What is missing can be made. What cannot be seen fails below, with the reason.
+        Err(_) => Ok(()),
+    }
+}
+
 fn write_whole(path: &Path, temporary: &Path, bytes: &[u8], private: bool) -> io::Result<()> {
+    plain_target(path)?;
     // A bare name has an empty parent, which no system can open.
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     fs::create_dir_all(parent)?;
@@ -404,6 +418,10 @@ pub fn write_error(name: &str, error: &io::Error) -> Error {
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             Some("a file stands where a folder is needed: move it away".to_owned())
+        }
+        io::ErrorKind::IsADirectory => Some("name a file, not a folder".to_owned()),
+        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => {
+            Some("Cuebook writes plain files only: name another file, or remove what is there".to_owned())
         }
         io::ErrorKind::StorageFull => {
             Some("make room on the disk and try again; nothing was changed".to_owned())
@@ -448,7 +466,16 @@ impl Lock {
             fs::create_dir_all(parent)?;
             let file_name = guarded.file_name().unwrap_or_default().to_string_lossy();
             let path = parent.join(format!(".{file_name}.lock"));
-            let file = OpenOptions::new().create(true).truncate(false).write(true).open(path)?;
+            let mut options = OpenOptions::new();
+            options.create(true).truncate(false).write(true);
+            // Opening a pipe would wait for a reader, and a link would make a file elsewhere.
+            #[cfg(unix)]
+            {
+                use std::os::unix::fs::OpenOptionsExt;
+                let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
+                options.custom_flags(flags.bits().cast_signed());
+            }
+            let file = options.open(path)?;
             file.lock()?;
             Ok(file)
         };
@@ -584,6 +611,34 @@ mod tests {
             let wanted = format!("IoError: t.md: a file was expected, and this is {what} [CB110]");
             assert_eq!(error.to_string(), wanted);
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn only_a_plain_file_is_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, 0o600.into(), 0)
+            .unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        fs::write(at("file"), "old").unwrap();
+        std::os::unix::fs::symlink("file", at("link")).unwrap();
+        std::os::unix::fs::symlink("nowhere", at("dangling")).unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        for name in ["pipe", "folder", "link", "dangling", "socket"] {
+            let before = at(name).symlink_metadata().unwrap().file_type();
+            let error = write_atomic(&at(name), name, b"new").unwrap_err();
+            assert_eq!(
+                (error.code(), error.diagnostic().hint.is_some()),
+                (Code::WriteFailed, true),
+                "{name}"
+            );
+            let error = Lock::acquire(&at(name), name).unwrap().write(name, b"new").unwrap_err();
+            assert_eq!(error.code(), Code::WriteFailed, "{name}");
+            assert_eq!(at(name).symlink_metadata().unwrap().file_type(), before, "{name}");
+        }
+        assert_eq!(fs::read(at("file")).unwrap(), b"old");
+        write_atomic(&at("file"), "file", b"new").unwrap();
     }
 
     #[cfg(unix)]

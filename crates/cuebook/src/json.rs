@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, is_hidden};
 use crate::node::{Data, Key, Node};
 use crate::source::{Place, Source};
 
@@ -340,7 +340,7 @@ pub(crate) fn quoted(text: &str) -> String {
             out.push('…');
             break;
         }
-        if character.is_control() {
+        if is_hidden(character) {
             out.extend(character.escape_default());
         } else {
             out.push(character);

@@ -243,6 +243,8 @@ pub struct Variable {
     pub of_directive: bool,
     /// What is rich about its values, if anything: the text gets a nonce in their stead.
     pub rich: Option<Rich>,
+    /// The roles that a conversation may have besides `user`, `assistant` and `tool`.
+    pub roles: Vec<String>,
     /// Whether a value that looks like a role marker is refused.
     pub strict: bool,
     /// Whether the system supplies it.

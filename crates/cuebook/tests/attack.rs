@@ -63,7 +63,7 @@ fn lists_that_only_loops_look_into_are_driven_and_so_is_what_they_lend_to_other_
     assert_eq!(names(&attack), ["people"]);
     // The long ones are too long together.
     assert!(attack.inputs[0].refused.values().sum::<usize>() <= 4, "{:?}", attack.inputs);
-    assert!(attack.inputs[0].shown, "{:?}", attack.inputs);
+    assert!(attack.inputs[0].seen > 0, "{:?}", attack.inputs);
 }
 
 #[test]
@@ -107,7 +107,8 @@ fn strict_inputs_refuse_role_markers_and_types_refuse_texts() {
         VARIABLES = {'required': [{'name': 'count', 'type': 'integer'}]}\nTEMPLATE = 'Count to {{ count }}.\\nThen stop.'\n";
     let attack = attack_with(&[("prompts/p/prompt.py", code)], json!({}));
     assert_held(&attack);
-    assert_eq!(attack.inputs[0].refused[&Code::InvalidVariables], attack.inputs[0].tried);
+    let driven = &attack.inputs[0];
+    assert_eq!((driven.carries_text, driven.refused.len(), driven.tried > 3), (false, 0, true));
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn a_directive_holds() {
     let attack = attack_with(&[(".ai/directives/p.md", directive)], json!({}));
     assert_held(&attack);
     assert_eq!(names(&attack), ["name"]);
-    assert!(attack.inputs[0].shown);
+    assert!(attack.inputs[0].seen > 0);
 }
 
 #[test]
@@ -158,7 +159,7 @@ fn what_goes_to_an_input_that_takes_numbers_is_driven_and_refused() {
             assert_held(&attack);
             assert_eq!(names(&attack), ["counts"]);
             let driven = &attack.inputs[0];
-            assert_eq!(driven.refused.get(&Code::InvalidVariables), Some(&driven.tried), "{driven:?}");
+            assert_eq!((driven.carries_text, driven.refused.len()), (false, 0), "{driven:?}");
         }
     }
 }
@@ -175,7 +176,7 @@ fn what_a_mustache_section_lends_to_another_prompt_is_driven() {
         let mut driven = names(&attack);
         driven.sort_unstable();
         assert_eq!(driven, ["all", "people", "who"]);
-        assert!(attack.inputs.iter().all(|driven| driven.shown), "{inputs}: {:?}", attack.inputs);
+        assert!(attack.inputs.iter().all(|driven| driven.seen > 0), "{inputs}: {:?}", attack.inputs);
     }
 }
 
@@ -184,7 +185,7 @@ fn an_input_that_shows_nowhere_is_told() {
     let file = "---\ninputs: {name: {kind: string}, used: {kind: string}}\n---\nsystem:\nHi {{ used }}.\n";
     let attack = attack_with(&[("prompts/p.prompty", file)], json!({}));
     assert_held(&attack);
-    let shown: Vec<bool> = attack.inputs.iter().map(|driven| driven.shown).collect();
+    let shown: Vec<bool> = attack.inputs.iter().map(|driven| driven.seen > 0).collect();
     assert_eq!(shown, [false, true, true]);
 }
 

@@ -54,7 +54,9 @@ fn tell(attack: &Attack) -> io::Result<()> {
         let kind = if driven.input.is_some() { driven.kind } else { "" };
         let (style, outcome) = outcome(driven);
         let name = name(driven);
-        writeln!(out, "{name:width$}  {kind:kinds$}  {:4} values  {style}{outcome}{style:#}", driven.tried)?;
+        let (tried, refused, seen) = (driven.tried, driven.refusals(), driven.seen);
+        let counts = format!("{tried:4} tried  {refused:4} refused  {seen:4} seen");
+        writeln!(out, "{name:width$}  {kind:kinds$}  {counts}  {style}{outcome}{style:#}")?;
     }
     let findings: Vec<_> = attack.breaches.iter().map(Breach::to_diagnostic).collect();
     let problems = attack.inputs.iter().filter_map(|driven| driven.problem.as_ref());
@@ -66,31 +68,35 @@ fn tell(attack: &Attack) -> io::Result<()> {
     drop(out);
     let tried = attack.tried();
     match attack.held() {
-        true => say(format_args!("\n{tried} values, and the structure stayed as its authors wrote it")),
+        true => {
+            say(format_args!("\n{tried} values tried: roles, messages, tools and fences stayed the same"))
+        }
         false if attack.breaches.is_empty() => {
-            say(format_args!("\n{tried} values; not every input could be driven, so that nothing is proved"));
+            say(format_args!("\n{tried} values tried, but not in every input: nothing is proved"));
         }
         false => {
             let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
-            say(format_args!("\n{tried} values, {broken} of which changed what they must not change"));
+            say(format_args!("\n{tried} values tried, {broken} of them broke something"));
         }
     }
     Ok(())
 }
 
 fn outcome(driven: &Driven) -> (Style, String) {
-    if driven.problem.is_some() {
-        return (BAD, "could not be driven".to_owned());
-    }
     if driven.breaches > 0 {
         return (BAD, format!("{} did not hold", driven.breaches));
     }
-    let mut parts = Vec::new();
-    for (code, count) in &driven.refused {
-        parts.push(format!("{count} refused ({})", code.name()));
+    if driven.problem.is_some() {
+        return (BAD, "not driven".to_owned());
     }
-    if !driven.shown && driven.refused.values().sum::<usize>() < driven.tried {
-        parts.push("it shows nowhere".to_owned());
+    let mut parts = Vec::new();
+    if !driven.carries_text {
+        parts.push("cannot carry text".to_owned());
+    } else if driven.seen == 0 {
+        parts.push("shows nowhere".to_owned());
+    }
+    for (code, count) in &driven.refused {
+        parts.push(format!("{count} {}", code.name()));
     }
     if driven.branched > 0 {
         parts.push(format!("{} took another branch", driven.branched));

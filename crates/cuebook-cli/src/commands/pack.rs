@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::error::printable;
+use cuebook::error::{printable, printable_lines};
 use cuebook::files;
 use cuebook::library::{InstalledPack, Proposal};
 use cuebook::trust::Approval;
@@ -43,31 +43,41 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
         let plural = if files == 1 { "" } else { "s" };
         say(format_args!(
             "{} {} ({}): {files} file{plural}, {bytes} bytes",
-            manifest.name,
-            manifest.version,
+            printable(&manifest.name),
+            printable(&manifest.version),
             manifest.kind.as_str()
         ));
         for skipped in installation.skipped() {
-            say(format_args!("  left out {skipped}"));
+            say(format_args!("  left out {}", printable(skipped)));
         }
     }
-    // Nobody is asked about a pack that will be refused because another one is in its place.
+    // No question about a pack that will be refused because another one is in its place.
     let refused = installation.installed_version().is_some() && !upgrade;
-    let accepted = if refused { Vec::new() } else { accept(&proposals, yes, options)? };
-    // Asked of what was unpacked: once the pack is in its place, another process may exchange or remove it.
+    let held = installation.held()?;
+    let changed = installation.changed_replacements()?;
+    let questions: Vec<Question> = match refused {
+        true => Vec::new(),
+        false => questions(&proposals, &held, &changed),
+    };
+    let accepted = accept(&questions, yes, options)?;
+    let kept: Vec<&Proposal> = held.iter().filter(|one| !changed.contains(one)).collect();
+    // Checked before the move: once the pack is in its place, another process may exchange or remove it.
     let needs_approval = matches!(installation.approval()?, Approval::Missing | Approval::Changed { .. });
     installation.commit(upgrade, &accepted)?;
     let conflicts: Vec<&String> =
         manifest.prompts.iter().filter(|id| book.library().choose(id).is_err()).collect();
     if options.json {
-        let declined: Vec<Json> =
-            proposals.iter().filter(|p| !accepted.contains(p)).map(Proposal::to_json).collect();
+        let declined: Vec<Json> = proposals
+            .iter()
+            .filter(|p| !accepted.contains(p) && !kept.contains(p))
+            .map(Proposal::to_json)
+            .collect();
         print_json(&json!({
             "pack_id": manifest.pack_id,
             "version": manifest.version,
             "files": files,
             "bytes": bytes,
-            "replaced": accepted.iter().map(Proposal::to_json).collect::<Vec<_>>(),
+            "replaced": accepted.iter().chain(kept.iter().copied()).map(Proposal::to_json).collect::<Vec<_>>(),
             "proposed": declined,
             "conflicts": conflicts,
             "needs_approval": needs_approval,
@@ -78,7 +88,13 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     for proposal in &accepted {
         say(format_args!("  {} `{}` is now `{}`", proposal.kind, proposal.target, proposal.replacement));
     }
-    for proposal in proposals.iter().filter(|proposal| !accepted.contains(proposal)) {
+    for proposal in &kept {
+        say(format_args!(
+            "  {} `{}` is still `{}`, unchanged",
+            proposal.kind, proposal.target, proposal.replacement
+        ));
+    }
+    for proposal in proposals.iter().filter(|one| !accepted.contains(one) && !kept.contains(one)) {
         say(format_args!("  not replaced: {} `{}`", proposal.kind, proposal.target));
         if proposal.kind == "prompt" {
             say(format_args!("    to do it later: cuebook resolve {} {}", proposal.target, manifest.pack_id));
@@ -96,17 +112,36 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     Ok(ExitCode::SUCCESS)
 }
 
-/// The proposals that somebody says yes to. Where nobody can be asked, none is accepted, and the pack is installed without.
-fn accept(proposals: &[Proposal], yes: bool, options: &Options) -> Result<Vec<Proposal>> {
+/// What the user has to decide about a replacement.
+struct Question<'p> {
+    proposal: &'p Proposal,
+    /// Whether it was accepted before, in a version with other content.
+    changed: bool,
+}
+
+/// A question for every replacement that is new, or that was accepted with other content.
+fn questions<'p>(proposals: &'p [Proposal], held: &[Proposal], changed: &'p [Proposal]) -> Vec<Question<'p>> {
+    let again = changed.iter().map(|proposal| Question { proposal, changed: true });
+    let new = proposals.iter().filter(|proposal| !held.contains(proposal));
+    again.chain(new.map(|proposal| Question { proposal, changed: false })).collect()
+}
+
+/// The proposals that the user accepts. Without a terminal and without `--yes` none is accepted.
+fn accept(questions: &[Question<'_>], yes: bool, options: &Options) -> Result<Vec<Proposal>> {
     let mut accepted = Vec::new();
-    for proposal in proposals {
-        let question = format!(
-            "This pack replaces the {} `{}` with its own `{}`. Allow it?",
-            proposal.kind, proposal.target, proposal.replacement
-        );
+    for Question { proposal, changed } in questions {
+        let Proposal { kind, target, replacement } = proposal;
+        let text = match changed {
+            true => format!(
+                "This version changes `{replacement}`, which replaces the {kind} `{target}`. Allow it?"
+            ),
+            false => {
+                format!("This pack replaces the {kind} `{target}` with its own `{replacement}`. Allow it?")
+            }
+        };
         let ask = !options.json && terminal::is_interactive();
-        if yes || (ask && terminal::confirm(&question, "--yes")?) {
-            accepted.push(proposal.clone());
+        if yes || (ask && terminal::confirm(&text, "--yes")?) {
+            accepted.push((*proposal).clone());
         }
     }
     Ok(accepted)
@@ -154,11 +189,15 @@ fn list(book: &Book, options: &Options) -> Outcome {
                 let plural = if count == 1 { "" } else { "s" };
                 writeln!(
                     out,
-                    "{bold}{id}{bold:#} {}  {count} prompt{plural}{approval}",
-                    pack.manifest.version
+                    "{bold}{}{bold:#} {}  {count} prompt{plural}{approval}",
+                    printable(&id),
+                    printable(&pack.manifest.version)
                 )?;
             }
-            Err(error) => writeln!(out, "{bold}{id}{bold:#}  cannot be read: {}", error.diagnostic())?,
+            Err(error) => {
+                let problem = error.diagnostic().to_string();
+                writeln!(out, "{bold}{}{bold:#}  cannot be read: {}", printable(&id), printable(&problem))?;
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -171,7 +210,7 @@ fn approval_words(approval: &Approval) -> String {
         Approval::Missing => "not approved".into(),
         Approval::Changed { added, removed, changed } => {
             let list = |word: &str, files: &[String]| {
-                (!files.is_empty()).then(|| format!("{word} {}", files.join(", ")))
+                (!files.is_empty()).then(|| format!("{word} {}", printable(&files.join(", "))))
             };
             let parts: Vec<String> =
                 [list("added", added), list("removed", removed), list("changed", changed)]
@@ -195,15 +234,17 @@ fn show(book: &Book, id: &str, options: &Options) -> Outcome {
     let manifest = &pack.manifest;
     let bold = Style::new().bold();
     let mut out = anstream::stdout().lock();
-    writeln!(out, "{bold}{}{bold:#} {}  {}", pack.id, manifest.version, manifest.kind.as_str())?;
+    let version = printable(&manifest.version);
+    writeln!(out, "{bold}{}{bold:#} {version}  {}", printable(&pack.id), manifest.kind.as_str())?;
     if manifest.name != pack.id {
-        writeln!(out, "{}", manifest.name)?;
+        writeln!(out, "{}", printable(&manifest.name))?;
     }
     if let Some(description) = &manifest.description {
-        writeln!(out, "{description}")?;
+        writeln!(out, "{}", printable_lines(description))?;
     }
-    let row = |out: &mut dyn Write, name: &str, values: &[String]| {
-        if values.is_empty() { Ok(()) } else { writeln!(out, "{name:10}{}", values.join(", ")) }
+    let row = |out: &mut dyn Write, name: &str, values: &[String]| match values {
+        [] => Ok(()),
+        values => writeln!(out, "{name:10}{}", printable(&values.join(", "))),
     };
     row(&mut out, "prompts", &manifest.prompts)?;
     row(&mut out, "partials", &manifest.partials)?;
@@ -241,7 +282,8 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
                 Approval::Changed { changed, .. } if changed.contains(&file.path) => ", CHANGED",
                 _ => "",
             };
-            let _ = writeln!(out, "{bold}{}{bold:#} ({}, may: {may}{news})", file.path, file.role);
+            let (path, may) = (printable(&file.path), printable(&may));
+            let _ = writeln!(out, "{bold}{path}{bold:#} ({}, may: {may}{news})", file.role);
             for line in file.text.lines() {
                 let _ = writeln!(out, "  {quiet}│{quiet:#} {}", printable(line));
             }

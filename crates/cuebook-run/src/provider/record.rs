@@ -172,9 +172,7 @@ impl Recorder {
     pub fn append(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
         // Opening a pipe waits for a reader, and a device keeps nothing that could be played back.
-        if let Some(error) = path.metadata().ok().and_then(|known| files::not_a_file(&known)) {
-            return Err(files::write_error(&name, &error));
-        }
+        files::plain_target(path).map_err(|error| files::write_error(&name, &error))?;
         let file = OpenOptions::new().append(true).create(true).open(path);
         let file = file.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {

@@ -15,6 +15,8 @@ use crate::variables::{Context, Layer, SYSTEM, Variables};
 
 /// What a value is that wants nothing.
 pub(super) const HARMLESS: &str = "harmless";
+/// What a picture, a document or a sound is driven with, before the text.
+const ADDRESS: &str = "https://example.com/";
 /// The same where a number is wanted.
 const NUMBER: i32 = 7;
 
@@ -30,6 +32,10 @@ pub(super) struct Input {
     pub(super) steers: bool,
     /// Whether somebody supplies a value if nobody drives it.
     pub(super) has_value: bool,
+    /// The roles that a conversation may have besides the usual ones.
+    pub(super) roles: Vec<String>,
+    /// Values of its type, where a text is refused: it cannot carry text.
+    pub(super) fits: Option<Vec<Json>>,
     shape: Shape,
 }
 
@@ -40,6 +46,8 @@ enum Shape {
     Text { harmless: Json },
     /// Every text in it; and what it is if it wants nothing, where that is no text everywhere.
     Texts { shape: Json, harmless: Option<Json> },
+    /// A picture, a document or a sound: the text is part of an address.
+    Media { harmless: Json },
     /// A conversation: what its messages say.
     Thread,
 }
@@ -99,6 +107,8 @@ impl Input {
                 strict: declared.is_some_and(|variable| variable.strict),
                 steers: places.clone().any(|place| is_steering(place.source().text(), place.range().start)),
                 has_value,
+                roles: declared.map(|variable| variable.roles.clone()).unwrap_or_default(),
+                fits: None,
                 shape,
                 name,
             }
@@ -109,14 +119,20 @@ impl Input {
     /// A value of its shape that wants nothing.
     pub(super) fn harmless(&self) -> Json {
         match &self.shape {
-            Shape::Text { harmless } | Shape::Texts { harmless: Some(harmless), .. } => harmless.clone(),
-            _ => self.value(HARMLESS),
+            Shape::Text { harmless }
+            | Shape::Media { harmless }
+            | Shape::Texts { harmless: Some(harmless), .. } => harmless.clone(),
+            _ => self.value(HARMLESS, 0),
         }
     }
 
-    /// A value of its shape, all of whose texts are this one.
-    pub(super) fn value(&self, text: &str) -> Json {
+    /// A value of its shape, all of whose texts are this one. An input that cannot carry text takes its own values in turn.
+    pub(super) fn value(&self, text: &str, turn: usize) -> Json {
+        if let Some(fits) = self.fits.as_ref().filter(|fits| !fits.is_empty()) {
+            return fits[turn % fits.len()].clone();
+        }
         match &self.shape {
+            Shape::Media { .. } => Json::from(format!("{ADDRESS}{text}")),
             Shape::Text { .. } => Json::from(text),
             Shape::Texts { shape, .. } => filled(shape, &Json::from(text)),
             Shape::Thread => json!([
@@ -124,6 +140,27 @@ impl Input {
                 {"role": "assistant", "content": [{"kind": "text", "value": text}]},
             ]),
         }
+    }
+
+    /// Whether it is a conversation.
+    pub(super) fn is_thread(&self) -> bool {
+        matches!(self.shape, Shape::Thread)
+    }
+
+    /// The same input, driven with values of its type; `None` if it is one for text.
+    pub(super) fn without_text(&self) -> Option<Input> {
+        let fits = match &self.shape {
+            Shape::Text { harmless: Json::Bool(_) } => vec![json!(true), json!(false)],
+            Shape::Text { harmless: Json::Number(number) } => {
+                let whole = [json!(number), json!(0), json!(1), json!(-1), json!(9_007_199_254_740_991_i64)];
+                let parts = [json!(0.5), json!(-1e300)];
+                let takes_parts = matches!(self.kind, "number" | "float");
+                whole.into_iter().chain(parts.into_iter().filter(|_| takes_parts)).collect()
+            }
+            Shape::Texts { harmless: Some(harmless), .. } => vec![harmless.clone()],
+            _ => return None,
+        };
+        Some(Input { fits: Some(fits), ..self.clone() })
     }
 
     /// The same input, driven as a text.
@@ -155,9 +192,8 @@ impl Shape {
         match (rich, declared) {
             (Some(Rich::Thread), _) => return Shape::Thread,
             (Some(_), _) => {
-                return text(
-                    given.filter(|value| !value.is_null()).unwrap_or(json!("https://example.com/a.png")),
-                );
+                let given = given.filter(|value| !value.is_null());
+                return Shape::Media { harmless: given.unwrap_or_else(|| json!(format!("{ADDRESS}a.png"))) };
             }
             (None, Type::String) => return text(json!(HARMLESS)),
             (None, Type::Integer | Type::Number) => {
@@ -200,7 +236,7 @@ impl Shape {
                 items.first().and_then(Json::as_object).cloned()
             }
             Shape::Texts { shape: Json::Object(own), .. } => Some(own.clone()),
-            Shape::Texts { .. } | Shape::Text { .. } | Shape::Thread => None,
+            Shape::Texts { .. } | Shape::Text { .. } | Shape::Media { .. } | Shape::Thread => None,
         };
         if lent.is_empty() {
             return self;
@@ -323,7 +359,18 @@ mod tests {
 
     fn shape(declared: Type, paths: &[&str]) -> Json {
         let shape = Shape::of(None, declared, None, paths.iter().copied());
-        Input { name: "x".into(), kind: "", strict: false, steers: false, has_value: false, shape }.value("T")
+        let (roles, fits) = (Vec::new(), None);
+        Input {
+            name: "x".into(),
+            kind: "",
+            strict: false,
+            steers: false,
+            has_value: false,
+            roles,
+            fits,
+            shape,
+        }
+        .value("T", 0)
     }
 
     #[test]

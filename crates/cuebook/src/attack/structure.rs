@@ -114,8 +114,10 @@ fn shapes(messages: &[Message]) -> Vec<String> {
 fn written(rendered: &Rendered) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     for span in rendered.spans() {
-        let authored = match span.origin {
+        let authored = match &span.origin {
             Origin::Literal { .. } => true,
+            // A fence has the tag that its content cannot close; `tags` looks at that.
+            Origin::Frame { name } if name == "fence" => continue,
             Origin::Frame { .. } => false,
             Origin::Value { .. } | Origin::Rich { .. } | Origin::Hook { .. } => continue,
         };
@@ -137,8 +139,8 @@ fn written(rendered: &Rendered) -> Vec<Written> {
 }
 
 /// The messages of the same text with a plain word in the place of every value, read as if an author had written all of it. This
-/// is another way to the same answer: it knows nothing of who wrote what. `None` where values are more than text, or where
-/// hooks wrote.
+/// is another way to the same answer: it knows nothing of who wrote what. What a hook wrote keeps its lines and begins no message.
+/// `None` where values are more than text.
 pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>> {
     rendered.prompt().format.parser.as_ref()?;
     let mut text = String::new();
@@ -146,7 +148,12 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
         match span.origin {
             Origin::Literal { .. } | Origin::Frame { .. } => text.push_str(&rendered.text()[span.range]),
             Origin::Value { .. } => text.push('v'),
-            Origin::Rich { .. } | Origin::Hook { .. } => return None,
+            Origin::Hook { .. } => text.push_str(match &rendered.text()[span.range] {
+                written if written.ends_with('\n') => "v\n",
+                written if written.contains('\n') => "v\nv",
+                _ => "v",
+            }),
+            Origin::Rich { .. } => return None,
         }
     }
     let whole = Run { range: 0..text.len(), literal: true, hook: false, rich: Vec::new() };

@@ -179,7 +179,7 @@ fn fill(
                 let parts = std::mem::take(&mut parts);
                 messages.push(Message { parts, ..own.clone() });
             }
-            messages.extend(thread::messages(&input.name, value)?);
+            messages.extend(thread::messages(&input.name, value, &input.roles)?);
         } else {
             parts.push(thread::media(&input.name, input.kind, value)?);
         }

@@ -1,72 +1,91 @@
-//! Text of strangers on its way to a terminal.
+//! Untrusted text on its way to a terminal.
 //!
-//! Code of a pack, what a hook prints, and the text of an exception come from somebody else. Shown as they are, they could
-//! steer the terminal, or make a line look like another than it is (control characters, and marks that turn the direction
-//! of writing). The excerpts of a report are made safe by what renders them; everything else goes through here.
+//! File names, code of a pack, output of a hook and texts of exceptions come from other people. Printed raw they could control
+//! the terminal, reverse the writing direction, or hide letters. Each such character is shown as its escape, `\u{202e}`.
+//! `report` does the same for its excerpts.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
-/// The text in one line, with nothing in it that a terminal would act upon.
+/// The text in one line, with every hidden character escaped.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    replace(text, |letter| letter == '\t')
+    escaped(text, |letter| letter == '\t')
 }
 
 /// The same for a text that may have several lines.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
-    replace(text, |letter| letter == '\t' || letter == '\n')
+    escaped(text, |letter| letter == '\t' || letter == '\n')
 }
 
-/// A text of several lines with every letter that steers a terminal or hides written as its number, as in `\\u{1b}`. For somebody
-/// who decides by what they see: nothing is dropped, and no two texts look the same.
+/// A text of several lines in which no two texts look the same: backslashes are doubled, and unusual spaces are escaped too. For a
+/// user who decides by what they see.
 pub fn escaped_lines(text: &str) -> String {
     let mut escaped = String::new();
     for letter in text.chars() {
         match letter {
             '\n' => escaped.push('\n'),
             '\\' => escaped.push_str("\\\\"),
-            letter if letter.is_control() || turns_direction(letter) || hides(letter) => {
-                escaped.extend(letter.escape_unicode());
-            }
+            letter if is_hidden(letter) || is_unusual_space(letter) => escaped.extend(letter.escape_unicode()),
             letter => escaped.push(letter),
         }
     }
     escaped
 }
 
-/// Whether a letter has no width, or looks like a space without being one.
-fn hides(letter: char) -> bool {
-    matches!(
-        letter,
-        '\u{a0}' | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{2000}'..='\u{200d}' | '\u{2028}' | '\u{2029}' | '\u{202f}' | '\u{205f}'..='\u{2065}' | '\u{206a}'..='\u{206f}'
-            | '\u{3000}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
+/// Whether a letter looks like a space or another letter without being one.
+fn is_unusual_space(letter: char) -> bool {
+    matches!(letter, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' | '\u{fe00}'..='\u{fe0f}')
 }
 
-fn replace(text: &str, is_fine: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let is_bad = |letter: char| (letter.is_control() && !is_fine(letter)) || turns_direction(letter);
-    if !text.contains(is_bad) {
+fn escaped(text: &str, is_fine: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(|letter| is_hidden(letter) && !is_fine(letter)) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(
-        text.chars()
-            .map(|letter| match letter {
-                '\n' if is_bad(letter) => ' ',
-                letter if is_bad(letter) => '\u{fffd}',
-                letter => letter,
-            })
-            .collect(),
-    )
+    let mut out = String::with_capacity(text.len());
+    let mut before = '\0';
+    for letter in text.chars() {
+        if !is_hidden(letter) || is_fine(letter) || joins(letter, before) {
+            out.push(letter);
+        } else if letter == '\n' {
+            out.push_str("\\n");
+        } else {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "\\u{{{:x}}}", u32::from(letter));
+        }
+        before = letter;
+    }
+    Cow::Owned(out)
 }
 
-fn turns_direction(letter: char) -> bool {
-    matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+/// Whether a reader does not see a character as itself: it controls the terminal, turns the direction of writing, or has no
+/// width.
+pub(crate) fn is_hidden(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter,
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Joiners are part of emoji and of some scripts. Between ASCII letters they only hide.
+fn joins(letter: char, before: char) -> bool {
+    matches!(letter, '\u{200c}' | '\u{200d}') && !before.is_ascii() && !is_hidden(before)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_characters_are_shown_as_escapes() {
+        assert_eq!(
+            printable("a\x1b[2J\u{9b}b\u{202e}c\nd\te\u{200b}\u{2028}"),
+            "a\\u{1b}[2J\\u{9b}b\\u{202e}c\\nd\te\\u{200b}\\u{2028}"
+        );
+        assert_eq!(printable_lines("a\nb\r"), "a\nb\\u{d}");
+        assert_eq!(printable("a\u{200d}b\u{e0061}\u{2066}"), "a\\u{200d}b\\u{e0061}\\u{2066}");
+    }
 
     #[test]
     fn escaped_text_shows_every_letter_that_hides() {
@@ -78,9 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_steers_a_terminal_or_turns_text_around_is_left() {
-        assert_eq!(printable("a\x1b[2J\u{9b}b\u{202e}c\nd\te"), "a\u{fffd}[2J\u{fffd}b\u{fffd}c d\te");
-        assert_eq!(printable_lines("a\nb\r"), "a\nb\u{fffd}");
+    fn ordinary_text_and_emoji_stay_as_they_are() {
         assert!(matches!(printable("日本語 \u{1f600}"), Cow::Borrowed(_)));
+        assert_eq!(printable("👩\u{200d}💻 می\u{200c}خواهم"), "👩\u{200d}💻 می\u{200c}خواهم");
     }
 }

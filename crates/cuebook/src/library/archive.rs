@@ -2,7 +2,8 @@
 //!
 //! An archive comes from a stranger, so every entry must prove itself before a byte of it is written:
 //!
-//! - its path is relative, portable and inside the pack, and no other entry has it (not even in other letter case);
+//! - its path is relative, portable and inside the pack, and no other entry has it (not even in other letter case, or with
+//!   accents in another encoding);
 //! - it is a file or a folder: links, devices, pipes, sparse and encrypted entries are refused, and so is an archive of
 //!   which two programs could see different entries;
 //! - sizes count as they arrive. What a header declares is compared with what came, and never believed.
@@ -119,7 +120,7 @@ struct Writer<'u> {
     limits: &'u ArchiveLimits,
     /// Bytes that may be unpacked in all: the limit, or less if the archive is small.
     budget: u64,
-    /// By lower-cased path, because that is one file on many systems.
+    /// By folded path: what differs only in case or in the encoding of accents is one file on many systems.
     known: HashMap<String, Known>,
     entries: usize,
     files: usize,
@@ -216,14 +217,17 @@ impl<'u> Writer<'u> {
 
     /// Claims a path, and says whether it is new.
     fn claim(&mut self, path: &str, folder: bool, listed: bool) -> Result<bool> {
-        let key = path.to_lowercase();
+        let key = portable::folded(path);
         let reason = match self.known.get_mut(&key) {
             None => {
                 self.known.insert(key, Known { path: path.to_owned(), folder, listed });
                 return Ok(true);
             }
-            Some(known) if known.path != path => {
+            Some(known) if known.path != path && known.path.to_lowercase() == path.to_lowercase() => {
                 format!("differs from {} only in the case of its letters", quoted(&known.path))
+            }
+            Some(known) if known.path != path => {
+                format!("has the same name as {} on some systems", quoted(&known.path))
             }
             Some(known) if known.folder != folder => "is a file and a folder at once".to_owned(),
             Some(known) if folder && !(known.listed && listed) => {
@@ -360,7 +364,7 @@ impl<'u> Writer<'u> {
     }
 
     fn is_file(&self, path: &str) -> bool {
-        self.known.get(&path.to_lowercase()).is_some_and(|known| !known.folder && known.path == path)
+        self.known.get(&portable::folded(path)).is_some_and(|known| !known.folder && known.path == path)
     }
 
     fn root(&self) -> Result<PathBuf> {

@@ -4,19 +4,18 @@
 //! happens in between, the library holds the old pack or the new one. Installing runs nothing and decides no conflict; what
 //! a pack would replace is only proposed.
 
+mod install;
+
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use indexmap::IndexMap;
 use jiff::Timestamp;
-use serde_json::{Value as Json, json};
 
-use super::archive::{self, ArchiveLimits};
+use super::archive::ArchiveLimits;
 use super::manifest::{Manifest, VariableProvider};
-use super::resolution::{Resolution, timestamp};
-use super::{Library, PACKS, PROMPT_FILE, Vocab};
+use super::{Library, PACKS, PROMPT_FILE, Vocab, portable};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files::{self, Lock};
@@ -24,6 +23,8 @@ use crate::prompt::Permissions;
 use crate::source::Source;
 use crate::trust::approval::ApprovalsFile;
 use crate::trust::{Approval, ContentDigest, approval};
+
+pub use install::{Installation, Proposal};
 
 pub(super) const MANIFEST: &str = "pack.json";
 const STAGING: &str = ".staging-";
@@ -54,38 +55,6 @@ pub struct PackCode {
     pub permissions: Permissions,
     /// What it is: `prompt`, `provider` or `module`.
     pub role: &'static str,
-}
-
-/// Something that a pack offers to replace.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Proposal {
-    /// `prompt`, `tool` or `flow`.
-    pub kind: &'static str,
-    /// What is replaced.
-    pub target: String,
-    /// What replaces it.
-    pub replacement: String,
-}
-
-impl Proposal {
-    /// The proposal as scripts see it.
-    pub fn to_json(&self) -> Json {
-        json!({"kind": self.kind, "target": self.target, "replacement": self.replacement})
-    }
-}
-
-/// A pack that has been unpacked and checked, but not yet moved to its place. Dropping it leaves the library as it was.
-#[derive(Debug)]
-pub struct Installation<'l> {
-    library: &'l Library,
-    staging: Staging,
-    content: PathBuf,
-    manifest: Manifest,
-    findings: Vec<Diagnostic>,
-    skipped: Vec<String>,
-    files: usize,
-    bytes: u64,
-    replaces_version: Option<String>,
 }
 
 /// A folder of our own beside the packs. Its lock tells other processes that we are alive.
@@ -221,7 +190,7 @@ impl Library {
 
     fn pack_folder(&self, id: &str) -> Result<PathBuf> {
         let folder = self.packs_folder().join(id);
-        let plain = !id.is_empty() && !id.starts_with('.') && !id.contains(['/', '\\']);
+        let plain = !id.is_empty() && !id.contains(['/', '\\']) && !portable::is_reserved_id(id);
         if plain && folder.is_dir() {
             return Ok(folder);
         }
@@ -309,53 +278,6 @@ impl Library {
         Ok(proposed)
     }
 
-    /// Unpacks a folder or an archive beside the packs and checks it. [`Installation::commit`] moves it to its place.
-    pub fn stage_pack(&self, from: &Path) -> Result<Installation<'_>> {
-        let packs = self.packs_folder();
-        let lock = Lock::acquire(&packs, &self.name(&packs))?;
-        let staging = Staging::new(&lock, &packs, &self.name(&packs))?;
-        drop(lock);
-        let into = staging.folder.join("pack");
-        let name = from.to_string_lossy();
-        fs::create_dir(&into).map_err(|error| files::write_error(&self.name(&into), &error))?;
-        let unpacked = archive::unpack(from, &name, &into, &ArchiveLimits::default())?;
-        // People know the pack by where they have it from, not by our staging folder.
-        let inside =
-            unpacked.root.strip_prefix(&into).unwrap_or(Path::new("")).to_string_lossy().replace('\\', "/");
-        let shown = if inside.is_empty() { name.into_owned() } else { format!("{name}/{inside}") };
-        let manifest_path = unpacked.root.join(MANIFEST);
-        let source = files::read_text(&manifest_path, &format!("{shown}/{MANIFEST}"), self.file_limit()?)?;
-        let (manifest, mut findings) = Manifest::read(&source)?;
-        findings.extend(manifest.verify_contents(&unpacked.root, &shown));
-        if findings.iter().all(|finding| finding.code != Code::MissingPackPrompt) {
-            for provider in &manifest.variable_providers {
-                findings.extend(self.provider_problems(&unpacked.root, &shown, &provider.file));
-            }
-        }
-        let wrong: Vec<Diagnostic> =
-            findings.iter().filter(|f| f.severity == crate::error::Severity::Error).cloned().collect();
-        if !wrong.is_empty() {
-            return Err(Error::all(ErrorKind::Pack, wrong));
-        }
-        let replaces_version = match packs.join(&manifest.pack_id).is_dir() {
-            true => Some(
-                self.read_manifest(&packs.join(&manifest.pack_id)).map_or("?".into(), |(m, _)| m.version),
-            ),
-            false => None,
-        };
-        Ok(Installation {
-            library: self,
-            staging,
-            content: unpacked.root,
-            manifest,
-            findings,
-            skipped: unpacked.skipped,
-            files: unpacked.files,
-            bytes: unpacked.bytes,
-            replaces_version,
-        })
-    }
-
     /// Removes an installed pack, and the replacements that were accepted from it: another pack of the same id must ask
     /// anew. Choices between candidates stay, and become conflicts that say why.
     pub fn remove_pack(&self, id: &str) -> Result<()> {
@@ -437,144 +359,6 @@ impl Library {
     }
 }
 
-impl Installation<'_> {
-    /// The pack's manifest.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// What is odd about it without keeping it from working.
-    pub fn findings(&self) -> &[Diagnostic] {
-        &self.findings
-    }
-
-    /// Files that were left out, such as hidden ones.
-    pub fn skipped(&self) -> &[String] {
-        &self.skipped
-    }
-
-    /// How many files it has, and how many bytes.
-    pub fn size(&self) -> (usize, u64) {
-        (self.files, self.bytes)
-    }
-
-    /// The version that is installed already.
-    pub fn installed_version(&self) -> Option<&str> {
-        self.replaces_version.as_deref()
-    }
-
-    /// Whether its code may run once it is installed.
-    pub fn approval(&self) -> Result<Approval> {
-        let limit = ArchiveLimits::default().total_bytes;
-        let content = ContentDigest::of(&self.content, &self.manifest.pack_id, limit)?;
-        self.library.approval_of(&self.manifest.pack_id, &content)
-    }
-
-    /// What the pack proposes to replace.
-    pub fn proposals(&self) -> Vec<Proposal> {
-        let replaces = &self.manifest.replaces;
-        let of = |kind: &'static str, entries: &IndexMap<String, String>| -> Vec<Proposal> {
-            entries
-                .iter()
-                .map(|(target, replacement)| Proposal {
-                    kind,
-                    target: target.clone(),
-                    replacement: replacement.clone(),
-                })
-                .collect()
-        };
-        [of("prompt", &replaces.prompts), of("tool", &replaces.tools), of("flow", &replaces.flows)].concat()
-    }
-
-    /// Moves the pack to its place and records the proposals that were accepted. `upgrade` allows to replace an installed
-    /// pack of the same id.
-    pub fn commit(self, upgrade: bool, accepted: &[Proposal]) -> Result<()> {
-        let library = self.library;
-        let packs = library.packs_folder();
-        let id = &self.manifest.pack_id;
-        let target = packs.join(id);
-        let name = library.name(&target);
-        // Whatever would keep the choices from being recorded has to show before the pack is in its place.
-        if !accepted.is_empty() {
-            library.roots()?;
-            library.resolutions()?;
-        }
-        let lock = Lock::acquire(&packs, &library.name(&packs))?;
-        let moved = if !target.exists() {
-            fs::rename(&self.content, &target)
-        } else if upgrade {
-            exchange(&self.content, &target, &self.staging.folder)
-        } else {
-            let message = match &self.replaces_version {
-                Some(version) => format!("the pack `{id}` is installed already, in version {version}"),
-                None => format!("the pack `{id}` was installed by somebody else in the meantime"),
-            };
-            let diagnostic = Diagnostic::new(Code::PackExists, message).file(&name);
-            let hint = format!(
-                "replace it: cuebook pack install PATH --upgrade; or remove it: cuebook pack remove {id}"
-            );
-            return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
-        };
-        moved.and_then(|()| files::sync_folder(&packs)).map_err(|error| files::write_error(&name, &error))?;
-        // What was exchanged lies in the staging folder now and goes with it.
-        drop(self.staging);
-        drop(lock);
-        let now = timestamp(Timestamp::now());
-        let mut choices = Vec::new();
-        for proposal in accepted {
-            let source = match proposal.kind {
-                "prompt" => format!("{PACKS}/{id}/prompts/{}", proposal.replacement),
-                kind => format!("{PACKS}/{id}/{kind}s/{}", proposal.replacement),
-            };
-            let mut candidates = Vec::new();
-            let key = if proposal.kind == "prompt" {
-                candidates = library.search(&proposal.target)?.into_iter().map(|c| c.source).collect();
-                proposal.target.clone()
-            } else {
-                format!("{}.{}", proposal.kind, proposal.target)
-            };
-            if !candidates.contains(&source) {
-                candidates.push(source.clone());
-            }
-            let resolution = Resolution {
-                source,
-                resolved_at: Some(now.clone()),
-                candidates: Some(candidates),
-                replaced_by: Some(id.clone()),
-            };
-            choices.push((key, resolution));
-        }
-        if choices.is_empty() { Ok(()) } else { library.record(&choices) }
-    }
-}
-
-/// Swaps two folders in one step where the system can, so that there is never a moment without the pack.
-fn exchange(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    {
-        use rustix::fs::{CWD, RenameFlags, renameat_with};
-        match renameat_with(CWD, new, CWD, installed, RenameFlags::EXCHANGE) {
-            Ok(()) => return Ok(()),
-            // File systems without it (some network ones) take the longer way below.
-            Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    exchange_by_two_moves(new, installed, staging)
-}
-
-/// The old pack is set aside under its own name, so that, should we die before the new one is in its place, the next
-/// process can put it back.
-fn exchange_by_two_moves(new: &Path, installed: &Path, staging: &Path) -> io::Result<()> {
-    let aside = staging.join(ASIDE).join(installed.file_name().unwrap_or_default());
-    fs::create_dir(staging.join(ASIDE))?;
-    fs::rename(installed, &aside)?;
-    fs::rename(new, installed).inspect_err(|_| {
-        // The first error is the one that counts; what is still aside is put back by the next process.
-        let _ = fs::rename(&aside, installed);
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -595,22 +379,6 @@ mod tests {
         drop(Staging::new(&lock, &packs, "packs").unwrap());
         assert_eq!(fs::read(packs.join("mine/version")).unwrap(), b"old");
         assert!(!staging.exists());
-    }
-
-    #[test]
-    fn two_moves_leave_the_new_pack_in_its_place_and_the_old_one_aside() {
-        let root = tempfile::tempdir().unwrap();
-        let (new, installed, staging) =
-            (root.path().join("new"), root.path().join("mine"), root.path().join("staging"));
-        for folder in [&new, &installed, &staging] {
-            fs::create_dir(folder).unwrap();
-        }
-        fs::write(new.join("version"), "new").unwrap();
-        exchange_by_two_moves(&new, &installed, &staging).unwrap();
-        assert_eq!(fs::read(installed.join("version")).unwrap(), b"new");
-        // A successor is in its place, so nothing comes back.
-        restore(&staging, root.path()).unwrap();
-        assert_eq!(fs::read(installed.join("version")).unwrap(), b"new");
     }
 
     #[test]

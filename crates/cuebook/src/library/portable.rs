@@ -4,6 +4,10 @@
 //! mean a file inside the pack. Both the manifest and the archive are held to these rules. Nothing here touches the
 //! file system.
 
+use unicode_normalization::UnicodeNormalization;
+
+use crate::error::is_hidden;
+
 /// The longest path inside a pack, in bytes of UTF-8.
 pub(crate) const MOST_PATH_BYTES: usize = 512;
 
@@ -17,6 +21,9 @@ pub(crate) const MOST_PARTS: usize = 32;
 pub(crate) fn parts(path: &str) -> Result<Vec<&str>, String> {
     if let Some(control) = path.chars().find(|character| character.is_control()) {
         return Err(format!("has a control character (U+{:04X}) in its name", u32::from(control)));
+    }
+    if let Some(hidden) = path.chars().find(|character| is_hidden(*character)) {
+        return Err(format!("has an invisible character (U+{:04X}) in its name", u32::from(hidden)));
     }
     if path.contains('\\') {
         return Err("has a backslash in its name".into());
@@ -37,6 +44,19 @@ pub(crate) fn parts(path: &str) -> Result<Vec<&str>, String> {
         check_part(part)?;
     }
     Ok(parts)
+}
+
+/// The form in which two paths are equal if some system takes them for one file: by letter case, or by how accents are encoded.
+pub(crate) fn folded(path: &str) -> String {
+    let composed: String = path.nfc().collect();
+    // Upper case first: `ß` and `SS`, or `ſ` and `s`, are one letter only there.
+    composed.to_uppercase().to_lowercase().nfc().collect()
+}
+
+/// Whether an id is the name of a file that Cuebook keeps, or looks like one.
+pub(crate) fn is_reserved_id(id: &str) -> bool {
+    const ENDINGS: [&str; 6] = [".json", ".toml", ".lock", ".tmp", ".py", ".md"];
+    id.starts_with('.') || ENDINGS.iter().any(|ending| id.to_ascii_lowercase().ends_with(ending))
 }
 
 fn check_part(part: &str) -> Result<(), String> {
@@ -84,6 +104,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn names_that_some_system_takes_for_one_fold_to_one() {
+        for (one, other) in
+            [("caf\u{e9}", "cafe\u{301}"), ("A", "a"), ("STRASSE", "straße"), ("K", "\u{212a}")]
+        {
+            assert_eq!(folded(one), folded(other), "{one} {other}");
+        }
+        assert_ne!(folded("a"), folded("b"));
+    }
+
+    #[test]
+    fn names_of_files_that_cuebook_keeps_are_reserved() {
+        for id in
+            ["approvals.json", "resolution.json", "Vocab.JSON", ".staging", "packs.lock", "cuebook.toml"]
+        {
+            assert!(is_reserved_id(id), "{id}");
+        }
+        assert!(!is_reserved_id("my.pack-1.2"));
+    }
+
+    #[test]
     fn plain_paths_come_apart() {
         assert_eq!(parts("pack.json").unwrap(), ["pack.json"]);
         assert_eq!(parts("./prompts/a b/ü.md").unwrap(), ["prompts", "a b", "ü.md"]);
@@ -114,6 +154,9 @@ mod tests {
             ("a\\..\\b", "has a backslash in its name".into()),
             ("a\0b", "has a control character (U+0000) in its name".into()),
             ("a\u{1b}[2J", "has a control character (U+001B) in its name".into()),
+            ("a\u{9b}2J", "has a control character (U+009B) in its name".into()),
+            ("a\u{202e}yp.b", "has an invisible character (U+202E) in its name".into()),
+            ("a\u{200b}b", "has an invisible character (U+200B) in its name".into()),
             ("a//b", "has an empty part between two slashes".into()),
             ("a/./b", "has a part `.`".into()),
             (".//b", "has an empty part between two slashes".into()),

@@ -27,6 +27,8 @@ pub struct Property {
     pub enum_values: Vec<Json>,
     /// Whether a value that looks like a role marker is refused; `None` if the format decides.
     pub strict: Option<bool>,
+    /// The roles that a conversation may have besides `user`, `assistant` and `tool`.
+    pub roles: Vec<String>,
     /// Keys that mean nothing to Cuebook, as they were written.
     pub extra: Map<String, Json>,
     /// Where it is declared.
@@ -154,6 +156,7 @@ impl Property {
             example: None,
             enum_values: Vec::new(),
             strict: None,
+            roles: Vec::new(),
             extra: Map::new(),
             place: None,
         }
@@ -192,6 +195,9 @@ impl Property {
         }
         if !self.enum_values.is_empty() {
             object.insert("enumValues".into(), json!(self.enum_values));
+        }
+        if !self.roles.is_empty() {
+            object.insert("roles".into(), json!(self.roles));
         }
         let all = |properties: &[Property]| properties.iter().map(Property::to_json).collect::<Json>();
         match &self.kind {

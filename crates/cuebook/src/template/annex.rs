@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::engine::Output;
 use super::sink::{Full, Piece, Sink, Writer};
-use super::unit::{Brought, Frame, Unit, Units};
+use super::unit::{Brought, FENCE, Frame, Unit, Units};
 
 /// Units and frames that one render took over.
 #[derive(Debug)]
@@ -95,6 +95,7 @@ impl Annex {
                     sink.begin_value(units + unit, offset);
                     sink.value(bytes)?;
                 }
+                Writer::Frame { frame: FENCE } => sink.frame(FENCE, bytes)?,
                 Writer::Frame { frame } => sink.frame(frames + frame, bytes)?,
                 // Hooks change whole prompts, and never what one takes over.
                 Writer::Hook { .. } => sink.value(bytes)?,

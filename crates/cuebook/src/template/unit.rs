@@ -27,6 +27,11 @@ pub struct Frame {
     pub section: Option<Arc<str>>,
 }
 
+/// The number of the frame of fences, in every render.
+pub(crate) const FENCE: u32 = u32::MAX;
+
+static FENCE_FRAME: Frame = Frame { name: "fence", section: None };
+
 /// Units that a render brought: the number of the first of them, the units, and the section that all of them are texts of; `None` if
 /// each says so itself.
 pub(crate) type Brought = (u32, Arc<Vec<Unit>>, Option<Arc<str>>);
@@ -78,7 +83,7 @@ impl Units {
 
     /// A frame by its number.
     pub fn frame(&self, index: u32) -> Option<&Frame> {
-        self.frames.get(index as usize)
+        if index == FENCE { Some(&FENCE_FRAME) } else { self.frames.get(index as usize) }
     }
 
     /// Those that a render brought, by the number of the first of them.

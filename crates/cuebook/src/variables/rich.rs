@@ -55,6 +55,8 @@ pub struct RichInput {
     pub name: String,
     /// What it is.
     pub kind: Rich,
+    /// The roles that a conversation may have besides `user`, `assistant` and `tool`.
+    pub roles: Vec<String>,
     /// What the text shows in its stead.
     pub nonce: String,
     /// Its value; `None` if nobody gave one.
@@ -77,7 +79,8 @@ impl RichInputs {
                 Some(_) => Value::from(nonce.as_str()),
                 None => Value::from_object(Absent(nonce.clone())),
             };
-            Ok((RichInput { name, kind, nonce, value }, shown))
+            let roles = variable.roles.clone();
+            Ok((RichInput { name, kind, roles, nonce, value }, shown))
         });
         inputs.collect::<Result<_>>().map(RichInputs)
     }

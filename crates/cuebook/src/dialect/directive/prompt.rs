@@ -133,6 +133,7 @@ fn variable(input: &Input) -> Variable {
         lenient: false,
         of_directive: true,
         rich: None,
+        roles: Vec::new(),
         strict: false,
         from_system: false,
         place: input.place.clone(),

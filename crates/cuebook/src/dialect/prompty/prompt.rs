@@ -124,6 +124,7 @@ pub(in crate::dialect) fn variable(input: Property, all_strict: bool) -> Variabl
     let need = if input.required && default.is_none() { Need::Required } else { Need::Optional };
     Variable {
         rich: input.rich(),
+        roles: input.roles,
         strict: input.strict.unwrap_or(all_strict),
         name: input.name,
         need,

@@ -140,6 +140,7 @@ impl Reader {
             Some("array") => &["items"][..],
             Some("object") => &["properties"],
             Some("union") => &["oneOf", "anyOf"],
+            Some("thread") => &["roles"],
             _ => &[],
         };
         for (key, node) in entries {
@@ -158,6 +159,7 @@ impl Reader {
                 "enumValues" => {
                     property.enum_values = self.items(node, &what).iter().map(Node::to_json).collect();
                 }
+                "roles" if takes.contains(&"roles") => property.roles = self.roles(node, &what),
                 name if takes.contains(&name) => {}
                 _ => {
                     // Without a kind there is one remark, which says what the old keys are called now.
@@ -172,6 +174,12 @@ impl Reader {
         property.kind = self.inside(node, &place, &kind?, at)?;
         property.place = Some(place);
         Some(property)
+    }
+
+    /// The roles that a conversation may have besides those of every conversation.
+    fn roles(&mut self, node: &Node, what: &str) -> Vec<String> {
+        let items = self.items(node, what);
+        items.iter().filter_map(|item| self.text(item, what)).filter(|role| !role.trim().is_empty()).collect()
     }
 
     /// The name of its kind. Nothing else has to be said about it twice.

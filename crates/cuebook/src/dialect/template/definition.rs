@@ -241,6 +241,7 @@ impl<'m> Reader<'m> {
             lenient: false,
             of_directive: false,
             rich: None,
+            roles: Vec::new(),
             strict: false,
             from_system: false,
             place: None,

@@ -286,6 +286,8 @@ impl<'d> Reader<'d> {
             "at most 64 characters"
         } else if id.contains("..") || portable::parts(id).is_err() {
             "a name that is fit for a folder on every system"
+        } else if portable::is_reserved_id(id) {
+            "no ending of a file, such as `.json`"
         } else {
             return id.to_owned();
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use minijinja::machinery::ast::{CallArg, Expr, Stmt};
 use minijinja::machinery::{Span, parse};
 
-use super::Settings;
+use super::{Settings, fence};
 use crate::template::bits::{Absent, Beyond, Bit};
 
 /// Names that mean something to the engine itself.
@@ -36,6 +36,9 @@ pub(crate) struct Bits {
 pub(crate) fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
     let unreadable = || Beyond { range: 0..0, what: "something that cannot be read".to_owned() };
     let syntax = settings.syntax().map_err(|_| unreadable())?;
+    if let Some(range) = fence::opening(text, &syntax).into_iter().next() {
+        return Err(Beyond { range, what: "a `{% fence %}` block".to_owned() });
+    }
     let tree = parse(text, "", syntax).map_err(|_| unreadable())?;
     let Stmt::Template(template) = &tree else { return Err(unreadable()) };
     let reader = Reader { text };

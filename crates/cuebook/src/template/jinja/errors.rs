@@ -268,7 +268,7 @@ fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> 
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
-    let mut writer = Attributing { sink: &mut sink, extents: &[], last: 0, annex: None };
+    let mut writer = Attributing { sink: &mut sink, extents: &[], last: 0, annex: None, fences: false };
     let mut run = || template.render_captured_to(scope.clone(), &mut writer).err();
     match scope.downcast_object::<Scope>() {
         Some(lender) => guests::during(&lender, limit, run),

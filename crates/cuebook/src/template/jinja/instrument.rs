@@ -1,7 +1,7 @@
 //! Prepares a template so that the engine can tell, at no cost in the template's own behaviour, which expression writes
 //! a value, and so that its operators mean what Python means.
 //!
-//! Four kinds of change, all inside or between tags, never in the author's text:
+//! Five kinds of change, all inside or between tags, never in the author's text:
 //!
 //! - A **beacon** `{% raw %}{% endraw %}` before every place that emits a value. It renders as an empty literal, whose
 //!   address in the template's memory tells the writer which emission comes next (see [`super::writer`]). Being empty, it
@@ -10,6 +10,7 @@
 //! - Where text is captured, a **charge** `{% if 5000|__cue_literal %}{% endif %}` behind every long literal. The engine
 //!   copies a literal into a captured value with one instruction, however long it is, and neither fuel nor the limits on
 //!   values and output see it; the charge counts it among the bytes that a render makes, and prints nothing.
+//! - The edits of [`super::fence`], which make filters of its blocks.
 //! - In a macro, before every include a **mention** `{% if [x]|__cue_seen %}{% endif %}` of the names that have been set around
 //!   it. A macro of the engine takes along what its own text mentions; in Jinja2 what it includes sees the others as well.
 //!
@@ -22,6 +23,7 @@ use minijinja::machinery::{Span, Token, Tokenizer};
 use minijinja::syntax::SyntaxConfig;
 
 use super::compat::{Edit, operator_edits};
+use super::fence;
 use super::names::{Reference, ReferenceKind};
 use super::style::Style;
 use crate::source::OffsetMap;
@@ -50,7 +52,8 @@ pub(crate) fn instrument(
     let charges = if captured { charges(source, syntax)? } else { Vec::new() };
     let charges = charges.into_iter().map(|edit| (edit, false));
     let beacons = tags.iter().map(|(tag, variable)| (beacon(source, tag.start, *variable), true));
-    let edits = operator_edits(source, syntax.clone(), style).into_iter().map(|edit| (edit, false));
+    let operators = operator_edits(&fence::readable(source, syntax), syntax.clone(), style);
+    let edits = operators.into_iter().chain(fence::edits(source, syntax)).map(|edit| (edit, false));
     let mentions = references.iter().filter_map(|one| mention(source, one)).map(|edit| (edit, false));
     let mut changes: Vec<(Edit, bool)> = charges.chain(beacons).chain(edits).chain(mentions).collect();
     // Stable: what changes at one place keeps its order, so that a beacon stays next to its tag.
@@ -78,7 +81,9 @@ fn emitting_tags(source: &str, syntax: &SyntaxConfig) -> Result<Vec<(Range<usize
     while let Some((token, span)) = tokenizer.next_token()? {
         match token {
             Token::VariableStart => open = Some((span, true)),
-            Token::Ident("call" | "filter") if opened.is_some() => open = opened.map(|span| (span, false)),
+            Token::Ident("call" | "filter" | fence::NAME) if opened.is_some() => {
+                open = opened.map(|span| (span, false))
+            }
             Token::VariableEnd | Token::BlockEnd => {
                 if let Some((start, variable)) = open.take() {
                     tags.push((start.start_offset as usize..span.end_offset as usize, variable));

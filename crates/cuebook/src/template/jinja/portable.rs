@@ -10,6 +10,7 @@ use minijinja::machinery::ast::{self, BinOpKind, CallArg, Expr, Stmt, UnaryOpKin
 use minijinja::machinery::{Span, Token, parse, tokenize};
 use minijinja::syntax::SyntaxConfig;
 
+use super::fence;
 use super::names::name_range;
 
 /// The filters that every runtime has, and how many arguments they take there.
@@ -19,11 +20,15 @@ const FILTERS: &[(&str, usize)] =
 /// Every construct of a template that is not in the common grammar, with its place and a short name, in order. A template
 /// that cannot be read has none: reading it says what is wrong.
 pub(crate) fn beyond_the_subset(source: &str, syntax: &SyntaxConfig) -> Vec<(Range<usize>, String)> {
-    let Ok(tree) = parse(source, "", syntax.clone()) else { return Vec::new() };
+    let readable = fence::readable(source, syntax);
+    let Ok(tree) = parse(&readable, "", syntax.clone()) else { return Vec::new() };
     let mut lint = Lint { source, found: Vec::new() };
     lint.statement(&tree);
     lint.tokens(syntax);
     lint.markers();
+    for range in fence::opening(source, syntax) {
+        lint.note(range, "`{% fence %}`");
+    }
     lint.found.sort_by_key(|(range, _)| (range.start, range.end));
     lint.found
 }

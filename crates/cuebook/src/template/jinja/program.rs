@@ -14,7 +14,7 @@ use super::plain::{Plain, Values};
 use super::settings::Settings;
 use super::style::Style;
 use super::writer::{Attributing, Extent};
-use super::{compat, computed, errors, flow, instrument, portable};
+use super::{compat, computed, errors, fence, flow, instrument, portable};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 use crate::template::address;
@@ -38,6 +38,8 @@ pub struct Program {
     pub(super) guests: Arc<Guests>,
     /// How many units are its own.
     pub(super) own: usize,
+    /// Whether its templates have fences.
+    fences: bool,
 }
 
 type MainTemplate<'e> = minijinja::Template<'e, 'e>;
@@ -116,6 +118,8 @@ impl Program {
             return Err(error);
         }
         let own = names.len();
+        let is_fence = |one: &names::Callable| one.kind == CallableKind::Filter && one.name == fence::NAME;
+        let fences = names.iter().any(|names| names.callables.iter().any(is_fence));
         let target = |unit: usize, name: &String| {
             let links = links.get(sources[unit].name())?;
             index.get(links.get(name)?).copied()
@@ -154,7 +158,7 @@ impl Program {
         units.extend(guests.units());
         names.extend(guests.names());
         let units = Arc::new(units);
-        let program = Program { compiled, plain, units, names, extents, index, links, guests, own };
+        let program = Program { compiled, plain, units, names, extents, index, links, guests, own, fences };
         program.check_parents()?;
         program.check_depth(settings.include_depth)?;
         Ok(program)
@@ -176,8 +180,13 @@ impl Program {
         sink: &mut Sink,
         annex: Option<&mut Annex>,
     ) -> Result<(), minijinja::Error> {
-        let mut writer = Attributing { sink, extents: &self.extents, last: 0, annex };
-        self.compiled.borrow_dependent().render_captured_to(scope, &mut writer)?;
+        let fences = self.fences;
+        let mut writer = Attributing { sink, extents: &self.extents, last: 0, annex, fences };
+        let template = self.compiled.borrow_dependent();
+        match fences {
+            true => fence::during(|| template.render_captured_to(scope, &mut writer))?,
+            false => template.render_captured_to(scope, &mut writer)?,
+        };
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use super::guests;
+use super::{fence, guests};
 use crate::template::annex::Annex;
 use crate::template::sink::Sink;
 
@@ -38,6 +38,8 @@ pub(super) struct Attributing<'a> {
     pub(super) last: usize,
     /// What guests wrote, if the template has any.
     pub(super) annex: Option<&'a mut Annex>,
+    /// Whether the templates have fences.
+    pub(super) fences: bool,
 }
 
 impl Attributing<'_> {
@@ -74,7 +76,11 @@ impl io::Write for Attributing<'_> {
             None => {
                 let annex = self.annex.as_deref_mut();
                 let guest = annex.and_then(|annex| guests::write(bytes, self.sink, annex));
-                guest.unwrap_or_else(|| self.sink.value(bytes))
+                let fenced = || if self.fences { fence::write(bytes, self.sink) } else { None };
+                match guest.or_else(fenced) {
+                    Some(written) => written,
+                    None => self.sink.value(bytes),
+                }
             }
         };
         written.map_err(io::Error::other)

@@ -28,6 +28,7 @@ use super::limits::{Text, ValueLimits, charged};
 use super::operators::add;
 use super::ordering::{compare, equal, fold, path, sort};
 use super::printing::{self, escape_html};
+use crate::template::jinja::fence;
 
 type Filter = fn(&mut Call<'_, '_, '_>) -> Result<Value, Error>;
 
@@ -87,7 +88,7 @@ const FILTERS: &[(&str, &[&str], Filter)] = &[
 const FOREIGN: &[&str] = &["bool", "chain", "lines", "pluralize", "split", "zip"];
 
 /// The filters that are registered one by one, because they take any number of arguments, or that are the engine's own.
-const OTHERS: &[&str] = &["format", "map", "reject", "rejectattr", "safe", "select", "selectattr"];
+const OTHERS: &[&str] = &["fence", "format", "map", "reject", "rejectattr", "safe", "select", "selectattr"];
 
 /// The names of all filters.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
@@ -119,10 +120,38 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
             select(state, limits, &given.into_values(), by_attribute, kept)
         });
     }
+    env.add_filter(fence::NAME, move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+        let value = fenced(state, limits, &given.into_values())?;
+        charged(state, limits, value)
+    });
     env.add_filter("format", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let value = format(state, limits, &given.into_values())?;
         charged(state, limits, value)
     });
+}
+
+/// `value|fence("label", name=attribute)`: not of Jinja2.
+fn fenced(state: &State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    let (positional, named) = call::split(given);
+    let [value, label @ ..] = positional else { return Err(invalid("`fence` takes a value")) };
+    let label = match label {
+        [] => fence::LABEL,
+        [label] => string_of(label).unwrap_or_default(),
+        _ => return Err(invalid("`fence` takes one label; attributes have names, as in `role=\"user\"`")),
+    };
+    if !fence::is_label(label) {
+        return Err(invalid(
+            "the label of a fence is a name of letters, digits, `_`, `-` and `.`, as in `fence(\"doc\")`",
+        ));
+    }
+    let text = text_of(state, limits, value)?;
+    let mut attributes = Vec::with_capacity(named.len());
+    for (name, value) in named {
+        attributes.push((name, text_of(state, limits, &value)?.into_owned()));
+    }
+    let bytes: usize = attributes.iter().map(|(name, value)| name.len() + value.len()).sum();
+    limits.check_bytes(text.len().saturating_add(bytes))?;
+    Ok(fence::fenced(label, &attributes, &text))
 }
 
 pub(super) fn autoescapes(state: &State<'_, '_>) -> bool {

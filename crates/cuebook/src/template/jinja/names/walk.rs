@@ -9,11 +9,12 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use minijinja::machinery::ast::{self, Expr, Stmt};
+use minijinja::machinery::ast::{self, Expr, IfCond, Spanned, Stmt};
 use minijinja::machinery::{self, Span};
 use minijinja::syntax::SyntaxConfig;
 
-use super::{Block, Names, Reference, ReferenceKind};
+use super::{Block, Callable, CallableKind, Names, Reference, ReferenceKind};
+use crate::template::jinja::fence;
 use crate::template::jinja::paths::{
     ANY, MODULE, OTHER, OWN, PARAMETER, Paths, THIS, beside_others, bounded, from_module, held, is_own,
     named, or_own, parted, released, step,
@@ -35,7 +36,8 @@ impl Names {
         syntax: &SyntaxConfig,
         shared: &Shared,
     ) -> Result<Names, minijinja::Error> {
-        let tree = machinery::parse(source, name, syntax.clone())?;
+        let readable = fence::readable(source, syntax);
+        let tree = machinery::parse(&readable, name, syntax.clone())?;
         let mut walk = Walk { source, shared: Some(shared), scopes: vec![HashMap::new()], ..Walk::default() };
         walk.statement(&tree);
         if walk.names.captures {
@@ -286,11 +288,26 @@ impl Walk<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt<'_>) -> Paths {
-        let conditional = matches!(statement, Stmt::ForLoop(_) | Stmt::IfCond(_) | Stmt::Macro(_));
+        let conditional = match statement {
+            Stmt::ForLoop(_) | Stmt::Macro(_) => true,
+            Stmt::IfCond(cond) => fence::at(self.source, range(cond.span()).start).is_none(),
+            _ => false,
+        };
         self.conditions += usize::from(conditional);
         let shown = self.statement_itself(statement);
         self.conditions -= usize::from(conditional);
         shown
+    }
+
+    /// A fence is a filter block, see [`fence`].
+    fn fence(&mut self, block: &Spanned<IfCond<'_>>, name: Range<usize>) -> Paths {
+        self.names.captures = true;
+        let kind = CallableKind::Filter;
+        self.names.callables.push(Callable { kind, name: fence::NAME.to_owned(), range: name });
+        let mut paths = self.body(&block.true_body);
+        paths.extend(self.expression(&block.expr));
+        self.emitted(block.span(), &paths, None);
+        paths
     }
 
     fn statement_itself(&mut self, statement: &Stmt<'_>) -> Paths {
@@ -318,6 +335,9 @@ impl Walk<'_> {
                 shown
             }
             Stmt::IfCond(cond) => {
+                if let Some(name) = fence::at(self.source, range(cond.span()).start) {
+                    return self.fence(cond, name);
+                }
                 self.expression(&cond.expr);
                 let (mut shown, then) = self.branch(&cond.true_body);
                 let (other, otherwise) = self.branch(&cond.false_body);

@@ -4,6 +4,7 @@ use minijinja::machinery::ast::{BinOpKind, CallArg, Expr, Stmt, UnaryOpKind};
 
 use super::{Condition, Counter, Expression, Key, Operand, Start, Step};
 use crate::template::jinja::compat::Comparison;
+use crate::template::jinja::fence;
 
 /// Reads the statements of one template.
 pub(super) struct Reader<'s> {
@@ -96,7 +97,8 @@ impl Reader<'_> {
                 };
                 self.with_key(&get.expr, key)
             }
-            Expr::Filter(filter) if !filter.name.starts_with("__cue") => {
+            // What a fence writes is in parts, which the engine's writer knows.
+            Expr::Filter(filter) if !filter.name.starts_with("__cue") && filter.name != fence::NAME => {
                 let mut value = self.expression(filter.expr.as_ref()?)?;
                 let arguments = filter.args.iter().map(|argument| match argument {
                     CallArg::Pos(argument) => argument.as_const(),
