@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cuebook::error::printable;
+use cuebook::files;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
 use super::resume::{Resume, busy};
@@ -55,8 +56,9 @@ pub(super) fn start(
     // Its end tells threads apart, and a file's name must not be too long.
     let name: String = name[name.len().saturating_sub(LONGEST)..].iter().collect();
     let file = folder.join(format!("{name}.log"));
-    let log =
-        fs::create_dir_all(&folder).and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
+    let log = fs::create_dir_all(&folder)
+        .and_then(|()| files::plain_target(&file))
+        .and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
     let log = log.map_err(|error| {
         fail(
             format!("{}: {error}", folder.display()),
