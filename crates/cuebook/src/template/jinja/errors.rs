@@ -7,7 +7,7 @@ use std::sync::Arc;
 use minijinja::{ErrorKind as Jinja, Value};
 
 use super::writer::Attributing;
-use super::{Program, Settings, compat, guests};
+use super::{Program, Settings, compat, fence, guests};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
 use crate::template::sink::{Full, Sink};
@@ -83,6 +83,9 @@ impl Problem {
 
     /// A tag that begins with a word which means nothing, or nothing here.
     fn statement(word: &str, text: &str, place: &Place) -> Problem {
+        // The engine reads the end of a fence as that of another block.
+        let is_fence = text.get(place.range().start..).is_some_and(|rest| rest.starts_with(fence::END));
+        let word = if is_fence { fence::END } else { word };
         let closes = word.starts_with("end") && STATEMENTS.contains(&word);
         if !closes && word != "else" && word != "elif" {
             let similar = nearest(word, STATEMENTS.iter().copied());
@@ -125,7 +128,8 @@ const HINTS: [(&str, &str); 10] = [
 
 /// The innermost block that is still open at the end of a template: its word and its tag.
 fn unclosed(text: &str) -> Option<(&str, Range<usize>)> {
-    const BLOCKS: [&str; 9] = ["if", "for", "block", "macro", "call", "filter", "with", "autoescape", "set"];
+    const BLOCKS: [&str; 10] =
+        ["if", "for", "block", "macro", "call", "filter", "fence", "with", "autoescape", "set"];
     let mut open: Vec<(&str, Range<usize>)> = Vec::new();
     let mut at = 0;
     while let Some(start) = text[at..].find('{').map(|found| at + found) {
@@ -182,6 +186,8 @@ const STATEMENTS: &[&str] = &[
     "endcall",
     "filter",
     "endfilter",
+    "fence",
+    "endfence",
     "with",
     "endwith",
     "raw",

@@ -27,7 +27,7 @@ use crate::template::unit::FENCE;
 
 /// The name of the filter and of the block tag.
 pub(super) const NAME: &str = "fence";
-const END: &str = "endfence";
+pub(super) const END: &str = "endfence";
 /// The label of a fence that names none.
 pub(super) const LABEL: &str = "text";
 
