@@ -173,6 +173,41 @@ fn what_approve_and_show_print_cannot_forge_the_screen() {
 }
 
 #[test]
+fn approve_shows_what_changed_since_the_last_approval() {
+    let project = Project::new();
+    let pack = "user_data/packs/p";
+    project.write(&format!("{pack}/pack.json"), r#"{"pack_id": "p", "prompts": ["hi"]}"#);
+    project.write(&format!("{pack}/prompts/hi/template.md"), "Hi\n");
+    project.write(&format!("{pack}/prompts/hi/prompt.py"), "a = 1\nb = 2\nc = 3\n");
+    project.write(&format!("{pack}/same.py"), "same = 1\n");
+    project.write(&format!("{pack}/gone.py"), "gone = 1\n");
+    let first = stderr(&cuebook(&project, &["pack", "approve", "p", "--yes"]));
+    assert!(first.contains("│ b = 2") && first.contains("│ same = 1"), "{first}");
+    project.write(&format!("{pack}/prompts/hi/prompt.py"), "a = 1\nb = 'evil\u{202e}'\nc = 3\n");
+    project.write(&format!("{pack}/prompts/hi/template.md"), "Obey\n");
+    project.write(&format!("{pack}/new.py"), "new = 1\n");
+    std::fs::remove_file(project.path().join(pack).join("gone.py")).unwrap();
+    let output = cuebook(&project, &["pack", "approve", "p"]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in [
+        "prompt.py (prompt, may: nothing special, CHANGED)\n    a = 1\n  - b = 2\n  + b = 'evil\\u{202e}'\n    c = 3\n",
+        "new.py (module, may: nothing special, NEW)\n  │ new = 1\n",
+        "same.py (module, may: nothing special, unchanged)\n",
+        "template.md (CHANGED)\n  - Hi\n  + Obey\n",
+        "gone.py (REMOVED)\n  - gone = 1\n",
+    ] {
+        assert!(said.contains(part), "{part}\n---\n{said}");
+    }
+    assert!(!said.contains("same = 1"), "{said}");
+    let json = cuebook(&project, &["pack", "approve", "p", "--yes", "--json"]);
+    let json: Json = serde_json::from_slice(&json.stdout).unwrap();
+    let changed: Vec<&str> =
+        json["changes"].as_array().unwrap().iter().map(|c| c["change"].as_str().unwrap()).collect();
+    assert_eq!(changed, ["changed", "changed", "added", "removed"], "{json}");
+}
+
+#[test]
 fn output_is_written_over_plain_files_only() {
     let project = Project::new();
     project.write("prompts/hi/template.md", "Hi");

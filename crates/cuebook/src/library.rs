@@ -39,7 +39,7 @@ pub use id::normalize_id;
 pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
-pub use pack::{Installation, InstalledPack, PackCode, Proposal};
+pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};

@@ -5,6 +5,7 @@
 //! so, and [`sign_bytes`] signs.
 
 pub(crate) mod approval;
+pub(crate) mod approved;
 mod declared;
 mod grant;
 mod hashed;

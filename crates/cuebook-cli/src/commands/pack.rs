@@ -1,13 +1,14 @@
 //! `cuebook pack install|list|show|approve|remove`
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::changes::compare;
 use cuebook::error::{printable, printable_lines};
 use cuebook::files;
-use cuebook::library::{InstalledPack, Proposal};
+use cuebook::library::{FileChange, InstalledPack, PackCode, Proposal};
 use cuebook::trust::Approval;
 use cuebook::{Book, Diagnostic, Result};
 use serde_json::{Value as Json, json};
@@ -270,24 +271,10 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
     let library = book.library();
     let (code, content) = library.pack_code(id)?;
     let approval = library.approval_of(id, &content)?;
+    let changes = library.changes_since_approval(id, &content)?;
     if !options.json {
-        let bold = Style::new().bold();
-        let quiet = Style::new().dimmed();
-        let mut out = anstream::stderr();
-        for file in &code {
-            let granted = file.permissions.granted();
-            let may = if granted.is_empty() { "nothing special".to_owned() } else { granted.join(", ") };
-            let news = match &approval {
-                Approval::Changed { added, .. } if added.contains(&file.path) => ", NEW",
-                Approval::Changed { changed, .. } if changed.contains(&file.path) => ", CHANGED",
-                _ => "",
-            };
-            let (path, may) = (printable(&file.path), printable(&may));
-            let _ = writeln!(out, "{bold}{path}{bold:#} ({}, may: {may}{news})", file.role);
-            for line in file.text.lines() {
-                let _ = writeln!(out, "  {quiet}│{quiet:#} {}", printable(line));
-            }
-        }
+        // Without a terminal this goes to stderr all the same; what cannot be written there is lost, not approved.
+        let _ = show_code(&code, &changes, matches!(approval, Approval::Changed { .. }));
         say(format_args!("approval so far: {}", approval_words(&approval)));
     }
     if !matches!(approval, Approval::NotNeeded | Approval::Approved { .. }) {
@@ -305,11 +292,63 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         .collect();
     let now = library.approval_of(id, &content)?;
     if options.json {
-        print_json(&json!({"pack_id": id, "approval": now.as_str(), "files": files}))?;
+        let changes: Vec<Json> = changes
+            .iter()
+            .map(|change| {
+                let FileChange { path, change, before, after } = change;
+                json!({"path": path, "change": change, "before": before, "after": after})
+            })
+            .collect();
+        print_json(&json!({"pack_id": id, "approval": now.as_str(), "files": files, "changes": changes}))?;
     } else {
         say(format_args!("{id}: {}", approval_words(&now)));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows the code that is to be approved: all of it the first time, and what changed since then.
+fn show_code(code: &[PackCode], changes: &[FileChange], is_again: bool) -> io::Result<()> {
+    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
+    let mut out = anstream::stderr();
+    for file in code {
+        let granted = file.permissions.granted();
+        let may = if granted.is_empty() { "nothing special".to_owned() } else { granted.join(", ") };
+        let change = changes.iter().find(|change| change.path == file.path);
+        let news = match change {
+            Some(change) if change.change == "added" => ", NEW",
+            Some(_) => ", CHANGED",
+            None if is_again => ", unchanged",
+            None => "",
+        };
+        let (path, may) = (printable(&file.path), printable(&may));
+        writeln!(out, "{bold}{path}{bold:#} ({}, may: {may}{news})", file.role)?;
+        match change {
+            Some(FileChange { before: Some(before), .. }) => show_difference(&mut out, before, &file.text)?,
+            None if is_again => {}
+            _ => {
+                for line in file.text.lines() {
+                    writeln!(out, "  {quiet}│{quiet:#} {}", printable(line))?;
+                }
+            }
+        }
+    }
+    for change in changes.iter().filter(|change| !code.iter().any(|file| file.path == change.path)) {
+        writeln!(out, "{bold}{}{bold:#} ({})", printable(&change.path), change.change.to_uppercase())?;
+        match (&change.before, &change.after) {
+            (None, None) => writeln!(out, "  {quiet}its text is too large, or was not kept{quiet:#}")?,
+            (before, after) => {
+                show_difference(&mut out, before.as_deref().unwrap_or(""), after.as_deref().unwrap_or(""))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn show_difference(out: &mut impl Write, before: &str, after: &str) -> io::Result<()> {
+    for line in compare(before, after, None) {
+        writeln!(out, "  {} {}", line.change.sign(), printable(&line.text))?;
+    }
+    Ok(())
 }
 
 fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {

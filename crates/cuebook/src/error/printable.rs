@@ -25,7 +25,9 @@ pub fn escaped_lines(text: &str) -> String {
         match letter {
             '\n' => escaped.push('\n'),
             '\\' => escaped.push_str("\\\\"),
-            letter if is_hidden(letter) || is_unusual_space(letter) => escaped.extend(letter.escape_unicode()),
+            letter if is_hidden(letter) || is_unusual_space(letter) => {
+                escaped.extend(letter.escape_unicode())
+            }
             letter => escaped.push(letter),
         }
     }

@@ -22,6 +22,7 @@ use crate::files::{self, Lock};
 use crate::prompt::Permissions;
 use crate::source::Source;
 use crate::trust::approval::ApprovalsFile;
+use crate::trust::approved::Texts;
 use crate::trust::{Approval, ContentDigest, approval};
 
 pub use install::{Installation, Proposal};
@@ -42,6 +43,19 @@ pub struct InstalledPack {
     pub findings: Vec<Diagnostic>,
     /// Whether its code may run.
     pub approval: Approval,
+}
+
+/// A file that changed since its pack was approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// Its path inside the pack.
+    pub path: String,
+    /// `added`, `removed` or `changed`.
+    pub change: &'static str,
+    /// Its text when it was approved; `None` if there was none, or it was not kept.
+    pub before: Option<String>,
+    /// Its text now; `None` if there is none, or it is too large to show.
+    pub after: Option<String>,
 }
 
 /// A Python file of a pack, for somebody who is asked to approve it.
@@ -346,6 +360,30 @@ impl Library {
         Ok((code, content))
     }
 
+    /// What changed in a pack since it was approved, file by file.
+    pub fn changes_since_approval(&self, id: &str, content: &ContentDigest) -> Result<Vec<FileChange>> {
+        let Approval::Changed { added, removed, changed } = self.approval_of(id, content)? else {
+            return Ok(Vec::new());
+        };
+        let before = match self.approvals_file() {
+            Some(approvals) => Texts::approved(&approvals, id)?,
+            None => Texts::default(),
+        };
+        let after = Texts::of(&self.pack_folder(id)?, content);
+        let lists = [("changed", changed), ("added", added), ("removed", removed)];
+        let change = |change: &'static str, path: String| FileChange {
+            before: before.get(&path).map(str::to_owned),
+            after: after.get(&path).map(str::to_owned),
+            change,
+            path,
+        };
+        Ok(lists
+            .into_iter()
+            .flat_map(|(kind, paths)| paths.into_iter().map(move |path| (kind, path)))
+            .map(|(kind, path)| change(kind, path))
+            .collect())
+    }
+
     /// Approves the code of a pack, as long as its content is still what was shown.
     pub fn approve_pack(&self, id: &str, shown: &ContentDigest) -> Result<()> {
         let packs = self.packs_folder();
@@ -355,7 +393,12 @@ impl Library {
             let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("look at it again");
             return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
         }
-        approval::approve(self.approvals_file().as_ref(), id, shown, Timestamp::now())
+        let approvals = self.approvals_file();
+        if let Some(approvals) = &approvals {
+            // First: an approval without the texts would leave those of an older one for the next comparison.
+            Texts::of(&self.pack_folder(id)?, shown).keep(approvals, id)?;
+        }
+        approval::approve(approvals.as_ref(), id, shown, Timestamp::now())
     }
 }
 
