@@ -19,7 +19,7 @@ name: chat
 inputs:
   question: {kind: string, required: true}
   tone: calm
-  history: {kind: thread}
+  history: {kind: thread, roles: [critic]}
   photo: {kind: image}
 ---
 system:
