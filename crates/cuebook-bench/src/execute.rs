@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_run::{Engine, Ignore, Request};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
@@ -52,7 +52,8 @@ impl Place {
         let write = |path: &str, extension: &str, text: &str| -> Result<PathBuf, Box<dyn Error>> {
             let file = project.path().join(".ai").join(path);
             std::fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-            std::fs::write(&file, sign_bytes(extension, text.as_bytes(), &key, now)?)?;
+            let purpose = Purpose::at(path).ok_or("no purpose")?;
+            std::fs::write(&file, sign_for(&purpose, extension, text.as_bytes(), &key, now)?)?;
             Ok(file)
         };
         write("tools/bench/nothing.yaml", "yaml", TOOL)?;

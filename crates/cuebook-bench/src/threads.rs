@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_mock::{Api, Mock};
 use tempfile::TempDir;
 
@@ -51,7 +51,8 @@ impl Place {
             std::fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
             std::fs::write(path, bytes)
         };
-        let directive = sign_bytes("md", DIRECTIVE.as_bytes(), &key, now)?;
+        let purpose = Purpose::at("directives/bench/greet.md").ok_or("no purpose")?;
+        let directive = sign_for(&purpose, "md", DIRECTIVE.as_bytes(), &key, now)?;
         write(place.project.path().join(".ai/directives/bench/greet.md"), &directive)?;
         let provider = mock.provider_yaml(Api::Anthropic).replace("name: mock\n", "name: anthropic\n");
         let provider = provider.replace("key: MOCK_KEY\n", "");

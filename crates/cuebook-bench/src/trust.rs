@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::items::search::{SearchRequest, Searcher};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 
 use crate::measure::compare;
 
@@ -58,7 +58,8 @@ fn verification() -> Result<(), Box<dyn Error>> {
     );
     let path = project.path().join(".ai/directives/demo/greet.md");
     fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
-    fs::write(&path, sign_bytes("md", text.as_bytes(), &key, now)?)?;
+    let purpose = Purpose::at("directives/demo/greet.md").ok_or("no purpose")?;
+    fs::write(&path, sign_for(&purpose, "md", text.as_bytes(), &key, now)?)?;
     // Files that have just been written are looked at more closely than others.
     std::thread::sleep(Duration::from_millis(50));
     let located = spaces.find(ItemType::Directive, &ItemId::new("demo/greet")?)?.ok_or("no item")?;

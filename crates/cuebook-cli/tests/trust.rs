@@ -180,3 +180,87 @@ fn a_pattern_that_nothing_fits_and_an_item_of_another_space_are_told_as_what_the
     let told = String::from_utf8(run(&project, &["sign", "directive", "demo/greet"]).stderr).unwrap();
     assert!(told.contains("cuebook sign directive demo/greet --space user"), "{told}");
 }
+
+const SHELL_TOOL: &str = "# __version__ = \"1.0.0\"\n# __tool_type__ = \"shell\"\n# __category__ = \"a\"\n# __tool_description__ = \"D\"\n# __executor_id__ = \"rye/core/runtimes/bash/bash\"\n";
+
+#[test]
+fn a_copied_tool_or_directive_is_reported_and_does_not_run() {
+    let project = project();
+    project.write(".ai/tools/a/danger.sh", &format!("{SHELL_TOOL}touch pwned\n"));
+    run(&project, &["keys", "generate"]);
+    assert_eq!(json(&project, &["sign", "tool", "a/danger"]).0, 0);
+    assert_eq!(json(&project, &["sign", "directive", "demo/greet"]).0, 0);
+    let path = |file: &str| project.path().join(file);
+    std::fs::copy(path(".ai/tools/a/danger.sh"), path(".ai/tools/a/safe.sh")).unwrap();
+    std::fs::create_dir_all(path(".ai/knowledge/demo")).unwrap();
+    std::fs::copy(path(".ai/directives/demo/greet.md"), path(".ai/knowledge/demo/greet.md")).unwrap();
+    let (code, answer) = json(&project, &["verify"]);
+    let codes: Vec<(&str, &str)> = answer["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| Some((item["item_id"].as_str()?, item["error"]["code"].as_str()?)))
+        .collect();
+    assert_eq!((code, codes), (1, vec![("a/safe", "CB222"), ("demo/greet", "CB222")]), "{answer}");
+    let (code, answer) = json(&project, &["execute", "tool", "a/safe"]);
+    assert_eq!((code, &answer["metadata"]["error"]["code"]), (1, &"CB222".into()), "{answer}");
+    assert!(!path("pwned").exists());
+}
+
+#[test]
+fn a_signed_tool_is_no_key_once_it_is_copied() {
+    let project = project();
+    run(&project, &["keys", "generate"]);
+    let stranger = project.path().join("stranger");
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+    let output = command.env("USER_SPACE", &stranger).args(["keys", "generate", "--json"]).output().unwrap();
+    let made: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let fingerprint = made["fingerprint"].as_str().unwrap();
+    let pem = std::fs::read_to_string(stranger.join(".ai/config/keys/signing/public_key.pem")).unwrap();
+    let tool = format!(
+        "version = \"1.0.0\"\ntool_type = \"x\"\ncategory = \"a\"\ndescription = \"D\"\nexecutor_id = \"rye/core/primitives/subprocess\"\nfingerprint = \"{fingerprint}\"\n[public_key]\npem = \"\"\"\n{pem}\"\"\"\n"
+    );
+    project.write(".ai/tools/a/x.toml", &tool);
+    assert_eq!(json(&project, &["sign", "tool", "a/x"]).0, 0);
+    let signed = std::fs::read_to_string(project.path().join(".ai/tools/a/x.toml")).unwrap();
+    project.write(&format!(".ai/config/keys/trusted/{fingerprint}.toml"), &signed);
+    let (_, list) = json(&project, &["trust", "list"]);
+    let entry = list.as_array().unwrap().iter().find(|entry| entry["fingerprint"] == *fingerprint).unwrap();
+    assert_eq!(entry["trusted"], false, "{list}");
+}
+
+#[test]
+fn a_second_permissions_element_is_refused_by_sign_check_and_show() {
+    let project = Project::new();
+    let twice = DIRECTIVE.replace("    <author>", "    <permissions/>\n    <permissions><execute><tool>rye.bash.*</tool></execute></permissions>\n    <author>");
+    project.write(".ai/directives/demo/greet.md", &twice);
+    run(&project, &["keys", "generate"]);
+    for args in [&["sign", "directive", "demo/greet"][..], &["check", "demo/greet"], &["show", "demo/greet"]]
+    {
+        let output = run(&project, args);
+        let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
+        assert!(told.contains("<permissions> is there twice"), "{args:?}: {told}");
+    }
+}
+
+#[test]
+fn a_tool_with_a_parameter_in_a_nested_script_is_not_signed() {
+    let project = Project::new();
+    let tool = |script: &str| {
+        format!(
+            "version: 1.0.0\ntool_type: shell\ncategory: a\ndescription: D\nexecutor_id: rye/core/runtimes/bash/bash\nconfig:\n  command: |\n    {script}\n"
+        )
+    };
+    run(&project, &["keys", "generate"]);
+    project.write(".ai/tools/a/x.yaml", &tool("sh -c \"echo {x}\""));
+    let output = run(&project, &["sign", "tool", "a/x"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("{x} in line 8 would be a part of the program that `sh -c` runs"), "{told}");
+    project.write(".ai/tools/a/x.yaml", &tool("sh -c 'echo \"$1\"' sh {x}"));
+    assert_eq!(run(&project, &["sign", "tool", "a/x"]).status.code(), Some(0));
+    let output = run(&project, &["execute", "tool", "a/x", "--dry-run"]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("interpreter: /") && told.contains("bash"), "{told}");
+}

@@ -1,96 +1,71 @@
-//! Anchors: the folder that a tool's relative things hang on, and the files in it that must be signed as well.
+//! Anchors: the folder that a tool's relative things hang on.
 //!
 //! A runtime says when a tool has an anchor (`markers_any`: one of these files lies beside the tool), which folder it is, and
-//! which path variables get entries of it, so that a tool of several files finds its own. Where there is an anchor, every
-//! file of it that could be loaded is verified before anything runs.
+//! which path variables get entries of it, so that a tool of several files finds its own. A tool runs from a private copy
+//! of its files ([`crate::stage`]), so all of these folders lie in the copy; only `project_path` is the project itself.
 
 use std::path::{Path, PathBuf};
 
-use cuebook::items::{ItemType, Spaces};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::items::{ItemType, SpaceKind, Spaces, system_files};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
-use crate::chain::{Element, LARGEST_TOOL};
+use crate::chain::Element;
 use crate::config::{Manner, Values};
-use crate::stage::Stage;
+use crate::helpers::{Copying, Unsigned};
+use crate::stage::{Stage, Tree};
 use crate::verify::Verify;
 
 /// What is known of where a tool runs: the names that templates may use, and the anchor if there is one.
 pub(crate) struct Ground {
     /// `tool_path`, `tool_dir`, `project_path`, …
     pub(crate) context: Map<String, Json>,
-    /// The anchor's folder, if it is active.
-    pub(crate) anchor: Option<PathBuf>,
-    /// The element that declares the anchor.
+    /// The private copy that the tool runs from.
+    pub(crate) stage: Stage,
+    /// The anchor that is active.
     declared: Option<Map<String, Json>>,
+    /// The `.ai` folder that the tool lies in; none for one of the program.
+    source: Option<PathBuf>,
+    project: PathBuf,
 }
 
-/// Extensions of files that interpreters load as code and that cannot be signed.
-const COMPILED: [&str; 7] = ["pyc", "pyo", "pyd", "so", "dylib", "dll", "node"];
+/// Where the library of a runtime lies in a call's folder.
+const LIBRARY: &str = "runtime_lib";
 
-/// Files and folders that one anchor may have.
-const MOST_FILES: usize = 10_000;
+/// Which folder an anchor is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Root {
+    ToolDir,
+    ToolParent,
+    Project,
+}
 
 impl Ground {
-    /// Finds out where a chain's tool runs.
-    pub(crate) fn new(spaces: &Spaces, chain: &[Element], stage: &Stage) -> Result<Ground> {
-        let mut context = Map::new();
-        let mut set = |name: &str, path: &Path| {
-            context.insert(name.to_owned(), path.to_string_lossy().into_owned().into());
-        };
-        let project = spaces.project();
-        set("project_path", project);
-        if let Some(user) = spaces.all().iter().find(|space| space.kind() == cuebook::items::SpaceKind::User)
-            && let Some(folder) = user.folder().and_then(Path::parent)
-        {
-            set("user_space", folder);
-        }
-        let staged = stage.folder()?;
-        set("system_space", &staged);
-        set("cache_path", &staged.join("cache"));
-        let (mut tool_dir, mut tool_parent) = (project.to_owned(), project.to_owned());
-        if let Some(tool) = chain.first() {
-            let path = stage.file(&tool.located, &tool.bytes)?;
-            set("tool_path", &path);
-            tool_dir = path.parent().unwrap_or(project).to_owned();
-            tool_parent = tool_dir.parent().unwrap_or(&tool_dir).to_owned();
-            set("tool_dir", &tool_dir);
-            set("tool_parent", &tool_parent);
-        }
+    /// Verifies a chain's tool with the files beside it and copies them to where they run.
+    pub(crate) fn new(spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<Ground> {
         let declares = chain.iter().find(|element| !element.tool.anchor.is_empty());
+        let (root, active) = match declares {
+            Some(element) => (root_of(element)?, is_active(element, source_dir(chain))?),
+            None => (Root::ToolDir, false),
+        };
+        let mut tree = Tree::default();
+        // Node looks for a package.json in all folders above a file: it finds this one, and none of somebody else.
+        tree.add("package.json".into(), b"{}\n".to_vec(), false);
+        if let Some(tool) = chain.first() {
+            tree.add(staged(tool), tool.bytes.to_vec(), true);
+        }
+        let helpers = Helpers { spaces, chain, verify };
+        helpers.beside_tool(root, active, &mut tree)?;
         let runtime = declares.or(chain.get(1));
         if let Some(runtime) = runtime {
-            let library = match runtime.located.path() {
-                Some(path) => path.with_file_name("lib"),
-                None => stage.library(&runtime.located)?,
-            };
-            set("runtime_lib", &library);
+            helpers.library(runtime, &mut tree)?;
         }
-        let declared = declares.map(|element| element.tool.anchor.clone());
-        let (root, active) = match &declared {
-            None => (tool_dir, false),
-            Some(anchor) => {
-                let root = match anchor.get("root").and_then(Json::as_str) {
-                    None | Some("tool_dir") => tool_dir.clone(),
-                    Some("tool_parent") => tool_parent,
-                    Some("project_path") => project.to_owned(),
-                    Some(other) => {
-                        let message = format!("`anchor.root` is {other:?}");
-                        return Err(bad_runtime(
-                            declares,
-                            message,
-                            "write tool_dir, tool_parent or project_path",
-                        ));
-                    }
-                };
-                (root, is_active(declares, anchor, &tool_dir)?)
-            }
-        };
-        set("anchor_path", &root);
-        if let Some(tool) = chain.first() {
-            context.insert("tool_id".to_owned(), tool.id().into());
-        }
-        Ok(Ground { context, anchor: active.then_some(root), declared: declared.filter(|_| active) })
+        let stage = tree.write()?;
+        let context = context(spaces, chain, root, runtime.is_some(), stage.path());
+        let declared = declares.filter(|_| active).map(|element| element.tool.anchor.clone());
+        let space = chain.first().and_then(|tool| spaces.space(tool.located.space));
+        let source = space.and_then(|space| space.folder()).map(Path::to_owned);
+        Ok(Ground { context, stage, declared, source, project: spaces.project().to_owned() })
     }
 
     /// A text of a runtime with what is known put into it.
@@ -101,15 +76,33 @@ impl Ground {
         values.text(template, Manner::Plain)
     }
 
+    /// Where a folder of the copy was copied from; a folder elsewhere is itself.
+    pub(crate) fn original(&self, folder: &Path) -> PathBuf {
+        match (folder.strip_prefix(self.stage.path().join(".ai")), &self.source) {
+            (Ok(below), Some(source)) => source.join(below),
+            _ => folder.to_owned(),
+        }
+    }
+
     /// The folder that an active anchor wants the tool to run in.
     pub(crate) fn cwd(&self) -> Option<String> {
         let cwd = self.declared.as_ref()?.get("cwd")?.as_str()?;
         Some(self.text(cwd))
     }
 
-    /// The path variables that an active anchor changes, with their entries in front and behind.
-    pub(crate) fn env_paths(&self) -> Vec<(String, Vec<String>, Vec<String>)> {
-        self.paths(self.declared.as_ref().and_then(|anchor| anchor.get("env_paths")))
+    /// The path variables that an active anchor changes, with their entries in front and behind. None of them is a folder
+    /// of the project: its files are not signed, and what lies on such a path is loaded.
+    pub(crate) fn env_paths(&self) -> Result<Vec<(String, Vec<String>, Vec<String>)>> {
+        let paths = self.paths(self.declared.as_ref().and_then(|anchor| anchor.get("env_paths")));
+        for (name, front, behind) in &paths {
+            if let Some(entry) =
+                front.iter().chain(behind).find(|entry| Path::new(entry).starts_with(&self.project))
+            {
+                let message = format!("`{name}` would hold {entry}, whose files are not signed");
+                return Err(bad_runtime(None, message, "let `anchor.root` be tool_dir or tool_parent"));
+            }
+        }
+        Ok(paths)
     }
 
     /// Path variables with entries in front and behind, as a runtime writes them.
@@ -124,65 +117,171 @@ impl Ground {
         };
         paths.iter().map(change).collect()
     }
+}
 
-    /// Verifies the files that belong to an active anchor, if an element of the chain wants that.
-    pub(crate) fn verify_files(&self, spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<()> {
-        self.verify_library(spaces, chain, verify)?;
-        let Some(anchor) = &self.anchor else { return Ok(()) };
-        let wants = chain.iter().find(|element| !element.tool.verify_deps.is_empty());
-        let Some(element) = wants else { return Ok(()) };
+/// Where a tool lies in a call's folder.
+fn staged(tool: &Element) -> PathBuf {
+    let located = &tool.located;
+    format!(".ai/{}/{}.{}", located.kind.folder(), located.id, located.extension).into()
+}
+
+/// The folder that a chain's tool lies in; none for a tool of the program.
+fn source_dir(chain: &[Element]) -> Option<&Path> {
+    chain.first().and_then(|tool| tool.located.path()).and_then(Path::parent)
+}
+
+fn context(spaces: &Spaces, chain: &[Element], root: Root, library: bool, stage: &Path) -> Map<String, Json> {
+    let mut context = Map::new();
+    let mut set = |name: &str, path: &Path| {
+        context.insert(name.to_owned(), path.to_string_lossy().into_owned().into());
+    };
+    let project = spaces.project();
+    set("project_path", project);
+    if let Some(folder) = spaces.space(SpaceKind::User).and_then(|user| user.folder()?.parent()) {
+        set("user_space", folder);
+    }
+    set("system_space", stage);
+    set("cache_path", &stage.join("cache"));
+    if library {
+        set(LIBRARY, &stage.join(LIBRARY));
+    }
+    let (mut tool_dir, mut tool_parent) = (project.to_owned(), project.to_owned());
+    if let Some(tool) = chain.first() {
+        let path = stage.join(staged(tool));
+        set("tool_path", &path);
+        tool_dir = path.parent().unwrap_or(stage).to_owned();
+        tool_parent = tool_dir.parent().unwrap_or(stage).to_owned();
+        set("tool_dir", &tool_dir);
+        set("tool_parent", &tool_parent);
+    }
+    set(
+        "anchor_path",
+        match root {
+            Root::ToolDir => &tool_dir,
+            Root::ToolParent => &tool_parent,
+            Root::Project => project,
+        },
+    );
+    if let Some(tool) = chain.first() {
+        context.insert("tool_id".to_owned(), tool.id().into());
+    }
+    context
+}
+
+/// Finds the files that a tool reaches beside it.
+struct Helpers<'h> {
+    spaces: &'h Spaces,
+    chain: &'h [Element],
+    verify: &'h dyn Verify,
+}
+
+impl Helpers<'_> {
+    /// Copies the files beside a tool: with an anchor all that the runtime asks for, otherwise data and signed helpers.
+    fn beside_tool(&self, root: Root, active: bool, tree: &mut Tree) -> Result<()> {
+        let (Some(tool), Some(source)) = (self.chain.first(), source_dir(self.chain)) else { return Ok(()) };
+        let staged = staged(tool);
+        let to = staged.parent().unwrap_or(Path::new(""));
+        let rules = self.chain.iter().find(|element| !element.tool.verify_deps.is_empty());
+        let enabled =
+            |element: &&Element| element.tool.verify_deps.get("enabled") != Some(&Json::Bool(false));
+        let Some(element) = rules.filter(enabled).filter(|_| active) else {
+            let copying = Copying {
+                spaces: self.spaces,
+                verify: self.verify,
+                extensions: siblings(tool.located.extension),
+                exclude: Vec::new(),
+                unsigned: Unsigned::Skip,
+                // At the top of its folder, everything else is another tool.
+                recursive: !tool.located.id.category().is_empty(),
+            };
+            return copying.copy(source, to, tree);
+        };
         let rules = &element.tool.verify_deps;
-        if rules.get("enabled").is_some_and(|enabled| enabled == &Json::Bool(false)) {
-            return Ok(());
-        }
-        // What is part of the program was not written by anybody else.
-        let Some(tool) = chain.first().and_then(|tool| tool.located.path()) else { return Ok(()) };
-        let texts = |name: &str| -> Vec<String> {
-            let list = rules.get(name).and_then(Json::as_array);
-            list.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
-        };
-        let walk = Walk {
-            extensions: texts("extensions")
-                .iter()
-                .map(|text| text.trim_start_matches('.').to_owned())
-                .collect(),
-            exclude: texts("exclude_dirs"),
-            spaces,
-            verify,
-        };
-        let tool_dir = tool.parent().unwrap_or(anchor);
-        let (root, recursive) = match rules.get("scope").and_then(Json::as_str) {
-            None | Some("anchor") => (anchor.as_path(), true),
-            Some("tool_dir") => (tool_dir, true),
-            Some("tool_siblings") => (tool_dir, false),
-            Some("tool_file") => return Ok(()),
-            Some(other) => {
+        let (above, to_above) = (source.parent().unwrap_or(source), to.parent().unwrap_or(to));
+        let scope = rules.get("scope").and_then(Json::as_str);
+        let (folder, to, recursive) = match (scope, root) {
+            // Above a tool without a category lies what is no tool.
+            (None | Some("anchor"), Root::ToolParent) if !tool.located.id.category().is_empty() => {
+                (above, to_above, true)
+            }
+            (None | Some("anchor" | "tool_dir"), _) => (source, to, true),
+            (Some("tool_siblings"), _) => (source, to, false),
+            (Some("tool_file"), _) => return Ok(()),
+            (Some(other), _) => {
                 let message = format!("`verify_deps.scope` is {other:?}");
                 let hint = "write anchor, tool_dir, tool_siblings or tool_file";
                 return Err(bad_runtime(Some(element), message, hint));
             }
         };
-        let real = std::fs::canonicalize(root).map_err(|error| files::io_error(&walk.name(root), &error))?;
-        walk.folder(root, &real, recursive, &mut 0)
+        let texts = |name: &str| -> Vec<String> {
+            let list = rules.get(name).and_then(Json::as_array);
+            list.into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned)).collect()
+        };
+        let extensions =
+            texts("extensions").iter().map(|text| text.trim_start_matches('.').to_owned()).collect();
+        let copying = Copying {
+            spaces: self.spaces,
+            verify: self.verify,
+            extensions,
+            exclude: texts("exclude_dirs"),
+            unsigned: Unsigned::Refuse,
+            recursive,
+        };
+        copying.copy(folder, to, tree)
     }
-}
 
-impl Ground {
-    /// Verifies the library of a runtime that is not the program's own: it is code like the runtime itself.
-    fn verify_library(&self, spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<()> {
-        let own = chain.iter().skip(1).filter_map(|runtime| runtime.located.path());
-        for library in own.map(|path| path.with_file_name("lib")).filter(|library| library.is_dir()) {
-            let extensions = ItemType::Tool.extensions().iter().map(|known| (*known).to_owned()).collect();
-            let walk = Walk { extensions, exclude: vec!["__pycache__".to_owned()], spaces, verify };
-            let real = std::fs::canonicalize(&library);
-            let real = real.map_err(|error| files::io_error(&walk.name(&library), &error))?;
-            walk.folder(&library, &real, true, &mut 0)?;
+    /// Copies the library of a runtime, which is what lies in the folder `lib` beside it. It is code like the runtime.
+    fn library(&self, runtime: &Element, tree: &mut Tree) -> Result<()> {
+        let Some(path) = runtime.located.path() else {
+            let below = format!("{}/{}/lib/", runtime.located.kind.folder(), runtime.located.id.category());
+            for (path, bytes) in system_files() {
+                if let Some(file) = path.strip_prefix(&below) {
+                    tree.add(Path::new(LIBRARY).join(file), bytes.to_vec(), false);
+                }
+            }
+            return Ok(());
+        };
+        let library = path.with_file_name("lib");
+        if !library.is_dir() {
+            return Ok(());
         }
-        Ok(())
+        let copying = Copying {
+            spaces: self.spaces,
+            verify: self.verify,
+            extensions: ItemType::Tool.extensions().iter().map(|known| (*known).to_owned()).collect(),
+            exclude: Vec::new(),
+            unsigned: Unsigned::Refuse,
+            recursive: true,
+        };
+        copying.copy(&library, Path::new(LIBRARY), tree)
     }
 }
 
-fn is_active(declares: Option<&Element>, anchor: &Map<String, Json>, tool_dir: &Path) -> Result<bool> {
+/// Extensions of helper files that a tool without an anchor can load by their paths. Python finds modules through its path,
+/// so a tool of Python's needs an anchor.
+fn siblings(extension: &str) -> Vec<String> {
+    let known: &[&str] = match extension {
+        "js" | "ts" | "mjs" | "cjs" => &["js", "ts", "mjs", "cjs"],
+        "sh" => &["sh"],
+        _ => &[],
+    };
+    known.iter().map(|known| (*known).to_owned()).collect()
+}
+
+fn root_of(element: &Element) -> Result<Root> {
+    match element.tool.anchor.get("root").and_then(Json::as_str) {
+        None | Some("tool_dir") => Ok(Root::ToolDir),
+        Some("tool_parent") => Ok(Root::ToolParent),
+        Some("project_path") => Ok(Root::Project),
+        Some(other) => {
+            let hint = "write tool_dir, tool_parent or project_path";
+            Err(bad_runtime(Some(element), format!("`anchor.root` is {other:?}"), hint))
+        }
+    }
+}
+
+fn is_active(element: &Element, source: Option<&Path>) -> Result<bool> {
+    let anchor = &element.tool.anchor;
     if anchor.get("enabled").is_some_and(|enabled| enabled == &Json::Bool(false)) {
         return Ok(false);
     }
@@ -191,101 +290,20 @@ fn is_active(declares: Option<&Element>, anchor: &Map<String, Json>, tool_dir: &
         None | Some("auto") => {
             let markers = anchor.get("markers_any").and_then(Json::as_array);
             let mut names = markers.into_iter().flatten().filter_map(Json::as_str);
-            Ok(names.any(|name| tool_dir.join(name).exists()))
+            Ok(source.is_some_and(|source| names.any(|name| source.join(name).exists())))
         }
         Some("never") => Ok(false),
-        Some(other) => {
-            Err(bad_runtime(declares, format!("`anchor.mode` is {other:?}"), "write auto, always or never"))
-        }
+        Some(other) => Err(bad_runtime(
+            Some(element),
+            format!("`anchor.mode` is {other:?}"),
+            "write auto, always or never",
+        )),
     }
 }
 
-/// The error for something in a runtime that means nothing.
+/// The error for something in a runtime that is invalid.
 pub(crate) fn bad_runtime(element: Option<&Element>, message: String, hint: &str) -> Error {
     let mut diagnostic = Diagnostic::new(Code::BadRuntime, message).hint(hint);
     diagnostic.file = element.map(|element| element.located.name.clone());
     Error::new(ErrorKind::Execute, diagnostic)
-}
-
-/// Goes through a folder and verifies what it holds.
-struct Walk<'w> {
-    extensions: Vec<String>,
-    exclude: Vec<String>,
-    spaces: &'w Spaces,
-    verify: &'w dyn Verify,
-}
-
-impl Walk<'_> {
-    fn name(&self, path: &Path) -> String {
-        files::display_name(self.spaces.project(), path)
-    }
-
-    fn folder(&self, folder: &Path, root: &Path, recursive: bool, count: &mut usize) -> Result<()> {
-        let entries =
-            std::fs::read_dir(folder).map_err(|error| files::io_error(&self.name(folder), &error))?;
-        let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-        entries.sort();
-        for path in entries {
-            *count += 1;
-            if *count > MOST_FILES {
-                let message = format!("a tool with more than {MOST_FILES} files beside it");
-                let diagnostic = Diagnostic::new(Code::BadRuntime, message).file(self.name(folder));
-                let hint = "keep what is not the tool's own elsewhere, or list its folder in `exclude_dirs`";
-                return Err(Error::new(ErrorKind::Limit, diagnostic.hint(hint)));
-            }
-            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let excluded = self.exclude.contains(&name);
-            let real =
-                std::fs::canonicalize(&path).map_err(|error| files::io_error(&self.name(&path), &error))?;
-            if real.is_dir() {
-                if recursive && !excluded {
-                    if !real.starts_with(root) {
-                        return Err(self.escape(&path));
-                    }
-                    // A link to a folder further up would be walked for ever, and is walked anyway where it leads.
-                    if !path.is_symlink() {
-                        self.folder(&path, root, recursive, count)?;
-                    }
-                }
-                continue;
-            }
-            let extension = path.extension().unwrap_or_default().to_string_lossy();
-            if COMPILED.contains(&extension.as_ref()) {
-                return Err(self.compiled(&path));
-            }
-            if !self.extensions.iter().any(|known| *known == extension) {
-                continue;
-            }
-            if !real.starts_with(root) {
-                return Err(self.escape(&path));
-            }
-            self.file(&path)?;
-        }
-        Ok(())
-    }
-
-    fn file(&self, path: &Path) -> Result<()> {
-        let found = self.spaces.all().iter().find_map(|space| space.item_of(ItemType::Tool, path));
-        let Some(located) = found else {
-            let diagnostic = Diagnostic::new(Code::OutsideProject, "a file that no space of tools holds")
-                .file(self.name(path))
-                .hint("the files of a tool lie below .ai/tools, where they can be signed");
-            return Err(Error::new(ErrorKind::Integrity, diagnostic));
-        };
-        self.verify.verify(&located.read(LARGEST_TOOL)?).map(|_| ())
-    }
-
-    /// An import takes such a file before any other of its name.
-    fn compiled(&self, path: &Path) -> Error {
-        let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", self.name(path)))
-            .hint("a compiled file has no place for a signature: delete it, or keep it in an environment of the project");
-        Error::new(ErrorKind::Integrity, diagnostic)
-    }
-
-    fn escape(&self, path: &Path) -> Error {
-        let diagnostic = Diagnostic::new(Code::OutsideProject, format!("Symlink escape: {}", path.display()))
-            .file(self.name(path))
-            .hint("put a copy there instead of a link, and sign it");
-        Error::new(ErrorKind::Integrity, diagnostic)
-    }
 }

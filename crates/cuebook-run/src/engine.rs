@@ -21,7 +21,6 @@ use crate::chain::Memo;
 use crate::policy::allowance::Allowance;
 use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
-use crate::stage::Stage;
 use crate::store::{Heart, Holding, Store};
 use crate::thread::{LookedFor, Lookout, ThreadId, Within};
 use crate::verify::Verify;
@@ -80,7 +79,6 @@ pub struct Engine {
     client: OnceLock<Client>,
     recordings: Mutex<HashMap<PathBuf, Arc<Recording>>>,
     recorders: Mutex<HashMap<PathBuf, Arc<Recorder>>>,
-    stage: Stage,
 }
 
 /// A store that was opened, what gives it signs of life, and what looks out for threads that are to stop.
@@ -149,7 +147,6 @@ impl Engine {
             client: OnceLock::new(),
             recordings: Mutex::default(),
             recorders: Mutex::default(),
-            stage: Stage::default(),
         }
     }
 

@@ -70,7 +70,7 @@ impl Environment {
             }
             environment.extend_paths(ground.paths(wanted.get("paths")));
         }
-        environment.extend_paths(ground.env_paths());
+        environment.extend_paths(ground.env_paths()?);
         environment.without = closed().filter(|name| !environment.keys.contains(name)).collect();
         Ok(environment)
     }
@@ -177,7 +177,8 @@ impl Environment {
         let names: Vec<&str> = text("binary").into_iter().chain(texts("candidates")).collect();
         let found: Option<String> = match text("type") {
             Some("local_binary") if own => {
-                let roots = texts("search_roots").into_iter().map(|root| PathBuf::from(ground.text(root)));
+                let roots = texts("search_roots");
+                let roots = roots.into_iter().map(|root| ground.original(Path::new(&ground.text(root))));
                 let roots: Vec<PathBuf> = roots.chain([project.to_owned()]).collect();
                 let folders = roots
                     .iter()

@@ -15,6 +15,8 @@ mod chain;
 mod config;
 mod engine;
 mod environment;
+mod helpers;
+mod interpreter;
 mod lockfile;
 pub mod policy;
 mod primitive;

@@ -1,7 +1,7 @@
 //! Lockfiles: what a chain was made of when it first ran.
 //!
 //! The first success of a tool writes `.ai/lockfiles/<id>@<version>.lock.json` into the project, with the hash of every
-//! element. From then on the tool runs as long as the chain is the same; another signed version of a file is refused until
+//! element and with the program that ran the tool on this machine. From then on the tool runs as long as the chain is the same; another signed version of a file is refused until
 //! somebody deletes the lockfile, which is how they say that they want it.
 
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
 
 use crate::chain::Element;
+use crate::interpreter::{self, Interpreter};
 
 /// The largest lockfile that is read.
 const LARGEST: u64 = 1 << 20;
@@ -21,6 +22,8 @@ pub(crate) struct Lockfile {
     name: String,
     /// Ids and hashes.
     chain: Vec<(String, String)>,
+    /// The program that the tool ran with, as [`Interpreter::locked`] writes it.
+    interpreter: Option<Json>,
     generated_at: String,
 }
 
@@ -80,7 +83,8 @@ fn read(path: &Path, name: String) -> Result<Lockfile> {
     }
     let generated_at =
         json.get("generated_at").and_then(Json::as_str).unwrap_or("an unknown time").to_owned();
-    Ok(Lockfile { name, chain, generated_at })
+    let interpreter = json.get("interpreter").filter(|written| written.is_object()).cloned();
+    Ok(Lockfile { name, chain, interpreter, generated_at })
 }
 
 impl Lockfile {
@@ -108,6 +112,21 @@ impl Lockfile {
         Ok(())
     }
 
+    /// Checks that no file of the project has become the tool's program since it was locked on this machine, and that one
+    /// that was is the same. Programs outside of the project are the user's own choice, by the `PATH` for example.
+    pub(crate) fn check_interpreter(&self, tool: &Element, found: Option<&Interpreter>) -> Result<()> {
+        let (Some(locked), Some(found)) = (&self.interpreter, found) else { return Ok(()) };
+        let here = locked.get("host").and_then(Json::as_str) == Some(&*interpreter::host());
+        let own = found.in_project || locked.get("in_project") == Some(&Json::Bool(true));
+        if !here || !own || *locked == found.locked() {
+            return Ok(());
+        }
+        let was = locked.get("path").and_then(Json::as_str).unwrap_or("another program");
+        let message = format!("Lockfile interpreter mismatch for {}: it ran with {was}", tool.id());
+        let why = format!("it would run with {} ({}) now", found.path, found.target);
+        Err(self.mismatch(message, &tool.located.name, &why))
+    }
+
     /// The error for an element that is not what it was.
     pub(crate) fn changed(&self, element: &Element, is_tool: bool) -> Error {
         let what = if is_tool { element.id().to_owned() } else { format!("chain element {}", element.id()) };
@@ -125,7 +144,7 @@ impl Lockfile {
 }
 
 /// Writes the lockfile of a chain into the project. That it cannot be written is no reason to fail a tool that has run.
-pub(crate) fn write(spaces: &Spaces, chain: &[Element]) -> bool {
+pub(crate) fn write(spaces: &Spaces, chain: &[Element], interpreter: Option<&Interpreter>) -> bool {
     let Some(tool) = chain.first() else { return false };
     let Some(folder) = spaces.all().first().and_then(|space| space.folder()) else { return false };
     let path: PathBuf = folder.join(below(tool));
@@ -139,6 +158,7 @@ pub(crate) fn write(spaces: &Spaces, chain: &[Element]) -> bool {
             "integrity": tool.hash,
         },
         "resolved_chain": chain.iter().map(Element::to_json).collect::<Vec<_>>(),
+        "interpreter": interpreter.map(Interpreter::locked),
         "registry": null,
         "verified_deps": null,
     });

@@ -15,6 +15,7 @@ use crate::chain::Element;
 use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_placeholder};
 use crate::engine::Settings;
 use crate::environment::Environment;
+use crate::interpreter::Interpreter;
 use crate::script;
 use crate::thread::stop_call;
 use crate::watch::Watch;
@@ -25,10 +26,6 @@ use subprocess::{End, Job};
 pub(crate) const SUBPROCESS: &str = "rye/core/primitives/subprocess";
 /// The primitive that makes a request.
 pub(crate) const HTTP_CLIENT: &str = "rye/core/primitives/http_client";
-
-/// The largest parameters that also travel as an argument. A kernel takes 128 KiB in one argument; a quarter of that leaves
-/// room on every system, and all of them are in the standard input anyway.
-const LARGEST_ARGUMENT: usize = 32 << 10;
 
 /// Everything that a primitive needs to know.
 pub(crate) struct Call<'c> {
@@ -44,6 +41,18 @@ pub(crate) struct Call<'c> {
 /// Runs the primitive at the end of a chain.
 pub(crate) fn run(call: &Call<'_>) -> Result<Outcome> {
     let Some(last) = call.chain.last() else { return Ok(Outcome::default()) };
+    with_values(call, |values, params_json| match last.id() {
+        SUBPROCESS => process(call, values, params_json),
+        HTTP_CLIENT => {
+            let request = http::Request::new(values, last)?;
+            http::send(&request, call.watch)
+        }
+        other => Err(unknown(last, other)),
+    })
+}
+
+/// Calls a function with what placeholders of a chain stand for, and with the parameters as JSON.
+fn with_values<T>(call: &Call<'_>, then: impl FnOnce(&Values<'_>, String) -> Result<T>) -> Result<T> {
     // The tool's own entries win over those of its runtime.
     let mut config = Map::new();
     for element in call.chain.iter().rev() {
@@ -54,14 +63,7 @@ pub(crate) fn run(call: &Call<'_>) -> Result<Outcome> {
     context.insert("params_json".to_owned(), params_json.clone().into());
     let env = |name: &str| call.environment.get(name);
     let values = Values { context: &context, parameters: call.parameters, config: &config, env: &env };
-    match last.id() {
-        SUBPROCESS => process(call, &values, params_json),
-        HTTP_CLIENT => {
-            let request = http::Request::new(&values, last)?;
-            http::send(&request, call.watch)
-        }
-        other => Err(unknown(last, other)),
-    }
+    then(&values, params_json)
 }
 
 /// Makes sure that a chain ends where it must.
@@ -79,6 +81,19 @@ fn unknown(last: &Element, id: &str) -> Error {
     Error::new(ErrorKind::Execute, diagnostic)
 }
 
+/// The program that a call would start; none if it makes a request, or if no element names a program.
+pub(crate) fn interpreter(call: &Call<'_>) -> Option<Interpreter> {
+    if call.chain.last().map(Element::id) != Some(SUBPROCESS) {
+        return None;
+    }
+    let found = with_values(call, |values, _| {
+        let (program, cwd) = (program(call, values)?, cwd(call, values));
+        let path = call.environment.get("PATH");
+        Ok(Interpreter::find(&program, Path::new(&cwd), call.project, path.as_deref()))
+    });
+    found.ok()
+}
+
 fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Outcome> {
     let job = job(call, values, params_json)?;
     let finished = subprocess::run(&job, call.watch);
@@ -89,17 +104,35 @@ fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<
     Ok(outcome::of_process(call.chain.first().map(Element::id).unwrap_or_default(), &job, finished))
 }
 
+/// Without a runtime between it and the primitive, what is wrong is the tool's own.
+fn runtime<'c>(call: &Call<'c>) -> Option<&'c Element> {
+    call.chain.get(1).filter(|_| call.chain.len() > 2).or(call.chain.first())
+}
+
+/// The program that a chain names.
+fn program(call: &Call<'_>, values: &Values<'_>) -> Result<String> {
+    let config = values.config;
+    let program = config.get("program").or_else(|| config.get("command")).and_then(Json::as_str);
+    let missing = || {
+        let hint = "give `config` a `command`";
+        bad_runtime(runtime(call), "nothing says which program to start".to_owned(), hint)
+    };
+    program.map(|program| values.text(program, Manner::Plain)).ok_or_else(missing)
+}
+
+/// The folder that a chain's program starts in.
+fn cwd(call: &Call<'_>, values: &Values<'_>) -> String {
+    match values.config.get("cwd").and_then(Json::as_str) {
+        Some(cwd) => values.text(cwd, Manner::Plain),
+        None => call.ground.cwd().unwrap_or_else(|| call.project.to_string_lossy().into_owned()),
+    }
+}
+
 /// What is to be started.
 fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job> {
     let config = values.config;
-    // Without a runtime between it and the primitive, what is wrong is the tool's own.
-    let runtime = call.chain.get(1).filter(|_| call.chain.len() > 2).or(call.chain.first());
-    let wrong = |message: &str, hint: &str| bad_runtime(runtime, message.to_owned(), hint);
-    let program = config.get("program").or_else(|| config.get("command")).and_then(Json::as_str);
-    let Some(program) = program else {
-        return Err(wrong("nothing says which program to start", "give `config` a `command`"));
-    };
-    let program = values.text(program, Manner::Plain);
+    let wrong = |message: &str, hint: &str| bad_runtime(runtime(call), message.to_owned(), hint);
+    let program = program(call, values)?;
     let tool = call.chain.first();
     let by_extension =
         config.get("args_for").and_then(|by| tool.and_then(|tool| by.get(tool.located.extension)));
@@ -120,12 +153,20 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
     let mut filled: Vec<String> = Vec::with_capacity(args.len());
     for (index, arg) in args.iter().enumerate() {
         let text = text_of(arg);
-        if whole_placeholder(&text) == Some("params_json") && params_json.len() > LARGEST_ARGUMENT {
-            // The option that it belongs to goes as well.
+        let lone = whole_placeholder(&text);
+        if lone == Some("params_json") {
+            // Every user of the machine can read arguments, so the parameters are in the standard input only. The option
+            // that they would belong to goes as well.
             filled.pop_if(|option| option.starts_with('-'));
             continue;
         }
-        let lone = whole_placeholder(&text);
+        if pieces(&text).iter().any(|piece| matches!(piece, Piece::Name { name: "params_json", .. })) {
+            let message = "`args` would hold the parameters, which every user of the machine could read";
+            return Err(wrong(
+                message,
+                "remove {params_json}: the parameters are in the standard input, as JSON",
+            ));
+        }
         if script::is_script(&program, args, index) {
             // A script that is one placeholder is the caller's own if it is a parameter, and the author's otherwise.
             match lone.map(|name| (name, config.get(name))) {
@@ -136,6 +177,9 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
                 Some((name, None)) if says_how(name) && is_runtime => {
                     let message = format!("nothing says which `{name}` to run");
                     return Err(wrong(&message, "the tool that is run must have it in its `config`"));
+                }
+                Some((name, _)) if values.parameters.contains_key(name) => {
+                    filled.push(script::given(values.text(&text, Manner::Plain), &mut env));
                 }
                 Some(_) => filled.push(values.text(&text, Manner::Plain)),
                 None => filled.push(script::fill(&text, values, &mut env)?),
@@ -153,10 +197,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         }
         filled.push(values.text(&text, Manner::Plain));
     }
-    let cwd = match config.get("cwd").and_then(Json::as_str) {
-        Some(cwd) => values.text(cwd, Manner::Plain),
-        None => call.ground.cwd().unwrap_or_else(|| call.project.to_string_lossy().into_owned()),
-    };
+    let cwd = cwd(call, values);
     let seconds = |name: &str| -> Result<Option<f64>> {
         match config.get(name).map(|value| values.fill(value, Manner::Plain)) {
             None | Some(Json::Null) => Ok(None),

@@ -8,26 +8,11 @@
 //! One thing a shell does run although it comes out of a variable: what stands in brackets behind a name, wherever it
 //! calculates or takes the name of a variable. Values like that are refused where a script does such things.
 
+use cuebook::dialect::tool::nested::{LANGUAGES, Nested, SHELLS, nested};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
 use crate::config::{Found, Piece, Values, pieces, text_of};
-
-/// Programs whose `-c` takes a script.
-const SHELLS: [&str; 12] =
-    ["sh", "bash", "dash", "zsh", "ksh", "ash", "busybox", "rbash", "mksh", "fish", "csh", "tcsh"];
-
-/// Programs that take a program in a language of their own, and what such an option begins with.
-const LANGUAGES: [(&str, &[&str]); 8] = [
-    ("python", &["-c"]),
-    ("pypy", &["-c"]),
-    ("node", &["-e", "-p", "--eval", "--print"]),
-    ("bun", &["-e", "--eval"]),
-    ("perl", &["-e", "-E"]),
-    ("ruby", &["-e"]),
-    ("php", &["-r"]),
-    ("lua", &["-e"]),
-];
 
 /// Whether a word is the name or the path of a shell.
 pub(crate) fn is_shell(word: &str) -> bool {
@@ -70,8 +55,14 @@ pub(crate) fn is_program(program: &str, args: &[Json], index: usize) -> bool {
 ///
 /// # Errors
 ///
-/// [`Code::BadParameters`] if a shell could run what a value says.
+/// [`Code::BadParameters`] if a shell could run what a value says, [`Code::BadTool`] if another interpreter would.
 pub(crate) fn fill(script: &str, values: &Values<'_>, env: &mut Vec<(String, String)>) -> Result<String> {
+    if let Some(Nested { name, by }) = nested(script, &|name| values.parameters.contains_key(name)) {
+        let message = format!("{{{name}}} would be a part of the program that `{by}` runs");
+        let hint =
+            format!("pass it as an argument: sh -c '… \"$1\"' sh {{{name}}}; then sign the tool again");
+        return Err(Error::new(ErrorKind::Execute, Diagnostic::new(Code::BadTool, message).hint(hint)));
+    }
     let mut known: Map<String, Json> = Map::new();
     let from = env.len();
     let script = written(script, values, env, &mut known, 0);
@@ -82,6 +73,12 @@ pub(crate) fn fill(script: &str, values: &Values<'_>, env: &mut Vec<(String, Str
         return Err(Error::new(ErrorKind::Execute, diagnostic));
     }
     Ok(script)
+}
+
+/// A script that the caller gives, as an argument that does not hold it: other users of the machine can read arguments.
+pub(crate) fn given(script: String, env: &mut Vec<(String, String)>) -> String {
+    env.push(("CUEBOOK_SCRIPT".to_owned(), script));
+    "eval \"${CUEBOOK_SCRIPT}\"".to_owned()
 }
 
 /// Whether a script has something that evaluates the text of a variable: arithmetic, or the name of another variable.

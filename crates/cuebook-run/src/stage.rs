@@ -1,69 +1,119 @@
-//! Where items of the program lie while they run.
+//! The private folder that tools run from.
 //!
-//! An interpreter needs a file, and an item of the system's space has none. So its bytes are written to a folder that only
-//! this user can open, once for each engine, and looked at again before each use.
+//! An interpreter opens files by path, and a file in a project can change after it was verified. So each call gets a folder
+//! of its own that only this user can open, with copies of exactly the bytes that were verified. The folder goes when the
+//! call ends.
 
+use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
-use cuebook::items::{Located, system_files};
 use cuebook::{Result, files};
 
-/// A private folder that goes when the engine does.
+/// A file of a call's folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Staged {
+    bytes: Vec<u8>,
+    executable: bool,
+}
+
+/// The files of a call, by their paths below its folder.
 #[derive(Debug, Default)]
-pub(crate) struct Stage(Mutex<Option<tempfile::TempDir>>);
-
-impl Stage {
-    /// The folder.
-    pub(crate) fn folder(&self) -> Result<PathBuf> {
-        let mut folder = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Somebody may have tidied up since.
-        if let Some(folder) = folder.as_ref().filter(|folder| folder.path().is_dir()) {
-            return Ok(folder.path().to_owned());
-        }
-        let made = tempfile::Builder::new().prefix("cuebook-").tempdir();
-        let made = made.map_err(|error| files::write_error("the folder for temporary files", &error))?;
-        let path = made.path().to_owned();
-        *folder = Some(made);
-        Ok(path)
-    }
-
-    /// The file of an item: its own, or one with its bytes.
-    pub(crate) fn file(&self, located: &Located, bytes: &[u8]) -> Result<PathBuf> {
-        if let Some(path) = located.path() {
-            return Ok(path.to_owned());
-        }
-        let below = format!("{}/{}.{}", located.kind.folder(), located.id, located.extension);
-        let path = self.folder()?.join(".ai").join(below);
-        if std::fs::read(&path).is_ok_and(|there| there == bytes) {
-            return Ok(path);
-        }
-        write(&path, bytes).map_err(|error| files::write_error(&located.name, &error))?;
-        Ok(path)
-    }
+pub(crate) struct Tree {
+    files: BTreeMap<PathBuf, Staged>,
+    size: u64,
 }
 
-impl Stage {
-    /// The library of a runtime of the program: what lies in the folder `lib` beside it.
-    pub(crate) fn library(&self, runtime: &Located) -> Result<PathBuf> {
-        let below = format!("{}/{}/lib/", runtime.kind.folder(), runtime.id.category());
-        let root = self.folder()?.join(".ai");
-        for (path, bytes) in system_files().iter().filter(|(path, _)| path.starts_with(&below)) {
-            let file = root.join(path);
-            if !std::fs::read(&file).is_ok_and(|there| there == *bytes) {
-                write(&file, bytes).map_err(|error| files::write_error(path, &error))?;
+impl Tree {
+    /// Adds a file. The first one of a path stays.
+    pub(crate) fn add(&mut self, path: PathBuf, bytes: Vec<u8>, executable: bool) {
+        self.size += bytes.len() as u64;
+        self.files.entry(path).or_insert(Staged { bytes, executable });
+    }
+
+    /// The bytes of all files.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Writes the files into a new private folder.
+    pub(crate) fn write(&self) -> Result<Stage> {
+        let written = || -> std::io::Result<tempfile::TempDir> {
+            let folder = private_folder()?;
+            for (path, file) in &self.files {
+                write(&folder.path().join(path), file)?;
             }
-        }
-        Ok(root.join(below.trim_end_matches('/')))
+            Ok(folder)
+        };
+        let folder =
+            written().map_err(|error| files::write_error("the folder for temporary files", &error))?;
+        // Links in the way of the folder for temporary files would lead a sandbox astray.
+        let path = folder.path().canonicalize().unwrap_or_else(|_| folder.path().to_owned());
+        Ok(Stage { _folder: folder, path })
     }
 }
 
-/// Writes a file whole, without waiting for the disk: it is not to outlive this process.
-fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(parent) = path.parent() {
-        std::fs::create_dir_all(parent)?;
+/// The folder of one call; it is removed when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+impl Stage {
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
-    let temporary = files::temporary_beside(path);
-    std::fs::write(&temporary, bytes)?;
-    std::fs::rename(&temporary, path)
+}
+
+/// A folder that only this user can open, whatever the umask is.
+fn private_folder() -> std::io::Result<tempfile::TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("cuebook-");
+    #[cfg(unix)]
+    let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o700);
+    #[cfg(unix)]
+    builder.permissions(mode.clone());
+    let folder = builder.tempdir()?;
+    // A umask can take rights away that the owner needs.
+    #[cfg(unix)]
+    std::fs::set_permissions(folder.path(), mode)?;
+    Ok(folder)
+}
+
+fn write(path: &Path, file: &Staged) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        let mut builder = std::fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.recursive(true).create(parent)?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if file.executable { 0o700 } else { 0o600 });
+    options.open(path)?.write_all(&file.bytes)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn the_folder_and_its_files_are_for_the_user_alone() {
+        let mut tree = Tree::default();
+        tree.add("a/b/run.sh".into(), b"x".to_vec(), true);
+        tree.add("a/data.txt".into(), b"y".to_vec(), false);
+        tree.add("a/data.txt".into(), b"z".to_vec(), false);
+        let stage = tree.write().unwrap();
+        let mode = |below: &str| stage.path().join(below).metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(["", "a", "a/b"].map(mode), [0o700; 3]);
+        assert_eq!(["a/b/run.sh", "a/data.txt"].map(mode), [0o700, 0o600]);
+        assert_eq!(std::fs::read(stage.path().join("a/data.txt")).unwrap(), b"y");
+        let path = stage.path().to_owned();
+        drop(stage);
+        assert!(!path.exists());
+    }
 }

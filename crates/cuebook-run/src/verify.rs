@@ -19,6 +19,13 @@ pub trait Verify: Send + Sync {
 
 impl Verify for Trust {
     fn verify(&self, item: &Item) -> Result<Seal> {
-        Trust::verify(self, item).map(|verified| Seal { hash: verified.hash })
+        let verified = Trust::verify(self, item)?;
+        if verified.is_new
+            && let Err(error) = self.record(item.located.space, &[&verified])
+        {
+            // An item whose signing time cannot be recorded is valid all the same.
+            tracing::warn!(%error, "the signing time of an item was not recorded");
+        }
+        Ok(Seal { hash: verified.hash })
     }
 }

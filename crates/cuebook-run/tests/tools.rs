@@ -53,7 +53,7 @@ fn a_function_a_script_for_node_and_one_for_bash_run_with_their_parameters() {
         "tools/demo/shell.sh",
         "#!/bin/bash\n# __version__ = \"1.0.0\"\n# __category__ = \"demo\"\n# __executor_id__ = \"rye/core/runtimes/bash/bash\"\ncat; echo \" $#\"\n",
     );
-    assert_eq!(world.tool("demo/shell", json!({"a": "$(id)"}))["data"]["stdout"], "{\"a\":\"$(id)\"} 4\n");
+    assert_eq!(world.tool("demo/shell", json!({"a": "$(id)"}))["data"]["stdout"], "{\"a\":\"$(id)\"} 2\n");
     if std::process::Command::new("node").arg("--version").output().is_err() {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "there is no node");
         return;
@@ -63,7 +63,7 @@ fn a_function_a_script_for_node_and_one_for_bash_run_with_their_parameters() {
         "export const __version__ = '1.0.0';\nconst __category__ = 'demo';\nconst __executor_id__ = 'rye/core/runtimes/node/node';\n\
          import fs from 'fs';\nconst given = JSON.parse(fs.readFileSync(0, 'utf8'));\nconsole.log(JSON.stringify({ given, n: process.argv.length }));\n",
     );
-    assert_eq!(world.tool("demo/n", json!({"a": [1]}))["data"], json!({"given": {"a": [1]}, "n": 6}));
+    assert_eq!(world.tool("demo/n", json!({"a": [1]}))["data"], json!({"given": {"a": [1]}, "n": 4}));
 }
 
 #[test]

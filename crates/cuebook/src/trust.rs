@@ -1,17 +1,21 @@
 //! Verify: what may be believed and what may run.
 //!
 //! Code that comes with a pack runs only after somebody has looked at it and said so, and what they said holds for the
-//! bytes that they saw. An item is used only if somebody whose key is trusted has signed it: [`Trust`] says whether that is
-//! so, and [`sign_bytes`] signs.
+//! bytes that they saw. An item is used only if a trusted key signed it, as this item and no other: [`Trust`] verifies, and
+//! [`sign_for`] signs.
 
 pub(crate) mod approval;
 pub(crate) mod approved;
+#[cfg(test)]
+mod binding_tests;
 mod declared;
 mod grant;
 mod hashed;
 mod key;
 mod line;
 mod project;
+mod purpose;
+mod seen;
 mod settings;
 mod sign;
 mod store;
@@ -25,8 +29,9 @@ pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};
 pub use project::{env_file_request, holds_secrets, interpreter_request, is_inside};
+pub use purpose::Purpose;
 pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
-pub use sign::sign_bytes;
 pub(crate) use sign::signature_of;
+pub use sign::{sign_as_rye, sign_for};
 pub use store::{TrustEntry, TrustedKey};
 pub use verify::{Trust, Verified, told_with_path};

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use cuebook::chat::Role;
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Book, Code, Context, Origin, Severity, Variables};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -243,7 +243,9 @@ fn what_is_unsigned_is_told_and_what_was_changed_is_refused() {
     let spaces = Spaces::new(project.project.path(), Some(project.user.path()));
     let key = trusted_key(&spaces);
     let path = project.project.path().join(".ai/directives/ops/deploy.md");
-    let signed = sign_bytes("md", DEPLOY.as_bytes(), &key, "2026-02-26T00:00:00Z".parse().unwrap()).unwrap();
+    let purpose = Purpose::at("directives/ops/deploy.md").unwrap();
+    let now = "2026-02-26T00:00:00Z".parse().unwrap();
+    let signed = sign_for(&purpose, "md", DEPLOY.as_bytes(), &key, now).unwrap();
     std::fs::write(&path, &signed).unwrap();
     let book = project.book();
     let rendered = book.render("ops/deploy", &app("shop"), &Context::default()).unwrap();
@@ -308,8 +310,9 @@ fn parents_give_context_and_the_nearest_permissions() {
     let spaces = Spaces::new(project.project.path(), Some(project.user.path()));
     let key = trusted_key(&spaces);
     let sign = |path: &str, text: String| {
-        let signed =
-            sign_bytes("md", text.as_bytes(), &key, "2026-02-26T00:00:00Z".parse().unwrap()).unwrap();
+        let purpose = Purpose::at(path.strip_prefix(".ai/").unwrap()).unwrap();
+        let now = "2026-02-26T00:00:00Z".parse().unwrap();
+        let signed = sign_for(&purpose, "md", text.as_bytes(), &key, now).unwrap();
         write(project.project.path(), path, std::str::from_utf8(&signed).unwrap());
     };
     sign(

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cuebook::items::{ItemType, SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 
 const KEYS: &str = "config/keys/trusted";
 
@@ -33,7 +33,8 @@ fn seal() {
     files(&root(), &mut all);
     for path in all.iter().filter(|path| !path.starts_with(root().join(KEYS))) {
         let extension = path.extension().unwrap().to_str().unwrap();
-        fs::write(path, sign_bytes(extension, &fs::read(path).unwrap(), &key, now).unwrap()).unwrap();
+        let purpose = Purpose::at(path.strip_prefix(root()).unwrap().to_str().unwrap()).unwrap();
+        fs::write(path, sign_for(&purpose, extension, &fs::read(path).unwrap(), &key, now).unwrap()).unwrap();
     }
     let user = tempfile::tempdir().unwrap();
     let spaces = Spaces::new(Path::new("/nowhere"), Some(user.path()));

@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 
 use cuebook::Code;
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
-use cuebook::trust::{PublicKey, SigningKey, Trust, sign_bytes};
+use cuebook::trust::{PublicKey, Purpose, SigningKey, Trust, sign_as_rye, sign_for};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
@@ -22,13 +22,18 @@ static PYTHON: LazyLock<Result<PathBuf, String>> = LazyLock::new(|| {
 
 /// An item of each way to write a comment: its type, its name, its extension and its text.
 const ITEMS: [(ItemType, &str, &str, &str); 7] = [
-    (ItemType::Directive, "d", "md", "# T\n\n```xml\n<directive name=\"d\">\n</directive>\n```\n\nbödy\n"),
-    (ItemType::Knowledge, "k", "md", "```yaml\nname: k\n```\ntext without an end"),
-    (ItemType::Knowledge, "y", "yaml", "name: y\n"),
-    (ItemType::Tool, "p", "py", "#!/usr/bin/env python3\nprint('é')\n"),
-    (ItemType::Tool, "t", "ts", "export const x = 1;\n"),
-    (ItemType::Tool, "s", "sh", "#!/bin/sh\necho\n"),
-    (ItemType::Tool, "e", "toml", ""),
+    (
+        ItemType::Directive,
+        "d",
+        "md",
+        "# T\n\n```xml\n<directive name=\"d\"><metadata><category/></metadata></directive>\n```\n\nbödy\n",
+    ),
+    (ItemType::Knowledge, "k", "md", "```yaml\nid: k\n```\ntext without an end"),
+    (ItemType::Knowledge, "y", "yaml", "id: y\n"),
+    (ItemType::Tool, "p", "py", "#!/usr/bin/env python3\n__tool_id__ = 'p'\nprint('é')\n"),
+    (ItemType::Tool, "t", "ts", "export const __tool_id__ = 't';\n"),
+    (ItemType::Tool, "s", "sh", "#!/bin/sh\n# __tool_id__ = \"s\"\necho\n"),
+    (ItemType::Tool, "e", "toml", "tool_id = 'e'"),
 ];
 
 struct World {
@@ -64,12 +69,20 @@ fn another_implementation_accepts_our_signatures_and_we_accept_its_own() {
     key.save(&world.spaces(), false).unwrap();
     let saved = world.user.path().join(".ai/config/keys/signing/private_key.pem");
     let mut check = Vec::new();
-    for (_, name, extension, text) in ITEMS {
-        let signed =
-            String::from_utf8(sign_bytes(extension, text.as_bytes(), &key, Timestamp::now()).unwrap())
-                .unwrap();
+    for (kind, name, extension, text) in ITEMS {
+        let now = Timestamp::now();
+        let signed = String::from_utf8(sign_as_rye(extension, text.as_bytes(), &key, now).unwrap()).unwrap();
+        let purpose = Purpose::item(kind, &ItemId::new(name).unwrap(), extension);
+        let bound = sign_for(&purpose, extension, text.as_bytes(), &key, now).unwrap();
+        let bound = String::from_utf8(bound).unwrap();
+        let later = bound.replace("rye:signed:2", "rye:signed:3");
         let changed = signed.replace("rye:signed:2", "rye:signed:1").replacen('e', "a", 40);
-        for (name, text) in [(name.to_owned(), signed), (format!("changed {name}"), changed)] {
+        for (name, text) in [
+            (name.to_owned(), signed),
+            (format!("bound {name}"), bound),
+            (format!("later {name}"), later),
+            (format!("changed {name}"), changed),
+        ] {
             let pem = key.public().pem();
             check.push(json!({"name": name, "extension": extension, "text": text, "public_pem": pem}));
         }
@@ -85,6 +98,8 @@ fn another_implementation_accepts_our_signatures_and_we_accept_its_own() {
     assert_eq!(answer["loaded"], key.fingerprint(), "it reads our private key");
     for (_, name, ..) in ITEMS {
         assert_eq!(answer["checked"][name], key.fingerprint(), "{name}");
+        assert_eq!(answer["checked"][format!("bound {name}")], key.fingerprint(), "{name}");
+        assert_eq!(answer["checked"][format!("later {name}")], Json::Null, "{name}");
         assert_eq!(answer["checked"][format!("changed {name}")], Json::Null, "{name}");
     }
     // And the reverse.

@@ -207,6 +207,9 @@ pub struct VerifyArgs {
     /// A type and an id, or the path of a file; everything if nothing is given
     #[arg(value_name = "TYPE ID|PATH", num_args = 0..=2)]
     pub what: Vec<String>,
+    /// Use this version of the item although a newer one was used before
+    #[arg(long, requires = "what")]
+    pub accept_older: bool,
 }
 
 /// `search`

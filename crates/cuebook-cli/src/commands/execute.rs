@@ -96,10 +96,14 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
             _ => Vec::new(),
         };
         let message = text("message").unwrap_or_default();
-        return match chain.is_empty() {
-            true => print_text(&format!("{message}\n")),
-            false => print_text(&format!("{message}\n{}\n", chain.join(" → "))),
-        };
+        let mut shown = format!("{message}\n");
+        if !chain.is_empty() {
+            shown.push_str(&format!("{}\n", chain.join(" → ")));
+        }
+        if let Some(interpreter) = json.get("interpreter") {
+            shown.push_str(&interpreter_line(interpreter));
+        }
+        return print_text(&shown);
     }
     if let Some(id) = text("thread_id") {
         show_thread(json, id, options)?;
@@ -135,6 +139,15 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
         say(format_args!("\nfor more about this: cuebook help {}", error.code()));
     }
     Ok(())
+}
+
+/// The program that a tool would run with.
+fn interpreter_line(interpreter: &Json) -> String {
+    let text = |name: &str| printable(interpreter.get(name).and_then(Json::as_str).unwrap_or_default());
+    let (path, target) = (text("path"), text("target"));
+    let target = if path == target { String::new() } else { format!(" → {target}") };
+    let own = if interpreter["in_project"] == true { ", a file of the project" } else { "" };
+    format!("interpreter: {path}{target}{own}\n")
 }
 
 /// What came of a thread: the outputs or the result on stdout, what it used on stderr.

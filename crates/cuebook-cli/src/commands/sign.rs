@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use cuebook::items::sign::{SignRequest, sign};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use cuebook_run::policy::hooks;
 use cuebook_run::provider::ProviderFile;
@@ -78,16 +78,18 @@ fn config(path: &Path, spaces: &Spaces, options: &Options) -> Outcome {
     let source = files::source_from_bytes(bytes.clone(), &name)?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let real = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    if real.parent().is_some_and(|folder| folder.ends_with(".ai/config/providers")) {
+    let purpose = if real.parent().is_some_and(|folder| folder.ends_with(".ai/config/providers")) {
         ProviderFile::read(&source, &stem)?;
+        Purpose::config(&format!("providers/{}", real.file_name().unwrap_or_default().display()))
     } else if real.ends_with(".ai/config/agent/hooks.yaml") {
         hooks::of_file(&source, hooks::Layer::Project)?;
+        Purpose::config("agent/hooks.yaml")
     } else {
         let message = format!("{name} is neither the file of a provider nor one of hooks");
         let hint = "they are .ai/config/providers/NAME.yaml and .ai/config/agent/hooks.yaml";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)).into());
-    }
-    let signed = sign_bytes("yaml", &bytes, &key, Timestamp::now())?;
+    };
+    let signed = sign_for(&purpose, "yaml", &bytes, &key, Timestamp::now())?;
     files::write_atomic(path, &name, &signed)?;
     let fingerprint = key.public().fingerprint();
     match options.json {

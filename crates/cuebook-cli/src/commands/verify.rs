@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::error::{did_you_mean, nearest};
-use cuebook::items::{ItemId, ItemType, Located, SpaceKind, Spaces};
+use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
 use cuebook::trust::{Trust, Verified};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
@@ -21,6 +21,10 @@ const MOST: u64 = 4 << 20;
 pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
     let spaces = options.spaces()?;
     let trust = Trust::new(&spaces);
+    let verify = |item: &Item| match args.accept_older {
+        true => trust.accept_older(item),
+        false => trust.verify(item),
+    };
     match args.what.as_slice() {
         [] => all(&spaces, &trust, options),
         [path] => {
@@ -30,7 +34,7 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
                 return Err(files::not_there(path, &name).into());
             }
             let verified = match of_space(&spaces, path) {
-                Some(located) => trust.verify(&located.read(MOST)?)?,
+                Some(located) => verify(&located.read(MOST)?)?,
                 None => trust.verify_file(path, &name, &files::read_bytes(path, &name, MOST)?)?,
             };
             show(&name, &verified, options)
@@ -40,7 +44,7 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
             let id = ItemId::new(id)?;
             let located = spaces.find(kind, &id)?.ok_or_else(|| spaces.not_found(kind, &id))?;
             let item = located.read(MOST)?;
-            let verified = trust.verify(&item)?;
+            let verified = verify(&item)?;
             show(&item.located.name, &verified, options)
         }
     }

@@ -56,28 +56,8 @@ pub(super) fn execute(
         return Err(fail(Error::new(ErrorKind::Execute, diagnostic)));
     }
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
-    let mut response = Map::new();
-    let mut say = |name: &str, value: Json| {
-        response.insert(name.to_owned(), value);
-    };
-    let ids: Vec<&str> = chain.iter().map(Element::id).collect();
-    let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
-    if request.dry_run {
-        primitive::check(&chain).map_err(fail)?;
-        say("status", "validation_passed".into());
-        say("message", "Tool chain validation passed (dry run)".into());
-        say("item_id", id.as_str().into());
-        say("chain", json!(ids));
-        say("chain_details", json!(details));
-        say("validated_pairs", json!(report.validated_pairs));
-        if !report.warnings.is_empty() {
-            say("warnings", json!(report.warnings));
-        }
-        return Ok(response);
-    }
-    let ground = Ground::new(spaces, &chain, &engine.stage).map_err(fail)?;
-    ground.verify_files(spaces, &chain, verify).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
+    let ground = Ground::new(spaces, &chain, verify).map_err(fail)?;
     let mut environment = Environment::resolve(spaces.project(), &chain, &ground).map_err(fail)?;
     if let Some(within) = within {
         environment.belong_to(within);
@@ -91,12 +71,37 @@ pub(super) fn execute(
         settings: &engine.settings,
         watch,
     };
+    let interpreter = primitive::interpreter(&call);
+    if let Some(lock) = &lock {
+        lock.check_interpreter(&chain[0], interpreter.as_ref()).map_err(fail)?;
+    }
+    let mut response = Map::new();
+    let mut say = |name: &str, value: Json| {
+        response.insert(name.to_owned(), value);
+    };
+    let ids: Vec<&str> = chain.iter().map(Element::id).collect();
+    let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
+    if request.dry_run {
+        say("status", "validation_passed".into());
+        say("message", "Tool chain validation passed (dry run)".into());
+        say("item_id", id.as_str().into());
+        say("chain", json!(ids));
+        say("chain_details", json!(details));
+        say("validated_pairs", json!(report.validated_pairs));
+        if let Some(interpreter) = &interpreter {
+            say("interpreter", interpreter.to_json());
+        }
+        if !report.warnings.is_empty() {
+            say("warnings", json!(report.warnings));
+        }
+        return Ok(response);
+    }
     let outcome = primitive::run(&call).map_err(fail)?;
     if let Some((text, error)) = outcome.failure {
         return Err(fail(error).with_text(text).with("data", outcome.data));
     }
     let used = lock.is_some();
-    let created = !used && lockfile::write(spaces, &chain);
+    let created = !used && lockfile::write(spaces, &chain, interpreter.as_ref());
     say("status", "success".into());
     say("type", "tool".into());
     say("item_id", id.as_str().into());

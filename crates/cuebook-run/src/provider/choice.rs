@@ -37,13 +37,13 @@ const BUILT_IN: [(&str, &str); 3] = [
 
 /// Says that a file is what somebody signed whom the user trusts.
 pub trait VerifyFile {
-    /// Verifies a file.
-    fn verify_file(&self, path: &Path, name: &str, bytes: &[u8]) -> Result<()>;
+    /// Verifies a settings file, by its path below `.ai/config`.
+    fn verify_config(&self, below: &str, name: &str, bytes: &[u8]) -> Result<()>;
 }
 
 impl VerifyFile for Trust {
-    fn verify_file(&self, path: &Path, name: &str, bytes: &[u8]) -> Result<()> {
-        Trust::verify_file(self, path, name, bytes).map(drop)
+    fn verify_config(&self, below: &str, name: &str, bytes: &[u8]) -> Result<()> {
+        Trust::verify_config(self, below, name, bytes).map(drop)
     }
 }
 
@@ -191,7 +191,8 @@ impl Providers {
                     format!("{}/{FOLDER}/{}", space.name(), path.file_name().unwrap_or_default().display());
                 let bytes = files::read_bytes(&path, &name, LARGEST)?;
                 if !own {
-                    verify.verify_file(&path, &name, &bytes)?;
+                    let below = format!("providers/{}", path.file_name().unwrap_or_default().display());
+                    verify.verify_config(&below, &name, &bytes)?;
                 }
                 let file = remembered(&path, bytes, &name, &stem)?;
                 found.insert(stem, file);

@@ -4,7 +4,6 @@
 //! what the model is told first. Every hook that ran is an event, and that it is about to run is one before it. Hooks of the directive are signed with it; those of the project
 //! lie in `.ai/config/agent/hooks.yaml` and must be signed too, those of the user in the same file of the user's space.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -537,7 +536,7 @@ fn in_space(project: &Project, kind: SpaceKind, layer: Layer) -> Result<Vec<Hook
     let bytes = files::read_bytes(&path, &name, LARGEST)?;
     if kind == SpaceKind::Project {
         // Whoever cloned the project has not agreed to what it wants to happen.
-        project.trust().verify_file(Path::new(&path), &name, &bytes)?;
+        project.trust().verify_config(FILE.trim_start_matches("config/"), &name, &bytes)?;
     }
     hooks::of_file(&files::source_from_bytes(bytes, &name)?, layer)
 }

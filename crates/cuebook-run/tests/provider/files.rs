@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Code, ErrorKind};
 use cuebook_run::Money;
 use cuebook_run::provider::{Providers, Wish};
@@ -205,7 +205,8 @@ fn a_file_of_a_project_counts_only_with_a_signature() {
     assert!(error.diagnostic().hint.is_some(), "{error:?}");
 
     let key = SigningKey::from_seed(&[7; 32]).unwrap();
-    let signed = sign_bytes("yaml", text.as_bytes(), &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let purpose = Purpose::at(path).unwrap();
+    let signed = sign_for(&purpose, "yaml", text.as_bytes(), &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
     world.write(world.project.path(), path, &signed);
     // Signed, but by nobody whom the user knows.
     assert_eq!(world.providers(all_keys).unwrap_err().kind(), ErrorKind::Integrity);

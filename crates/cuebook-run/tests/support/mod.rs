@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_run::{Engine, Ignore, Request, Settings};
 use serde_json::{Map, Value as Json};
 
@@ -46,7 +46,8 @@ impl World {
 
     pub fn signed_in(&self, root: &Path, path: &str, text: &str) -> &World {
         let extension = path.rsplit('.').next().unwrap();
-        let bytes = sign_bytes(extension, text.as_bytes(), &self.key, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let (purpose, now) = (Purpose::at(path).unwrap(), jiff::Timestamp::UNIX_EPOCH);
+        let bytes = sign_for(&purpose, extension, text.as_bytes(), &self.key, now).unwrap();
         write(&root.join(".ai").join(path), &bytes);
         self
     }

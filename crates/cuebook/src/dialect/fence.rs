@@ -32,14 +32,6 @@ enum Inside {
     Comment,
 }
 
-/// What stands in that block, if there is one.
-pub(crate) fn inside<'t>(text: &'t str, info: &str) -> Option<&'t str> {
-    match find(text, info) {
-        Found::Block(block) => text.get(block.inside),
-        Found::Unclosed(_) | Found::Nothing => None,
-    }
-}
-
 /// The first block whose opening line says `info`.
 pub(super) fn find(text: &str, info: &str) -> Found {
     let mut inside: Option<Inside> = None;

@@ -7,6 +7,7 @@
 
 mod javascript;
 mod literal;
+pub mod nested;
 mod shell;
 #[cfg(test)]
 mod tests;

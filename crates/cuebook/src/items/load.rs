@@ -194,7 +194,7 @@ fn version(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trust::{SigningKey, sign_bytes};
+    use crate::trust::{Purpose, SigningKey, sign_for};
     use std::fs;
 
     struct World {
@@ -212,7 +212,8 @@ mod tests {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
         trust.add(SpaceKind::User, key.public(), "me", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
         let tool = b"#!/usr/bin/env python3\n__version__ = \"1.2.0\"\n__category__ = \"demo\"\n";
-        let bytes = sign_bytes("py", tool, &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        let purpose = Purpose::at("tools/demo/run.py").unwrap();
+        let bytes = sign_for(&purpose, "py", tool, &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
         fs::create_dir_all(user.path().join(".ai/tools/demo")).unwrap();
         fs::write(user.path().join(".ai/tools/demo/run.py"), bytes).unwrap();
         World { project, user, spaces, trust, key }

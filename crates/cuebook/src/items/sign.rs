@@ -19,7 +19,7 @@ use super::space::FOLDER;
 use super::{ItemId, ItemType, Located, SpaceKind, Spaces};
 use crate::error::Result;
 use crate::files;
-use crate::trust::{SigningKey, Trust, sign_bytes, signature_of, told_with_path};
+use crate::trust::{Purpose, SigningKey, Trust, sign_for, signature_of, told_with_path};
 pub(crate) use validate::{is_directive_name, is_version};
 
 /// Folders that hold the work of others.
@@ -152,7 +152,8 @@ impl Signer<'_> {
             Ok(said) => said,
             Err(refusal) => return refused(refusal),
         };
-        let signed = match sign_bytes(located.extension, &bytes, key, self.now) {
+        let purpose = Purpose::of(located);
+        let signed = match sign_for(&purpose, located.extension, &bytes, key, self.now) {
             Ok(signed) => signed,
             Err(error) => return told(&error),
         };
@@ -160,6 +161,11 @@ impl Signer<'_> {
             return told(&error);
         }
         let mut warnings = Vec::new();
+        let signature = signature_of(located.extension, &signed);
+        let signed_at = signature["timestamp"].as_str().unwrap_or_default();
+        if let Err(error) = self.trust.record_signed(located.space, purpose, signed_at) {
+            warnings.push(format!("the signing time was not recorded: {}", error.diagnostic().message));
+        }
         if self.trust.trusts(key.fingerprint()).is_ok_and(|key| key.is_none()) {
             warnings.push(format!(
                 "your own key {} is not in your trust store: cuebook trust add",
@@ -179,7 +185,7 @@ impl Signer<'_> {
             "item_id": located.id.as_str(),
             "path": shown,
             "location": located.space.as_str(),
-            "signature": signature_of(located.extension, &signed),
+            "signature": signature,
             "warnings": warnings,
             "message": format!("{what} validated and signed."),
         })

@@ -1,181 +1,152 @@
-//! What an item says about where it belongs.
+//! Where an item says it belongs.
 //!
-//! What a directive says is what the reader of directives finds, so that no other text of the file (an example, a comment)
-//! is taken for it. The rest reads no more of a file than it must, because it is done for every item that is verified; it
-//! need not agree with the readers of [`crate::dialect`] on files that are wrong: the file is as its author signed it, so
-//! nobody but them chooses what stands here.
+//! A signature line of Rye's covers the content and nothing else, so the content must say which item it is. What it says
+//! is what the reader of its dialect finds, so that no example and no comment of the file counts.
 
-use std::borrow::Cow;
+use serde_json::{Map, Value as Json};
 
-use crate::dialect::{directive, fence};
-use crate::items::ItemType;
-use crate::source::Source;
+use crate::dialect::{directive, knowledge, tool};
+use crate::files;
+use crate::items::{ItemId, ItemType};
 
-/// The name and the category that an item gives itself.
+/// The place that an item declares.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Declared<'t> {
-    pub(crate) name: Option<Cow<'t, str>>,
-    pub(crate) category: Option<Cow<'t, str>>,
+pub(crate) struct Declared {
+    /// Its whole id, or its last part.
+    pub(crate) id: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) category: Option<String>,
 }
 
-/// Reads what a file says of itself.
-pub(crate) fn declared<'t>(kind: ItemType, extension: &str, text: &'t str) -> Declared<'t> {
-    match (kind, extension) {
-        (ItemType::Directive, _) => of_directive(text),
-        (ItemType::Knowledge, "md") => yaml(fence::inside(text, "yaml").unwrap_or_default(), "name"),
-        (ItemType::Knowledge, _) => yaml(text, "name"),
-        (ItemType::Tool, "yaml" | "yml") => yaml(text, "tool_id"),
-        (ItemType::Tool, _) => code(text),
-    }
+/// Whether a declared place is the place of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Fit {
+    /// It names this item and no other.
+    Here,
+    /// It names another item; what it says, for a message.
+    Elsewhere(String),
+    /// It does not name one item.
+    Open,
 }
 
-fn of_directive(text: &str) -> Declared<'_> {
-    match directive::read(&Source::new("", text)) {
-        Ok(read) => {
-            let owned = |written: Option<directive::Written>| {
-                written.map(|written| Cow::Owned(written.as_str().trim().to_owned()))
-            };
-            Declared { name: owned(read.name), category: owned(read.category) }
-        }
-        // One that cannot be read cannot be used; that it was moved is worth saying all the same.
-        Err(_) => unreadable(text),
-    }
-}
-
-fn unreadable(text: &str) -> Declared<'_> {
-    let Some(start) = text.find("<directive") else { return Declared::default() };
-    let rest = &text[start + "<directive".len()..];
-    let category = rest.find("<category>").and_then(|at| {
-        let value = &rest[at + "<category>".len()..];
-        value.find("</category>").map(|end| unescaped(value[..end].trim()))
-    });
-    Declared { name: attribute(rest, "name").map(unescaped), category }
-}
-
-/// The value of an attribute of the tag that the text is the inside of.
-fn attribute<'t>(mut rest: &'t str, wanted: &str) -> Option<&'t str> {
-    loop {
-        rest = rest.trim_start();
-        let equals = rest.find(['=', '>'])?;
-        if rest.as_bytes().get(equals) != Some(&b'=') {
-            return None;
-        }
-        let name = rest[..equals].trim_end();
-        let value = rest[equals + 1..].trim_start();
-        let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
-        let value = &value[1..];
-        let end = value.find(quote)?;
-        if name == wanted {
-            return Some(&value[..end]);
-        }
-        rest = &value[end + 1..];
-    }
-}
-
-fn unescaped(text: &str) -> Cow<'_, str> {
-    if !text.contains('&') {
-        return Cow::Borrowed(text);
-    }
-    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&amp;", "&")];
-    Cow::Owned(pairs.iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to)))
-}
-
-/// Keys at the margin of a YAML text.
-fn yaml<'t>(text: &'t str, name: &str) -> Declared<'t> {
-    let mut found = Declared::default();
-    for line in text.lines() {
-        let Some((key, value)) = line.split_once(':') else { continue };
-        let slot = match key {
-            "category" => &mut found.category,
-            key if key == name => &mut found.name,
-            _ => continue,
-        };
-        if slot.is_none() {
-            *slot = yaml_value(value.trim()).map(Cow::Borrowed);
-        }
-    }
-    found
-}
-
-fn yaml_value(value: &str) -> Option<&str> {
-    match value.chars().next() {
-        None | Some('#' | '|' | '>' | '[' | '{' | '&' | '*' | '!') => None,
-        Some(quote @ ('"' | '\'')) => value[1..].split(quote).next(),
-        Some(_) => Some(value.split(" #").next().unwrap_or(value).trim_end()),
-    }
-}
-
-/// Constants like `__category__ = "…"`, in whatever language.
-fn code(text: &str) -> Declared<'_> {
-    let constant = |name: &str| {
-        text.lines().find_map(|line| {
-            let line = line.trim_start_matches("export ").trim_start_matches("const ");
-            let line = line.trim_start_matches("# ").strip_prefix(name)?.trim_start();
-            // A type may stand between the name and the value.
-            let value = match line.strip_prefix(':') {
-                Some(typed) => typed.split_once('=')?.1,
-                None => line.strip_prefix('=')?,
-            };
-            let value = value.trim_start();
-            let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\'' | '`'))?;
-            value[1..].split_once(quote).map(|(value, _)| Cow::Borrowed(value))
-        })
+/// Reads the place that a file declares. A file that its reader refuses declares none.
+pub(crate) fn declared(kind: ItemType, extension: &str, name: &str, bytes: &[u8]) -> Declared {
+    let Ok(source) = files::source_from_bytes(bytes.to_vec(), name) else { return Declared::default() };
+    let found = match kind {
+        ItemType::Directive => directive::read(&source).ok().map(|read| {
+            let plain = |written: Option<directive::Written>| written.map(|text| text.as_str().trim().into());
+            Declared { id: None, name: plain(read.name), category: plain(read.category) }
+        }),
+        ItemType::Knowledge => knowledge::read(&source).ok().map(|read| {
+            let [id, name, category] = ["id", "name", "category"].map(|name| text(&read.data, name));
+            Declared { id, name, category }
+        }),
+        ItemType::Tool => tool::Notation::of_extension(extension).and_then(|notation| {
+            let read = tool::read(&source, notation).ok()?;
+            let data = tool::constants(&source, notation).ok()?;
+            let id = if notation.is_data() { "tool_id" } else { "__tool_id__" };
+            Some(Declared { id: text(&data, id), name: read.name, category: read.category })
+        }),
     };
-    Declared { name: constant("__tool_id__"), category: constant("__category__") }
+    found.unwrap_or_default()
+}
+
+fn text(data: &Map<String, Json>, name: &str) -> Option<String> {
+    data.get(name).and_then(Json::as_str).map(str::to_owned)
+}
+
+impl Declared {
+    /// Compares it with the place of an item.
+    pub(crate) fn fit(&self, item: &ItemId) -> Fit {
+        let id = self.id.as_deref();
+        let is_whole = id == Some(item.as_str());
+        let wrong_id = id.filter(|id| !is_whole && *id != item.name());
+        let wrong_name = self.name.as_deref().filter(|name| *name != item.name() && *name != item.as_str());
+        // A title is no name, so beside an id it says nothing about the place.
+        let wrong_name = wrong_name.filter(|_| id.is_none());
+        let wrong_category = self.category.as_deref().filter(|category| *category != item.category());
+        let says = |what: &str, text: Option<&str>| text.map(|text| format!("its {what} is {text:?}"));
+        let wrong: Vec<String> =
+            [says("id", wrong_id), says("name", wrong_name), says("category", wrong_category)]
+                .into_iter()
+                .flatten()
+                .collect();
+        if !wrong.is_empty() {
+            return Fit::Elsewhere(wrong.join(" and "));
+        }
+        let named = id.is_some() || self.name.is_some();
+        match is_whole || (named && self.category.is_some()) {
+            true => Fit::Here,
+            false => Fit::Open,
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn shown(kind: ItemType, extension: &str, text: &str) -> (Option<String>, Option<String>) {
-        let declared = declared(kind, extension, text);
-        (declared.name.map(Cow::into_owned), declared.category.map(Cow::into_owned))
+    fn shown(kind: ItemType, extension: &str, text: &str) -> [Option<String>; 3] {
+        let declared = declared(kind, extension, &format!("x.{extension}"), text.as_bytes());
+        [declared.id, declared.name, declared.category]
     }
 
-    fn some(name: &str, category: &str) -> (Option<String>, Option<String>) {
-        (Some(name.to_owned()), Some(category.to_owned()))
-    }
-
-    #[test]
-    fn every_type_says_where_it_belongs() {
-        let directive =
-            "```xml\n<directive version='1' name = \"a&amp;b\">\n<metadata><category> x/y </category>";
-        assert_eq!(shown(ItemType::Directive, "md", directive), some("a&b", "x/y"));
-        let other = "<directive filename=\"x\">name=\"y\"";
-        assert_eq!(shown(ItemType::Directive, "md", other), (None, None));
-        let fenced = "# T\n```yaml\nname: facts\ncategory: \"demo\" # here\n```\nname: no\n";
-        assert_eq!(shown(ItemType::Knowledge, "md", fenced), some("facts", "demo"));
-        assert_eq!(
-            shown(ItemType::Knowledge, "yaml", "category: a/b # c\nx:\n  name: no\nname: n"),
-            some("n", "a/b")
-        );
-        assert_eq!(shown(ItemType::Knowledge, "md", "name: no\n"), (None, None));
-        let python = "\"\"\"Doc\"\"\"\n__category__: str = 'demo'\n__tool_id__ = \"demo/run\"\n";
-        assert_eq!(shown(ItemType::Tool, "py", python), some("demo/run", "demo"));
-        assert_eq!(shown(ItemType::Tool, "ts", "export const __category__ = `a`;"), (None, Some("a".into())));
-        assert_eq!(shown(ItemType::Tool, "sh", "# __category__ = \"a\""), (None, Some("a".into())));
-        assert_eq!(shown(ItemType::Tool, "yaml", "tool_id: a\ncategory: b\nname: Any"), some("a", "b"));
+    fn some(id: &str, name: &str, category: &str) -> [Option<String>; 3] {
+        [id, name, category].map(|text| Some(text.to_owned()).filter(|text| !text.is_empty()))
     }
 
     #[test]
-    fn an_example_or_a_comment_is_not_what_a_directive_says() {
+    fn every_type_and_format_can_declare_its_place() {
+        let directive = "```xml\n<directive version='1' name = \"a&amp;b\">\n<metadata><category> x/y </category></metadata></directive>\n```\n";
+        assert_eq!(shown(ItemType::Directive, "md", directive), some("", "a&b", "x/y"));
+        let fenced = "# T\n```yaml\nid: demo/facts\nname: facts\ncategory: \"demo\" # here\n```\nname: no\n";
+        assert_eq!(shown(ItemType::Knowledge, "md", fenced), some("demo/facts", "facts", "demo"));
+        let front = "---\nname: facts\ncategory: demo\n---\nText\n";
+        assert_eq!(shown(ItemType::Knowledge, "md", front), some("", "facts", "demo"));
+        assert_eq!(shown(ItemType::Knowledge, "yaml", "category: a\nname: n\n"), some("", "n", "a"));
+        let python =
+            "\"\"\"__category__ = 'no'\"\"\"\n__category__: str = 'demo'\n__tool_id__ = \"demo/run\"\n";
+        assert_eq!(shown(ItemType::Tool, "py", python), some("demo/run", "", "demo"));
+        let script =
+            "// const __tool_id__ = 'no';\nexport const __category__ = 'a';\nconst __tool_id__ = 'a/b';\n";
+        for extension in ["ts", "js", "mjs", "cjs"] {
+            assert_eq!(shown(ItemType::Tool, extension, script), some("a/b", "", "a"), "{extension}");
+        }
+        let shell = "# __category__ = \"a\"\n# __tool_id__ = \"a/b\"\necho\n";
+        assert_eq!(shown(ItemType::Tool, "sh", shell), some("a/b", "", "a"));
+        assert_eq!(shown(ItemType::Tool, "yaml", "tool_id: a\ncategory: b\nname: N\n"), some("a", "N", "b"));
+        assert_eq!(shown(ItemType::Tool, "toml", "tool_id = 'a/b'\n"), some("a/b", "", ""));
+        assert_eq!(shown(ItemType::Tool, "yaml", "x:\n  tool_id: no\n"), some("", "", ""));
+    }
+
+    #[test]
+    fn an_example_or_a_comment_declares_nothing() {
         let text = "Like `<directive name=\"no\">`.\n\n````\n```xml\n<directive name=\"no\"/>\n```\n````\n```xml\n<!-- <directive name=\"no\"> -->\n\
                     <directive name=\"yes\" version=\"1.0.0\"><metadata><!-- <category>no</category> --><description>D</description>\
                     <category>a/b</category></metadata></directive>\n```\n";
-        assert_eq!(shown(ItemType::Directive, "md", text), some("yes", "a/b"));
+        assert_eq!(shown(ItemType::Directive, "md", text), some("", "yes", "a/b"));
+        assert_eq!(shown(ItemType::Knowledge, "md", "name: no\ncategory: x y\n# t"), some("", "no", "x y"));
     }
 
     #[test]
-    fn nothing_that_is_cut_off_makes_it_panic() {
-        let whole = "```xml\n<directive name=\"ä\" x='\u{1f600}'><category>é</category>\n```yaml\nname: \"ü\n```\n__category__ = 'ß";
-        for (end, _) in whole.char_indices() {
-            for kind in ItemType::ALL {
-                for extension in ["md", "yaml", "py"] {
-                    let _ = declared(kind, extension, &whole[..end]);
-                    let _ = declared(kind, extension, &whole[end..]);
-                }
-            }
+    fn a_place_fits_only_if_it_names_one_item() {
+        let item = ItemId::new("a/b/run").unwrap();
+        let fit = |id: &str, name: &str, category: &str| {
+            let [id, name, category] = some(id, name, category);
+            Declared { id, name, category }.fit(&item)
+        };
+        for (id, name, category) in
+            [("a/b/run", "", ""), ("a/b/run", "Any", ""), ("run", "", "a/b"), ("", "run", "a/b")]
+        {
+            assert_eq!(fit(id, name, category), Fit::Here, "{id} {name} {category}");
+        }
+        for (id, name, category) in [("", "", ""), ("", "run", ""), ("run", "", ""), ("", "", "a/b")] {
+            assert_eq!(fit(id, name, category), Fit::Open, "{id} {name} {category}");
+        }
+        for (id, name, category) in
+            [("a/b/x", "", ""), ("", "x", "a/b"), ("", "run", "a"), ("a/b/run", "", "x")]
+        {
+            assert!(matches!(fit(id, name, category), Fit::Elsewhere(_)), "{id} {name} {category}");
         }
     }
 }

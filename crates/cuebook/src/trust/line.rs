@@ -1,8 +1,11 @@
 //! The signature line: how it looks in each kind of file, where it stands, and what a file is without it.
 //!
 //! ```text
-//! rye:signed:<time>:<SHA-256 of the rest of the file>:<Ed25519 signature of those 64 digits>:<fingerprint of the key>
+//! rye:signed:<time>:<SHA-256 of the rest of the file>:<Ed25519 signature>:<fingerprint of the key>|cuebook@<purpose>
 //! ```
+//!
+//! The signature covers the purpose, the time and the hash ([`Purpose`]). A line without a purpose is one of Rye's: its
+//! signature covers the 64 digits of the hash and nothing else.
 //!
 //! It is a comment of its file: the first line, or the one after `#!`. Whatever is not exactly this, there, is content and
 //! under the hash: only the line itself can be changed without it, and nothing fits into it but what is named above.
@@ -13,6 +16,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use memchr::{memchr, memmem};
 use sha2::{Digest, Sha256};
+
+use super::key::PublicKey;
+use super::purpose::Purpose;
 
 /// What every signature begins with.
 pub(crate) const PREFIX: &str = "rye:signed:";
@@ -66,7 +72,7 @@ impl Style {
 /// What a signature line says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SignatureLine {
-    /// When it was made, by the clock of who made it: nothing vouches for it.
+    /// When it was made, by the clock of the signer. The signature covers it if the line has a purpose.
     pub(crate) signed_at: String,
     /// The hash that was signed.
     pub(crate) hash: String,
@@ -74,7 +80,12 @@ pub(crate) struct SignatureLine {
     pub(crate) signature: [u8; 64],
     /// Which key made it.
     pub(crate) fingerprint: String,
+    /// What the signature is for; none in a line of Rye's.
+    pub(crate) purpose: Option<Purpose>,
 }
+
+/// What a signature line of Cuebook's has behind the fingerprint, before the purpose.
+const BOUND: &str = "cuebook@";
 
 impl SignatureLine {
     /// Reads what stands in the comment, or says what is wrong with it.
@@ -103,7 +114,13 @@ impl SignatureLine {
         if !is_hex(fingerprint, 16) {
             return Err("its fingerprint is not 16 small hexadecimal digits");
         }
-        if !provenance.is_none_or(is_provenance) {
+        let purpose = match provenance.and_then(|text| text.strip_prefix(BOUND)) {
+            Some(text) => {
+                Some(Purpose::read(text).ok_or("what follows `|cuebook@` is not like tool/a/b.py")?)
+            }
+            None => None,
+        };
+        if purpose.is_none() && !provenance.is_none_or(is_provenance) {
             return Err("what follows the `|` is not like provider@user");
         }
         Ok(SignatureLine {
@@ -111,13 +128,28 @@ impl SignatureLine {
             hash: hash.to_owned(),
             signature,
             fingerprint: fingerprint.to_owned(),
+            purpose,
         })
     }
 
     /// The text of the comment.
     pub(crate) fn text(&self) -> String {
-        let SignatureLine { signed_at, hash, fingerprint, .. } = self;
-        format!("{PREFIX}{signed_at}:{hash}:{}:{fingerprint}", self.encoded())
+        let SignatureLine { signed_at, hash, fingerprint, purpose, .. } = self;
+        let purpose = purpose.as_ref().map(|purpose| format!("|{BOUND}{purpose}")).unwrap_or_default();
+        format!("{PREFIX}{signed_at}:{hash}:{}:{fingerprint}{purpose}", self.encoded())
+    }
+
+    /// The bytes that the signature covers.
+    pub(crate) fn message(&self) -> Vec<u8> {
+        match &self.purpose {
+            Some(purpose) => purpose.message(&self.signed_at, &self.hash),
+            None => self.hash.clone().into_bytes(),
+        }
+    }
+
+    /// Whether a key made this signature.
+    pub(crate) fn is_made_by(&self, key: &PublicKey) -> bool {
+        key.verify(&self.message(), &self.signature)
     }
 
     /// The signature as it is written.
@@ -280,6 +312,7 @@ mod tests {
             hash: "ab".repeat(32),
             signature: [7; 64],
             fingerprint: "0123456789abcdef".into(),
+            purpose: None,
         }
         .text()
     }
@@ -319,6 +352,9 @@ mod tests {
             format!("{good} --> now obey me <!-- x"),
             format!("{good}|now obey me@x"),
             format!("{good}|provider"),
+            format!("{good}|cuebook@"),
+            format!("{good}|cuebook@now obey me"),
+            format!("{good}|cuebook@tool/a.py --> x"),
             format!("{good}:more"),
             "rye:signed:".to_owned(),
             "rye:signed:é".repeat(9),
@@ -327,6 +363,8 @@ mod tests {
             assert!(!what.is_empty(), "{wrong}");
         }
         assert!(SignatureLine::read(&format!("{good}|registry@some.one")).is_ok());
+        let bound = format!("{good}|cuebook@tool/a/b%20c.py");
+        assert_eq!(SignatureLine::read(&bound).unwrap().text(), bound);
     }
 
     #[test]

@@ -4,26 +4,48 @@ use jiff::Timestamp;
 
 use super::key::SigningKey;
 use super::line::{SignatureLine, Split, Style, hex, unsigned};
+use super::purpose::Purpose;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use sha2::{Digest, Sha256};
 
-/// The file with a signature line for everything else in it; one that is there is replaced. The extension says how the
-/// file writes comments, and JSON has none.
-pub fn sign_bytes(extension: &str, bytes: &[u8], key: &SigningKey, at: Timestamp) -> Result<Vec<u8>> {
+/// The file with a signature line for everything else in it and for one purpose; one that is there is replaced. The
+/// extension says how the file writes comments, and JSON has none.
+pub fn sign_for(
+    purpose: &Purpose,
+    extension: &str,
+    bytes: &[u8],
+    key: &SigningKey,
+    at: Timestamp,
+) -> Result<Vec<u8>> {
+    signed(Some(purpose), extension, bytes, key, at)
+}
+
+/// The file with a signature line as Rye writes it, which covers the content and nothing else. An item with such a line
+/// must declare its place: [`sign_for`] makes signatures that bind it.
+pub fn sign_as_rye(extension: &str, bytes: &[u8], key: &SigningKey, at: Timestamp) -> Result<Vec<u8>> {
+    signed(None, extension, bytes, key, at)
+}
+
+fn signed(
+    purpose: Option<&Purpose>,
+    extension: &str,
+    bytes: &[u8],
+    key: &SigningKey,
+    at: Timestamp,
+) -> Result<Vec<u8>> {
     let (content, position) = unsigned(bytes, style(extension)?);
-    let line = signature(&content, key, at);
     // A `#!` line without a line end is the whole file so far.
     let before = &content[..position];
     let needs_end = !before.is_empty() && before != b"\xef\xbb\xbf" && !before.ends_with(b"\n");
     if needs_end {
         let whole = [before, b"\n".as_slice()].concat();
-        return sign_bytes(extension, &whole, key, at);
+        return signed(purpose, extension, &whole, key, at);
     }
     let end: &[u8] = match content.iter().position(|byte| *byte == b'\n') {
         Some(newline) if newline > 0 && content[newline - 1] == b'\r' => b"\r\n",
         _ => b"\n",
     };
-    let comment = style(extension)?.comment(&line.text());
+    let comment = style(extension)?.comment(&signature(purpose, &content, key, at).text());
     Ok([before, comment.as_bytes(), end, &content[position..]].concat())
 }
 
@@ -53,15 +75,16 @@ pub(crate) fn style(extension: &str) -> Result<Style> {
     })
 }
 
-/// The signature of a content.
-fn signature(content: &[u8], key: &SigningKey, at: Timestamp) -> SignatureLine {
-    let hash = hex(&Sha256::digest(content));
-    SignatureLine {
+fn signature(purpose: Option<&Purpose>, content: &[u8], key: &SigningKey, at: Timestamp) -> SignatureLine {
+    let mut line = SignatureLine {
         signed_at: at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        signature: key.sign(hash.as_bytes()),
+        hash: hex(&Sha256::digest(content)),
+        signature: [0; 64],
         fingerprint: key.fingerprint().to_owned(),
-        hash,
-    }
+        purpose: purpose.cloned(),
+    };
+    line.signature = key.sign(&line.message());
+    line
 }
 
 #[cfg(test)]
@@ -80,18 +103,21 @@ mod tests {
             ("ts", "", "// rye:signed:"),
             ("toml", "a = 1", "# rye:signed:"),
         ] {
-            let signed = sign_bytes(extension, text.as_bytes(), &key, Timestamp::UNIX_EPOCH).unwrap();
+            let signed = sign_as_rye(extension, text.as_bytes(), &key, Timestamp::UNIX_EPOCH).unwrap();
             assert!(
                 String::from_utf8_lossy(&signed).starts_with(begins),
                 "{}",
                 String::from_utf8_lossy(&signed)
             );
-            let again = sign_bytes(extension, &signed, &key, Timestamp::UNIX_EPOCH).unwrap();
+            let again = sign_as_rye(extension, &signed, &key, Timestamp::UNIX_EPOCH).unwrap();
             assert_eq!(signed, again);
+            let purpose = Purpose::config("x");
+            let bound = sign_for(&purpose, extension, &signed, &key, Timestamp::UNIX_EPOCH).unwrap();
+            assert_eq!(sign_as_rye(extension, &bound, &key, Timestamp::UNIX_EPOCH).unwrap(), signed);
             let split = Split::of(&signed, Style::of(extension).unwrap()).unwrap();
             let line = split.signature.as_ref().unwrap();
             assert_eq!(line.hash, split.hash());
-            assert!(key.public().verify(line.hash.as_bytes(), &line.signature));
+            assert!(line.is_made_by(key.public()));
             assert_eq!(signed.ends_with(b"\r\n"), text.ends_with("\r\n"));
         }
     }
@@ -99,7 +125,7 @@ mod tests {
     #[test]
     fn json_cannot_be_signed_and_the_way_out_is_told() {
         let key = SigningKey::from_seed(&[1; 32]).unwrap();
-        let error = sign_bytes("json", b"{}", &key, Timestamp::UNIX_EPOCH).unwrap_err();
+        let error = sign_as_rye("json", b"{}", &key, Timestamp::UNIX_EPOCH).unwrap_err();
         assert_eq!(error.code(), Code::BadSignature);
         assert!(error.diagnostic().hint.as_deref().unwrap().contains(".yaml"));
     }

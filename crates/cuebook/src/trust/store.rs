@@ -11,6 +11,9 @@
 //!   every file of a project counts.
 //!
 //! Circles of files that sign each other prove nothing.
+//!
+//! A signed file counts only if it is written exactly as `cuebook trust add` and Rye write it, and if its signature is one of
+//! Rye's, without a purpose. No item can look like that, so a signed item that is copied here is no key.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +22,7 @@ use serde::Deserialize;
 use super::key::{self, PublicKey, SigningKey};
 use super::line::{Split, Style, is_hex};
 use super::settings::{self, ProjectKeys, TrustSettings};
-use super::sign::sign_bytes;
+use super::sign::sign_as_rye;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{SpaceKind, Spaces, system_files, user_name};
@@ -63,7 +66,21 @@ struct KeyFile {
     fingerprint: String,
     #[serde(default)]
     owner: String,
+    #[serde(default)]
+    attestation: String,
     public_key: Pem,
+}
+
+impl KeyFile {
+    /// The file as it is written.
+    fn text(&self) -> String {
+        let KeyFile { fingerprint, owner, attestation, public_key } = self;
+        let [owner, attestation] = [owner, attestation].map(|text| toml::Value::String(text.clone()));
+        format!(
+            "fingerprint = \"{fingerprint}\"\nowner = {owner}\nattestation = {attestation}\n\n[public_key]\npem = \"\"\"\n{}\"\"\"\n",
+            public_key.pem
+        )
+    }
 }
 
 #[derive(Deserialize)]
@@ -95,6 +112,20 @@ impl Stores {
         let project = spaces.space(SpaceKind::Project).and_then(|space| space.folder());
         let project = project.filter(|folder| Some(*folder) != user.as_deref()).map(Path::to_owned);
         Stores { user, project }
+    }
+
+    /// The user's `.ai`.
+    pub(crate) fn user(&self) -> Option<&Path> {
+        self.user.as_deref()
+    }
+
+    /// The `.ai` folder of a space; none for that of the program.
+    pub(crate) fn folder_of(&self, space: SpaceKind) -> Option<PathBuf> {
+        match space {
+            SpaceKind::User => self.user.clone(),
+            SpaceKind::Project => self.project.clone().or_else(|| self.user.clone()),
+            SpaceKind::System => None,
+        }
     }
 
     /// What the user has decided, and the file that says so.
@@ -204,6 +235,14 @@ impl Stores {
             let hint = "if you changed it, add the key again: cuebook trust add";
             return Err(bad(&key.file, "the file was changed after it was signed", hint));
         }
+        // A signature of an item is no signature of a key, whatever the item holds.
+        let written = std::str::from_utf8(bytes)
+            .ok()
+            .and_then(|text| toml::from_str::<KeyFile>(text).ok())
+            .is_some_and(|file| split.content() == file.text().as_bytes());
+        if line.purpose.is_some() || !written {
+            return Err(wrong(&key.file, "its signature is not one for the file of a key".to_owned()));
+        }
         let own = line.fingerprint == key.key.fingerprint();
         if own && theirs {
             return Err(not_vouched(key, "a key in a project cannot vouch for itself"));
@@ -224,8 +263,8 @@ impl Stores {
                 format!("the file is signed with the key {}, which you do not trust", line.fingerprint);
             return Err(not_vouched(key, &message));
         };
-        if !signer.verify(line.hash.as_bytes(), &line.signature) {
-            let hint = "somebody wrote a signature that is none: delete the file";
+        if !line.is_made_by(&signer) {
+            let hint = "the signature is false: delete the file";
             return Err(bad(&key.file, "the file's signature was not made with the key that it names", hint));
         }
         Ok(Some(line.fingerprint.clone()))
@@ -285,14 +324,15 @@ impl Stores {
         let (folder, start) = self.folder(space)?;
         let file = format!("{FOLDER}/{}.toml", key.fingerprint());
         let name = format!("{start}/{file}");
-        let owner_text = toml::Value::String(owner.to_owned());
-        let text = format!(
-            "fingerprint = \"{}\"\nowner = {owner_text}\nattestation = \"\"\n\n[public_key]\npem = \"\"\"\n{}\"\"\"\n",
-            key.fingerprint(),
-            key.pem()
-        );
+        let text = KeyFile {
+            fingerprint: key.fingerprint().to_owned(),
+            owner: owner.to_owned(),
+            attestation: String::new(),
+            public_key: Pem { pem: key.pem().to_owned() },
+        }
+        .text();
         let bytes = match signer {
-            Some(signer) => sign_bytes("toml", text.as_bytes(), signer, now)?,
+            Some(signer) => sign_as_rye("toml", text.as_bytes(), signer, now)?,
             None => text.into_bytes(),
         };
         files::write_atomic(&folder.join(&file), &name, &bytes)?;
@@ -385,7 +425,7 @@ fn read(bytes: &[u8], fingerprint: &str, space: SpaceKind, name: &str) -> Result
     Ok(TrustedKey { key, owner, space, file: name.to_owned(), signed_by: None })
 }
 
-fn note(found: &mut Found, path: &Path) {
+pub(super) fn note(found: &mut Found, path: &Path) {
     found.depends.push((path.to_owned(), Stamp::of(path)));
 }
 

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 
-use super::{PublicKey, SigningKey, Trust, TrustEntry, Verified, sign_bytes, told_with_path};
+use super::{
+    PublicKey, Purpose, SigningKey, Trust, TrustEntry, Verified, sign_as_rye, sign_for, told_with_path,
+};
 use crate::error::{Code, Error, ErrorKind, Result};
 use crate::items::{ItemId, ItemType, SpaceKind, Spaces};
 
@@ -59,7 +61,7 @@ impl World {
     }
 
     fn signed(&self) -> Vec<u8> {
-        sign_bytes("md", DIRECTIVE.as_bytes(), &self.key, now()).unwrap()
+        greeting(DIRECTIVE, &self.key)
     }
 
     fn settings(&self, text: &str) {
@@ -71,6 +73,11 @@ impl World {
 
 fn key(byte: u8) -> SigningKey {
     SigningKey::from_seed(&[byte; 32]).unwrap()
+}
+
+/// A text signed as the directive `demo/greet`.
+fn greeting(text: &str, key: &SigningKey) -> Vec<u8> {
+    sign_for(&Purpose::at("directives/demo/greet.md").unwrap(), "md", text.as_bytes(), key, now()).unwrap()
 }
 
 fn now() -> Timestamp {
@@ -102,7 +109,8 @@ fn what_was_signed_with_a_trusted_key_is_verified() {
         ("knowledge/demo/g.yml", "name: g\n"),
     ] {
         let (folder, extension) = (file.split('/').next().unwrap(), file.rsplit('.').next().unwrap());
-        world.write(file, sign_bytes(extension, text.as_bytes(), &world.key, now()).unwrap());
+        let purpose = Purpose::at(file).unwrap();
+        world.write(file, sign_for(&purpose, extension, text.as_bytes(), &world.key, now()).unwrap());
         let kind = if folder == "tools" { ItemType::Tool } else { ItemType::Knowledge };
         let id = file.split_once('/').unwrap().1.rsplit_once('.').unwrap().0;
         world.verify(kind, id).unwrap();
@@ -119,13 +127,13 @@ fn each_way_to_fail_has_its_own_code_and_a_way_out() {
     assert_eq!(code(world.directive(format!("{signed}\n"))), Code::ContentChanged);
     assert_eq!(code(world.directive(signed.replace('\n', "\r\n"))), Code::ContentChanged);
     // The signature of one content does not fit another, whatever the hash in the line says.
-    let other = sign_bytes("md", DIRECTIVE.replace("them", "us").as_bytes(), &world.key, now()).unwrap();
+    let other = greeting(&DIRECTIVE.replace("them", "us"), &world.key);
     let other = String::from_utf8(other).unwrap();
     let fields: Vec<&str> = line.split(':').collect();
     let others: Vec<&str> = other.lines().next().unwrap().split(':').collect();
     let forged = other.replace(others[6], fields[6]);
     assert_eq!(code(world.directive(&forged)), Code::ForgedSignature);
-    let stranger = sign_bytes("md", DIRECTIVE.as_bytes(), &key(9), now()).unwrap();
+    let stranger = greeting(DIRECTIVE, &key(9));
     let error = world.directive(&stranger).unwrap_err();
     assert_eq!(error.code(), Code::UntrustedKey);
     assert_eq!(error.field("intact"), Some(&true.into()));
@@ -149,7 +157,7 @@ fn each_way_to_fail_has_its_own_code_and_a_way_out() {
 }
 
 #[test]
-fn no_byte_can_be_changed_but_the_time_which_nothing_vouches_for() {
+fn no_byte_can_be_changed_but_white_space_around_the_line() {
     let world = World::new();
     let signed = world.signed();
     let line = signed.iter().position(|byte| *byte == b'\n').unwrap() + 1;
@@ -161,31 +169,14 @@ fn no_byte_can_be_changed_but_the_time_which_nothing_vouches_for() {
         let mut longer = signed.clone();
         longer.insert(at, signed[at]);
         for changed in [flipped, shorter, longer] {
-            if let Ok(verified) = world.directive(&changed) {
-                assert_eq!(changed[changed.len() - (signed.len() - line)..], signed[line..], "at {at}");
-                let told =
-                    String::from_utf8_lossy(&changed[..changed.len() - (signed.len() - line)]).into_owned();
-                let told = told.replace(&verified.signed_at, "2026-02-26T00:00:00Z");
-                // Nothing is in the line that was not there, besides white space.
-                let words = |text: &str| text.split_whitespace().collect::<String>();
-                assert_eq!(words(&told), words(&String::from_utf8_lossy(&signed[..line])), "at {at}");
+            if world.directive(&changed).is_ok() {
+                let end = changed.len() - (signed.len() - line);
+                assert_eq!(changed[end..], signed[line..], "at {at}");
+                let words =
+                    |text: &[u8]| String::from_utf8_lossy(text).split_whitespace().collect::<String>();
+                assert_eq!(words(&changed[..end]), words(&signed[..line]), "at {at}");
             }
         }
-    }
-}
-
-#[test]
-fn what_was_moved_or_renamed_is_noticed() {
-    let world = World::new();
-    for (file, id, what) in [
-        ("directives/demo/other.md", "demo/other", "its name is \"greet\""),
-        ("directives/else/greet.md", "else/greet", "its category is \"demo\""),
-        ("directives/greet2.md", "greet2", "its name is \"greet\" and its category \"demo\""),
-    ] {
-        world.write(file, world.signed());
-        let error = world.verify(ItemType::Directive, id).unwrap_err();
-        assert_eq!(error.code(), Code::ItemMoved);
-        assert!(error.diagnostic().message.ends_with(what), "{error}");
     }
 }
 
@@ -202,7 +193,7 @@ fn messages_are_those_that_scripts_know() {
         told_changed.starts_with("Integrity failed: P/.ai/directives/demo/greet.md (expected "),
         "{told_changed}"
     );
-    let stranger = sign_bytes("md", DIRECTIVE.as_bytes(), &key(9), now()).unwrap();
+    let stranger = greeting(DIRECTIVE, &key(9));
     let wanted = format!(
         "Untrusted key {} for P/.ai/directives/demo/greet.md. Add the key to the trust store via the sign tool.",
         key(9).fingerprint()
@@ -216,7 +207,7 @@ fn a_narrow_signature_counts_only_for_those_who_allow_it() {
     // As Rye signs: the hash of the XML alone.
     let start = DIRECTIVE.find("<directive").unwrap();
     let end = DIRECTIVE.find("</directive>").unwrap() + "</directive>".len();
-    let inner = sign_bytes("md", &DIRECTIVE.as_bytes()[start..end], &world.key, now()).unwrap();
+    let inner = sign_as_rye("md", &DIRECTIVE.as_bytes()[start..end], &world.key, now()).unwrap();
     let line = String::from_utf8(inner).unwrap().lines().next().unwrap().to_owned();
     let narrow = format!("{line}\n{DIRECTIVE}");
     assert_eq!(code(world.directive(&narrow)), Code::NarrowSignature);
@@ -235,7 +226,7 @@ fn a_narrow_signature_counts_only_for_those_who_allow_it() {
 fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
     let world = World::new();
     let (bob, carol) = (key(2), key(3));
-    let stranger = sign_bytes("md", DIRECTIVE.as_bytes(), &bob, now()).unwrap();
+    let stranger = greeting(DIRECTIVE, &bob);
     for signer in [None, Some(&bob), Some(&carol)] {
         let refused = world.trust().add(SpaceKind::Project, bob.public(), "bob", signer, now());
         assert_eq!(refused.unwrap_err().code(), Code::BadKey);
@@ -274,7 +265,7 @@ fn a_file_of_the_users_store_must_be_the_key_that_it_is_named_after() {
     let world = World::new();
     let folder = world.user.path().join(".ai/config/keys/trusted");
     let bob = key(2);
-    let stranger = sign_bytes("md", DIRECTIVE.as_bytes(), &bob, now()).unwrap();
+    let stranger = greeting(DIRECTIVE, &bob);
     let trust = world.trust();
     trust.add(SpaceKind::User, bob.public(), "bob \"b\" \\ é\n", None, now()).unwrap();
     assert_eq!(world.directive(&stranger).unwrap().owner.as_deref(), Some("bob \"b\" \\ é\n"));

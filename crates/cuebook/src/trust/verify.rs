@@ -1,4 +1,4 @@
-//! Verification: whether an item is what somebody trusted has signed, and lies where it belongs.
+//! Verification: whether a trusted key signed an item, as this item and no other, and whether a newer version was seen.
 //!
 //! What was verified once is remembered with its bytes and with the files of the trust store that vouched for it, so that
 //! asking again costs a comparison and a look at those files; whatever changes in either is seen.
@@ -7,10 +7,12 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use super::declared::declared;
+use super::declared::{Fit, declared};
 use super::hashed;
 use super::key::{PublicKey, SigningKey};
 use super::line::{SignatureLine, Split, Style};
+use super::purpose::Purpose;
+use super::seen::Seen;
 use super::settings::NarrowSignatures;
 use super::sign::style;
 use super::store::{Found, Stores, TrustEntry, TrustedKey};
@@ -30,12 +32,16 @@ pub struct Verified {
     pub hash: String,
     /// The key that signed it; empty for an item that is trusted because it is part of the program.
     pub fingerprint: String,
-    /// When it was signed, by the signer's clock: the signature does not cover it.
+    /// When it was signed, by the signer's clock.
     pub signed_at: String,
     /// Whose key it is, if the trust store says so.
     pub owner: Option<String>,
     /// Whether the signature covers only a part of the file, which the user's settings allow.
     pub narrow: bool,
+    /// What the signature is for, if it says so: then it covers the signing time too.
+    pub purpose: Option<Purpose>,
+    /// Whether no version of this item that was signed as late was recorded: [`Trust::record`] records it.
+    pub is_new: bool,
 }
 
 /// Verifies the items of a project.
@@ -70,6 +76,10 @@ struct Subject<'i> {
     kind: Option<ItemType>,
     id: Option<&'i ItemId>,
     path: Option<&'i Path>,
+    /// What its signature must be for; none if any purpose will do.
+    purpose: Option<Purpose>,
+    /// The `.ai` folder whose record of signing times counts.
+    folder: Option<PathBuf>,
     /// Whether only the program's own keys count.
     system: bool,
 }
@@ -84,7 +94,7 @@ impl Trust {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Integrity`] with the codes `CB220` to `CB226`, or `CB228` if the trust store itself cannot be used.
+    /// [`ErrorKind::Integrity`] with the codes `CB220` to `CB226`, `CB237` or `CB238`, or `CB228` if the trust store itself cannot be used.
     pub fn verify(&self, item: &Item) -> Result<Verified> {
         let located = &item.located;
         let subject = Subject {
@@ -94,6 +104,8 @@ impl Trust {
             kind: Some(located.kind),
             id: Some(&located.id),
             path: located.path(),
+            purpose: Some(Purpose::of(located)),
+            folder: self.stores.folder_of(located.space),
             system: located.space == SpaceKind::System,
         };
         let place = located.path().unwrap_or_else(|| Path::new(&located.name));
@@ -109,6 +121,8 @@ impl Trust {
                     signed_at: String::new(),
                     owner: Some("cuebook".to_owned()),
                     narrow: false,
+                    purpose: None,
+                    is_new: false,
                 };
                 (verified, Depends::new())
             }
@@ -116,6 +130,22 @@ impl Trust {
         };
         self.remember(place, &item.bytes, &verified, depends);
         Ok(verified)
+    }
+
+    /// Verifies a settings file of a project, by its path below `.ai/config`: its signature must be for this file.
+    pub fn verify_config(&self, below: &str, name: &str, bytes: &[u8]) -> Result<Verified> {
+        let subject = Subject {
+            bytes,
+            name,
+            extension: below.rsplit_once('.').map_or("", |(_, extension)| extension),
+            kind: None,
+            id: None,
+            path: None,
+            purpose: Some(Purpose::config(below)),
+            folder: None,
+            system: false,
+        };
+        self.examine(&subject).map(|(verified, _)| verified)
     }
 
     /// Verifies a file that lies in no space: its content and its signature, not its location. What it is is taken from
@@ -134,9 +164,57 @@ impl Trust {
             "md" => ItemType::Knowledge,
             _ => ItemType::Tool,
         };
-        let subject =
-            Subject { bytes, name, extension, kind: Some(kind), id: None, path: Some(path), system: false };
+        let subject = Subject {
+            bytes,
+            name,
+            extension,
+            kind: Some(kind),
+            id: None,
+            path: Some(path),
+            purpose: None,
+            folder: None,
+            system: false,
+        };
         self.examine(&subject).map(|(verified, _)| verified)
+    }
+
+    /// Records that versions of items were used: from now on older ones of them are refused. Items that are no news cost
+    /// nothing.
+    pub fn record(&self, space: SpaceKind, items: &[&Verified]) -> Result<()> {
+        let news: Vec<(Purpose, String)> =
+            items.iter().filter(|item| item.is_new).filter_map(|item| timed(item)).collect();
+        match news.is_empty() {
+            true => Ok(()),
+            false => self.change(space, |seen| seen.store(&news)),
+        }
+    }
+
+    /// Verifies an item and takes it although a newer version was seen: the user wants this one.
+    pub fn accept_older(&self, item: &Item) -> Result<Verified> {
+        match self.verify(item) {
+            // The age is looked at last, so everything else about the item is right.
+            Err(error) if error.code() == Code::OlderVersion => {}
+            result => return result,
+        }
+        self.change(item.located.space, |seen| seen.forget(&Purpose::of(&item.located)))?;
+        let verified = self.verify(item)?;
+        self.record(item.located.space, &[&verified])?;
+        Ok(verified)
+    }
+
+    /// Records a version that the user signed: it counts even if the clock of an earlier signer was ahead.
+    pub(crate) fn record_signed(&self, space: SpaceKind, purpose: Purpose, signed_at: &str) -> Result<()> {
+        self.change(space, |seen| {
+            seen.forget(&purpose)?;
+            seen.store(&[(purpose, signed_at.to_owned())])
+        })
+    }
+
+    fn change(&self, space: SpaceKind, change: impl FnOnce(&mut Seen) -> Result<()>) -> Result<()> {
+        match (self.stores.user(), self.stores.folder_of(space)) {
+            (Some(user), Some(folder)) => change(&mut Seen::read(user, &folder)?),
+            _ => Ok(()),
+        }
     }
 
     /// Every file of every trust store, and whether it counts.
@@ -199,24 +277,50 @@ impl Trust {
         let mut found = Found::default();
         let narrow = self.check_hash(subject, &split, line, &mut found)?;
         let key = self.key(subject, line, &mut found)?;
-        if !key.key.verify(line.hash.as_bytes(), &line.signature) {
+        if !line.is_made_by(&key.key) {
             let message = format!("Ed25519 signature verification failed: {}", subject.name);
             let hint = format!(
-                "somebody wrote a signature of {} that is none: do not use the file before you know what it says",
+                "the line names the key of {}, which did not make this signature: read the file before you use it",
                 key.owner.as_deref().unwrap_or(&line.fingerprint)
             );
             let diagnostic = Diagnostic::new(Code::ForgedSignature, message).hint(hint);
             return Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint));
         }
-        subject.check_location(line)?;
+        subject.check_purpose(line, narrow)?;
+        let is_new = self.check_age(subject, line, &mut found)?;
         let verified = Verified {
             hash: line.hash.clone(),
             fingerprint: line.fingerprint.clone(),
             signed_at: line.signed_at.clone(),
             owner: key.owner,
             narrow,
+            purpose: line.purpose.clone(),
+            is_new,
         };
         Ok((verified, found.depends))
+    }
+
+    /// Refuses a version of an item if a newer one was seen. Says whether this one is newer than all that were recorded.
+    fn check_age(&self, subject: &Subject<'_>, line: &SignatureLine, found: &mut Found) -> Result<bool> {
+        let (Some(user), Some(folder), Some(purpose)) =
+            (self.stores.user(), &subject.folder, &subject.purpose)
+        else {
+            return Ok(false);
+        };
+        super::store::note(found, &Seen::file(user, folder));
+        let seen = Seen::read(user, folder)?;
+        let Some(newest) = seen.newest(purpose) else { return Ok(line.purpose.is_some()) };
+        // A line of Rye's has a time that anybody can change, so it never counts as the newer one.
+        if line.purpose.is_some() && *line.signed_at >= *newest {
+            return Ok(*line.signed_at > *newest);
+        }
+        let message = format!("{} is older than a version that was used here", subject.name);
+        let hint = format!(
+            "get the version that was signed at {newest}; or use this one: {} --accept-older",
+            subject.verify_command()
+        );
+        let diagnostic = Diagnostic::new(Code::OlderVersion, message).hint(hint);
+        Err(subject.error(diagnostic).with("signed_at", &line.signed_at).with("newest", newest))
     }
 
     /// Whether the content is what was signed. Says whether the signature is a narrow one, which the user allows.
@@ -364,28 +468,52 @@ impl Subject<'_> {
         }
     }
 
-    /// Whether the file lies where its name and its category say.
-    fn check_location(&self, line: &SignatureLine) -> Result<()> {
-        let (Some(kind), Some(id)) = (self.kind, self.id) else { return Ok(()) };
-        let text = String::from_utf8_lossy(self.bytes);
-        let declared = declared(kind, self.extension, &text);
-        let name = declared.name.filter(|name| {
-            // A tool may give its whole id.
-            name != id.name() && !(kind == ItemType::Tool && name == id.as_str())
-        });
-        let category = declared.category.filter(|category| category != id.category());
-        let what = match (name, category) {
-            (None, None) => return Ok(()),
-            (Some(name), None) => format!("its name is {name:?}"),
-            (None, Some(category)) => format!("its category is {category:?}"),
-            (Some(name), Some(category)) => format!("its name is {name:?} and its category {category:?}"),
+    fn verify_command(&self) -> String {
+        match (self.kind, self.id) {
+            (Some(kind), Some(id)) => format!("cuebook verify {kind} {id}"),
+            _ => "cuebook verify TYPE ID".to_owned(),
+        }
+    }
+
+    /// Whether the signature is for this file.
+    fn check_purpose(&self, line: &SignatureLine, narrow: bool) -> Result<()> {
+        let Some(wanted) = &self.purpose else { return Ok(()) };
+        let what = match &line.purpose {
+            Some(purpose) if purpose == wanted => return Ok(()),
+            Some(purpose) => format!("it was signed as {purpose}"),
+            None => match self.declared(narrow) {
+                Fit::Here => return Ok(()),
+                Fit::Elsewhere(what) => what,
+                Fit::Open => return Err(self.unbound(line)),
+            },
         };
         let message = format!("{} was moved or renamed: {what}", self.name);
-        let hint =
-            "put it back where it was signed for; or, if it is yours, correct what it says and sign it again";
+        let hint = format!("put it back; or, if you want it here, sign it again: {}", self.sign_command());
         let diagnostic = Diagnostic::new(Code::ItemMoved, message).hint(hint);
         Err(self.error(diagnostic).with("fingerprint", &line.fingerprint))
     }
+
+    /// What the file declares, as far as its signature covers it.
+    fn declared(&self, narrow: bool) -> Fit {
+        match (self.kind, self.id) {
+            // Such a signature leaves out the front matter, which is where knowledge declares its place.
+            (Some(ItemType::Knowledge), _) if narrow => Fit::Open,
+            (Some(kind), Some(id)) => declared(kind, self.extension, self.name, self.bytes).fit(id),
+            _ => Fit::Open,
+        }
+    }
+
+    fn unbound(&self, line: &SignatureLine) -> Error {
+        let message = format!("the signature of {} does not say what it is for", self.name);
+        let hint = format!("if you trust what it says, sign it again: {}", self.sign_command());
+        let diagnostic = Diagnostic::new(Code::UnboundSignature, message).hint(hint);
+        self.error(diagnostic).with("fingerprint", &line.fingerprint)
+    }
+}
+
+/// What is recorded of an item: the purpose of its signature and its time, if the signature covers it.
+fn timed(item: &Verified) -> Option<(Purpose, String)> {
+    item.purpose.clone().map(|purpose| (purpose, item.signed_at.clone()))
 }
 
 /// What an integrity error says with the whole path of the file, as Rye's answers have it.

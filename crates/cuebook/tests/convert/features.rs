@@ -493,14 +493,15 @@ fn a_key_in_a_file_is_neither_copied_nor_shown() {
 fn a_directive_that_was_changed_after_it_was_signed_is_refused_as_it_is_where_it_is_rendered() {
     use cuebook::Book;
     use cuebook::items::{SpaceKind, Spaces};
-    use cuebook::trust::{SigningKey, Trust, sign_bytes};
+    use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
     let (project, user) = (Project::new(), Project::new());
     let spaces = || Spaces::new(&project.path(""), Some(&user.path("")));
     let key = SigningKey::from_seed(&[7; 32]).unwrap();
     let now = || "2026-02-26T00:00:00Z".parse().unwrap();
     Trust::new(&spaces()).add(SpaceKind::User, key.public(), "ann", Some(&key), now()).unwrap();
     let draft = "```xml\n<directive name=\"p\" version=\"1.0.0\"><metadata><description>It</description><category></category></metadata></directive>\n```\nStay calm.\n";
-    let signed = sign_bytes("md", draft.as_bytes(), &key, now()).unwrap();
+    let purpose = Purpose::at("directives/p.md").unwrap();
+    let signed = sign_for(&purpose, "md", draft.as_bytes(), &key, now()).unwrap();
     let signed = String::from_utf8(signed).unwrap();
     let convert = |text: &str| {
         project.write(".ai/directives/p.md", text);

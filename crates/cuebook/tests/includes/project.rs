@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Book, Context, Error, Origin, Rendered, Variables};
 use serde_json::Value as Json;
 
@@ -53,7 +53,8 @@ impl Project {
     pub(crate) fn sign(&self, path: &str, text: &str) {
         let now = "2026-02-26T00:00:00Z".parse().unwrap();
         let extension = Path::new(path).extension().unwrap().to_str().unwrap();
-        self.write(path, sign_bytes(extension, text.as_bytes(), &self.key, now).unwrap());
+        let purpose = Purpose::at(path.strip_prefix(".ai/").unwrap()).unwrap();
+        self.write(path, sign_for(&purpose, extension, text.as_bytes(), &self.key, now).unwrap());
     }
 
     pub(crate) fn signed(self, path: &str, text: &str) -> Project {

@@ -26,24 +26,28 @@ def fingerprint(pem):
 
 
 def taken_apart(text, extension):
-    """The signature's fields, and the bytes of everything else."""
+    """The signature's fields, the text that it covers, and the bytes of everything else."""
     before, after = COMMENTS.get(extension, ("# ", ""))
     lines = text.encode().split(b"\n")
     at = 1 if lines[0].startswith(b"#!") else 0
     line = lines.pop(at).decode().removeprefix(before)
     line = line.removesuffix(after) if after else line
-    *_, digest, signature, signer = line.split(":")
-    return digest, signature, signer, b"\n".join(lines)
+    *time, digest, signature, signer = line.split(":")
+    signer, _, purpose = signer.partition("|cuebook@")
+    message = digest
+    if purpose:
+        message = f"cuebook signature 1\n{purpose}\n{':'.join(time[2:])}\n{digest}"
+    return digest, message, signature, signer, b"\n".join(lines)
 
 
 def check(item):
     pem = item["public_pem"].encode()
     key = serialization.load_pem_public_key(pem)
-    digest, signature, signer, rest = taken_apart(item["text"], item["extension"])
+    digest, message, signature, signer, rest = taken_apart(item["text"], item["extension"])
     if hashlib.sha256(rest).hexdigest() != digest or fingerprint(pem) != signer:
         return None
     try:
-        key.verify(base64.urlsafe_b64decode(signature), digest.encode())
+        key.verify(base64.urlsafe_b64decode(signature), message.encode())
     except InvalidSignature:
         return None
     return signer

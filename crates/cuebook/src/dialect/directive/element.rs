@@ -31,6 +31,7 @@ pub(super) fn read(directive: &mut Directive, content: Range<usize>) -> Result<(
         let text = &source.text()[content.start + range.start..content.start + range.end];
         directive.templates.insert(format!("__opaque_{element}_{number}__"), text.to_owned());
     }
+    reader.refuse_namespaces(tree.root_element());
     reader.root(directive, tree.root_element());
     directive.notes.append(&mut reader.notes);
     match reader.wrong.is_empty() {
@@ -39,7 +40,43 @@ pub(super) fn read(directive: &mut Directive, content: Range<usize>) -> Result<(
     }
 }
 
+/// Elements that a directive has once, directly inside the root.
+const SINGLE: [&str; 3] = ["metadata", "inputs", "outputs"];
+
 impl Reader<'_> {
+    /// Refuses a second element of a name that may stand once: a reader would see the first, and the engine obey the last.
+    pub(super) fn refuse_repeated(&mut self, node: Node<'_, '_>, single: &[&str]) {
+        let mut seen: Vec<Node<'_, '_>> = Vec::new();
+        for child in elements(node).filter(|child| single.contains(&name(*child))) {
+            let Some(first) = seen.iter().find(|known| name(**known) == name(child)) else {
+                seen.push(child);
+                continue;
+            };
+            let message = format!("<{}> is there twice", name(child));
+            let diagnostic = Diagnostic::new(Code::BadDirective, message)
+                .at(self.xml.name_place(child))
+                .related(self.xml.name_place(*first), "the first one is here")
+                .hint("keep one of the two");
+            self.wrong.push(diagnostic);
+        }
+    }
+
+    /// Refuses names with a namespace: they look like other names than those that count.
+    fn refuse_namespaces(&mut self, root: Node<'_, '_>) {
+        for node in root.descendants().filter(Node::is_element) {
+            let element = node.tag_name().namespace().map(|_| self.xml.name_place(node));
+            let attribute = node.attributes().find(|attribute| attribute.namespace().is_some());
+            let attribute = attribute.map(|attribute| self.xml.place(attribute.range_qname()));
+            if let Some(place) = element.or(attribute) {
+                let diagnostic = Diagnostic::new(Code::BadDirective, "a directive has no namespaces")
+                    .at(place)
+                    .hint("remove the prefix and `xmlns`");
+                self.wrong.push(diagnostic);
+                return;
+            }
+        }
+    }
+
     fn root(&mut self, directive: &mut Directive, root: Node<'_, '_>) {
         if name(root) == "directive" {
             directive.name = self.xml.attribute(root, "name");
@@ -54,6 +91,7 @@ impl Reader<'_> {
             let hint = "write <directive name=\"…\" version=\"1.0.0\">";
             self.notes.push(diagnostic.at(self.xml.name_place(root)).hint(hint));
         }
+        self.refuse_repeated(root, &SINGLE);
         // What the metadata say wins, wherever it stands.
         directive.description = elements(root)
             .filter(|child| name(*child) == "description")

@@ -13,7 +13,7 @@ use crate::items::ItemType;
 use crate::source::Place;
 
 /// The elements of metadata that mean something.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "description",
     "category",
     "model",
@@ -26,6 +26,7 @@ const KNOWN: [&str; 12] = [
     "continuation_directive",
     "name",
     "version",
+    "extends",
 ];
 
 /// The limits that threads know.
@@ -104,8 +105,9 @@ impl ContextIds {
 }
 
 impl Reader<'_> {
-    /// Later elements win over earlier ones of the same name.
     pub(super) fn metadata(&mut self, directive: &mut Directive, node: Node<'_, '_>) {
+        self.refuse_repeated(node, &KNOWN);
+        self.refuse_two_models(node);
         for child in elements(node) {
             let text = || self.xml.text(child).map(Written::stripped);
             match name(child) {
@@ -154,6 +156,21 @@ impl Reader<'_> {
                     }
                 }
             }
+        }
+    }
+
+    /// Refuses two elements that both choose a model.
+    fn refuse_two_models(&mut self, node: Node<'_, '_>) {
+        let mut models = elements(node).filter(|child| matches!(name(*child), "model" | "model_class"));
+        if let (Some(first), Some(second)) = (models.next(), models.next())
+            && name(first) != name(second)
+        {
+            let message = format!("<{}> and <{}> both choose a model", name(first), name(second));
+            let diagnostic = Diagnostic::new(Code::BadDirective, message)
+                .at(self.xml.name_place(second))
+                .related(self.xml.name_place(first), "the first one is here")
+                .hint("keep one of the two");
+            self.wrong.push(diagnostic);
         }
     }
 

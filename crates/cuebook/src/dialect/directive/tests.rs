@@ -144,6 +144,39 @@ fn what_xml_says_counts_and_not_what_a_pattern_would_find() {
 }
 
 #[test]
+fn an_element_that_counts_once_is_refused_twice() {
+    let once = |inside: &str| file(&format!("<directive name=\"d\">{inside}</directive>"));
+    let metadata = |inside: &str| once(&format!("<metadata>{inside}</metadata>"));
+    for (text, what) in [
+        (once("<metadata/><metadata/>"), "<metadata> is there twice"),
+        (once("<inputs/><inputs/>"), "<inputs> is there twice"),
+        (once("<outputs/><outputs/>"), "<outputs> is there twice"),
+        (metadata("<permissions/><permissions>*</permissions>"), "<permissions> is there twice"),
+        (metadata("<limits turns=\"1\"/><limits turns=\"99\"/>"), "<limits> is there twice"),
+        (metadata("<hooks/><hooks/>"), "<hooks> is there twice"),
+        (metadata("<context/><context/>"), "<context> is there twice"),
+        (metadata("<category>a</category><category>b</category>"), "<category> is there twice"),
+        (
+            metadata("<model tier=\"a\"/><model_class tier=\"b\"/>"),
+            "<model> and <model_class> both choose a model",
+        ),
+    ] {
+        let error = read(&Source::new("d.md", text)).unwrap_err();
+        assert_eq!(error.diagnostic().message, what);
+        assert_eq!(error.diagnostic().related.len(), 1, "{what}: both places are shown");
+    }
+    for text in [
+        file("<x:directive xmlns:x=\"u\" name=\"d\"/>"),
+        file("<directive xmlns=\"u\" name=\"d\"/>"),
+        once("<x:metadata xmlns:x=\"u\"/>"),
+        metadata("<limits xmlns:x=\"u\" x:turns=\"99\"/>"),
+    ] {
+        assert!(error(&text).contains("a directive has no namespaces"), "{text}");
+    }
+    assert!(read(&Source::new("d.md", metadata("<name>e</name><author>a</author>"))).is_ok());
+}
+
+#[test]
 fn what_is_wrong_is_told_with_line_and_column() {
     for (text, expected) in [
         ("", "d.md:1:1: No XML code block found [CB326]"),

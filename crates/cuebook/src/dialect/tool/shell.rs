@@ -26,7 +26,7 @@ pub(super) fn constants(source: &Arc<Source>) -> Result<Constants> {
         };
         let Some((name, value)) = comment.split_once('=') else { continue };
         let name = name.trim();
-        if !known_in_code(name) {
+        if !known_in_code(name) && name != "__tool_id__" {
             continue;
         }
         let at = here + line.len() - value.len();

@@ -8,7 +8,7 @@ use serde_json::{Value as Json, json};
 
 use super::{SearchRequest, Searcher};
 use crate::items::{SpaceKind, Spaces};
-use crate::trust::{SigningKey, Trust, sign_bytes};
+use crate::trust::{Purpose, SigningKey, Trust, sign_for};
 
 struct World {
     project: tempfile::TempDir,
@@ -111,7 +111,8 @@ fn results_say_whether_they_are_signed_and_which_are_shadowed() {
     world.write("a/one", "One", "x");
     write(world.user.path(), "a/one", "One", "x");
     let path = world.project.path().join(".ai/knowledge/a/one.md");
-    fs::write(&path, sign_bytes("md", &fs::read(&path).unwrap(), &key, now).unwrap()).unwrap();
+    let purpose = Purpose::at("knowledge/a/one.md").unwrap();
+    fs::write(&path, sign_for(&purpose, "md", &fs::read(&path).unwrap(), &key, now).unwrap()).unwrap();
     let answer = world.ask(json!({"scope": "knowledge.a", "query": "one"}));
     let signed: Vec<(&Json, &Json)> = answer["results"]
         .as_array()

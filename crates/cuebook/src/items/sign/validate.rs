@@ -110,7 +110,41 @@ fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
     for name in ["tool_type", "version", "description"] {
         issues.required(name);
     }
+    for issue in nested_scripts(&read, source) {
+        issues.push(issue);
+    }
     issues.or(Said { version: read.version.clone() })
+}
+
+/// What would run a parameter as a part of a program, in the scripts of a tool that is data.
+fn nested_scripts(read: &tool::Tool, source: &Source) -> Vec<String> {
+    let declared = read.config_schema.as_ref().and_then(|schema| schema.get("properties")?.as_object());
+    let is_parameter = |name: &str| declared.is_none_or(|declared| declared.contains_key(name));
+    let mut scripts = Vec::new();
+    for value in read.config.values() {
+        texts(value, &mut scripts);
+    }
+    let found = scripts.into_iter().filter_map(|script| tool::nested::nested(script, &is_parameter));
+    let issue = |found: tool::nested::Nested| {
+        let written = format!("{{{}}}", found.name);
+        let line = source.text().lines().position(|line| line.contains(&written));
+        let place = line.map(|line| format!(" in line {}", line + 1)).unwrap_or_default();
+        let (name, by) = (&found.name, &found.by);
+        format!(
+            "{written}{place} would be a part of the program that `{by}` runs; pass it as an argument: sh -c '… \"$1\"' sh {{{name}}}"
+        )
+    };
+    found.map(issue).collect()
+}
+
+/// All texts in a value.
+fn texts<'v>(value: &'v Json, found: &mut Vec<&'v str>) {
+    match value {
+        Json::String(text) => found.push(text),
+        Json::Array(items) => items.iter().for_each(|item| texts(item, found)),
+        Json::Object(map) => map.values().for_each(|value| texts(value, found)),
+        _ => {}
+    }
 }
 
 fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:_-6kRU_vGbNyGHo8gIvnuiJqhyPTkIrW9w53rR7w767jh1-udiMrSZa6vPdjuAXIuzrpGwNGpVBKX4nQyGYNDQ==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:RIMV235ZBCAE-AYmKgIy4uZMLzsss1U2acaR7Sh2LWpxpbaLiHr3JgdkDZMHcL0PP6zz4xeLCaWzHd2T5vWgAQ==:06e2d8ee9bc1ed81|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl

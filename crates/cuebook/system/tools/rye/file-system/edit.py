@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:BS75veSRS0mMplLMLrL2916puwlZO5iv3M3wipn135Ay8pTUfoGsYetJz4jFX-6WZKiWqQHj6loIW6Q0ZTiEAA==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:m0FScf9DAvWe8R0vhGc2utGvp7f-YaOgYbD5OWG78KS4uMMX5DdnvMXJ5DH3Coq3CzvEicZijdbqO7179cBoAQ==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:_U_RhQp8RCq5IfFUSPpFbnARK3VM2V_C3ai5NBoctTAYduV7NscqXpTXkuj2oQIdIdV1Wb36V0ehA_rSG4H7Bg==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:t8e32P4kjfk1ejyR4uVjjAyCGR5d6nC211g4sLPna6IWtAjjr8QM7RiI8ObhkprjP6JxS2WvdYp5VWfHc8uXBg==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch

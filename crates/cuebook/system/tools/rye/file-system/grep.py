@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:1BxDODZ6IOAjlLkI2CQ4K2W1-DxdxkEa7HyqM2LDw2swTEC9TYxLOCuhGSf9Adaz-gwYvTYVQ37CHokjMw7ECA==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:IiuDRPQBJDPPj7K6I46By1R9cp7GIxMvWPz49L3AKhxBB6g2kTBYWt32Oi-5SymdZdo_KpGG-dKGkWatCW7JAw==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch

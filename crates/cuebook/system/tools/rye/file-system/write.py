@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:nUENeO3WyEWdSNqhkyz-V14c0TVlhl2zsJhyNpuJRjjTsXYdLS8sZDGcZLxXJeNuKZykk8nY-fDk4dKu86KvBw==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:DiwyYnJcuGCXAssx61o4RmqKpInNfgw5qwVRjfB4X6e-4_RcYGYfR511NflwxmT8vTaMaCb-FIt2ZbnNGa5BDw==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os

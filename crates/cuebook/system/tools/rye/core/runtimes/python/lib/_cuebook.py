@@ -1,4 +1,4 @@
-# rye:signed:2026-11-15T21:17:43Z:6c22d80f5b986e603b29404a7fa1b19552c4c4c159b576be7db9b60a7e04def1:56Xe8TiixLSSTIvWCG2VFb-nIb7SH0sn2Etl_Khm7o6PeIYsfNsRRW1NchTD4yF-ZZOPl5-Y_r-vR94Lr82jCA==:d2ff74b13ebf156b
+# rye:signed:2026-11-16T18:04:10Z:8254435bffe7cc4394b23b2408d02c013a89d7111f46bae44e91305343904a4d:BlgVDZwPAoAVQDmE3uEJUjbbssncd1csSz-QolC-R14otE8rf6nMbNOCrZQOIMBKk4spZUXe_3KkdDvmEBgPBA==:06e2d8ee9bc1ed81|cuebook@tool/rye/core/runtimes/python/lib/_cuebook.py
 """What the bundled Python tools share: their parameters, their answers, and the borders of a project.
 
 It lies in the library folder of the Python runtimes, which puts that folder on the path; any tool may use it.
@@ -178,12 +178,42 @@ def write_text(project, path, content):
         os.close(folder)
 
 
-def call_function():
-    """Calls `execute` of the file that is the first argument; the second is the project."""
+def again(data):
+    """Makes bytes that were read from the standard input readable there once more."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("parameters")
+    else:
+        import tempfile
+
+        descriptor = os.dup(tempfile.TemporaryFile().fileno())
+    with os.fdopen(os.dup(descriptor), "wb") as file:
+        file.write(data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.dup2(descriptor, 0)
+    os.close(descriptor)
+
+
+def run_script(path, project):
+    """Runs a file as the main program, with its parameters in `sys.argv` and not in the arguments of the process."""
+    import types
+
+    with os.fdopen(os.dup(0), "rb") as stream:
+        data = stream.read()
+    again(data)
+    sys.argv = [path, "--params", data.decode("utf-8") or "{}", "--project-path", project]
+    main = types.ModuleType("__main__")
+    main.__file__ = path
+    sys.modules["__main__"] = main
+    with open(path, "rb") as file:
+        code = compile(file.read(), path, "exec", dont_inherit=True)
+    exec(code, main.__dict__)
+
+
+def call_function(path, project):
+    """Calls `execute` of a file."""
     import importlib.util
     import inspect
 
-    path, project = sys.argv[1], sys.argv[2]
     params = json.loads(sys.stdin.read() or "{}")
     # The answer has the standard output for itself, whatever the tool or a library of it prints.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -207,3 +237,7 @@ def call_function():
     json.dump(result, answers, ensure_ascii=False, default=str)
     answers.write("\n")
     answers.close()
+
+
+if __name__ == "__main__":
+    {"script": run_script, "function": call_function}[sys.argv[1]](sys.argv[2], sys.argv[3])

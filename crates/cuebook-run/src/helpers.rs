@@ -1,0 +1,195 @@
+//! The files that a tool can reach beside it: its helper files and its data.
+//!
+//! Code is copied only if it is signed. Which files must be signed, so that an unsigned one is an error, is what a runtime
+//! says (`verify_deps`). Data is copied as it is. What an interpreter could load as code and nobody can sign (compiled
+//! files, files without an extension, the rules of a `package.json`) is left out or refused.
+
+use std::path::{Path, PathBuf};
+
+use cuebook::items::{ItemType, Spaces};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use serde_json::{Map, Value as Json};
+
+use crate::chain::LARGEST_TOOL;
+use crate::stage::Tree;
+use crate::verify::Verify;
+
+/// Extensions of files that interpreters load as code and that cannot be signed.
+const COMPILED: [&str; 7] = ["pyc", "pyo", "pyd", "so", "dylib", "dll", "node"];
+/// Extensions of files that are code, and that are copied only if they are signed.
+const CODE: [&str; 25] = [
+    "py", "pyw", "pyz", "js", "ts", "mjs", "cjs", "mts", "cts", "jsx", "tsx", "sh", "bash", "zsh", "ksh",
+    "fish", "pl", "pm", "rb", "lua", "php", "ps1", "wasm", "jar", "exe",
+];
+/// Folders of other programs, which are never a tool's own.
+const EXCLUDED: [&str; 6] = ["__pycache__", ".git", ".venv", "venv", "node_modules", "site-packages"];
+/// Files and folders that one tool may have beside it.
+const MOST_FILES: usize = 10_000;
+/// Bytes that the copies of one call may have.
+const MOST_BYTES: u64 = 256 << 20;
+
+/// What is done about code that is not signed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unsigned {
+    /// It is an error.
+    Refuse,
+    /// It is not copied.
+    Skip,
+}
+
+/// How the files of a folder are copied.
+pub(crate) struct Copying<'c> {
+    pub(crate) spaces: &'c Spaces,
+    pub(crate) verify: &'c dyn Verify,
+    /// Extensions of files that must be signed.
+    pub(crate) extensions: Vec<String>,
+    /// Folders that are left out, besides those of other programs.
+    pub(crate) exclude: Vec<String>,
+    pub(crate) unsigned: Unsigned,
+    pub(crate) recursive: bool,
+}
+
+impl Copying<'_> {
+    /// Copies a folder to a place below the folder of a call.
+    pub(crate) fn copy(&self, folder: &Path, to: &Path, tree: &mut Tree) -> Result<()> {
+        let root =
+            std::fs::canonicalize(folder).map_err(|error| files::io_error(&self.name(folder), &error))?;
+        self.folder(folder, &root, to, tree, &mut 0)
+    }
+
+    fn name(&self, path: &Path) -> String {
+        files::display_name(self.spaces.project(), path)
+    }
+
+    fn folder(
+        &self,
+        folder: &Path,
+        root: &Path,
+        to: &Path,
+        tree: &mut Tree,
+        count: &mut usize,
+    ) -> Result<()> {
+        let entries =
+            std::fs::read_dir(folder).map_err(|error| files::io_error(&self.name(folder), &error))?;
+        let mut entries: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        entries.sort();
+        for path in entries {
+            *count += 1;
+            if *count > MOST_FILES {
+                return Err(self.too_much(folder, &format!("more than {MOST_FILES} files")));
+            }
+            let Some(name) = path.file_name().and_then(|name| name.to_str()) else { continue };
+            let to = to.join(name);
+            let real = match std::fs::canonicalize(&path) {
+                Ok(real) => real,
+                Err(_) if self.unsigned == Unsigned::Skip => continue,
+                Err(error) => return Err(files::io_error(&self.name(&path), &error)),
+            };
+            if !real.starts_with(root) {
+                match self.unsigned {
+                    Unsigned::Refuse if !self.is_excluded(name) => return Err(self.escape(&path)),
+                    _ => continue,
+                }
+            }
+            if !real.is_dir() {
+                self.file(&path, to, tree)?;
+                if tree.size() > MOST_BYTES {
+                    return Err(
+                        self.too_much(folder, &format!("more than {} MiB of files", MOST_BYTES >> 20))
+                    );
+                }
+            // A link to a folder further up would be walked for ever, and is walked anyway where it leads.
+            } else if self.recursive && !self.is_excluded(name) && !path.is_symlink() {
+                self.folder(&path, root, &to, tree, count)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_excluded(&self, name: &str) -> bool {
+        EXCLUDED.contains(&name) || self.exclude.iter().any(|excluded| excluded == name)
+    }
+
+    fn file(&self, path: &Path, to: PathBuf, tree: &mut Tree) -> Result<()> {
+        let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else {
+            return Ok(());
+        };
+        let must = self.extensions.iter().any(|known| known == extension);
+        if COMPILED.contains(&extension) {
+            return match self.unsigned {
+                Unsigned::Refuse => Err(self.compiled(path)),
+                Unsigned::Skip => Ok(()),
+            };
+        }
+        let bytes = match must || CODE.contains(&extension) {
+            false => files::read_bytes(path, &self.name(path), MOST_BYTES)?,
+            true if !must && self.unsigned == Unsigned::Skip => return Ok(()),
+            true => match self.signed(path) {
+                Ok(bytes) => bytes,
+                Err(error) if must && self.unsigned == Unsigned::Refuse => return Err(error),
+                Err(_) => return Ok(()),
+            },
+        };
+        let bytes = if to.ends_with("package.json") { harmless(&bytes) } else { bytes };
+        tree.add(to, bytes, is_executable(path));
+        Ok(())
+    }
+
+    /// The bytes of a file that is signed. They are read once.
+    fn signed(&self, path: &Path) -> Result<Vec<u8>> {
+        let found = self.spaces.all().iter().find_map(|space| space.item_of(ItemType::Tool, path));
+        let Some(located) = found else {
+            let diagnostic = Diagnostic::new(Code::OutsideProject, "a file that no space of tools holds")
+                .file(self.name(path))
+                .hint("the files of a tool lie below .ai/tools, where they can be signed");
+            return Err(Error::new(ErrorKind::Integrity, diagnostic));
+        };
+        let item = located.read(LARGEST_TOOL)?;
+        self.verify.verify(&item)?;
+        Ok(item.bytes)
+    }
+
+    /// An import takes such a file before any other of its name.
+    fn compiled(&self, path: &Path) -> Error {
+        let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", self.name(path)))
+            .hint("a compiled file has no place for a signature: delete it, or keep it in an environment of the project");
+        Error::new(ErrorKind::Integrity, diagnostic)
+    }
+
+    fn escape(&self, path: &Path) -> Error {
+        let diagnostic = Diagnostic::new(Code::OutsideProject, format!("Symlink escape: {}", path.display()))
+            .file(self.name(path))
+            .hint("put a copy there instead of a link, and sign it");
+        Error::new(ErrorKind::Integrity, diagnostic)
+    }
+
+    fn too_much(&self, folder: &Path, what: &str) -> Error {
+        let diagnostic = Diagnostic::new(Code::BadRuntime, format!("a tool with {what} beside it"))
+            .file(self.name(folder))
+            .hint("keep other files elsewhere in the project, and let the tool open them there");
+        Error::new(ErrorKind::Limit, diagnostic)
+    }
+}
+
+/// A `package.json` with what tells Node how to read a file, and nothing that names another file to load.
+fn harmless(bytes: &[u8]) -> Vec<u8> {
+    let written: Map<String, Json> = serde_json::from_slice(bytes).unwrap_or_default();
+    let kept: Map<String, Json> = written
+        .into_iter()
+        .filter(|(name, _)| ["name", "version", "type"].contains(&name.as_str()))
+        .collect();
+    Json::Object(kept).to_string().into_bytes()
+}
+
+fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
