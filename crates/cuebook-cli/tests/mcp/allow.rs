@@ -193,13 +193,15 @@ fn a_client_reaches_no_project_that_the_user_did_not_grant() {
     let run = json!({"item_type": "tool", "item_id": "desk/order", "project_path": path});
     let sign = json!({"item_type": "knowledge", "item_id": "secret", "project_path": path});
     let args = ["--allow", "*", "--allow", "rye_sign"];
+    let around = other.path().parent().unwrap().file_name().unwrap().display();
+    let roundabout = format!("{}/../../{around}/project", project.path().display());
     for request in [
         search(&path),
         call(1, "rye_load", load.clone()),
         call(1, "rye_execute", run),
         call(1, "rye_sign", sign),
         search("/nowhere/at/all"),
-        search(&format!("{}/../{}", project.path().display(), other.path().file_name().unwrap().display())),
+        search(&roundabout),
     ] {
         let refused = one(&project, &args, request);
         assert_eq!(code(&refused), "CB806", "{refused:#}");

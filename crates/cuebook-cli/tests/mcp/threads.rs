@@ -183,6 +183,22 @@ fn a_detached_thread_runs_no_tool_that_its_client_may_not_run() {
 }
 
 #[test]
+fn a_client_runs_prompts_by_id_and_never_by_path() {
+    let (project, outside) = (Project::new(), Project::new());
+    outside.write("leak.prompty", "---\nname: Leak\n---\nuser:\nHi\n");
+    project.write("inside.prompty", "---\nname: Inside\n---\nuser:\nHi\n");
+    let leak = outside.path().join("leak.prompty").to_string_lossy().into_owned();
+    let id = "rye/agent/threads/orchestrator";
+    for prompt in [leak.as_str(), "/etc/passwd", "./inside.prompty", "../x", "inside.prompty"] {
+        let parameters = json!({"operation": "run_prompt", "prompt": prompt});
+        let run = json!({"item_type": "tool", "item_id": id, "parameters": parameters});
+        let (answers, _) = converse(&project, &["--allow", id], &[hello(), call(1, "rye_execute", run)]);
+        let code = code(answer(&answers, 1));
+        assert!(["CB101", "CB104"].contains(&code), "{prompt}: {code}");
+    }
+}
+
+#[test]
 fn threads_of_the_user_are_not_shown_to_clients_by_default() {
     let project = Project::new();
     let list = json!({"item_type": "tool", "item_id": "rye/agent/threads/orchestrator", "parameters": {"operation": "list_active"}});

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::ItemId;
 use cuebook::variables::Variables;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
 use super::conversation;
@@ -117,6 +117,14 @@ fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result
             });
             refuse(format!("the operation `{operation}` takes no `{unknown}`"), hint)
         }
+    }
+}
+
+/// Refuses what is no id: for a client, a path would lead out of the library.
+fn id_only(book: &Book, prompt: &str) -> Result<()> {
+    match book.library().resolve_id(prompt) {
+        Err(error) if !book.library().ids()?.iter().any(|id| id == prompt) => Err(error),
+        _ => Ok(()),
     }
 }
 
@@ -247,6 +255,9 @@ impl Desk<'_> {
             ));
         }
         let prompt = self.need("prompt")?;
+        if self.engine.settings().allowance.is_some() {
+            id_only(&self.engine.book_of(self.project), prompt)?;
+        }
         let prompt = match prompt.starts_with('.') {
             // A path is one from the project: where this process happens to be says nothing to whoever asks.
             true => self.project.spaces.project().join(prompt).to_string_lossy().into_owned(),
