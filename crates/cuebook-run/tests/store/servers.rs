@@ -1,7 +1,7 @@
 //! PostgreSQL servers that cannot be reached, or not like this.
 
 use cuebook::Code;
-use cuebook_run::store::{PostgresStore, Store as _};
+use cuebook_run::store::{Authenticity, Filter, PostgresStore, Store as _};
 
 use crate::server::{PASSWORD, server};
 use crate::support::*;
@@ -99,4 +99,43 @@ fn a_connection_that_broke_is_replaced() {
         append(&*other, &root, &with_cost(0.1)).unwrap();
     }
     audit(store, false);
+}
+
+#[test]
+fn a_column_of_another_type_is_a_plain_error() {
+    let Some(world) = World::postgres() else { return };
+    let record = world.store.begin(&new(1.0)).unwrap();
+    world.change("ALTER TABLE cuebook_events ALTER COLUMN payload TYPE JSONB USING payload::jsonb");
+    let store = open(&world.place).unwrap();
+    for error in
+        [store.events(&record.id, 0, 9).unwrap_err(), append(&*store, &record, &with_cost(0.1)).unwrap_err()]
+    {
+        let said = error.to_string();
+        assert!(
+            error.code() == Code::StoreFailed && !said.contains("Rust") && !said.contains("::Cell"),
+            "{said}"
+        );
+        assert!(error.diagnostic().hint.as_deref().unwrap().contains("changed from outside"), "{error:?}");
+    }
+    world.change("ALTER TABLE cuebook_threads ALTER COLUMN model TYPE JSONB USING '{}'::jsonb");
+    let store = open(&world.place).unwrap();
+    let listed = &store.list(&Filter::default()).unwrap()[0];
+    let Authenticity::Damaged(why) = &listed.authenticity else { panic!("{listed:?}") };
+    assert!(why.contains("a value of the type jsonb instead of a text"), "{why}");
+}
+
+#[test]
+fn no_statement_and_no_lock_is_waited_for_without_end() {
+    let Some(world) = World::postgres() else { return };
+    let record = world.store.begin(&new(1.0)).unwrap();
+    // The server ends a statement of ours that takes too long; an address may say how long that is.
+    let hasty = world.place.replace("options=", "options=-cstatement_timeout%3D300%20");
+    let store = open(&hasty).unwrap();
+    let place = format!("{}&sslmode=disable", world.place);
+    let mut other = postgres::Client::connect(&place, postgres::NoTls).unwrap();
+    other.batch_execute("BEGIN; LOCK TABLE cuebook_threads IN ACCESS EXCLUSIVE MODE").unwrap();
+    let error = store.record(&record.id).unwrap_err();
+    assert!(error.diagnostic().hint.as_deref().unwrap().contains("took too long"), "{error:?}");
+    other.batch_execute("ROLLBACK").unwrap();
+    store.record(&record.id).unwrap().unwrap();
 }
