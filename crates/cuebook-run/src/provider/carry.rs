@@ -258,15 +258,16 @@ impl Client {
             if amount == 0 || (failed && heard > MOST_FAILURE) {
                 return Ok(());
             }
-            // What follows is the end of the reply, which lets the connection serve again. A server that goes on is not listened to.
+            // What follows is the end of the reply: what was counted, and what lets the connection serve again. A server that
+            // goes on for longer is not listened to.
+            let is_over = hear.bytes(&buffer[..amount]);
             match ended {
                 Some(end) if heard - end > MOST_FAREWELL => return Ok(()),
-                Some(_) => {}
-                None if hear.bytes(&buffer[..amount]) => {
+                None if is_over => {
                     ended = Some(heard);
                     set_end(Instant::now() + FAREWELL);
                 }
-                None => {}
+                _ => {}
             }
         }
     }

@@ -55,9 +55,13 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         let _ = stream.read(&mut [0; 65536]).unwrap();
-        let event = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+        let said = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"Hi\"},\"finish_reason\":\"stop\"}]}\n\n";
+        let counted = "data: {\"choices\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n";
         let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-        write!(stream, "{head}{:x}\r\n{event}\r\n0\r\n", event.len()).unwrap();
+        write!(stream, "{head}{:x}\r\n{said}\r\n", said.len()).unwrap();
+        // What was counted comes behind the end, and a moment later.
+        std::thread::sleep(Duration::from_millis(50));
+        write!(stream, "{:x}\r\n{counted}\r\n0\r\n", counted.len()).unwrap();
         // Trailers without end, often enough that nobody calls it silence.
         for number in 0..600 {
             if write!(stream, "x-{number}: y\r\n").is_err() {
@@ -70,7 +74,8 @@ fn a_server_that_goes_on_behind_its_answer_is_not_listened_to() {
     let file = mock.provider_yaml(Api::OpenAiChat).replace(&mock.url(), &format!("http://{address}"));
     let provider =
         HttpProvider::new(&Client::new(), crate::chosen_from(&file)).with_environment(crate::environment);
-    assert_eq!(ask(&provider, &Ear::default()).unwrap().reply, Said::Text("Hi".into()));
+    let answer = ask(&provider, &Ear::default()).unwrap();
+    assert_eq!((answer.reply, answer.usage.unwrap().input), (Said::Text("Hi".into()), Some(7)));
     let heard = sent.load(Ordering::SeqCst);
     assert!(heard < 400, "{heard} trailers were read");
     drop(provider);
