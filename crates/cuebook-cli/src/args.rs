@@ -136,10 +136,10 @@ impl Options {
                     .hint("name another folder with --root, or make this one: cuebook init DIR");
                 Err(Error::new(ErrorKind::Io, diagnostic))
             }
-            Some(root) => Ok(self.with_hooks(Book::open(root))),
+            Some(root) => Ok(self.with_hooks(Book::open(root).with_paths(true))),
             None => {
                 let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-                Ok(self.with_hooks(Book::open(Config::find_root(&here))))
+                Ok(self.with_hooks(Book::open(Config::find_root(&here)).with_paths(true)))
             }
         }
     }

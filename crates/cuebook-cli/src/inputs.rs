@@ -89,7 +89,14 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     let mut context = circumstances(inputs)?;
     let prompt = match (prompt, &context.agent.prompt_id) {
         (Some(prompt), _) => prompt.to_owned(),
-        (None, Some(prompt)) => prompt.clone(),
+        (None, Some(prompt)) => {
+            // A file names an id; only what was typed may be a path.
+            book.library().choose(prompt).map(drop).or_else(|error| match error.kind() {
+                ErrorKind::PromptConflict => Ok(()),
+                _ => Err(error),
+            })?;
+            prompt.clone()
+        }
         (None, None) => {
             return Err(bad_input("no prompt was given", "name one; `cuebook list` shows all of them"));
         }

@@ -215,7 +215,7 @@ impl<'b> Stand<'b> {
         if path.as_ref().is_some_and(|path| !copy.path(path).exists()) {
             return Err(tree.leads_nowhere(prompt));
         }
-        let old = Box::new(Book::open(copy.root()));
+        let old = Box::new(Book::open(copy.root()).with_paths(true));
         let names = Names::new(format!("{revision}:"), copy.root());
         let asked = prompt;
         let prompt = match (&path, in_place_of) {
@@ -273,7 +273,7 @@ impl<'b> Stand<'b> {
             true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),
             false => format!("{id}/{prompt}"),
         };
-        let book = Box::new(Book::open(root));
+        let book = Box::new(Book::open(root).with_paths(true));
         let absent = not_packed(asked, pack, &offered);
         Ok(Stand::Packed { book, prompt, label, names, absent, _folder: folder })
     }

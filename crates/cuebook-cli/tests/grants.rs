@@ -205,3 +205,109 @@ fn stored_grants_are_private_to_the_user() {
         }
     }
 }
+
+#[test]
+fn no_link_of_a_project_shows_a_file_outside_of_it() {
+    const SECRET: &str = "s3cret-of-the-user";
+    let links = [
+        "prompts/a/template.md",
+        "prompts/a/prompt.py",
+        "prompts/b.prompty",
+        "prompts/c.sections.md",
+        "prompts/partials/part.md",
+        "prompts/p/tests.md",
+        "user_data/shared/prompts/defaults.json",
+        "user_data/shared/prompts/resolution.json",
+        "user_data/shared/vocab.json",
+        ".ai/directives/demo/d.md",
+        ".ai/knowledge/demo/k.md",
+        ".ai/tools/demo/t.py",
+        ".env",
+        "cuebook.toml",
+    ];
+    let commands: [&[&str]; 16] = [
+        &["render", "a"],
+        &["render", "b"],
+        &["render", "c"],
+        &["render", "p"],
+        &["render", "./prompts/a"],
+        &["render", "./prompts/b.prompty"],
+        &["render", "another"],
+        &["show", "a"],
+        &["explain", "p"],
+        &["check"],
+        &["list"],
+        &["test"],
+        &["search", SECRET],
+        &["load", "knowledge", "demo/k"],
+        &["load", "directive", "demo/d"],
+        &["allow"],
+    ];
+    for link in links {
+        let project = Project::new();
+        project.write("prompts/p/template.md", "{% include 'part.md' %}");
+        project.write("home/.ssh/id", format!("{SECRET}\n"));
+        project.link(link, project.home().join(".ssh/id").to_str().unwrap());
+        for args in commands {
+            let output = run(&project, args);
+            let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+            // The search repeats what was searched for.
+            let said = said.replace(&format!("`{SECRET}`"), "").replace(&format!("\"{SECRET}\""), "");
+            assert!(!said.contains(SECRET), "{link} {args:?}: {said}");
+        }
+    }
+    let project = Project::new();
+    project.write("home/x/template.md", SECRET);
+    project.link("prompts/x", "../../home/x");
+    project.write("elsewhere/y/template.md", "fine");
+    project.link("prompts/y", "../elsewhere/y");
+    let output = run(&project, &["render", "x"]);
+    assert!(stderr(&output).contains("a link leads out of the folder"), "{}", stderr(&output));
+    assert_eq!(String::from_utf8_lossy(&run(&project, &["render", "y"]).stdout), "fine");
+}
+
+#[test]
+fn a_prompt_that_agent_json_names_is_an_id() {
+    let project = Project::new();
+    project.write("home/secret/template.md", "secret");
+    for id in ["../home/secret", "./prompts/p", "/etc/passwd", "home/secret", "x.prompty"] {
+        project.write("prompts/p/template.md", "p");
+        project.write("agent.json", format!(r#"{{"id": "a", "prompt_id": "{id}"}}"#));
+        let output = run(&project, &["render", "--agent", "agent.json"]);
+        assert!(!output.status.success() && output.stdout.is_empty(), "{id}");
+        let said = stderr(&output);
+        assert!(said.contains("CB104") || said.contains("CB101"), "{id}: {said}");
+    }
+}
+
+#[test]
+fn folders_outside_of_the_project_need_a_grant() {
+    let project = Project::new();
+    project.write("home/team/hello/template.md", "hello");
+    project.write("cuebook.toml", "[library]\npaths = [\"../home/team\"]\n");
+    let output = run(&project, &["render", "hello"]);
+    assert!(stderr(&output).contains("Cuebook ignores `library.paths`"), "{}", stderr(&output));
+    assert!(!output.status.success());
+    project.allow();
+    assert_eq!(String::from_utf8_lossy(&run(&project, &["render", "hello"]).stdout), "hello");
+}
+
+#[test]
+fn a_signed_tool_runs_no_interpreter_of_the_project() {
+    let Some(()) = python_or_skip() else { return };
+    let project = Project::new();
+    let tool = "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n\
+                __category__ = \"desk\"\n__tool_id__ = \"order\"\n__tool_description__ = \"D\"\nprint('done')\n";
+    project.write(".ai/tools/desk/order.py", tool);
+    for args in [&["keys", "generate"][..], &["sign", "tool", "desk/order"]] {
+        let output = run(&project, args);
+        assert!(output.status.success(), "{}", stderr(&output));
+    }
+    program(&project, ".venv/bin/python");
+    project.write(".env", "OPENSSL_CONF=evil.cnf\nHTTPS_PROXY=http://localhost:1\n");
+    let output = run(&project, &["execute", "tool", "desk/order"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(!pwned(&project));
+    let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("cuebook allow"), "{said}");
+}

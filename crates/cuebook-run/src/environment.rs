@@ -1,22 +1,23 @@
 //! The environment of a tool: that of this process, with what the elements of its chain ask for.
 //!
 //! Elements are taken from the primitive to the tool, and a later one wins, so a tool's own entries beat those of its runtime.
-//! The project's `.env` is read for the project's own tools only, and never replaces what is set already: a folder that
-//! somebody cloned must not decide how the user's or the program's tools run. Nobody signs a `.env`, so what would have an
-//! interpreter or the system load code (`BASH_ENV`, `PYTHONPATH`, `LD_PRELOAD`) is not taken from it. For the same reason an interpreter that lies
-//! in the project (`.venv/bin/python`) runs the project's tools and no others.
+//! The project's `.env` and an interpreter that lies in the project (`.venv/bin/python`) count only if the user granted them
+//! (`cuebook allow`), and for the project's own tools only. A `.env` never replaces what is set already, and what would have an
+//! interpreter or the system load code (`BASH_ENV`, `PYTHONPATH`, `LD_PRELOAD`) is not taken from it even then.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cuebook::Result;
-use cuebook::items::SpaceKind;
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::trust::is_inside;
 use serde_json::{Map, Value as Json};
 
 use crate::anchor::{Ground, bad_runtime};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
+use crate::granted::Granting;
 use crate::primitive::subprocess::{self, End, Job};
 use crate::store;
 use crate::thread::{MARK, PARENT, STORE, Within, mark};
@@ -30,20 +31,23 @@ pub(crate) struct Environment {
     pub(crate) keys: Vec<String>,
     /// Variables of this process that the tool does not get.
     without: Vec<String>,
+    /// What the project asks for and does not get.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// How long a command that looks for an interpreter may take.
 const LOOKING: Duration = Duration::from_secs(5);
-/// The largest `.env` that is read.
-const LARGEST: u64 = 1 << 20;
 
 impl Environment {
     /// Resolves what a chain asks for.
-    pub(crate) fn resolve(project: &Path, chain: &[Element], ground: &Ground) -> Result<Environment> {
+    pub(crate) fn resolve(spaces: &Spaces, chain: &[Element], ground: &Ground) -> Result<Environment> {
+        let project = spaces.project();
+        let mut granting = Granting::new(spaces);
         let mut environment = Environment::default();
         let own = chain.first().is_some_and(|tool| tool.located.space == SpaceKind::Project);
         if own {
-            for (name, value) in dot_env(project) {
+            let text = granting.env_file()?.unwrap_or_default();
+            for (name, value) in dot_env(&text) {
                 if std::env::var_os(&name).is_none() && !loads_code(&name) {
                     environment.changes.insert(name, value);
                 }
@@ -56,7 +60,7 @@ impl Environment {
                     let hint = "write a `type` of local_binary, system_binary or command";
                     return Err(bad_runtime(Some(element), "`interpreter` must be a map".into(), hint));
                 };
-                environment.interpreter(interpreter, element, project, own, ground)?;
+                environment.interpreter(interpreter, element, (project, own), ground, &mut granting)?;
             }
             if let Some(entries) = wanted.get("env") {
                 let Json::Object(entries) = entries else {
@@ -71,6 +75,7 @@ impl Environment {
             environment.extend_paths(ground.paths(wanted.get("paths")));
         }
         environment.extend_paths(ground.env_paths()?);
+        environment.warnings = granting.warnings;
         environment.without = closed().filter(|name| !environment.keys.contains(name)).collect();
         Ok(environment)
     }
@@ -156,9 +161,9 @@ impl Environment {
         &mut self,
         wanted: &Map<String, Json>,
         element: &Element,
-        project: &Path,
-        own: bool,
+        (project, own): (&Path, bool),
         ground: &Ground,
+        granting: &mut Granting<'_>,
     ) -> Result<()> {
         let text = |name: &str| wanted.get(name).and_then(Json::as_str);
         let texts = |name: &str| -> Vec<&str> {
@@ -187,7 +192,7 @@ impl Environment {
                 files.find(|file| file.is_file()).map(|file| file.to_string_lossy().into_owned())
             }
             Some("local_binary") => None,
-            Some("system_binary") => names.iter().find_map(|name| which(name)),
+            Some("system_binary") => names.iter().find_map(|name| which(name, project)),
             Some("command") => {
                 text("resolve_cmd").and_then(|command| first_line(&ground.text(command), project))
             }
@@ -197,7 +202,14 @@ impl Environment {
                 return Err(bad_runtime(Some(element), message, hint));
             }
         };
-        if let Some(value) = found.or_else(|| text("fallback").map(str::to_owned)) {
+        let found = match found {
+            Some(program) if granting.allows(&project.join(&program))? => Some(program),
+            _ => None,
+        };
+        // A name would be looked for in every folder of the PATH, also in those of the project.
+        let fallback =
+            || text("fallback").map(|name| which(name, project).unwrap_or_else(|| name.to_owned()));
+        if let Some(value) = found.or_else(fallback) {
             self.set(var, value);
         }
         Ok(())
@@ -211,17 +223,22 @@ fn closed() -> impl Iterator<Item = String> {
     [STORE].into_iter().filter(holds).map(str::to_owned)
 }
 
-/// Where a program lies in `PATH`.
-pub(crate) fn which(name: &str) -> Option<String> {
+/// Where a program lies in `PATH`. Folders that are relative or lie in the project are skipped.
+pub(crate) fn which(name: &str, project: &Path) -> Option<String> {
     let path = std::env::var_os("PATH")?;
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())?;
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let mut files = folders.map(|folder| folder.join(name));
+    let found = files.find(|file| file.is_file() && !is_inside(project, file))?;
     Some(found.to_string_lossy().into_owned())
 }
 
 /// Whether a variable has programs load code that nobody has signed.
 fn loads_code(name: &str) -> bool {
-    const STARTS: [&str; 8] = ["LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "GIT_"];
-    const NAMES: [&str; 10] = [
+    const STARTS: [&str; 11] =
+        ["LD_", "DYLD_", "PYTHON", "NODE_", "PERL", "RUBY", "BASH_", "GIT_", "OPENSSL_", "SSL_", "GLIBC_"];
+    const NAMES: [&str; 12] = [
+        "JAVA_TOOL_OPTIONS",
+        "MALLOC_CONF",
         "PATH",
         "ENV",
         "IFS",
@@ -233,7 +250,9 @@ fn loads_code(name: &str) -> bool {
         "ZDOTDIR",
         "LUA_INIT",
     ];
-    NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
+    // A proxy sees and changes what a program loads from the network.
+    let is_proxy = name.to_ascii_lowercase().ends_with("_proxy");
+    is_proxy || NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
 /// The first line that a command prints.
@@ -257,10 +276,7 @@ fn first_line(command: &str, project: &Path) -> Option<String> {
 }
 
 /// The entries of a project's `.env`: `NAME=value`, perhaps with `export` in front and quotes around the value.
-fn dot_env(project: &Path) -> Vec<(String, String)> {
-    let path = project.join(".env");
-    let small = path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() <= LARGEST);
-    let Some(text) = small.then(|| std::fs::read_to_string(&path).ok()).flatten() else { return Vec::new() };
+fn dot_env(text: &str) -> Vec<(String, String)> {
     let entry = |line: &str| {
         let line = line.trim();
         let line = line.strip_prefix("export ").unwrap_or(line).trim_start();
@@ -282,7 +298,18 @@ mod tests {
 
     #[test]
     fn what_loads_code_is_not_taken_from_a_file_that_nobody_signs() {
-        for name in ["BASH_ENV", "LD_PRELOAD", "PYTHONPATH", "NODE_OPTIONS", "PATH", "ENV", "PERL5LIB"] {
+        for name in [
+            "OPENSSL_CONF",
+            "HTTPS_PROXY",
+            "all_proxy",
+            "BASH_ENV",
+            "LD_PRELOAD",
+            "PYTHONPATH",
+            "NODE_OPTIONS",
+            "PATH",
+            "ENV",
+            "PERL5LIB",
+        ] {
             assert!(loads_code(name), "{name}");
         }
         for name in ["API_KEY", "ENVIRONMENT", "LOG_LEVEL", "PATHS", "DATABASE_URL"] {
@@ -303,10 +330,8 @@ mod tests {
 
     #[test]
     fn a_dot_env_is_read_with_quotes_and_comments() {
-        let project = tempfile::tempdir().unwrap();
         let text = "# c\nA=1\nexport B = \"two words\"\nC='x'\nnot a line\nD=\n =x\nE=a=b\n";
-        std::fs::write(project.path().join(".env"), text).unwrap();
-        let entries = dot_env(project.path());
+        let entries = dot_env(text);
         let shown: Vec<String> = entries.iter().map(|(name, value)| format!("{name}={value}")).collect();
         assert_eq!(shown, ["A=1", "B=two words", "C=x", "D=", "E=a=b"]);
     }

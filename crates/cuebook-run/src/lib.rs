@@ -15,6 +15,7 @@ mod chain;
 mod config;
 mod engine;
 mod environment;
+mod granted;
 mod helpers;
 mod interpreter;
 mod lockfile;

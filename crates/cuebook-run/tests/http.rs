@@ -78,6 +78,7 @@ fn a_request_has_its_parameters_as_data_and_its_secret_from_the_environment() {
             "body": {"text": "{text}", "tags": "{tags}", "left_out": "{nothing}"},
         }),
     );
+    world.allow();
     let parameters = json!({"id": "../admin", "q": "a&b=c", "text": "${TOKEN_OF_TEST}", "tags": ["x"], "url": "http://evil/"});
     let answer = world.tool("demo/post", parameters);
     assert_eq!(answer["status"], "success", "{answer}");
@@ -97,6 +98,7 @@ fn a_secret_does_not_go_along_to_another_host() {
     world.plain(".env", "TOKEN_OF_TEST=s3cret\n");
     let auth = json!({"type": "api_key", "key": "${TOKEN_OF_TEST}"});
     tool(&world, "away", json!({"url": format!("http://{address}/away"), "auth": auth}));
+    world.allow();
     let answer = world.tool("demo/away", json!({}));
     assert_eq!(answer["data"]["status_code"], 200, "{answer}");
     let heard = asked.lock().unwrap().clone();

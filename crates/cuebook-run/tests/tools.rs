@@ -168,7 +168,14 @@ fn a_tools_environment_beats_that_of_its_runtime_and_a_clone_decides_nothing() {
         "version: 1.0.0\ncategory: demo\nexecutor_id: demo/runtime\nenv_config: {env: {COLOUR: tool, HERE: '{tool_id}${NONE:-!}'}}\n",
     );
     let answer = world.tool("demo/tool", json!({}));
+    assert_eq!(answer["data"]["stdout"], "tool r:runtime demo/tool!\n", "{answer}");
+    let warning = answer["metadata"]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("env-file `.env` needs a grant") && warning.contains("CB231"), "{warning}");
+    world.allow();
+    let answer = world.tool("demo/tool", json!({}));
     assert_eq!(answer["data"]["stdout"], "tool r:runtime yes demo/tool!\n", "{answer}");
+    assert_eq!(answer["metadata"]["warnings"], Json::Null);
+    assert_eq!(world.tool("demo/sh", json!({}))["data"]["stdout"], "fine\n");
     assert_eq!(answer["metadata"]["resolved_env_keys"], json!(["COLOUR", "BOTH", "HERE"]));
     // What is not the project's runs with neither its `.env` nor its interpreter.
     world.plain(".venv/bin/python", "#!/bin/sh\necho HIJACKED\n");
@@ -177,8 +184,27 @@ fn a_tools_environment_beats_that_of_its_runtime_and_a_clone_decides_nothing() {
     std::fs::set_permissions(python, mode).unwrap();
     let answer = world.tool("rye/bash/bash", json!({"command": "echo -$FROM_DOT_ENV-"}));
     assert_eq!(answer["data"]["stdout"], "--\n", "{answer}");
-    world.python("demo/mine", "print('never')\n");
-    assert_eq!(world.tool("demo/mine", json!({}))["data"]["stdout"], "HIJACKED\n");
+    world.python("demo/mine", "print('mine')\n");
+    // A lockfile pins the interpreter; this is about the others.
+    let run = || {
+        let _ = std::fs::remove_dir_all(world.project().join(".ai/lockfiles"));
+        world.tool("demo/mine", json!({}))
+    };
+    let answer = run();
+    assert_eq!(answer["data"]["stdout"], "mine\n", "{answer}");
+    let warning = answer["metadata"]["warnings"][0].as_str().unwrap();
+    assert!(warning.contains("cuebook allow .venv/bin/python"), "{warning}");
+    world.allow();
+    assert_eq!(run()["data"]["stdout"], "HIJACKED\n");
+    // Any change of the environment needs a new grant.
+    world.plain(".venv/bin/python", "#!/bin/sh\necho WORSE\n");
+    assert_eq!(run()["data"]["stdout"], "mine\n");
+    world.allow();
+    world.plain(".venv/pyvenv.cfg", "home = /usr/bin\n");
+    assert_eq!(run()["data"]["stdout"], "mine\n");
+    world.allow();
+    world.plain(".venv/lib/x.py", "");
+    assert_eq!(run()["data"]["stdout"], "mine\n");
 }
 
 #[test]

@@ -49,6 +49,8 @@ const MOST_PREPARED: usize = 1024;
 pub struct Book {
     library: Arc<Library>,
     stage: Stage,
+    /// Whether a name may be a path.
+    paths: bool,
     prepared: Mutex<IndexMap<Key, Arc<Prepared>>>,
 }
 
@@ -135,6 +137,7 @@ impl Book {
                 nonces: Arc::new(SystemNonces),
                 overrides: Arc::default(),
             },
+            paths: false,
             prepared: Mutex::default(),
         }
     }
@@ -143,6 +146,28 @@ impl Book {
     pub fn with_spaces(mut self, spaces: Spaces) -> Book {
         self.library = Arc::new(Library::open(self.library.root()).with_spaces(spaces));
         self
+    }
+
+    /// The same book for the command line: what its user types may be a path to a file or folder. Without this every name is an
+    /// id, and `/etc/passwd` or `../x` is refused.
+    pub fn with_paths(mut self, paths: bool) -> Book {
+        self.paths = paths;
+        self
+    }
+
+    /// Whether names may be paths.
+    pub(crate) fn takes_paths(&self) -> bool {
+        self.paths
+    }
+
+    /// Finds a prompt by its id, or by a path if this book takes paths.
+    pub(crate) fn find(&self, wanted: &str) -> Result<Found> {
+        if self.paths { self.library.find_typed(wanted) } else { self.library.find(wanted) }
+    }
+
+    /// Finds a prompt by a path, if this book takes paths.
+    pub(crate) fn find_path(&self, path: &Path) -> Result<Found> {
+        if self.paths { self.library.find_path(path) } else { self.library.find(&path.to_string_lossy()) }
     }
 
     /// The same book with another clock.
@@ -176,7 +201,7 @@ impl Book {
         let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
         let nonces = Arc::new(FixedNonces(digits.to_owned()));
         let stage = Stage { clock, nonces, ..self.stage.clone() };
-        Book { library: self.library.clone(), stage, prepared: Mutex::default() }
+        Book { library: self.library.clone(), stage, paths: self.paths, prepared: Mutex::default() }
     }
 
     /// The library behind it.
@@ -184,7 +209,7 @@ impl Book {
         &self.library
     }
 
-    /// Renders a prompt, given by its id or by a path.
+    /// Renders a prompt, given by its id.
     ///
     /// ```
     /// # use cuebook::{Book, Context, Variables};
@@ -342,7 +367,7 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn list_candidates(&self, prompt_id: &str) -> Result<Vec<Candidate>> {
-        self.library.candidates(prompt_id)
+        self.library.candidates(prompt_id, self.paths)
     }
 
     /// Records which of the places that offer an id is meant.
@@ -396,17 +421,15 @@ impl Book {
         let key = Key { wanted: prompt_id.to_owned(), language: language.to_owned(), strict: context.strict };
         let known = self.lock().get(&key).cloned();
         if let Some(prepared) = known
-            && prepared.is_unchanged(&config, || self.library.find(prompt_id))
+            && prepared.is_unchanged(&config, || self.find(prompt_id))
         {
             return Ok(prepared);
         }
         let span = span!("load", "cuebook.load", prompt_id);
         let _entered = span.enter();
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
-        let read = self
-            .library
-            .find(prompt_id)
-            .and_then(|found| self.prepare_found(found, language, mode, &config, None));
+        let read =
+            self.find(prompt_id).and_then(|found| self.prepare_found(found, language, mode, &config, None));
         trace::outcome(&span, Secrets::new(), &read, |prepared| prepared.prompt().to_json());
         let prepared = Arc::new(read?);
         let mut cache = self.lock();
@@ -415,6 +438,14 @@ impl Book {
         }
         cache.insert(key, prepared.clone());
         Ok(prepared)
+    }
+
+    /// A compiled prompt by a path to its file or folder, which the user of the program chose.
+    pub fn prepare_path(&self, path: &Path, context: &Context) -> Result<Arc<Prepared>> {
+        let config = self.library.config()?;
+        let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
+        let found = self.library.find_path(path)?;
+        self.prepare_found(found, Scope::language(context), mode, &config, None).map(Arc::new)
     }
 
     /// The context with what the project says where the caller says nothing.

@@ -183,7 +183,7 @@ impl CaseFile {
         if let Some(error) = candidate.root.closed(&candidate.entry) {
             return Err(files::folder_error(&candidate.root.file_name(&candidate.entry), &error));
         }
-        files::read_text(&self.path, &self.name, book.library().config()?.limits.file_size)
+        candidate.root.read_at(&self.path, &self.name, book.library().config()?.limits.file_size)
     }
 
     /// Writes what cases would have to expect, all of it at once. The file must be as it was when the cases were run.
@@ -245,17 +245,17 @@ impl Book {
     fn prompts_of(&self, target: &str, found: &mut Vec<Found>) -> Result<()> {
         let path = std::path::absolute(Path::new(target)).unwrap_or_else(|_| PathBuf::from(target));
         if let Some(prompt) = prompt_of_cases(&path) {
-            found.push(self.library().find(&prompt.to_string_lossy())?);
+            found.push(self.find_path(&prompt)?);
             return Ok(());
         }
-        let error = match self.library().find(target) {
+        let error = match self.find(target) {
             Ok(one) => {
                 found.push(one);
                 return Ok(());
             }
             Err(error) => error,
         };
-        if !path.is_dir() {
+        if !self.takes_paths() || !path.is_dir() {
             return Err(error);
         }
         let before = found.len();

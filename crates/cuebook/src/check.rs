@@ -253,8 +253,9 @@ impl Checker<'_> {
     }
 
     fn target(&mut self, target: &str, progress: &mut dyn FnMut(&str)) -> Result<()> {
-        let folder = std::path::absolute(Path::new(target)).ok().filter(|path| path.is_dir());
-        match self.library().find(target) {
+        let folder = std::path::absolute(Path::new(target)).ok();
+        let folder = folder.filter(|path| self.rules.book.takes_paths() && path.is_dir());
+        match self.rules.book.find(target) {
             Ok(found) => {
                 progress(&found.candidate.source);
                 self.prompt(&found);

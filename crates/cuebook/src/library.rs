@@ -54,6 +54,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nea
 use crate::files;
 use crate::items::Spaces;
 use crate::prompt::Dialect;
+use crate::source::Source;
 use crate::trust::Trust;
 
 const SHARED: &str = "user_data/shared/prompts";
@@ -140,6 +141,11 @@ impl Library {
         files::display_name(&self.root, path)
     }
 
+    /// Reads a file of the project. No link may lead out of it.
+    fn read_inside(&self, path: &Path, limit: u64) -> Result<Arc<Source>> {
+        files::read_text_inside(&self.root, path, &self.name(path), limit)
+    }
+
     pub(crate) fn file_limit(&self) -> Result<u64> {
         Ok(self.config()?.limits.file_size)
     }
@@ -147,18 +153,19 @@ impl Library {
     /// The recorded choices, as they are now.
     pub fn resolutions(&self) -> Result<Arc<Resolutions>> {
         let limit = self.file_limit()?;
-        self.resolutions.get(|path| Resolutions::read(&files::read_text(path, &self.name(path), limit)?))
+        self.resolutions.get(|path| Resolutions::read(&self.read_inside(path, limit)?))
     }
 
     /// The defaults for all prompts, as they are now.
     pub fn defaults(&self) -> Result<Arc<Defaults>> {
         let limit = self.file_limit()?;
-        self.defaults.get(|path| Defaults::read(&files::read_text(path, &self.name(path), limit)?))
+        self.defaults.get(|path| Defaults::read(&self.read_inside(path, limit)?))
     }
 
     /// The places of the library, in the order of the design: shared, plain, configured, packs, ecosystem, built in.
     pub fn roots(&self) -> Result<Vec<Arc<Root>>> {
-        let on_disk = |kind, name: &str| Arc::new(Root::on_disk(kind, name, self.root.join(name)));
+        let on_disk =
+            |kind, name: &str| Arc::new(Root::on_disk(kind, name, self.root.join(name)).inside(&self.root));
         let mut roots = vec![on_disk(RootKind::Shared, SHARED), on_disk(RootKind::Plain, PLAIN)];
         for path in &self.config()?.library.paths {
             let folder = self.root.join(path);
@@ -167,7 +174,10 @@ impl Library {
                 return Err(self.missing_folder(&name, path)?);
             }
             if roots.iter().all(|root| root.name != name) {
-                roots.push(Arc::new(Root::on_disk(RootKind::Configured, name, folder)));
+                // One that lies outside by its name was granted, and is a place of its own.
+                let inside = folder.starts_with(&self.root) && !folder.iter().any(|part| part == "..");
+                let root = Root::on_disk(RootKind::Configured, name, folder);
+                roots.push(Arc::new(if inside { root.inside(&self.root) } else { root }));
             }
         }
         for pack in self.pack_ids()? {
@@ -180,7 +190,7 @@ impl Library {
 
     /// A team's prompts that are not there must not simply be missing.
     fn missing_folder(&self, name: &str, path: &Path) -> Result<Error> {
-        let source = files::read_text(&self.root.join(CONFIG_FILE), CONFIG_FILE, 1 << 20)?;
+        let source = self.read_inside(&self.root.join(CONFIG_FILE), 1 << 20)?;
         let written = path.to_string_lossy();
         let diagnostic = Diagnostic::new(
             Code::BadConfig,
@@ -410,28 +420,45 @@ impl Library {
         Ok(self.survey()?.ids().map(|(id, _)| id.to_owned()).collect())
     }
 
-    /// Finds a prompt by its id or by a path to its file or folder.
+    /// Finds a prompt by its id. An id is never a path: `../x` and `/etc/passwd` are refused before any file is looked at.
     pub fn find(&self, wanted: &str) -> Result<Found> {
+        self.choose(wanted)
+    }
+
+    /// Finds a prompt by what the user of a command line typed: its id, or a path to its file or folder.
+    pub fn find_typed(&self, wanted: &str) -> Result<Found> {
         if let Some(path) = as_path(wanted) {
             return match self.directives_named(wanted, &path)? {
                 Some((id, candidates)) => self.choose_among(id, candidates),
                 None => self.at_path(&path),
             };
         }
-        let (id, candidates) = self.resolve_id(wanted)?;
-        self.choose_among(id, candidates)
+        self.choose(wanted)
+    }
+
+    /// Finds a prompt by a path to its file or folder, which the user of the program chose.
+    pub fn find_path(&self, path: &Path) -> Result<Found> {
+        self.at_path(path)
     }
 
     /// Chooses between the candidates of an id: the only one, or the recorded one. Anything else is a conflict, also when
     /// the recorded choice was made among other candidates than there are now.
     pub fn choose(&self, id: &str) -> Result<Found> {
-        if let Some((id, candidates)) =
-            as_path(id).map(|path| self.directives_named(id, &path)).transpose()?.flatten()
-        {
-            return self.choose_among(id, candidates);
-        }
-        let (id, candidates) = self.resolve_id(id)?;
+        let (id, candidates) = self.identified(id)?;
         self.choose_among(id, candidates)
+    }
+
+    /// The candidates of an id. One with `/` can only be that of a directive.
+    fn identified(&self, id: &str) -> Result<(String, Vec<Candidate>)> {
+        if as_path(id).is_none() {
+            return self.resolve_id(id);
+        }
+        let candidates = self.directives_of(id)?;
+        if !candidates.is_empty() {
+            return Ok((id.to_owned(), candidates));
+        }
+        id::check_id(id)?;
+        Err(self.not_found(id, &normalize_id(id))?)
     }
 
     fn choose_among(&self, id: String, mut candidates: Vec<Candidate>) -> Result<Found> {
@@ -491,14 +518,14 @@ impl Library {
         }
     }
 
-    /// Every place that offers a prompt; a path offers itself.
-    pub(crate) fn candidates(&self, wanted: &str) -> Result<Vec<Candidate>> {
-        let mut candidates = match as_path(wanted) {
+    /// Every place that offers a prompt; a path that was typed offers itself.
+    pub(crate) fn candidates(&self, wanted: &str, typed: bool) -> Result<Vec<Candidate>> {
+        let mut candidates = match as_path(wanted).filter(|_| typed) {
             Some(path) => match self.directives_named(wanted, &path)? {
                 Some((_, candidates)) => candidates,
                 None => vec![self.at_path(&path)?.candidate],
             },
-            None => self.resolve_id(wanted)?.1,
+            None => self.identified(wanted)?.1,
         };
         self.read_versions(&mut candidates)?;
         Ok(candidates)

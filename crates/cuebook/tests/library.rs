@@ -402,3 +402,44 @@ fn a_settings_file_that_is_a_link_to_nowhere_or_in_a_circle_is_an_error_and_not_
         }
     }
 }
+
+#[test]
+fn an_id_is_never_a_path() {
+    let project =
+        Project::new().file("prompts/p/template.md", "text").file("q.prompty", "---\nname: q\n---\nq\n");
+    let book = project.book().with_paths(false);
+    let outside = project.path("prompts/p").to_string_lossy().into_owned();
+    let ids = [
+        "/etc/passwd",
+        "../x",
+        "./prompts/p",
+        "prompts/p",
+        "prompts/../prompts/p",
+        "..",
+        ".",
+        "q.prompty",
+        "p\\q",
+    ];
+    for id in ids.into_iter().chain([outside.as_str()]) {
+        let (variables, context) = (values(json!({})), Context::default());
+        let errors = [
+            book.render(id, &variables, &context).map(drop),
+            book.prepare(id, &context).map(drop),
+            book.explain(id, &variables, &context).map(drop),
+            book.get_definition(id).map(drop),
+            book.validate(id, &variables, &context).map(drop),
+            book.list_candidates(id).map(drop),
+            book.library().find(id).map(drop),
+            book.library().choose(id).map(drop),
+            book.set_resolution(id, "prompts/p").map(drop),
+        ];
+        for (call, error) in errors.into_iter().enumerate() {
+            let error = error.expect_err(id);
+            assert!(matches!(error.code(), Code::InvalidId | Code::PromptNotFound), "{id} {call}: {error}");
+        }
+        let report = book.check(&[id.to_owned()], |_| {}).unwrap();
+        assert_eq!((report.prompts, report.errors()), (0, 1), "{id}");
+        assert!(book.case_files(&[id.to_owned()]).is_err(), "{id}");
+    }
+    assert_eq!(book.render("p", &values(json!({})), &Context::default()).unwrap().text(), "text");
+}

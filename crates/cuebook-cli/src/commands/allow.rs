@@ -7,7 +7,7 @@ use anstyle::{AnsiColor, Style};
 use cuebook::error::{did_you_mean, escaped_lines, nearest};
 use cuebook::items::Spaces;
 use cuebook::library::Library;
-use cuebook::trust::{self, Granted, Grants, Request};
+use cuebook::trust::{self, Granted, Grants, Power, Request};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
@@ -75,6 +75,25 @@ pub fn review(library: &Library, options: &Options) -> Result<()> {
         }
     }
     crate::output::print_findings([&warning]);
+    Ok(())
+}
+
+/// Asks on a terminal for what tools of the project would do without: its `.env` and its interpreter.
+pub fn review_tools(library: &Library, options: &Options) -> Result<()> {
+    if options.json || !terminal::is_interactive() {
+        return Ok(());
+    }
+    let mut grants = library.grants()?;
+    let of_tools = |request: &Request| matches!(request.power, Power::EnvFile | Power::Interpreter);
+    let mut requests = library.requests()?;
+    requests.retain(|request| of_tools(request) && !grants.has(request));
+    if requests.is_empty() {
+        return Ok(());
+    }
+    show(&requests, &grants);
+    if terminal::confirm(QUESTION, "cuebook allow")? {
+        grants.allow(&requests, Timestamp::now())?;
+    }
     Ok(())
 }
 

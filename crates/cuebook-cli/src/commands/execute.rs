@@ -5,10 +5,12 @@ use std::process::ExitCode;
 
 use cuebook::error::{printable, report};
 use cuebook::items::{ItemType, Spaces};
+use cuebook::library::Library;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Answer, Engine, Request};
 use serde_json::{Map, Value as Json};
 
+use super::allow;
 use crate::args::{ExecuteArgs, Options};
 use crate::onlooker::{self, Onlooker};
 use crate::output::{Outcome, print_json, print_line, print_text, say, suggest};
@@ -18,6 +20,9 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     let project = args.threads.project(options)?;
     let spaces = Spaces::of_project(&project);
     let request = request(args, &spaces)?;
+    if ItemType::named(&args.kind) == Some(ItemType::Tool) {
+        allow::review_tools(&Library::open(&project), options)?;
+    }
     let engine = Engine::new(spaces).with_settings(args.threads.settings());
     let onlooker = Onlooker::new(options.json, args.thread);
     let answer = engine.answer(&request, &onlooker);
@@ -107,6 +112,10 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
     }
     if let Some(id) = text("thread_id") {
         show_thread(json, id, options)?;
+    }
+    let warnings = json.pointer("/metadata/warnings").and_then(Json::as_array);
+    for warning in warnings.into_iter().flatten().filter_map(Json::as_str) {
+        say(format_args!("warning: {}", printable(warning)));
     }
     match (json.get("data"), text("body")) {
         (_, Some(body)) => {

@@ -31,7 +31,8 @@ pub fn run(args: &McpArgs, options: &Options) -> Outcome {
 }
 
 fn server(args: &McpArgs, options: &Options) -> Result<Server> {
-    let book = Arc::new(options.book()?);
+    // What a client names is an id, and never a path.
+    let book = Arc::new(options.book()?.with_paths(false));
     let spaces = Spaces::of_project(book.library().root());
     let user = UserConfig::read(&spaces)?.mcp;
     let settings = Settings {

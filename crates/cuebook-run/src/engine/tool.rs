@@ -58,7 +58,7 @@ pub(super) fn execute(
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
     let ground = Ground::new(spaces, &chain, verify).map_err(fail)?;
-    let mut environment = Environment::resolve(spaces.project(), &chain, &ground).map_err(fail)?;
+    let mut environment = Environment::resolve(spaces, &chain, &ground).map_err(fail)?;
     if let Some(within) = within {
         environment.belong_to(within);
     }
@@ -113,8 +113,9 @@ pub(super) fn execute(
         "lockfile_used": used,
         "lockfile_created": created,
     });
-    if !report.warnings.is_empty() {
-        metadata["warnings"] = json!(report.warnings);
+    let warnings: Vec<&String> = report.warnings.iter().chain(&environment.warnings).collect();
+    if !warnings.is_empty() {
+        metadata["warnings"] = json!(warnings);
     }
     say("metadata", metadata);
     Ok(response)

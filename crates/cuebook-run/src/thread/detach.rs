@@ -47,7 +47,7 @@ pub(super) fn start(
     let fail = |message: String, hint: &str| {
         Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotStart, message).hint(hint))
     };
-    let Some(program) = settings.program.clone().or_else(own_program) else {
+    let Some(program) = settings.program.clone().or_else(|| own_program(project)) else {
         let hint = "put `cuebook` on the PATH, or say in the settings where the program is";
         return Err(fail("there is no program that could run the thread".into(), hint));
     };
@@ -179,8 +179,8 @@ fn last_words(file: &Path, from: u64) -> String {
 }
 
 /// This program, if it is the one that can run threads, or the one on the PATH.
-fn own_program() -> Option<PathBuf> {
+fn own_program(project: &Path) -> Option<PathBuf> {
     let is_cuebook = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == "cuebook");
     let own = std::env::current_exe().ok().filter(is_cuebook);
-    own.or_else(|| crate::environment::which("cuebook").map(PathBuf::from))
+    own.or_else(|| crate::environment::which("cuebook", project).map(PathBuf::from))
 }

@@ -1,6 +1,7 @@
 //! A prompt that is no directive, as a thread: its model, the items behind its tools, and what it was rendered with.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use cuebook::error::{did_you_mean, nearest};
@@ -127,8 +128,10 @@ impl Engine {
         };
         let context = Context { visibility: opened, ..thawed(&launch.context, &launch.model.id) };
         // One that was named by its file is found by it, from wherever the thread goes on.
-        let wanted = launch.context["file"].as_str().unwrap_or(&launch.prompt);
-        let prepared = book.prepare(wanted, &context)?;
+        let prepared = match launch.context["file"].as_str() {
+            Some(file) => book.prepare_path(Path::new(file), &context)?,
+            None => book.prepare(&launch.prompt, &context)?,
+        };
         let text = |(name, item): (&String, &Json)| Some((name.clone(), item.as_str()?.to_owned()));
         let items = launch.tools.iter().filter_map(text).collect();
         let variables = Variables::from_json(&launch.inputs);

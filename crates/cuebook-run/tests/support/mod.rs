@@ -39,6 +39,15 @@ impl World {
         self.folders[1].path().canonicalize().unwrap()
     }
 
+    /// Grants everything that the project asks for.
+    pub fn allow(&self) -> &World {
+        let spaces = Spaces::new(&self.project(), Some(&self.user()));
+        let library = cuebook::library::Library::open(self.project()).with_spaces(spaces);
+        let requests = library.requests().unwrap();
+        library.grants().unwrap().allow(&requests, jiff::Timestamp::UNIX_EPOCH).unwrap();
+        self
+    }
+
     /// Writes a file below the project's `.ai`, signed.
     pub fn signed(&self, path: &str, text: &str) -> &World {
         self.signed_in(&self.project(), path, text)

@@ -39,7 +39,7 @@ pub(super) fn carry(
     let cases = OutFile { path, text: source.text().to_owned() };
     let all: Vec<OutFile> = files.iter().cloned().chain([cases.clone()]).collect();
     let (_scratch, at) = bench.lay(draft, &all)?;
-    let found = bench.book.library().find(&at.to_string_lossy())?;
+    let found = bench.book.library().find_path(&at)?;
     let behind = match CaseFile::of(found, bench.book) {
         Some(file) => bench.book.run_cases(&file, |_| {}),
         None => return Ok(None),

@@ -56,10 +56,20 @@ impl Located {
         }
     }
 
+    /// The folder that the file of a project's item must lie in, whatever links are on the way: the project's. Links of the user's
+    /// own space are the user's choice.
+    fn bounds<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let parts = self.kind.folder().split('/').count() + self.id.as_str().split('/').count();
+        path.ancestors().nth(parts + 1).filter(|_| self.space == SpaceKind::Project)
+    }
+
     /// Reads the file.
     pub fn read(self, limit: u64) -> Result<Item> {
         let bytes = match &self.file {
-            Place::Disk(path) => files::read_bytes(path, &self.name, limit)?,
+            Place::Disk(path) => match self.bounds(path) {
+                Some(project) => files::read_bytes_inside(project, path, &self.name, limit)?,
+                None => files::read_bytes(path, &self.name, limit)?,
+            },
             Place::Program(bytes) => bytes.to_vec(),
         };
         Ok(Item { located: self, bytes })

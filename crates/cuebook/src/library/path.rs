@@ -11,6 +11,7 @@ use super::{
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
 use crate::prompt::Dialect;
+use crate::trust;
 
 impl Library {
     /// A prompt by its path. Inside a place of the library it is that place's candidate; elsewhere its folder's parent is
@@ -47,7 +48,7 @@ impl Library {
         let entry = entry.to_string_lossy().into_owned();
         let root = match self.roots()?.into_iter().find(|root| root.folder() == Some(parent)) {
             Some(root) => root,
-            None => Arc::new(Root::on_disk(RootKind::Given, self.name(parent), parent.to_owned())),
+            None => Arc::new(self.given(parent, &entry)),
         };
         let id = match &file {
             Some(file) => file.split('.').next().unwrap_or(file).to_owned(),
@@ -108,15 +109,23 @@ impl Library {
         let (root, entry) = match (is_place(Some(folder)), is_place(folder.parent().filter(|_| own_folder))) {
             (Some(root), _) => (root, String::new()),
             (None, Some(root)) => (root, id.clone()),
-            (None, None) => (
-                Arc::new(Root::on_disk(RootKind::Given, self.name(folder), folder.to_owned())),
-                String::new(),
-            ),
+            (None, None) => (Arc::new(self.given(folder, "")), String::new()),
         };
         let candidate = self
             .file_below(&root, &entry, file)
             .ok_or_else(|| files::io_error(&root.file_name(file), &std::io::ErrorKind::NotFound.into()))?;
         Ok(Found { id, candidate, reason: Reason::Given })
+    }
+
+    /// The place around a prompt that was given by its path. Its links may lead anywhere in the project, or else in that place;
+    /// but never in a folder that holds the user's keys.
+    fn given(&self, folder: &Path, entry: &str) -> Root {
+        let root = Root::on_disk(RootKind::Given, self.name(folder), folder.to_owned());
+        let is_safe = |folder: &Path| !trust::holds_secrets(self.spaces(), folder);
+        if folder.starts_with(&self.root) && is_safe(&self.root) {
+            return root.inside(&self.root);
+        }
+        if entry.is_empty() || is_safe(folder) { root } else { root.inside(&folder.join(entry)) }
     }
 
     /// The error for a path that leads to nothing. Its first part may be an id, which needs no path.

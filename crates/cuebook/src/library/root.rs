@@ -63,12 +63,18 @@ impl Listing {
 }
 
 impl Root {
+    /// A folder with prompts. No link in it may lead out of it: it could show a file of the user's to a model.
     pub(crate) fn on_disk(kind: RootKind, name: impl Into<String>, folder: PathBuf) -> Root {
-        Root { kind, name: name.into(), folder, bounds: None }
+        Root { kind, name: name.into(), bounds: Some(folder.clone()), folder }
     }
 
-    /// A folder of a pack. A link in the user's own folders is the user's choice; one in a pack is a stranger's, and could
-    /// show a file of the user's to whoever reads the prompt.
+    /// The same folder, whose links may lead anywhere in another one that holds it.
+    pub(crate) fn inside(mut self, bounds: &Path) -> Root {
+        self.bounds = Some(bounds.to_owned());
+        self
+    }
+
+    /// A folder of a pack.
     pub(crate) fn of_pack(id: &str, packs: &Path, packs_name: &str, below: Option<&str>) -> Root {
         let pack = packs.join(id);
         let (name, folder) = match below {
@@ -88,7 +94,9 @@ impl Root {
         let below = ItemType::Directive.folder();
         let folder = space.folder().map(|folder| folder.join(below)).unwrap_or_default();
         let name = format!("{}/{below}", space.name());
-        Root { kind: RootKind::Space(space.kind()), name, folder, bounds: None }
+        // Links of the user's own space are the user's choice.
+        let project = space.folder().filter(|_| space.kind() == SpaceKind::Project).and_then(Path::parent);
+        Root { kind: RootKind::Space(space.kind()), name, bounds: project.map(Path::to_owned), folder }
     }
 
     /// A file that is part of the program.
@@ -188,14 +196,19 @@ impl Root {
         }
     }
 
+    /// Reads a file by its path, which lies below.
+    pub(crate) fn read_at(&self, path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
+        match &self.bounds {
+            Some(bounds) => files::read_text_inside(bounds, path, name, limit),
+            None => files::read_text(path, name, limit),
+        }
+    }
+
     /// Reads a file below.
     pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Arc<Source>> {
         let name = self.file_name(relative);
         match self.path(relative) {
-            Some(path) => match &self.bounds {
-                Some(bounds) => files::read_text_inside(bounds, &path, &name, limit),
-                None => files::read_text(&path, &name, limit),
-            },
+            Some(path) => self.read_at(&path, &name, limit),
             None => match self.embedded(relative) {
                 Some(text) => Ok(Source::new(name, text)),
                 None => Err(files::io_error(&name, &io::ErrorKind::NotFound.into())),

@@ -138,7 +138,13 @@ impl Library {
         let config = self.config()?;
         let path = self.vocab_path()?;
         if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
-            return files::read_text(&path, &self.name(&path), config.limits.file_size).map(Some);
+            let (name, limit) = (self.name(&path), config.limits.file_size);
+            // One that lies outside by its name was granted.
+            let read = match path.starts_with(&self.root) {
+                true => files::read_text_inside(&self.root, &path, &name, limit),
+                false => files::read_text(&path, &name, limit),
+            };
+            return read.map(Some);
         }
         match config.library.vocab {
             Some(_) => Err(files::io_error(&self.name(&path), &std::io::ErrorKind::NotFound.into())),

@@ -56,6 +56,7 @@ impl Project {
     pub fn book(&self) -> Book {
         Book::open(self.folder.path())
             .with_spaces(Spaces::new(self.folder.path(), Some(self.user.path())))
+            .with_paths(true)
             .with_clock(FixedClock::at("2026-02-20T15:30:00+09:00[Asia/Tokyo]").unwrap())
     }
 

@@ -178,6 +178,12 @@ impl Shelf {
         }
     }
 
+    /// The folder that no link of a project's items may lead out of.
+    fn bounds(&self) -> Option<&Path> {
+        let parts = self.kind.folder().split('/').count() + 1;
+        self.root.as_deref().filter(|_| self.space == SpaceKind::Project)?.ancestors().nth(parts)
+    }
+
     /// Reads a folder and everything below it again.
     fn read(&mut self, folder: &Path, below: &str, depth: usize) -> bool {
         self.read_one(folder, below, depth, true)
@@ -248,7 +254,11 @@ impl Shelf {
             if ItemId::new(&id).is_err() {
                 continue;
             }
-            let Ok(bytes) = files::read_bytes(&entry.path(), &name, MOST) else { continue };
+            let read = match self.bounds() {
+                Some(project) => files::read_bytes_inside(project, &entry.path(), &name, MOST),
+                None => files::read_bytes(&entry.path(), &name, MOST),
+            };
+            let Ok(bytes) = read else { continue };
             let modified =
                 metadata.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
             let modified = modified.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX));
