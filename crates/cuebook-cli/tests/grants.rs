@@ -262,7 +262,7 @@ fn no_link_of_a_project_shows_a_file_outside_of_it() {
     project.write("elsewhere/y/template.md", "fine");
     project.link("prompts/y", "../elsewhere/y");
     let output = run(&project, &["render", "x"]);
-    assert!(stderr(&output).contains("a link leads out of the folder"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("a symbolic link leads out of the project"), "{}", stderr(&output));
     assert_eq!(String::from_utf8_lossy(&run(&project, &["render", "y"]).stdout), "fine");
 }
 
@@ -310,4 +310,34 @@ fn a_signed_tool_runs_no_interpreter_of_the_project() {
     assert!(!pwned(&project));
     let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("cuebook allow"), "{said}");
+}
+
+#[test]
+fn an_mcp_client_names_ids_and_no_paths() {
+    use std::io::Write;
+    let project = Project::new();
+    project.write("prompts/p/template.md", "s3cret");
+    project.write("home/x/template.md", "s3cret");
+    let absolute = project.home().join("x");
+    let names = ["../home/x", "./prompts/p", "prompts/p", "/etc/passwd", absolute.to_str().unwrap()];
+    let client = serde_json::json!({"name": "test", "version": "1"});
+    let hello =
+        serde_json::json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client});
+    let mut command = project.command(CUEBOOK, project.path());
+    command.arg("mcp").stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut send = |id: usize, method: &str, params: Json| {
+        let message = serde_json::json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(input, "{message}").unwrap();
+    };
+    send(0, "initialize", hello);
+    for (index, name) in names.iter().enumerate() {
+        send(index + 1, "prompts/get", serde_json::json!({"name": name}));
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text.matches("\"error\"").count(), names.len(), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
 }

@@ -653,7 +653,10 @@ mod tests {
         std::os::unix::fs::symlink("own", pack.join("in")).unwrap();
         assert_eq!(read_text_inside(&pack, &pack.join("in"), "in", 10).unwrap().text(), "own");
         let error = read_text_inside(&pack, &pack.join("out"), "out", 10).unwrap_err();
-        assert_eq!(error.to_string(), "IoError: out: a link leads out of the folder `pack` [CB110]");
+        assert_eq!(
+            error.to_string(),
+            "IoError: out: a symbolic link leads out of the project or pack [CB110]"
+        );
     }
 
     #[test]

@@ -81,6 +81,7 @@ pub(super) fn execute(
     };
     let ids: Vec<&str> = chain.iter().map(Element::id).collect();
     let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
+    let warnings: Vec<&String> = report.warnings.iter().chain(&environment.warnings).collect();
     if request.dry_run {
         say("status", "validation_passed".into());
         say("message", "Tool chain validation passed (dry run)".into());
@@ -91,8 +92,8 @@ pub(super) fn execute(
         if let Some(interpreter) = &interpreter {
             say("interpreter", interpreter.to_json());
         }
-        if !report.warnings.is_empty() {
-            say("warnings", json!(report.warnings));
+        if !warnings.is_empty() {
+            say("warnings", json!(warnings));
         }
         return Ok(response);
     }
@@ -113,7 +114,6 @@ pub(super) fn execute(
         "lockfile_used": used,
         "lockfile_created": created,
     });
-    let warnings: Vec<&String> = report.warnings.iter().chain(&environment.warnings).collect();
     if !warnings.is_empty() {
         metadata["warnings"] = json!(warnings);
     }

@@ -21,9 +21,7 @@ pub fn read_bytes_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> 
     let file = match open_inside(folder, path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let what =
-                folder.file_name().map_or_else(|| folder.to_string_lossy(), |name| name.to_string_lossy());
-            let message = format!("a link leads out of the folder `{what}`");
+            let message = "a symbolic link leads out of the project or pack";
             let diagnostic = Diagnostic::new(Code::Unreadable, message).file(name);
             return Err(Error::new(ErrorKind::Io, diagnostic.hint("put the file itself in its place")));
         }
