@@ -466,6 +466,9 @@ pub struct McpArgs {
     /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
+    /// Run tools without the sandbox: they can do everything that you can
+    #[arg(long)]
+    pub unfenced: bool,
 }
 
 /// `overrides`

@@ -23,6 +23,8 @@ use crate::output::Failure;
 fn main() -> ExitCode {
     // Workers of hooks are started by a copy of this program, which must do nothing else.
     cuebook_hooks::sandbox::launch_if_asked();
+    // The environment may hold keys of providers.
+    cuebook_hooks::sandbox::hide_from_others();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),

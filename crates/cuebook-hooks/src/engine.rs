@@ -119,11 +119,13 @@ impl PythonHooks {
             readable,
             folder: key.workspace.clone(),
             memory: self.config.memory,
+            total_memory: self.config.memory,
             processes: self.config.processes,
             open_files: self.config.open_files,
             temp_size: self.config.temp_size,
             cpu: most_cpu(key.time),
             without: self.without.clone(),
+            tool: None,
         }
     }
 

@@ -11,7 +11,8 @@ mod url;
 
 use std::error::Error;
 use std::fmt;
-use std::io::Read;
+use std::io::{self, Read};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use cuebook::hooks::{Http, HttpRequest, HttpResponse, Refusal};
@@ -21,7 +22,7 @@ use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver
 use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 use ureq::{Agent, Body};
 
-use host::{AllowedHosts, not_public};
+use host::{AllowedHosts, Host, not_public};
 use url::Url;
 
 /// How many redirects are followed.
@@ -84,6 +85,11 @@ impl HttpClient {
     /// A client that may ask every host: for those whose code the user has vouched for.
     pub fn of_every_host() -> HttpClient {
         HttpClient::guarded(AllowedHosts::every())
+    }
+
+    /// A client that may ask these hosts and no others, each as in [`HttpClient::new`]; `*` stands for every public host.
+    pub fn of_hosts(hosts: &[String]) -> HttpClient {
+        HttpClient::guarded(AllowedHosts::only(hosts))
     }
 
     fn guarded(allowed: AllowedHosts) -> HttpClient {
@@ -263,6 +269,10 @@ impl Resolver for Guard {
         timeout: NextTimeout,
     ) -> Result<ResolvedSocketAddrs, ureq::Error> {
         let url = Url::of(uri.clone()).map_err(ureq::Error::BadUri)?;
+        if let Some(refusal) = self.allowed.refusal(&url.host, url.port) {
+            let refusal = Refusal::permission(format!("http_request: {refusal}"));
+            return Err(ureq::Error::Other(Box::new(Refused(refusal))));
+        }
         let addresses = self.names.resolve(uri, config, timeout)?;
         if self.allowed.contain(&url.host, url.port) {
             return Ok(addresses);
@@ -280,6 +290,45 @@ impl Resolver for Guard {
             }
         }
         Ok(addresses)
+    }
+}
+
+/// The hosts that a tool may connect to.
+#[derive(Debug, Clone)]
+pub struct Hosts(AllowedHosts);
+
+impl Hosts {
+    /// These hosts and no others: `host` for all its ports or `host:port`; `*` stands for every public host.
+    pub fn only(hosts: &[String]) -> Hosts {
+        Hosts(AllowedHosts::only(hosts))
+    }
+
+    /// Connects to a host, if that is allowed. What its name leads to is looked up once, checked, and connected to.
+    ///
+    /// # Errors
+    ///
+    /// The kind `PermissionDenied` if the host is not allowed.
+    pub fn connect(&self, host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
+        let denied = |why: String| io::Error::new(io::ErrorKind::PermissionDenied, why);
+        let named = Host::new(host);
+        if let Some(refusal) = self.0.refusal(&named, port) {
+            return Err(denied(refusal));
+        }
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let addresses: Vec<SocketAddr> = (bare, port).to_socket_addrs()?.collect();
+        if !self.0.contain(&named, port)
+            && let Some(what) = addresses.iter().find_map(|address| not_public(address.ip()))
+        {
+            return Err(denied(format!("{named} is {what}")));
+        }
+        let mut failed = io::Error::new(io::ErrorKind::NotFound, format!("{named} has no address"));
+        for address in addresses {
+            match TcpStream::connect_timeout(&address, timeout) {
+                Ok(stream) => return Ok(stream),
+                Err(error) => failed = error,
+            }
+        }
+        Err(failed)
     }
 }
 

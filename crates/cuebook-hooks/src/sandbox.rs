@@ -13,6 +13,7 @@
 //! | `process.rs` | watches and ends what runs | the process that uses this crate |
 //! | `wire.rs` | what the two say to each other | both |
 //! | `launcher.rs` | starts the program, waits, cleans up | the launcher |
+//! | `measure.rs` | measures what all processes of the program use | the launcher |
 //! | `fence/` | the protections, one file each | the launcher, and its child before it becomes the program |
 //! | `calls.rs` | the system calls that are `unsafe` to make | the launcher |
 
@@ -22,6 +23,8 @@ mod calls;
 mod fence;
 #[cfg(unix)]
 mod launcher;
+#[cfg(unix)]
+mod measure;
 mod process;
 mod spawn;
 #[cfg(unix)]
@@ -35,7 +38,7 @@ use std::time::Duration;
 use cuebook::library::SandboxLevel;
 
 pub use process::{Ending, Process};
-pub use spawn::{probe, spawn};
+pub use spawn::{probe, spawn, spawn_tool};
 
 /// The argument that makes a program the launcher. What is to run is told through a pipe, where `ps` does not show it.
 #[cfg(unix)]
@@ -86,6 +89,9 @@ pub struct Profile {
     pub folder: PathBuf,
     /// Bytes of memory of each process.
     pub memory: u64,
+    /// Bytes of memory of all its processes together. The launcher measures it a few times a second, and ends a program
+    /// that uses more.
+    pub total_memory: u64,
     /// Processes and threads, all together.
     pub processes: u64,
     /// Open files of each process.
@@ -96,6 +102,28 @@ pub struct Profile {
     pub cpu: Duration,
     /// Protections that are left out, as if this system did not offer them.
     pub without: Vec<Protection>,
+    /// What a tool has and a worker of hooks does not.
+    pub tool: Option<Tool>,
+}
+
+/// What a tool has and a worker of hooks does not: folders to change, a standard input, and a way to some hosts.
+///
+/// A tool runs as the child of a small first process, so that signals, exit codes and orphans are as usual. As root it
+/// stays root, without any rights but those on files: it could not change the user's files otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Tool {
+    /// Folders that it may change.
+    pub writable: Vec<PathBuf>,
+    /// Files and folders inside of these that it may read and not change. They exist, and are no links.
+    pub guarded: Vec<PathBuf>,
+    /// Files and folders inside of these that look empty. They exist, and are no links.
+    pub hidden: Vec<PathBuf>,
+    /// What it reads from its standard input.
+    pub input: Vec<u8>,
+    /// Whether it gets a proxy: a socket that listens inside of the fence, which [`FencedTool::listener`] accepts from.
+    pub proxy: bool,
+    /// The protections without which it does not start.
+    pub required: Vec<Protection>,
 }
 
 /// Something that keeps a program from doing harm.
@@ -225,6 +253,39 @@ impl Sandboxed {
     pub fn kill(&mut self) -> Ending {
         self.process.kill()
     }
+}
+
+/// A tool that runs fenced in.
+#[derive(Debug)]
+pub struct FencedTool {
+    /// Its standard output.
+    pub stdout: Option<ChildStdout>,
+    /// Its standard error.
+    pub stderr: Option<ChildStderr>,
+    /// Where the connections of the tool's proxy arrive.
+    pub listener: Option<std::net::TcpListener>,
+    /// What runs. Dropping it ends it.
+    pub process: Process,
+    /// Closing it ends the tool.
+    #[cfg_attr(not(unix), allow(dead_code))]
+    control: ChildStdin,
+}
+
+impl FencedTool {
+    /// The limit that the tool exceeded, if the launcher ended it for that.
+    pub fn exceeded(&self) -> Option<String> {
+        #[cfg(unix)]
+        return spawn::exceeded(&self.control);
+        #[cfg(not(unix))]
+        return None;
+    }
+}
+
+/// Keeps the environment and the memory of this process from other processes of the same user: none of them can read
+/// `/proc/<pid>/environ` or attach a debugger. Programs that it starts are not affected.
+pub fn hide_from_others() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_dumpable_behavior(rustix::process::DumpableBehavior::NotDumpable);
 }
 
 /// Becomes the launcher, if this process was started as one, and then never returns. A program that starts workers as

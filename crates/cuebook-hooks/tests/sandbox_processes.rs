@@ -52,6 +52,25 @@ fn how_a_program_ended_is_known() {
 }
 
 #[test]
+fn the_memory_of_all_processes_together_is_limited() {
+    // Each of them stays far below the limit of one process.
+    const CROWD: &str = "
+import os, time
+for _ in range(8):
+    if os.fork() == 0:
+        block = bytearray(64 << 20)
+        for at in range(0, len(block), 4096):
+            block[at] = 1
+        time.sleep(600)
+        os._exit(0)
+time.sleep(600)
+";
+    let Some(mut test) = Fenced::python(CROWD) else { return };
+    (test.profile.memory, test.profile.total_memory) = (256 << 20, 256 << 20);
+    assert_eq!(test.run().ending, Ending::Signal(9));
+}
+
+#[test]
 fn a_daemon_is_gone_when_the_program_is() {
     // Twice forked and in a session of its own, so that neither a parent nor a group leads to it.
     const DAEMON: &str = "

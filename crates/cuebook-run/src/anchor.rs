@@ -7,6 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use cuebook::items::{ItemType, SpaceKind, Spaces, system_files};
+use cuebook::library::UserConfig;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json};
 
@@ -22,6 +23,8 @@ pub(crate) struct Ground {
     pub(crate) context: Map<String, Json>,
     /// The private copy that the tool runs from.
     pub(crate) stage: Stage,
+    /// Variables that the user's settings pass on to every tool.
+    pub(crate) passed_on: Vec<String>,
     /// The anchor that is active.
     declared: Option<Map<String, Json>>,
     /// The `.ai` folder that the tool lies in; none for one of the program.
@@ -65,7 +68,8 @@ impl Ground {
         let declared = declares.filter(|_| active).map(|element| element.tool.anchor.clone());
         let space = chain.first().and_then(|tool| spaces.space(tool.located.space));
         let source = space.and_then(|space| space.folder()).map(Path::to_owned);
-        Ok(Ground { context, stage, declared, source, project: spaces.project().to_owned() })
+        let passed_on = UserConfig::read(spaces)?.tools.env;
+        Ok(Ground { context, stage, passed_on, declared, source, project: spaces.project().to_owned() })
     }
 
     /// A text of a runtime with what is known put into it.

@@ -15,9 +15,11 @@ use cuebook::items::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_hooks::sandbox::Launcher;
 use serde_json::{Map, Value as Json, json};
 
 use crate::chain::Memo;
+use crate::fence::Fence;
 use crate::policy::allowance::Allowance;
 use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
@@ -51,6 +53,14 @@ pub struct Settings {
     /// What the engine may do for its clients and their threads; everything, for its user, if it is `None`. With it, other
     /// projects need a grant of the user.
     pub allowance: Option<Allowance>,
+    /// Which tools run in the sandbox.
+    pub fence: Fence,
+    /// The program that starts tools in the sandbox: [`Launcher::this_program`] if its `main` calls
+    /// [`launch_if_asked`](cuebook_hooks::sandbox::launch_if_asked). Without one, a tool that a model calls is refused unless
+    /// the fence is off.
+    pub launcher: Option<Launcher>,
+    /// Names of environment variables that hold secrets. No tool that a model calls gets them.
+    pub secret_variables: Vec<String>,
 }
 
 impl Default for Settings {
@@ -65,6 +75,9 @@ impl Default for Settings {
             replay: None,
             record: None,
             allowance: None,
+            fence: Fence::default(),
+            launcher: None,
+            secret_variables: Vec::new(),
         }
     }
 }

@@ -1,9 +1,14 @@
-//! The environment of a tool: that of this process, with what the elements of its chain ask for.
+//! The environment of a tool: a few variables that every program needs, and what the elements of its chain declare.
+//!
+//! A chain declares variables in `env_config`: `env` gives names their values, or lists names that are passed on. Nothing else
+//! of this process's environment reaches a tool. A tool that a model calls never gets a provider's key, the token of a server
+//! or the password of a store, even if it declares them.
 //!
 //! Elements are taken from the primitive to the tool, and a later one wins, so a tool's own entries beat those of its runtime.
 //! The project's `.env` and an interpreter that lies in the project (`.venv/bin/python`) count only if the user granted them
-//! (`cuebook allow`), and for the project's own tools only. A `.env` never replaces what is set already, and what would have an
-//! interpreter or the system load code (`BASH_ENV`, `PYTHONPATH`, `LD_PRELOAD`) is not taken from it even then.
+//! (`cuebook allow`), and for the project's own tools only. A `.env` gives values to names that a tool declares. It never
+//! replaces what is set already, and what would have an interpreter or the system load code (`BASH_ENV`, `PYTHONPATH`,
+//! `LD_PRELOAD`) is not taken from it even then.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -20,36 +25,77 @@ use crate::config::{Piece, pieces, text_of};
 use crate::granted::Granting;
 use crate::primitive::subprocess::{self, End, Job};
 use crate::store;
-use crate::thread::{MARK, PARENT, STORE, Within, mark};
+use crate::thread::{MARK, PARENT, STORE, Secrets, Within, mark};
 use crate::watch::Ignore;
 
-/// What differs from the environment of this process.
+/// The environment of a tool.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Environment {
-    changes: BTreeMap<String, String>,
+    variables: BTreeMap<String, String>,
     /// The names that the chain asked for.
     pub(crate) keys: Vec<String>,
-    /// Variables of this process that the tool does not get.
-    without: Vec<String>,
     /// What the project asks for and does not get.
     pub(crate) warnings: Vec<String>,
+    /// Values of the project's `.env`, for names that the chain declares.
+    from_file: BTreeMap<String, String>,
+    closed: Closed,
 }
+
+/// What a tool does not get, even if it declares it.
+#[derive(Clone, Default)]
+pub(crate) struct Closed {
+    names: Vec<String>,
+    secrets: Option<Secrets>,
+}
+
+impl Closed {
+    /// What no tool gets that a model calls: variables with these names, and any that hold one of the secrets.
+    pub(crate) fn to_models(names: &[String], secrets: Secrets) -> Closed {
+        let names = names.iter().cloned().chain(secrets.names().map(str::to_owned)).chain(with_password());
+        Closed { names: names.collect(), secrets: Some(secrets) }
+    }
+
+    fn keeps(&self, name: &str, value: &str) -> bool {
+        self.names.iter().any(|closed| closed == name)
+            || self.secrets.as_ref().is_some_and(|secrets| secrets.is_in(value))
+    }
+}
+
+impl std::fmt::Debug for Closed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Closed").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+/// Variables that every tool gets: where programs and folders are, who the user is, and how text is shown.
+const USUAL: [&str; 10] =
+    ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"];
 
 /// How long a command that looks for an interpreter may take.
 const LOOKING: Duration = Duration::from_secs(5);
 
 impl Environment {
     /// Resolves what a chain asks for.
-    pub(crate) fn resolve(spaces: &Spaces, chain: &[Element], ground: &Ground) -> Result<Environment> {
+    pub(crate) fn resolve(
+        spaces: &Spaces,
+        chain: &[Element],
+        ground: &Ground,
+        closed: Closed,
+    ) -> Result<Environment> {
         let project = spaces.project();
         let mut granting = Granting::new(spaces);
-        let mut environment = Environment::default();
+        let mut environment = Environment { variables: usual(), closed, ..Environment::default() };
+        for name in &ground.passed_on {
+            if let Ok(value) = std::env::var(name) {
+                environment.set(name, value);
+            }
+        }
         let own = chain.first().is_some_and(|tool| tool.located.space == SpaceKind::Project);
         if own {
             let text = granting.env_file()?.unwrap_or_default();
             for (name, value) in dot_env(&text) {
-                if std::env::var_os(&name).is_none() && !loads_code(&name) {
-                    environment.changes.insert(name, value);
+                if !loads_code(&name) {
+                    environment.from_file.insert(name, value);
                 }
             }
         }
@@ -62,29 +108,48 @@ impl Environment {
                 };
                 environment.interpreter(interpreter, element, (project, own), ground, &mut granting)?;
             }
-            if let Some(entries) = wanted.get("env") {
-                let Json::Object(entries) = entries else {
-                    let hint = "write names and their values";
-                    return Err(bad_runtime(Some(element), "`env` must be a map".into(), hint));
-                };
-                for (name, value) in entries {
-                    let value = environment.expand(&text_of(value), ground);
-                    environment.set(name, value);
-                }
-            }
+            environment.declare(wanted.get("env"), element, ground)?;
             environment.extend_paths(ground.paths(wanted.get("paths")));
         }
         environment.extend_paths(ground.env_paths()?);
         environment.warnings = granting.warnings;
-        environment.without = closed().filter(|name| !environment.keys.contains(name)).collect();
         Ok(environment)
+    }
+
+    /// Takes what an element declares in `env`: names and their values, or names that are passed on if they are set.
+    fn declare(&mut self, env: Option<&Json>, element: &Element, ground: &Ground) -> Result<()> {
+        match env {
+            None | Some(Json::Null) => {}
+            Some(Json::Object(entries)) => {
+                for (name, value) in entries {
+                    let value = self.expand(&text_of(value), ground);
+                    self.set(name, value);
+                }
+            }
+            Some(Json::Array(names)) if names.iter().all(Json::is_string) => {
+                for name in names.iter().filter_map(Json::as_str) {
+                    if let Some(value) = self.get(name) {
+                        self.set(name, value);
+                    }
+                }
+            }
+            Some(_) => {
+                let hint = "write names and their values, or a list of names that are passed on";
+                return Err(bad_runtime(
+                    Some(element),
+                    "`env` must be a map or a list of names".into(),
+                    hint,
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// Puts entries in front of and behind those of path variables, each once. None of them is empty: that would stand for the
     /// folder that a program is started in.
     fn extend_paths(&mut self, changes: Vec<(String, Vec<String>, Vec<String>)>) {
         for (name, front, behind) in changes {
-            let now = self.get(&name).unwrap_or_default();
+            let now = self.variables.get(&name).cloned().unwrap_or_default();
             let mut parts: Vec<String> = Vec::new();
             let there = now.split(':').filter(|part| !part.is_empty()).map(str::to_owned);
             for part in front.into_iter().chain(there).chain(behind) {
@@ -97,45 +162,55 @@ impl Environment {
     }
 
     fn set(&mut self, name: &str, value: String) {
-        self.changes.insert(name.to_owned(), value);
+        if self.closed.keeps(name, &value) {
+            return;
+        }
+        self.variables.insert(name.to_owned(), value);
         if !self.keys.iter().any(|known| known == name) {
             self.keys.push(name.to_owned());
         }
     }
 
-    /// A variable as the tool will see it.
+    /// The value of a variable that a signed file names.
     pub(crate) fn get(&self, name: &str) -> Option<String> {
-        self.changes.get(name).cloned().or_else(|| std::env::var(name).ok())
+        let value = self.variables.get(name).cloned();
+        let value = value.or_else(|| std::env::var(name).ok()).or_else(|| self.from_file.get(name).cloned());
+        value.filter(|value| !self.closed.keeps(name, value))
     }
 
-    /// Tells the tool which thread it runs for, and takes the keys of providers away that it did not ask for by name: what a
-    /// model has a tool print must not hold them.
+    /// Tells the tool which thread it runs for.
     pub(crate) fn belong_to(&mut self, within: &Within<'_>) {
         if let Some(thread) = within.thread {
-            self.changes.insert(PARENT.to_owned(), thread.to_string());
+            self.variables.insert(PARENT.to_owned(), thread.to_string());
         }
         if let Some(holder) = within.holder {
-            self.changes.insert(MARK.to_owned(), mark(holder, within.call));
+            self.variables.insert(MARK.to_owned(), mark(holder, within.call));
         }
-        let asked = |name: &str| self.keys.iter().any(|known| known == name);
-        let keys: Vec<String> =
-            within.secrets.names().filter(|name| !asked(name)).map(str::to_owned).collect();
-        self.without.extend(keys);
+    }
+
+    /// The folders of the fence in the place of the user's.
+    pub(crate) fn move_inside(&mut self) {
+        for name in ["HOME", "TMPDIR"] {
+            self.variables.insert(name.to_owned(), "/tmp".to_owned());
+        }
+        for name in OWN {
+            self.variables.remove(name);
+        }
     }
 
     /// The mark of the call, if it is one of a thread.
     pub(crate) fn mark(&self) -> Option<&str> {
-        self.changes.get(MARK).map(String::as_str)
+        self.variables.get(MARK).map(String::as_str)
     }
 
-    /// Variables of this process that the tool does not get.
-    pub(crate) fn without(&self) -> &[String] {
-        &self.without
+    /// All variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&String, &String)> {
+        self.variables.iter()
     }
 
-    /// What differs.
-    pub(crate) fn changes(&self) -> impl Iterator<Item = (&String, &String)> {
-        self.changes.iter()
+    /// Whether a variable is kept from the tool.
+    pub(crate) fn keeps(&self, name: &str, value: &str) -> bool {
+        self.closed.keeps(name, value)
     }
 
     /// `{name}` of what is known, and `${VAR}` of what is set so far, in one pass.
@@ -216,9 +291,25 @@ impl Environment {
     }
 }
 
-/// Variables of this process that no tool gets unless it asks for them by name: the address of the store, if it holds a
-/// password. One that holds none is no secret, and a tool that starts threads itself keeps them in the same place.
-fn closed() -> impl Iterator<Item = String> {
+/// Cuebook's own variables, for a tool that starts Cuebook itself: where threads and the user's space are.
+const OWN: [&str; 2] = [STORE, "USER_SPACE"];
+
+/// The variables that every tool gets.
+fn usual() -> BTreeMap<String, String> {
+    let is_usual = |name: &str| USUAL.contains(&name) || OWN.contains(&name) || name.starts_with("LC_");
+    let named = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok().filter(|name| is_usual(name))?;
+        Some((name, value.into_string().ok()?))
+    });
+    let mut variables: BTreeMap<String, String> = named.collect();
+    for name in with_password() {
+        variables.remove(&name);
+    }
+    variables
+}
+
+/// The address of the store, if it holds a password.
+fn with_password() -> impl Iterator<Item = String> {
     let holds = |name: &&str| std::env::var(name).is_ok_and(|place| store::password(&place).is_some());
     [STORE].into_iter().filter(holds).map(str::to_owned)
 }
@@ -261,8 +352,8 @@ fn first_line(command: &str, project: &Path) -> Option<String> {
     let job = Job {
         program: words.next()?,
         args: words.collect(),
-        env: Vec::new(),
-        without: closed().collect(),
+        env: usual().into_iter().collect(),
+        fence: None,
         cwd: project.to_owned(),
         input: Vec::new(),
         timeout: LOOKING,

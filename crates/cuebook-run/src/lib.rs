@@ -15,6 +15,7 @@ mod chain;
 mod config;
 mod engine;
 mod environment;
+mod fence;
 mod granted;
 mod helpers;
 mod interpreter;
@@ -36,7 +37,9 @@ mod watch;
 pub use actions::Action;
 pub use chain::{MOST_LINKS, Report, validate};
 pub use config::template;
+pub use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
 pub use engine::{Answer, Engine, Settings};
+pub use fence::Fence;
 pub use request::Request;
 pub use thread::{
     ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Entry, Errand, Event, Finished, Kind, Launch,

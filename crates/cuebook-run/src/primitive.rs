@@ -15,6 +15,7 @@ use crate::chain::Element;
 use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_placeholder};
 use crate::engine::Settings;
 use crate::environment::Environment;
+use crate::fence::Fencing;
 use crate::interpreter::Interpreter;
 use crate::script;
 use crate::thread::stop_call;
@@ -35,6 +36,8 @@ pub(crate) struct Call<'c> {
     pub(crate) ground: &'c Ground,
     pub(crate) environment: &'c Environment,
     pub(crate) settings: &'c Settings,
+    /// The fence around it, if a model calls.
+    pub(crate) fence: Option<Fencing>,
     pub(crate) watch: &'c dyn Watch,
 }
 
@@ -45,7 +48,7 @@ pub(crate) fn run(call: &Call<'_>) -> Result<Outcome> {
         SUBPROCESS => process(call, values, params_json),
         HTTP_CLIENT => {
             let request = http::Request::new(values, last)?;
-            http::send(&request, call.watch)
+            http::send(&request, call.fence.as_ref(), call.watch)
         }
         other => Err(unknown(last, other)),
     })
@@ -143,11 +146,11 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         Some(_) => return Err(wrong("`args` must be a list", "write args: [one, two]")),
     };
     let mut env: Vec<(String, String)> =
-        call.environment.changes().map(|(name, value)| (name.clone(), value.clone())).collect();
+        call.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
     if let Some(Json::Object(more)) = config.get("env") {
-        env.extend(
-            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain)))),
-        );
+        let more =
+            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain))));
+        env.extend(more.filter(|(name, value)| !call.environment.keeps(name, value)));
     }
     let is_runtime = tool.is_some_and(|tool| tool.tool.tool_type.as_deref() == Some("runtime"));
     let mut filled: Vec<String> = Vec::with_capacity(args.len());
@@ -231,7 +234,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         program,
         args: filled,
         env,
-        without: call.environment.without().to_vec(),
+        fence: call.fence.clone(),
         cwd: cwd.into(),
         input,
         timeout: std::time::Duration::from_secs_f64(
@@ -245,7 +248,12 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
     })
 }
 
-/// The client for hosts that an author wrote down, and the one for hosts that a caller names.
-pub(crate) fn client(host_is_written: bool) -> HttpClient {
-    if host_is_written { HttpClient::of_every_host() } else { HttpClient::new(Vec::new()) }
+/// The client for hosts that an author wrote down, and the one for hosts that a caller names; in the fence, the one for hosts
+/// that the tool declares.
+pub(crate) fn client(host_is_written: bool, fence: Option<&Fencing>) -> HttpClient {
+    match fence {
+        Some(fence) => HttpClient::of_hosts(fence.hosts()),
+        None if host_is_written => HttpClient::of_every_host(),
+        None => HttpClient::new(Vec::new()),
+    }
 }

@@ -102,10 +102,8 @@ pub(crate) fn push(holder: &Holder, push: Push) -> bool {
 
 /// Whether a process is one of our program, and not of somebody who has other things to do as well.
 pub(crate) fn is_cuebook(pid: u32) -> bool {
-    let program = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-    let name = program.file_name().unwrap_or_default().to_string_lossy();
-    // The system says so when the file was replaced by a newer one.
-    name.trim_end_matches(" (deleted)") == "cuebook"
+    // Where its program lies is not shown to others: it keeps its environment from them.
+    std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim_end() == "cuebook")
 }
 
 #[cfg(target_os = "linux")]

@@ -165,7 +165,7 @@ fn a_tools_environment_beats_that_of_its_runtime_and_a_clone_decides_nothing() {
     );
     world.signed(
         "tools/demo/tool.yaml",
-        "version: 1.0.0\ncategory: demo\nexecutor_id: demo/runtime\nenv_config: {env: {COLOUR: tool, HERE: '{tool_id}${NONE:-!}'}}\n",
+        "version: 1.0.0\ncategory: demo\nexecutor_id: demo/runtime\nenv_config: {env: {COLOUR: tool, FROM_DOT_ENV: '${FROM_DOT_ENV}', HERE: '{tool_id}${NONE:-!}'}}\n",
     );
     let answer = world.tool("demo/tool", json!({}));
     assert_eq!(answer["data"]["stdout"], "tool r:runtime demo/tool!\n", "{answer}");
@@ -176,7 +176,7 @@ fn a_tools_environment_beats_that_of_its_runtime_and_a_clone_decides_nothing() {
     assert_eq!(answer["data"]["stdout"], "tool r:runtime yes demo/tool!\n", "{answer}");
     assert_eq!(answer["metadata"]["warnings"], Json::Null);
     assert_eq!(world.tool("demo/sh", json!({}))["data"]["stdout"], "fine\n");
-    assert_eq!(answer["metadata"]["resolved_env_keys"], json!(["COLOUR", "BOTH", "HERE"]));
+    assert_eq!(answer["metadata"]["resolved_env_keys"], json!(["COLOUR", "BOTH", "FROM_DOT_ENV", "HERE"]));
     // What is not the project's runs with neither its `.env` nor its interpreter.
     world.plain(".venv/bin/python", "#!/bin/sh\necho HIJACKED\n");
     let python = world.project().join(".venv/bin/python");

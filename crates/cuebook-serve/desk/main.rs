@@ -68,6 +68,7 @@ impl Items for Desk {
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
+    cuebook_run::launch_if_asked();
     let words: Vec<String> = std::env::args().skip(1).collect();
     let project = Path::new(words.first().ok_or("name a project")?);
     // With a user's folder, the tools are the real ones.

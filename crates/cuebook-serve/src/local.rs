@@ -7,7 +7,7 @@ use std::time::Instant;
 use cuebook::items::{Item, Spaces};
 use cuebook::trust::Trust;
 use cuebook_run::policy::allowance::Allowance;
-use cuebook_run::{Action, Engine};
+use cuebook_run::{Action, Engine, Fence, Launcher, Settings};
 use serde_json::Value as Json;
 
 use crate::items::{Arguments, Items, Watch};
@@ -19,9 +19,12 @@ pub struct LocalItems {
 }
 
 impl LocalItems {
-    /// The items that a project sees, and those of other projects of the same user.
+    /// The items that a project sees, and those of other projects of the same user. Tools run in the sandbox, so the `main` of the
+    /// program begins with [`launch_if_asked`](cuebook_run::launch_if_asked).
     pub fn new(spaces: Spaces) -> LocalItems {
-        LocalItems::of_engine(Engine::new(spaces.clone()), &spaces)
+        let settings =
+            Settings { fence: Fence::All, launcher: Some(Launcher::this_program()), ..Settings::default() };
+        LocalItems::of_engine(Engine::new(spaces.clone()).with_settings(settings), &spaces)
     }
 
     /// The same with an engine that was set up otherwise.

@@ -37,7 +37,10 @@ impl Tracy {
 
     /// Writes a trace and says where.
     pub fn write(&self, root: &Frame) -> io::Result<PathBuf> {
-        fs::create_dir_all(&self.folder)?;
+        let mut folders = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        folders.recursive(true).create(&self.folder)?;
         let document = json!({
             "runtime": "cuebook",
             "version": env!("CARGO_PKG_VERSION"),

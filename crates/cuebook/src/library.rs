@@ -24,6 +24,7 @@ mod resolution;
 mod root;
 mod scripts;
 mod survey;
+mod tools;
 mod vocab;
 
 use std::path::{Path, PathBuf};
@@ -44,6 +45,7 @@ pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
 pub(crate) use survey::Survey;
+pub use tools::{FenceSetting, ToolsConfig};
 pub use vocab::Vocab;
 pub(crate) use vocab::idle;
 

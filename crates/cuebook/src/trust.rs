@@ -9,6 +9,7 @@ pub(crate) mod approved;
 #[cfg(test)]
 mod binding_tests;
 mod declared;
+mod fence;
 mod grant;
 mod hashed;
 mod key;
@@ -25,6 +26,7 @@ mod verify;
 
 pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};
+pub use fence::hosts_requests;
 pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};

@@ -46,6 +46,9 @@ pub struct ExecuteArgs {
     /// Another limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
     #[arg(long = "limit", value_name = "NAME=NUMBER", requires = "thread")]
     pub limits: Vec<String>,
+    /// Run the tool in the sandbox, as if a model called it
+    #[arg(long, conflicts_with = "unfenced")]
+    pub fenced: bool,
     /// Where threads are kept and who answers.
     #[command(flatten)]
     pub threads: ThreadOptions,

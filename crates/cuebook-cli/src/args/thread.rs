@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser};
 use clap::{Args, Subcommand};
 use cuebook::Result;
-use cuebook_run::{Settings, Status};
+use cuebook_hooks::sandbox::Launcher;
+use cuebook_run::{Fence, Settings, Status};
 
 use super::{Inputs, Options};
 
@@ -32,6 +33,9 @@ pub struct ThreadOptions {
     /// Record the replies of providers, to be played back later
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
+    /// Run the tools that a model calls without the sandbox: they can do everything that you can
+    #[arg(long)]
+    pub unfenced: bool,
 }
 
 impl StoreOptions {
@@ -47,7 +51,12 @@ impl StoreOptions {
 
     /// The settings of an engine that asks nobody.
     pub fn settings(&self) -> Settings {
-        Settings { store: self.store.clone(), program: std::env::current_exe().ok(), ..Settings::default() }
+        Settings {
+            store: self.store.clone(),
+            program: std::env::current_exe().ok(),
+            launcher: Some(Launcher::this_program()),
+            ..Settings::default()
+        }
     }
 }
 
@@ -63,6 +72,7 @@ impl ThreadOptions {
         Settings {
             replay: self.replay.as_ref().map(whole),
             record: self.record.as_ref().map(whole),
+            fence: if self.unfenced { Fence::Off } else { Fence::Threads },
             ..self.kept.settings()
         }
     }

@@ -151,6 +151,7 @@ pub enum TrustCommand {
   cuebook allow                         show everything, and ask
   cuebook allow hooks.python --yes
   cuebook allow --serve                 let MCP clients of other projects work here
+  cuebook allow --unfenced              tools that a model calls run without the sandbox
   cuebook allow --list --all            the grants of all projects
   cuebook allow --revoke                take back every grant of this project
   cuebook allow --revoke .env")]
@@ -164,6 +165,9 @@ pub struct AllowArgs {
     /// Grant it without a question
     #[arg(long, short)]
     pub yes: bool,
+    /// Let tools that a model calls run without the sandbox in this project
+    #[arg(long, conflicts_with_all = ["subjects", "list", "revoke"])]
+    pub unfenced: bool,
     /// List what you granted this project
     #[arg(long, conflicts_with_all = ["subjects", "serve", "yes", "revoke"])]
     pub list: bool,

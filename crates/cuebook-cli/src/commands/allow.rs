@@ -26,9 +26,10 @@ pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
     if let Some(subject) = &args.revoke {
         return revoke(&mut grants, subject.as_deref(), options);
     }
-    let only_serve = args.serve && args.subjects.is_empty();
-    let mut requests = if only_serve { Vec::new() } else { wanted(library, &args.subjects)? };
+    let only_named = (args.serve || args.unfenced) && args.subjects.is_empty();
+    let mut requests = if only_named { Vec::new() } else { wanted(library, &args.subjects)? };
     requests.extend(args.serve.then(Request::serve));
+    requests.extend(args.unfenced.then(Request::unfenced));
     let new: Vec<Request> = requests.iter().filter(|request| !grants.has(request)).cloned().collect();
     if !options.json {
         if new.is_empty() {

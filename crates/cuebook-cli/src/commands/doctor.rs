@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use cuebook_hooks::Examination;
 use cuebook_hooks::sandbox::{Launcher, Protection};
+use cuebook_run::Fence;
 use serde_json::{Value as Json, json};
 
 use crate::args::Options;
@@ -35,6 +36,7 @@ pub fn run(options: &Options) -> Outcome {
             "sandbox": found.report.level().as_str(),
             "sandbox_for_packs": wanted.as_str(),
             "missing": missing,
+            "tools_fenced": Fence::lacks(&found.report).is_none(),
         }))?;
         return Ok(code);
     }
@@ -57,6 +59,14 @@ pub fn run(options: &Options) -> Outcome {
             None => writeln!(out, "  {good}yes{good:#}  {}", protection.description())?,
             Some((_, why)) => writeln!(out, "  {bad}no{bad:#}   {}: {why}", protection.description())?,
         }
+    }
+    match Fence::lacks(&found.report) {
+        None => writeln!(out, "tools    run in the sandbox when a model calls them")?,
+        Some((protection, why)) => writeln!(
+            out,
+            "tools    {bad}refused{bad:#} when a model calls them, unless --unfenced is given: {}: {why}",
+            protection.as_str()
+        )?,
     }
     drop(out);
     if let Err(error) = &found.python {

@@ -7,7 +7,7 @@ use cuebook::error::{printable, report};
 use cuebook::items::{ItemType, Spaces};
 use cuebook::library::Library;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
-use cuebook_run::{Answer, Engine, Request};
+use cuebook_run::{Answer, Engine, Fence, Request};
 use serde_json::{Map, Value as Json};
 
 use super::allow;
@@ -23,7 +23,11 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     if ItemType::named(&args.kind) == Some(ItemType::Tool) {
         allow::review_tools(&Library::open(&project), options)?;
     }
-    let engine = Engine::new(spaces).with_settings(args.threads.settings());
+    let mut settings = args.threads.settings();
+    if args.fenced {
+        settings.fence = Fence::Required;
+    }
+    let engine = Engine::new(spaces).with_settings(settings);
     let onlooker = Onlooker::new(options.json, args.thread);
     let answer = engine.answer(&request, &onlooker);
     onlooker.finish();

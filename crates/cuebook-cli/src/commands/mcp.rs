@@ -7,7 +7,7 @@ use cuebook::Result;
 use cuebook::items::Spaces;
 use cuebook::library::UserConfig;
 use cuebook_run::policy::allowance::Allowance;
-use cuebook_run::{Engine, Settings};
+use cuebook_run::{Engine, Fence, Launcher, Settings};
 use cuebook_serve::{Http, LocalItems, Server, Token, serve_http, serve_stdio};
 
 use crate::args::{McpArgs, Options};
@@ -38,6 +38,9 @@ fn server(args: &McpArgs, options: &Options) -> Result<Server> {
     let settings = Settings {
         store: args.store.clone(),
         program: std::env::current_exe().ok(),
+        fence: if args.unfenced { Fence::Off } else { Fence::All },
+        launcher: Some(Launcher::this_program()),
+        secret_variables: args.token_env.iter().cloned().collect(),
         allowance: Some(Allowance::new(user.allow.iter().chain(&args.allow))?),
         ..Settings::default()
     };

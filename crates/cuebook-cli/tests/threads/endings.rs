@@ -45,9 +45,10 @@ fn stage(script: Script) -> Stage {
 }
 
 impl Stage {
-    /// Starts a thread that nobody waits for: its name and its process.
+    /// Starts a thread that nobody waits for: its name and its process. Its tools run without the sandbox, in which nothing
+    /// outlives anything.
     fn detached(&self) -> (String, Pid) {
-        let answer = self.json(&[&THREADED[..], &["--async"]].concat());
+        let answer = self.json(&[&THREADED[..], &["--async", "--unfenced"]].concat());
         (answer["thread_id"].as_str().unwrap().to_owned(), process(&answer["pid"]))
     }
 
@@ -161,7 +162,7 @@ fn what_a_call_left_running_on_purpose_goes_on_and_so_do_threads_of_their_own() 
         .reply(silent())
         .reply(silent());
     stage.mock.play(script);
-    let answer = stage.json(&["execute", "directive", "demo/parent", "--thread", "--async"]);
+    let answer = stage.json(&["execute", "directive", "demo/parent", "--thread", "--async", "--unfenced"]);
     let daemon = stage.wait_for_file("daemon");
     // The parent and its child wait for their models.
     stage.asked(4);

@@ -11,6 +11,8 @@ mod dry;
 mod edges;
 #[cfg(target_os = "linux")]
 mod endings;
+#[cfg(target_os = "linux")]
+mod fence;
 mod greeting;
 mod leaving;
 mod processes;

@@ -69,7 +69,8 @@ fn async_answers_at_once_with_an_id() {
 #[test]
 fn a_cancelled_thread_takes_its_tools_along() {
     let stage = stage(Script::new().reply(sleeping()).reply(returned("never")));
-    let child = stage.start(&THREADED);
+    // In the sandbox a tool does not know its number.
+    let child = stage.start(&[&THREADED[..], &["--unfenced"]].concat());
     let tool = stage.wait_for_file("pid");
     let id = stage.id();
     let cancelled = stage.json(&["thread", "cancel", &id]);
@@ -108,7 +109,7 @@ fn ctrl_c_stops_a_thread_that_waits_and_resume_goes_on() {
 #[test]
 fn a_killed_thread_is_found_and_goes_on_without_repeating_what_may_have_run() {
     let stage = stage(Script::new().reply(sleeping()));
-    let mut child = stage.start(&THREADED);
+    let mut child = stage.start(&[&THREADED[..], &["--unfenced"]].concat());
     let tool = stage.wait_for_file("pid");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -195,7 +195,8 @@ fn a_store_that_fails_in_the_middle_of_a_run_leaves_the_way_on() {
                  dd if=/dev/zero of=$file bs=4096 count=64 conv=notrunc 2> /dev/null; done; true";
     for json in [false, true] {
         let stage = stage(Script::new().reply(shell(spoil)).reply(returned("Hi")));
-        let more: &[&str] = if json { &["--json"] } else { &[] };
+        // In the sandbox the command would not find the file.
+        let more: &[&str] = if json { &["--unfenced", "--json"] } else { &["--unfenced"] };
         let output = stage.threaded(more);
         let said = if json { out(&output) } else { err(&output) };
         assert_eq!(output.status.code(), Some(1), "{said}");

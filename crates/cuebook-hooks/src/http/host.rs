@@ -40,6 +40,8 @@ impl fmt::Display for Host {
 pub(super) struct AllowedHosts {
     listed: Vec<(Host, Option<u16>)>,
     every: bool,
+    /// Whether public hosts need an entry as well.
+    only: bool,
 }
 
 impl AllowedHosts {
@@ -56,12 +58,23 @@ impl AllowedHosts {
             }
             (Host::new(text), None)
         };
-        AllowedHosts { listed: entries.iter().map(entry).collect(), every: false }
+        AllowedHosts { listed: entries.iter().map(entry).collect(), every: false, only: false }
+    }
+
+    /// The hosts of these entries and no others; the entry `*` stands for every public host.
+    pub(super) fn only(entries: &[String]) -> AllowedHosts {
+        let only = !entries.iter().any(|entry| entry.trim() == "*");
+        AllowedHosts { only, ..AllowedHosts::new(entries) }
+    }
+
+    /// An error for a host that is not allowed at all, whatever its address.
+    pub(super) fn refusal(&self, host: &Host, port: u16) -> Option<String> {
+        (self.only && !self.contain(host, port)).then(|| format!("the tool may not reach {host}:{port}"))
     }
 
     /// All hosts there are.
     pub(super) fn every() -> AllowedHosts {
-        AllowedHosts { listed: Vec::new(), every: true }
+        AllowedHosts { listed: Vec::new(), every: true, only: false }
     }
 
     pub(super) fn contain(&self, host: &Host, port: u16) -> bool {

@@ -47,6 +47,22 @@ pub fn close_from(first: i32) -> io::Result<()> {
     Ok(())
 }
 
+/// Turns on the loopback interface of a new network namespace, so that a tool can talk to itself.
+#[cfg(target_os = "linux")]
+pub fn loopback_up() -> io::Result<()> {
+    use std::os::fd::AsRawFd;
+
+    let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+    // SAFETY: all fields of the structure may be zero.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    request.ifr_name[0] = b'l' as libc::c_char;
+    request.ifr_name[1] = b'o' as libc::c_char;
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short;
+    // SAFETY: the descriptor is open, and the kernel reads no more than this structure.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS as _, &raw mut request) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
 /// Leaves namespaces for new ones.
 #[cfg(target_os = "linux")]
 pub fn unshare(what: rustix::thread::UnshareFlags) -> io::Result<()> {

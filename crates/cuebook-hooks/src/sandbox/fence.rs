@@ -23,7 +23,7 @@ mod system_calls;
 #[cfg(target_os = "linux")]
 mod view;
 
-pub use system::Fence;
+pub use system::{Fence, own_network};
 
 use std::path::PathBuf;
 

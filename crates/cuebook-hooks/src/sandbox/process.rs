@@ -25,7 +25,7 @@ pub struct Process {
 }
 
 /// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Ending {
     /// By itself, with this code.
     Exited(i32),
@@ -86,6 +86,17 @@ impl Process {
     /// The number of the program, as we see it.
     pub fn id(&self) -> i32 {
         self.pid
+    }
+
+    /// The number of the launcher, which ends right after the program.
+    pub fn launcher_id(&self) -> u32 {
+        self.launcher.id()
+    }
+
+    /// Asks a tool, and what is in its group, to end.
+    pub fn terminate(&self) {
+        #[cfg(target_os = "linux")]
+        linux::terminate_children(self.pid);
     }
 
     /// Whether the program has exactly one thread and no children now. `false` when in doubt.
@@ -207,6 +218,16 @@ mod linux {
         let stat = String::from_utf8_lossy(&stat);
         let field = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
         field.is_some_and(|field| field == parent.to_string())
+    }
+
+    /// Sends SIGTERM to the groups that the children of a tool's first process lead. That process itself ignores the signal.
+    pub fn terminate_children(first: i32) {
+        let children = std::fs::read_to_string(format!("/proc/{first}/task/{first}/children"));
+        for child in children.unwrap_or_default().split_whitespace() {
+            if let Some(group) = child.parse().ok().and_then(Pid::from_raw) {
+                let _ = rustix::process::kill_process_group(group, rustix::process::Signal::TERM);
+            }
+        }
     }
 
     pub fn is_quiet(pid: i32, reaper: Option<u32>) -> bool {

@@ -1,22 +1,25 @@
 //! Starts the launcher and hands out the pipes.
 
 #[cfg(unix)]
-pub use unix::{probe, spawn};
+pub(super) use unix::exceeded;
+#[cfg(unix)]
+pub use unix::{probe, spawn, spawn_tool};
 #[cfg(not(unix))]
-pub use windows::{probe, spawn};
+pub use windows::{probe, spawn, spawn_tool};
 
 #[cfg(unix)]
 mod unix {
-    use std::io;
-    use std::os::fd::OwnedFd;
+    use std::io::{self, Write as _};
+    use std::net::TcpListener;
+    use std::os::fd::{AsFd, OwnedFd};
     use std::os::unix::net::UnixStream;
     use std::path::PathBuf;
-    use std::process::{Child, ChildStdin, Command, Stdio};
+    use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
     use std::time::{Duration, Instant};
 
     use crate::sandbox::process::Process;
     use crate::sandbox::wire::{self, FromLauncher, Mapped, Order, Ready};
-    use crate::sandbox::{Launcher, MAGIC, Profile, Protection, Report, Sandboxed};
+    use crate::sandbox::{FencedTool, Launcher, MAGIC, Profile, Protection, Report, Sandboxed};
 
     /// How long a launcher may take to put up the fence.
     const PATIENCE: Duration = Duration::from_secs(10);
@@ -25,6 +28,46 @@ mod unix {
     ///
     /// An error says why it could not be started. That a protection is missing is no error: the report tells.
     pub fn spawn(launcher: &Launcher, profile: &Profile) -> io::Result<Sandboxed> {
+        let Started { requests, replies, printed, report, process, .. } = start(launcher, profile)?;
+        Ok(Sandboxed { requests, replies, printed, report, process })
+    }
+
+    /// Starts a tool fenced in: a program whose profile has a [`Tool`](crate::sandbox::Tool).
+    ///
+    /// An error of the kind `Unsupported` names a protection that the tool requires and this system refuses.
+    pub fn spawn_tool(launcher: &Launcher, profile: &Profile) -> io::Result<FencedTool> {
+        let Started { requests, replies, printed, process, listener, .. } = start(launcher, profile)?;
+        Ok(FencedTool {
+            stdout: Some(replies),
+            stderr: Some(printed),
+            listener: listener.map(TcpListener::from),
+            process,
+            control: requests,
+        })
+    }
+
+    /// The limit that a launcher says its tool exceeded.
+    pub fn exceeded(control: &ChildStdin) -> Option<String> {
+        // The launcher has ended, so this does not wait.
+        let control = UnixStream::from(control.as_fd().try_clone_to_owned().ok()?);
+        control.set_read_timeout(Some(Duration::from_millis(100))).ok()?;
+        match wire::receive(&control).ok()? {
+            FromLauncher::Exceeded(what) => Some(what),
+            _ => None,
+        }
+    }
+
+    /// What a launcher has started.
+    struct Started {
+        requests: ChildStdin,
+        replies: ChildStdout,
+        printed: ChildStderr,
+        report: Report,
+        process: Process,
+        listener: Option<OwnedFd>,
+    }
+
+    fn start(launcher: &Launcher, profile: &Profile) -> io::Result<Started> {
         let (control, theirs) = UnixStream::pair()?;
         let mut command = Command::new(launcher.program());
         command.arg(MAGIC).env_clear().current_dir("/");
@@ -34,9 +77,10 @@ mod unix {
         })?;
         // The command keeps its copy of the launcher's end, which would keep us from seeing that the launcher is gone.
         drop(command);
-        let mut child = Unfinished(Some(child));
+        let mut child = Unfinished { launcher: Some(child), listener: None };
         let ready = child.converse(&control, profile)?;
-        let Some(mut child) = child.0.take() else { return Err(io::ErrorKind::Other.into()) };
+        let listener = child.listener.take();
+        let Some(mut child) = child.launcher.take() else { return Err(io::ErrorKind::Other.into()) };
         let (Some(replies), Some(printed)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::ErrorKind::Other.into());
         };
@@ -44,29 +88,33 @@ mod unix {
         let alone = report.why_missing(Protection::Processes).is_none();
         let temp = ready.fenced.temp.map(wire::Text::into_path);
         let process = Process::new(child, ready.pid, alone, temp);
-        Ok(Sandboxed {
-            requests: ChildStdin::from(OwnedFd::from(control)),
-            replies,
-            printed,
-            report,
-            process,
-        })
+        let requests = ChildStdin::from(OwnedFd::from(control));
+        Ok(Started { requests, replies, printed, report, process, listener })
     }
 
     /// A launcher that has not said yet that the program runs. It is ended if it never does.
-    struct Unfinished(Option<Child>);
+    struct Unfinished {
+        launcher: Option<Child>,
+        /// The socket that the tool's proxy listens on.
+        listener: Option<OwnedFd>,
+    }
 
     impl Unfinished {
         fn converse(&mut self, control: &UnixStream, profile: &Profile) -> io::Result<Ready> {
             let deadline = Instant::now() + PATIENCE;
             control.set_write_timeout(Some(PATIENCE))?;
             let mut ready = None;
-            let sent = wire::send(control, &Order::new(profile));
+            let mut sent = wire::send(control, &Order::new(profile));
+            if let (Ok(()), Some(tool)) = (&sent, &profile.tool) {
+                sent = { control }.write_all(&tool.input);
+            }
             loop {
                 let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
                 control.set_read_timeout(Some(left))?;
                 match wire::receive(control).map_err(|error| self.silence(error))? {
                     FromLauncher::MapIds => wire::send(control, &Mapped(self.map_ids()))?,
+                    FromLauncher::Proxy => self.listener = Some(wire::receive_descriptor(control)?),
+                    FromLauncher::Exceeded(what) => return Err(io::Error::other(what)),
                     FromLauncher::Ready(said) => ready = Some(said),
                     FromLauncher::Failed(failed) => return Err(failed.into_error()),
                     FromLauncher::Started => break,
@@ -98,7 +146,7 @@ mod unix {
 
         /// Gives a launcher that is root in a user namespace of its own the numbers that we have ourselves.
         fn map_ids(&self) -> Result<(), String> {
-            let Some(child) = &self.0 else { return Err("the launcher is gone".into()) };
+            let Some(child) = &self.launcher else { return Err("the launcher is gone".into()) };
             for map in ["uid_map", "gid_map"] {
                 let ours = std::fs::read_to_string(format!("/proc/self/{map}"));
                 let ours = ours.map_err(|error| format!("{map}: {}", wire::plain(&error)))?;
@@ -111,7 +159,7 @@ mod unix {
 
     impl Drop for Unfinished {
         fn drop(&mut self) {
-            if let Some(child) = &mut self.0 {
+            if let Some(child) = &mut self.launcher {
                 // The program, if there is one, dies with its parent.
                 let _ = child.kill();
                 let _ = child.wait();
@@ -141,11 +189,13 @@ mod unix {
             readable: Vec::new(),
             folder: "/".into(),
             memory: 256 << 20,
+            total_memory: 256 << 20,
             processes: 8,
             open_files: 64,
             temp_size: 1 << 20,
             cpu: Duration::from_secs(10),
             without: Vec::new(),
+            tool: None,
         };
         Ok(spawn(launcher, &profile)?.report)
     }
@@ -166,7 +216,7 @@ mod unix {
 mod windows {
     use std::io;
 
-    use crate::sandbox::{Launcher, Profile, Report, Sandboxed};
+    use crate::sandbox::{FencedTool, Launcher, Profile, Report, Sandboxed};
 
     fn refuse<T>() -> io::Result<T> {
         Err(io::Error::new(io::ErrorKind::Unsupported, "programs cannot be fenced in on this system yet"))
@@ -174,6 +224,11 @@ mod windows {
 
     /// Refuses: there is no fence for this system yet.
     pub fn spawn(_: &Launcher, _: &Profile) -> io::Result<Sandboxed> {
+        refuse()
+    }
+
+    /// Refuses: there is no fence for this system yet.
+    pub fn spawn_tool(_: &Launcher, _: &Profile) -> io::Result<FencedTool> {
         refuse()
     }
 

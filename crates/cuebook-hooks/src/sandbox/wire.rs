@@ -7,12 +7,17 @@
 //! parent → launcher   Order
 //! launcher → parent   MapIds          only as root: asks for numbers of users
 //! parent → launcher   Mapped
+//! launcher → parent   Proxy           only for a tool with a proxy: the socket that it listens on
 //! launcher → parent   Ready           before the program starts
 //! launcher → parent   Started, or at any time Failed
+//! launcher → parent   Exceeded        only for a tool, which does not inherit the socket
 //! ```
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+#[cfg(target_os = "linux")]
+use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -20,7 +25,7 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use super::{Profile, Protection};
+use super::{Profile, Protection, Tool};
 
 /// The longest message. An order names a few hundred paths at most.
 const LONGEST: usize = 4 << 20;
@@ -39,6 +44,33 @@ pub struct Order {
     pub temp_size: u64,
     pub cpu: Duration,
     pub without: Vec<Protection>,
+    pub total_memory: u64,
+    pub tool: Option<ToolOrder>,
+}
+
+/// A [`Tool`] as it travels. Its input follows the order, byte by byte.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct ToolOrder {
+    writable: Vec<Text>,
+    guarded: Vec<Text>,
+    hidden: Vec<Text>,
+    pub input: u64,
+    pub proxy: bool,
+    pub required: Vec<Protection>,
+}
+
+impl ToolOrder {
+    fn new(tool: &Tool) -> ToolOrder {
+        let texts = |paths: &[PathBuf]| paths.iter().map(Text::new).collect();
+        ToolOrder {
+            writable: texts(&tool.writable),
+            guarded: texts(&tool.guarded),
+            hidden: texts(&tool.hidden),
+            input: tool.input.len() as u64,
+            proxy: tool.proxy,
+            required: tool.required.clone(),
+        }
+    }
 }
 
 /// What a launcher says.
@@ -47,6 +79,10 @@ pub struct Order {
 pub enum FromLauncher {
     /// It is in a user namespace of its own and needs numbers of users and groups, which only its parent may give.
     MapIds,
+    /// The socket that the tool's proxy listens on follows, with one byte.
+    Proxy,
+    /// The tool was ended because it exceeded this limit.
+    Exceeded(String),
     /// The fence stands, and the program is about to start.
     Ready(Ready),
     /// The program runs.
@@ -88,6 +124,7 @@ pub struct Mapped(pub Result<(), String>);
 enum Kind {
     NotFound,
     PermissionDenied,
+    Unsupported,
     Other,
 }
 
@@ -96,6 +133,7 @@ impl Failed {
         let kind = match error.kind() {
             io::ErrorKind::NotFound => Kind::NotFound,
             io::ErrorKind::PermissionDenied => Kind::PermissionDenied,
+            io::ErrorKind::Unsupported => Kind::Unsupported,
             _ => Kind::Other,
         };
         Failed { message: plain(error), kind }
@@ -105,6 +143,7 @@ impl Failed {
         let kind = match self.kind {
             Kind::NotFound => io::ErrorKind::NotFound,
             Kind::PermissionDenied => io::ErrorKind::PermissionDenied,
+            Kind::Unsupported => io::ErrorKind::Unsupported,
             Kind::Other => io::ErrorKind::Other,
         };
         io::Error::new(kind, self.message)
@@ -140,6 +179,8 @@ impl Order {
             temp_size: profile.temp_size,
             cpu: profile.cpu,
             without: profile.without.clone(),
+            total_memory: profile.total_memory,
+            tool: profile.tool.as_ref().map(ToolOrder::new),
         }
     }
 
@@ -161,6 +202,21 @@ impl Order {
 
     pub fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    /// Folders that a tool may change.
+    pub fn writable(&self) -> impl Iterator<Item = &Path> {
+        self.tool.iter().flat_map(|tool| &tool.writable).map(Text::path)
+    }
+
+    /// What a tool may read and not change.
+    pub fn guarded(&self) -> impl Iterator<Item = &Path> {
+        self.tool.iter().flat_map(|tool| &tool.guarded).map(Text::path)
+    }
+
+    /// What a tool sees empty.
+    pub fn hidden(&self) -> impl Iterator<Item = &Path> {
+        self.tool.iter().flat_map(|tool| &tool.hidden).map(Text::path)
     }
 }
 
@@ -213,6 +269,36 @@ pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
     let length = u32::try_from(frame.len() - 4).map_err(|_| io::ErrorKind::InvalidInput)?;
     frame[..4].copy_from_slice(&length.to_le_bytes());
     to.write_all(&frame)
+}
+
+/// Sends a descriptor, with one byte.
+#[cfg(target_os = "linux")]
+pub fn send_descriptor(to: &std::os::unix::net::UnixStream, descriptor: &impl AsFd) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut buffer = SendAncillaryBuffer::new(&mut space);
+    let descriptors = [descriptor.as_fd()];
+    buffer.push(SendAncillaryMessage::ScmRights(&descriptors));
+    rustix::net::sendmsg(to, &[io::IoSlice::new(b"x")], &mut buffer, SendFlags::empty())?;
+    Ok(())
+}
+
+/// Receives a descriptor, with one byte.
+pub fn receive_descriptor(from: &std::os::unix::net::UnixStream) -> io::Result<OwnedFd> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut buffer = RecvAncillaryBuffer::new(&mut space);
+    let mut byte = [0];
+    #[cfg(target_os = "linux")]
+    let flags = RecvFlags::CMSG_CLOEXEC;
+    #[cfg(not(target_os = "linux"))]
+    let flags = RecvFlags::empty();
+    rustix::net::recvmsg(from, &mut [io::IoSliceMut::new(&mut byte)], &mut buffer, flags)?;
+    let received = buffer.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut descriptors) => descriptors.next(),
+        _ => None,
+    });
+    received.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "no descriptor arrived"))
 }
 
 /// Receives a message, and reads not a byte more.

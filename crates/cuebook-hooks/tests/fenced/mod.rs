@@ -91,11 +91,13 @@ impl Fenced {
             readable: Vec::new(),
             folder: "/".into(),
             memory: 1 << 30,
+            total_memory: 1 << 30,
             processes: 32,
             open_files: 64,
             temp_size: 16 << 20,
             cpu: Duration::from_secs(20),
             without: Vec::new(),
+            tool: None,
         };
         Fenced { profile, request: String::new() }
     }

@@ -9,7 +9,8 @@ use serde_json::{Map, Value as Json, json};
 use super::{Engine, Failure, Project};
 use crate::anchor::Ground;
 use crate::chain::{self, Broken, Element};
-use crate::environment::Environment;
+use crate::environment::{Closed, Environment};
+use crate::fence::{self, Fencing};
 use crate::lockfile;
 use crate::primitive::{self, Call};
 use crate::request::Request;
@@ -58,9 +59,21 @@ pub(super) fn execute(
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
     let ground = Ground::new(spaces, &chain, verify).map_err(fail)?;
-    let mut environment = Environment::resolve(spaces, &chain, &ground).map_err(fail)?;
+    let for_model = fence::is_for_model(engine, within);
+    let closed = match for_model {
+        true => closed(engine, project, within).map_err(fail)?,
+        false => Closed::default(),
+    };
+    let mut environment = Environment::resolve(spaces, &chain, &ground, closed).map_err(fail)?;
     if let Some(within) = within {
         environment.belong_to(within);
+    }
+    let fence = match for_model {
+        true => Fencing::new(engine, project, &chain, &ground).map_err(fail)?,
+        false => None,
+    };
+    if fence.is_some() {
+        environment.move_inside();
     }
     let call = Call {
         chain: &chain,
@@ -69,6 +82,7 @@ pub(super) fn execute(
         ground: &ground,
         environment: &environment,
         settings: &engine.settings,
+        fence,
         watch,
     };
     let interpreter = primitive::interpreter(&call);
@@ -119,6 +133,15 @@ pub(super) fn execute(
     }
     say("metadata", metadata);
     Ok(response)
+}
+
+/// What a tool that a model calls does not get.
+fn closed(engine: &Engine, project: &Project, within: Option<&Within<'_>>) -> cuebook::Result<Closed> {
+    let secrets = match within {
+        Some(within) => within.secrets.clone(),
+        None => engine.secrets(project)?,
+    };
+    Ok(Closed::to_models(&engine.settings.secret_variables, secrets))
 }
 
 fn failure(error: Error, id: &ItemId, chain: &[Element]) -> Failure {

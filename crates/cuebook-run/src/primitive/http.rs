@@ -15,6 +15,7 @@ use super::outcome::{self, Outcome};
 use crate::anchor::bad_runtime;
 use crate::chain::Element;
 use crate::config::{Manner, Piece, Values, pieces, text_of};
+use crate::fence::Fencing;
 use crate::watch::Watch;
 
 /// A request with what to do when it does not get through.
@@ -139,8 +140,8 @@ fn authorization(auth: &Json, values: &Values<'_>) -> Result<(String, String), (
 }
 
 /// Sends a request, again if it does not get through.
-pub(crate) fn send(request: &Request, watch: &dyn Watch) -> Result<Outcome> {
-    let client = super::client(request.host_is_written);
+pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch) -> Result<Outcome> {
+    let client = super::client(request.host_is_written, fence);
     let mut attempt = 0;
     loop {
         attempt += 1;
@@ -155,6 +156,12 @@ pub(crate) fn send(request: &Request, watch: &dyn Watch) -> Result<Outcome> {
         let on_the_way = matches!(refusal.exception, "ConnectionError" | "TimeoutError");
         if !on_the_way || attempt >= request.attempts {
             let message = refusal.message.trim_start_matches("http_request: ").to_owned();
+            if fence.is_some() && refusal.exception == "PermissionError" {
+                let diagnostic = Diagnostic::new(Code::HostRefused, message).hint(
+                    "list the host in `hosts` of the tool's `config`, sign it, and grant it: cuebook allow",
+                );
+                return Err(Error::new(ErrorKind::Execute, diagnostic));
+            }
             let tried = if attempt > 1 { format!(" ({attempt} attempts)") } else { String::new() };
             let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
                 .hint("look at the `url` of the tool, and at the way there");

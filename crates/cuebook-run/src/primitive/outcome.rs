@@ -4,6 +4,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
 use super::subprocess::{Captured, End, Finished, Job};
+use crate::fence;
 
 /// What came of a call.
 #[derive(Debug, Default)]
@@ -28,6 +29,7 @@ pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
     let told = match &end {
         End::NotStarted(error) => Some(format!("Failed to spawn: {error}")),
         End::Lost(error) => Some(format!("The process was lost: {error}")),
+        End::Exceeded(limit) => Some(format!("The tool was stopped: it used {limit}")),
         End::TimedOut => Some(format!("Command timed out after {} seconds", seconds(job))),
         End::Cancelled => Some("Command was cancelled".to_owned()),
         End::Exited(_) | End::Signalled(_) => None,
@@ -102,6 +104,9 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
     let shown: String = message.trim_end().chars().take(SHOWN).collect();
     let tail = if shown.is_empty() { String::new() } else { format!(": {shown}") };
     let diagnostic = match end {
+        End::NotStarted(error) if job.fence.is_some() && error.kind() == std::io::ErrorKind::Unsupported => {
+            return fence::unavailable(&error.to_string());
+        }
         End::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound && !job.cwd.is_dir() => {
             let message = format!("{id} cannot be started: there is no folder {}", job.cwd.display());
             Diagnostic::new(Code::CannotStart, message).hint("name a project that exists")
@@ -115,6 +120,8 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
             Diagnostic::new(Code::CannotStart, message)
                 .hint("look at the program's permissions, and at the size of what it is given")
         }
+        End::Exceeded(_) => Diagnostic::new(Code::ToolFailed, format!("{id} failed{tail}"))
+            .hint("have it use less at once, or run it without the sandbox: --unfenced"),
         End::Lost(error) => {
             Diagnostic::new(Code::ToolFailed, format!("the process of {id} was lost: {error}"))
         }

@@ -10,6 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::fence::Fencing;
 use crate::watch::Watch;
 
 /// What is to be started.
@@ -17,10 +18,10 @@ use crate::watch::Watch;
 pub(crate) struct Job {
     pub(crate) program: String,
     pub(crate) args: Vec<String>,
-    /// What differs from the environment of this process.
+    /// Its whole environment.
     pub(crate) env: Vec<(String, String)>,
-    /// Variables of this process that it does not get.
-    pub(crate) without: Vec<String>,
+    /// The fence around it.
+    pub(crate) fence: Option<Fencing>,
     pub(crate) cwd: PathBuf,
     /// What it gets on its standard input.
     pub(crate) input: Vec<u8>,
@@ -52,6 +53,8 @@ pub(crate) enum End {
     NotStarted(io::Error),
     /// The system failed us.
     Lost(io::Error),
+    /// The fence ended it: it exceeded this limit.
+    Exceeded(String),
 }
 
 /// A process that has ended.
@@ -93,7 +96,10 @@ mod unix {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+    use cuebook_hooks::sandbox::{Ending, Process, spawn_tool};
+
     use super::{Captured, End, Finished, Job};
+    use crate::fence::{Fencing, Proxy};
     use crate::watch::Watch;
 
     /// How often somebody is asked whether the call is to stop.
@@ -106,23 +112,67 @@ mod unix {
     const PROGRESS: Duration = Duration::from_secs(1);
 
     pub(super) fn run(job: &Job, watch: &dyn Watch) -> Finished {
+        match &job.fence {
+            Some(fence) => run_fenced(job, fence, watch),
+            None => run_freely(job, watch),
+        }
+    }
+
+    /// Runs a process in the sandbox. What it leaves running ends with it.
+    fn run_fenced(job: &Job, fence: &Fencing, watch: &dyn Watch) -> Finished {
+        let not_started = |error| Finished::without_output(End::NotStarted(error));
+        let guards = match fence.guards() {
+            Ok(guards) => guards,
+            Err(error) => return not_started(error),
+        };
+        let started = fence.profile(job, &guards).and_then(|profile| spawn_tool(fence.launcher(), &profile));
+        let mut tool = match started {
+            Ok(tool) => tool,
+            Err(error) => return not_started(error),
+        };
+        let proxy = tool.listener.take().map(|listener| Proxy::start(listener, fence.hosts())).transpose();
+        let proxy = match proxy {
+            Ok(proxy) => proxy,
+            Err(error) => return Finished::without_output(End::Lost(error)),
+        };
+        let (stdout, stderr) = (tool.stdout.take(), tool.stderr.take());
+        let finished = Running::new(Handle::Fenced(&mut tool.process), (None, stdout, stderr))
+            .and_then(|running| running.finish(job, watch));
+        drop(proxy);
+        let mut finished = match finished {
+            Ok(finished) => finished,
+            Err(error) => {
+                tool.process.kill();
+                Finished::without_output(End::Lost(error))
+            }
+        };
+        if matches!(finished.end, End::Signalled(_))
+            && let Some(limit) = tool.exceeded()
+        {
+            finished.end = End::Exceeded(limit);
+        }
+        finished
+    }
+
+    fn run_freely(job: &Job, watch: &dyn Watch) -> Finished {
         let mut command = Command::new(&job.program);
         command
             .args(&job.args)
+            .env_clear()
             .envs(job.env.iter().map(|(name, value)| (name, value)))
             .current_dir(&job.cwd)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0);
-        for name in &job.without {
-            command.env_remove(name);
-        }
         let mut child = match spawn(&mut command) {
             Ok(child) => child,
             Err(error) => return Finished::without_output(End::NotStarted(error)),
         };
-        match Running::new(&mut child, job).and_then(|running| running.finish(job, watch)) {
+        let stdin = child.stdin.take().filter(|_| !job.input.is_empty());
+        let streams = (stdin, child.stdout.take(), child.stderr.take());
+        let running = Running::new(Handle::Free(&mut child), streams);
+        match running.and_then(|running| running.finish(job, watch)) {
             Ok(finished) => finished,
             Err(error) => {
                 // Nothing that was started may be left behind.
@@ -156,9 +206,79 @@ mod unix {
         pid_of(child).map_or(Ok(()), |pid| kill_process_group(pid, signal))
     }
 
+    /// What runs: a process of its own group, or one in the sandbox.
+    enum Handle<'c> {
+        Free(&'c mut Child),
+        Fenced(&'c mut Process),
+    }
+
+    impl Handle<'_> {
+        /// The number of the process that ends with it.
+        fn id(&self) -> Option<Pid> {
+            match self {
+                Handle::Free(child) => pid_of(child),
+                Handle::Fenced(process) => Pid::from_raw(i32::try_from(process.launcher_id()).ok()?),
+            }
+        }
+
+        /// Asks everything in its group to end.
+        fn ask_to_end(&self) {
+            match self {
+                Handle::Free(child) => drop(kill_group(child, Signal::TERM)),
+                Handle::Fenced(process) => process.terminate(),
+            }
+        }
+
+        /// Ends it.
+        fn end(&mut self) {
+            match self {
+                Handle::Free(child) => drop(kill_group(child, Signal::KILL)),
+                Handle::Fenced(process) => drop(process.kill()),
+            }
+        }
+
+        /// Whether it has ended. A process of its own is not waited for, so that its number, which is that of its group, stays
+        /// its own.
+        fn has_ended(&mut self) -> io::Result<bool> {
+            let child = match self {
+                Handle::Free(child) => child,
+                Handle::Fenced(process) => return Ok(process.wait(Duration::ZERO).is_some()),
+            };
+            let Some(pid) = pid_of(child) else { return Ok(true) };
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match waitid(WaitId::Pid(pid), options) {
+                Ok(status) => Ok(status.is_some()),
+                Err(rustix::io::Errno::INTR) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        }
+
+        /// How it has ended.
+        fn wait(&mut self) -> io::Result<End> {
+            match self {
+                Handle::Free(child) => {
+                    let status = child.wait()?;
+                    Ok(match status.code() {
+                        Some(code) => End::Exited(code),
+                        None => End::Signalled(status.signal().unwrap_or_default()),
+                    })
+                }
+                Handle::Fenced(process) => match process.kill() {
+                    Ending::Exited(code) => Ok(End::Exited(code)),
+                    Ending::Signal(signal) => Ok(End::Signalled(signal)),
+                },
+            }
+        }
+    }
+
+    type Streams = (
+        Option<std::process::ChildStdin>,
+        Option<std::process::ChildStdout>,
+        Option<std::process::ChildStderr>,
+    );
+
     struct Running<'c> {
-        child: &'c mut Child,
-        pid: Option<Pid>,
+        handle: Handle<'c>,
         /// Readable when the process has ended, where the system has such a thing.
         pidfd: Option<OwnedFd>,
         stdin: Option<std::process::ChildStdin>,
@@ -169,14 +289,13 @@ mod unix {
     }
 
     impl<'c> Running<'c> {
-        fn new(child: &'c mut Child, job: &Job) -> io::Result<Running<'c>> {
-            let pid = pid_of(child);
+        fn new(handle: Handle<'c>, (stdin, stdout, stderr): Streams) -> io::Result<Running<'c>> {
             #[cfg(target_os = "linux")]
-            let pidfd = pid
+            let pidfd = handle
+                .id()
                 .and_then(|pid| rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok());
             #[cfg(not(target_os = "linux"))]
             let pidfd = None;
-            let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
             for stream in [
                 stdin.as_ref().map(AsFd::as_fd),
                 stdout.as_ref().map(AsFd::as_fd),
@@ -188,8 +307,7 @@ mod unix {
                 let flags = rustix::fs::fcntl_getfl(stream)?;
                 rustix::fs::fcntl_setfl(stream, flags | rustix::fs::OFlags::NONBLOCK)?;
             }
-            let stdin = stdin.filter(|_| !job.input.is_empty());
-            Ok(Running { child, pid, pidfd, stdin, stdout, stderr, written: 0, said: Default::default() })
+            Ok(Running { handle, pidfd, stdin, stdout, stderr, written: 0, said: Default::default() })
         }
 
         fn finish(mut self, job: &Job, watch: &dyn Watch) -> io::Result<Finished> {
@@ -201,21 +319,21 @@ mod unix {
             let mut buffer = vec![0; 64 << 10];
             loop {
                 let now = Instant::now();
-                if ended.is_none() && self.has_ended()? {
+                if ended.is_none() && self.handle.has_ended()? {
                     ended = Some(now + DRAIN);
                 }
                 match (&stopped, ended) {
                     (_, Some(until)) if now >= until || self.is_silent() => break,
                     (None, None) if now >= deadline => {
                         stopped = Some((End::TimedOut, now + job.grace));
-                        let _ = kill_group(self.child, Signal::TERM);
+                        self.handle.ask_to_end();
                     }
                     (None, None) if watch.cancelled() => {
                         stopped = Some((End::Cancelled, now + job.grace));
-                        let _ = kill_group(self.child, Signal::TERM);
+                        self.handle.ask_to_end();
                     }
                     (Some((_, kill)), None) if now >= *kill || watch.impatient() => {
-                        let _ = kill_group(self.child, Signal::KILL);
+                        self.handle.end();
                     }
                     _ => {}
                 }
@@ -238,27 +356,12 @@ mod unix {
             }
             if stopped.is_some() {
                 // Whoever of the group is still there has had its time.
-                let _ = kill_group(self.child, Signal::KILL);
+                self.handle.end();
             }
-            let status = self.child.wait()?;
-            let end = match (stopped, status.code(), status.signal()) {
-                (Some((end, _)), ..) => end,
-                (None, Some(code), _) => End::Exited(code),
-                (None, None, signal) => End::Signalled(signal.unwrap_or_default()),
-            };
+            let ended = self.handle.wait()?;
+            let end = stopped.map_or(ended, |(end, _)| end);
             let [stdout, stderr] = self.said;
             Ok(Finished { end, stdout, stderr })
-        }
-
-        /// Whether the process has ended. It is not waited for, so that its number, which is that of its group, stays its own.
-        fn has_ended(&self) -> io::Result<bool> {
-            let Some(pid) = self.pid else { return Ok(true) };
-            let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-            match waitid(WaitId::Pid(pid), options) {
-                Ok(status) => Ok(status.is_some()),
-                Err(rustix::io::Errno::INTR) => Ok(false),
-                Err(error) => Err(error.into()),
-            }
         }
 
         fn is_silent(&self) -> bool {

@@ -173,7 +173,11 @@ impl Recorder {
         let name = path.display().to_string();
         // Opening a pipe waits for a reader, and a device keeps nothing that could be played back.
         files::plain_target(path).map_err(|error| files::write_error(&name, &error))?;
-        let file = OpenOptions::new().append(true).create(true).open(path);
+        let mut options = OpenOptions::new();
+        // What prompts and replies say is for the user alone.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let file = options.append(true).create(true).open(path);
         let file = file.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 let diagnostic =

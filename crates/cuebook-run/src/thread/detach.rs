@@ -3,7 +3,7 @@
 //! Whoever starts one leaves when the process has taken the thread up, and not before: what keeps it from that is told here, and
 //! not only in a file that nobody looks at.
 
-use std::fs::{self, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use super::resume::{Resume, busy};
 use super::{MARK, Status};
 use crate::engine::Settings;
+use crate::fence::Fence;
 use crate::store::{Holder, Record, Store, moved};
 use crate::watch::Watch;
 
@@ -56,9 +57,7 @@ pub(super) fn start(
     // Its end tells threads apart, and a file's name must not be too long.
     let name: String = name[name.len().saturating_sub(LONGEST)..].iter().collect();
     let file = folder.join(format!("{name}.log"));
-    let log = fs::create_dir_all(&folder)
-        .and_then(|()| files::plain_target(&file))
-        .and_then(|()| OpenOptions::new().create(true).append(true).open(&file));
+    let log = open_log(&folder, &file);
     let log = log.map_err(|error| {
         fail(
             format!("{}: {error}", folder.display()),
@@ -82,6 +81,9 @@ pub(super) fn start(
     }
     if let Some(allowance) = &settings.allowance {
         command.arg(ALLOWANCE).arg(serde_json::json!(allowance.patterns()).to_string());
+    }
+    if settings.fence == Fence::Off {
+        command.arg("--unfenced");
     }
     for (limit, value) in &how.limit_overrides {
         let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -127,6 +129,22 @@ pub(super) fn start(
     let reap = move || drop(child.wait());
     drop(std::thread::Builder::new().name("reaper".into()).stack_size(512 << 10).spawn(reap));
     Ok(pid)
+}
+
+/// Opens the file for what a thread's process prints. Nobody else can read it, nor what lies beside it.
+fn open_log(folder: &Path, file: &Path) -> std::io::Result<File> {
+    let (mut folders, mut options) = (DirBuilder::new(), OpenOptions::new());
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::DirBuilderExt::mode(&mut folders, 0o700);
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    }
+    if let Some(parent) = folder.parent().and_then(Path::parent) {
+        fs::create_dir_all(parent)?;
+    }
+    folders.recursive(true).create(folder)?;
+    files::plain_target(file)?;
+    options.create(true).append(true).open(file)
 }
 
 /// A process has ended, and somebody else has the thread, or nobody.

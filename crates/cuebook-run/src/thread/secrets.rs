@@ -50,6 +50,11 @@ impl Secrets {
         self.0.iter().filter_map(|(name, _)| name.as_deref())
     }
 
+    /// Whether a text holds one of them.
+    pub(crate) fn is_in(&self, text: &str) -> bool {
+        self.values().any(|value| text.contains(value))
+    }
+
     /// Takes the keys out of a text.
     pub(crate) fn scrub_text(&self, text: &mut String) {
         for value in self.values() {

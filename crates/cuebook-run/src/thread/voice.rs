@@ -52,7 +52,7 @@ impl Engine {
     }
 
     /// The keys of all providers that the project knows, the secrets of their headers and options, and the password of the store.
-    pub(super) fn secrets(&self, project: &Project) -> Result<Secrets> {
+    pub(crate) fn secrets(&self, project: &Project) -> Result<Secrets> {
         let providers = Providers::new(&project.spaces, project.trust())?;
         Ok(self.secrets_of(&providers))
     }

@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::store::{Filter, Record};
-use cuebook_run::{Engine, Ignore, Kind, Money, Request, Resume, Settings, ThreadId, whole_log};
+use cuebook_run::{Engine, Fence, Ignore, Kind, Money, Request, Resume, Settings, ThreadId, whole_log};
 use serde_json::{Value as Json, json};
 
 use crate::compare;
@@ -57,7 +57,8 @@ fn carry_out() {
     let Ok(job) = std::env::var(JOB) else { return };
     let [project, user, id] = job.split('\n').collect::<Vec<_>>()[..] else { panic!("{job}") };
     let spaces = Spaces::new(project.as_ref(), Some(user.as_ref()));
-    let engine = Engine::new(spaces);
+    let settings = Settings { fence: Fence::Off, ..Settings::default() };
+    let engine = Engine::new(spaces).with_settings(settings);
     engine.carry_out(None, None, &ThreadId::known(id), &Resume::default(), &Ignore).unwrap();
 }
 

@@ -24,7 +24,7 @@ use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock};
 use cuebook_run::store::{Filter, Record, Store};
 use cuebook_run::{
-    Began, Engine, Ignore, Kind, News, Request, Resume, Settings, Status, ThreadId, Watch, whole_log,
+    Began, Engine, Fence, Ignore, Kind, News, Request, Resume, Settings, Status, ThreadId, Watch, whole_log,
 };
 use serde_json::json;
 use support::World;
@@ -201,7 +201,7 @@ fn end(child: &mut Child) {
 }
 
 fn engine(project: &Path, user: &Path, place: &str) -> Engine {
-    let settings = Settings { store: Some(place.to_owned()), ..Settings::default() };
+    let settings = Settings { store: Some(place.to_owned()), fence: Fence::Off, ..Settings::default() };
     Engine::new(Spaces::new(project, Some(user))).with_settings(settings)
 }
 

@@ -26,7 +26,7 @@ use chance::Chance;
 use cuebook::items::Spaces;
 use cuebook_mock::{Api, Mock};
 use cuebook_run::store::{Filter, Record, Store};
-use cuebook_run::{Engine, Ignore, Resume, Settings, Status};
+use cuebook_run::{Engine, Fence, Ignore, Resume, Settings, Status};
 use serde_json::json;
 use support::World;
 use worker::Worker;
@@ -77,7 +77,7 @@ fn variable(name: &str, usual: u64) -> u64 {
 }
 
 fn engine(project: &Path, user: &Path, place: &str) -> Engine {
-    let settings = Settings { store: Some(place.to_owned()), ..Settings::default() };
+    let settings = Settings { store: Some(place.to_owned()), fence: Fence::Off, ..Settings::default() };
     Engine::new(Spaces::new(project, Some(user))).with_settings(settings)
 }
 

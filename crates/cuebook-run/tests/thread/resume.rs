@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::items::Spaces;
 use cuebook_mock::Reply;
-use cuebook_run::{Engine, Ignore, Kind, Request, Resume, Status, rebuild};
+use cuebook_run::{Engine, Fence, Ignore, Kind, Request, Resume, Settings, Status, rebuild};
 use serde_json::{Value as Json, json};
 
 use crate::stage::*;
@@ -18,7 +18,8 @@ const JOB: &str = "CUEBOOK_THREAD_TEST_JOB";
 fn helper() {
     let Ok(job) = std::env::var(JOB) else { return };
     let [project, user, directive] = job.split('\n').collect::<Vec<_>>()[..] else { panic!("{job}") };
-    let engine = Engine::new(Spaces::new(project.as_ref(), Some(user.as_ref())));
+    let engine = Engine::new(Spaces::new(project.as_ref(), Some(user.as_ref())))
+        .with_settings(Settings { fence: Fence::Off, ..Settings::default() });
     engine.execute(&Request { thread: true, ..Request::new("directive", directive) }, &Ignore);
 }
 

@@ -57,6 +57,27 @@ pub struct Tool {
     pub child_constraints: Map<String, Json>,
 }
 
+impl Tool {
+    /// The network hosts that it declares: `hosts` in its `config`, and the host that its `url` names. A tool that a model
+    /// calls reaches no others.
+    pub fn hosts(&self) -> Vec<String> {
+        let listed = self.config.get("hosts").and_then(Json::as_array).into_iter().flatten();
+        let mut hosts: Vec<String> = listed.filter_map(Json::as_str).map(str::to_owned).collect();
+        hosts.extend(self.config.get("url").and_then(Json::as_str).and_then(host_of_url));
+        hosts.sort();
+        hosts.dedup();
+        hosts
+    }
+}
+
+/// The host that a URL names, if it is written out: a part in braces is for a caller to say.
+fn host_of_url(url: &str) -> Option<String> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    (!host.is_empty() && !host.contains(['{', '}', '$'])).then(|| host.to_owned())
+}
+
 /// A notation that tools are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Notation {

@@ -197,6 +197,8 @@ codes! {
     CB728 CannotResume "cannot-resume" Error "A thread cannot be resumed"
     CB729 Refused "model-refused" Error "A model declined to answer, or a guard declined for it"
     CB730 NoHandler "no-handler" Error "Nobody knows how to run a tool that a prompt offers"
+    CB731 FenceUnavailable "fence-unavailable" Error "A tool that a model calls cannot run in the sandbox here"
+    CB732 HostRefused "host-refused" Error "A tool that a model calls wants a network host that it may not reach"
     CB735 NotYourLog "not-your-log" Error "The log of a thread was not written with your log key"
     CB736 BadLogKey "bad-log-key" Error "The log key cannot be used"
     CB737 AskAgain "confirm-permissions" Error "Resuming a thread would give it its permissions again"

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 
 use super::mcp::McpConfig;
+use super::tools::ToolsConfig;
 use crate::dialect::directive::Wording;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
@@ -49,7 +50,7 @@ pub struct UserConfig {
     /// What MCP clients may do.
     pub mcp: McpConfig,
     /// How tools run.
-    pub tools: toml::Table,
+    pub tools: ToolsConfig,
 }
 
 impl UserConfig {
@@ -140,7 +141,7 @@ pub struct HooksConfig {
     pub python: String,
     /// The least protection that hooks and providers run under.
     pub sandbox: SandboxLevel,
-    /// Bytes of memory of each process.
+    /// Bytes of memory of each process, and of all processes of a worker together.
     pub memory: u64,
     /// Processes and threads of one worker.
     pub processes: u64,

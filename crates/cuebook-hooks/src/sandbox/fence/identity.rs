@@ -2,7 +2,7 @@
 //!
 //! The kernel does not count the processes of root. So as root the program becomes *nobody*, and keeps a single right inside
 //! its user namespace: to read what its files' modes would keep from it, so that it can read what root can of the places that
-//! it is shown. Everybody else stays who they are, without any rights beyond that.
+//! it is shown. A tool stays root and keeps the rights that root has on files, or it could not change the project. Everybody else stays who they are, without any rights beyond that.
 
 use std::io;
 use std::path::Path;
@@ -21,6 +21,8 @@ pub struct Identity {
     pub gid: Gid,
     /// Whether it is nobody instead of root.
     pub nobody: bool,
+    /// Whether it is root and stays that, with the rights that root has on files and no others.
+    rooted: bool,
     /// Whether the kernel takes us for the one root whose processes it does not count.
     uncounted: bool,
     /// Whether there is a *nobody* here.
@@ -37,6 +39,7 @@ impl Identity {
             uid,
             gid,
             nobody: false,
+            rooted: false,
             uncounted: uid.is_root() && outer(&users, 0).is_none_or(|outer| outer == 0),
             has_nobody: outer(&users, NOBODY).is_some() && outer(&groups, NOBODY).is_some(),
         }
@@ -52,6 +55,11 @@ impl Identity {
         (self.uid, self.gid) = (Uid::from_raw(NOBODY), Gid::from_raw(NOBODY));
         self.nobody = true;
         self.uncounted = false;
+    }
+
+    /// It stays root, so that it can change the files that root can.
+    pub fn stay_root(&mut self) {
+        self.rooted = true;
     }
 
     /// Whether the kernel counts its processes.
@@ -73,6 +81,13 @@ impl Identity {
 
     fn try_take_on(&self) -> io::Result<()> {
         let mut kept = CapabilitySet::empty();
+        if self.rooted {
+            // What a program gains by being started as root is cut down to these, because it gains no new privileges.
+            kept = CapabilitySet::DAC_OVERRIDE
+                | CapabilitySet::DAC_READ_SEARCH
+                | CapabilitySet::FOWNER
+                | CapabilitySet::CHOWN;
+        }
         if self.nobody {
             kept = CapabilitySet::DAC_READ_SEARCH;
             rustix::thread::set_keep_capabilities(true)?;

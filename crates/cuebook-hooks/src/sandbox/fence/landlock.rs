@@ -40,15 +40,17 @@ fn try_restrict(order: &Order, temp: Option<&Path>) -> Result<RulesetStatus, Rul
             .handle_access(AccessFs::from_all(ENOUGH))?
             .set_compatibility(CompatLevel::BestEffort);
     }
-    let rules = ruleset
-        .handle_access(all)?
-        .handle_access(AccessNet::from_all(ABI::V4))?
-        .scope(Scope::from_all(ABI::V6))?
-        .create()?;
+    ruleset = ruleset.handle_access(all)?;
+    // A tool may use the loopback interface of its own empty network.
+    if order.tool.is_none() {
+        ruleset = ruleset.handle_access(AccessNet::from_all(ABI::V4))?;
+    }
+    let rules = ruleset.scope(Scope::from_all(ABI::V6))?.create()?;
     let rules = match temp {
         None => rules
             .add_rules(path_beneath_rules(["/"], read))?
-            .add_rules(path_beneath_rules(["/tmp", "/dev"], all))?,
+            .add_rules(path_beneath_rules(["/tmp", "/dev"], all))?
+            .add_rules(path_beneath_rules(order.writable(), all))?,
         Some(temp) => rules
             .add_rules(path_beneath_rules(SYSTEM, read))?
             .add_rules(path_beneath_rules(order.readable(), read))?

@@ -13,10 +13,13 @@ pub fn resources(order: &Order) -> Result<(), String> {
     // Rounded up: a limit of no seconds would end it at once.
     let seconds = order.cpu.as_secs().saturating_add(u64::from(order.cpu.subsec_nanos() > 0));
     let mut failed = None;
+    // Runtimes such as Node and Go reserve far more addresses than they use; of a tool only what it can write counts.
+    let memory = if order.tool.is_some() { Resource::Data } else { Resource::As };
+    let largest_file = if order.tool.is_some() { u64::MAX } else { order.temp_size };
     for (name, resource, limit) in [
-        ("memory", Resource::As, order.memory),
+        ("memory", memory, order.memory),
         ("CPU time", Resource::Cpu, seconds),
-        ("the size of files", Resource::Fsize, order.temp_size),
+        ("the size of files", Resource::Fsize, largest_file),
         ("open files", Resource::Nofile, order.open_files),
         ("core dumps", Resource::Core, 0),
         ("locked memory", Resource::Memlock, 64 << 10),

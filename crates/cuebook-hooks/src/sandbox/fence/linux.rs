@@ -10,8 +10,8 @@ use rustix::process::Pid;
 use super::identity::Identity;
 use super::namespaces::{self, Namespaces};
 use super::{Standing, end, landlock, limits, system_calls, view, wanted};
-use crate::sandbox::Protection;
-use crate::sandbox::wire::{self, Fenced, Order, Text};
+use crate::sandbox::wire::{self, Fenced, FromLauncher, Order, Text};
+use crate::sandbox::{Protection, calls};
 
 /// A fence while it is put up, and while it stands.
 pub struct Fence {
@@ -71,8 +71,9 @@ impl Fence {
         rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
         let walled =
             wanted(order, Protection::Files).and_then(|()| landlock::restrict(order, self.temp.as_deref()));
-        let filtered =
-            wanted(order, Protection::SystemCalls).and_then(|()| system_calls::filter(self.temp.is_some()));
+        let filtered = wanted(order, Protection::SystemCalls).and_then(|()| {
+            system_calls::filter(self.temp.is_some(), order.tool.is_some() && self.namespaces.network.is_ok())
+        });
 
         let files = match (&self.namespaces.view, wanted(order, Protection::Files)) {
             (Ok(()), Ok(())) => Ok(()),
@@ -138,4 +139,19 @@ fn private_folder(identity: &Identity) -> io::Result<PathBuf> {
     std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(explained)?;
     identity.own(&folder).map_err(explained)?;
     Ok(folder)
+}
+
+/// Makes the empty network of a tool useful: it can talk to itself, and to its proxy if it has one. Returns the port of that.
+pub fn own_network(proxy: bool, control: &UnixStream) -> io::Result<Option<u16>> {
+    let up = calls::loopback_up();
+    if !proxy {
+        // A tool that cannot talk to itself still runs.
+        return Ok(None);
+    }
+    up.map_err(|error| wire::explain(error, "loopback interface"))?;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+    let port = listener.local_addr()?.port();
+    wire::send(control, &FromLauncher::Proxy)?;
+    wire::send_descriptor(control, &listener)?;
+    Ok(Some(port))
 }

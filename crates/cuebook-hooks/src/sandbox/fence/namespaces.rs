@@ -47,7 +47,8 @@ pub fn enter(order: &Order, control: &UnixStream, identity: &mut Identity) -> Na
         user = calls::unshare(UnshareFlags::NEWUSER).map_err(|error| refusal(&error));
     }
     if user.is_ok() {
-        user = map_ids(control, identity).map_err(|error| format!("user namespace: {}", wire::plain(&error)));
+        user = map_ids(order, control, identity)
+            .map_err(|error| format!("user namespace: {}", wire::plain(&error)));
     }
     if !together {
         for (flags, wish) in &mut wishes {
@@ -79,13 +80,16 @@ fn refusal(error: &io::Error) -> String {
 }
 
 /// Gives the new namespace its numbers of users and groups.
-fn map_ids(control: &UnixStream, identity: &mut Identity) -> io::Result<()> {
+fn map_ids(order: &Order, control: &UnixStream, identity: &mut Identity) -> io::Result<()> {
     // More than one's own number only the parent can give, who has stayed outside.
     if identity.wants_nobody() {
         wire::send(control, &FromLauncher::MapIds)?;
         let Mapped(mapped) = wire::receive(control)?;
         if mapped.is_ok() {
-            identity.become_nobody();
+            match order.tool {
+                Some(_) => identity.stay_root(),
+                None => identity.become_nobody(),
+            }
             return Ok(());
         }
     }

@@ -145,9 +145,11 @@ const SOCKET_TYPE: u64 = 0xf;
 const ONLY_TELL: u64 = 0xffff_ffff;
 
 /// Refuses them from now on, for this process and all that it becomes.
-pub fn filter(without_view: bool) -> Result<(), String> {
+///
+/// A `tool` may open sockets of the internet, in the empty network that it has for itself, and files in memory.
+pub fn filter(without_view: bool, tool: bool) -> Result<(), String> {
     let install = || -> Result<(), seccompiler::Error> {
-        let (refused, missing) = programs(without_view)?;
+        let (refused, missing) = programs(without_view, tool)?;
         seccompiler::apply_filter(&missing)?;
         seccompiler::apply_filter(&refused)
     };
@@ -155,7 +157,7 @@ pub fn filter(without_view: bool) -> Result<(), String> {
 }
 
 /// The filter that refuses, and the one that pretends that a call does not exist.
-fn programs(without_view: bool) -> Result<(BpfProgram, BpfProgram), seccompiler::BackendError> {
+fn programs(without_view: bool, tool: bool) -> Result<(BpfProgram, BpfProgram), seccompiler::BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = REFUSED.iter().map(|call| (*call, Vec::new())).collect();
     if without_view {
         rules.extend(REFUSED_WITHOUT_VIEW.iter().map(|call| (*call, Vec::new())));
@@ -163,6 +165,19 @@ fn programs(without_view: bool) -> Result<(BpfProgram, BpfProgram), seccompiler:
     let if_argument = |index, operator, value: u64| {
         SeccompRule::new(vec![SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)?])
     };
+    if tool {
+        rules.remove(&libc::SYS_memfd_create);
+        let other_than = |domain: libc::c_int| {
+            SeccompCondition::new(
+                0,
+                SeccompCmpArgLen::Dword,
+                SeccompCmpOp::Ne,
+                u64::from(domain.cast_unsigned()),
+            )
+        };
+        let others = SeccompRule::new(vec![other_than(libc::AF_INET)?, other_than(libc::AF_INET6)?])?;
+        rules.insert(libc::SYS_socket, vec![others]);
+    }
     let clone: Result<Vec<_>, _> = NAMESPACES
         .iter()
         .map(|flag| u64::from(flag.cast_unsigned()))
@@ -234,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_filters_are_small_enough_for_the_kernel() {
-        let (refused, missing) = programs(true).unwrap();
+        let (refused, missing) = programs(true, true).unwrap();
         assert!(refused.len() + missing.len() < 4096, "{} instructions", refused.len());
     }
 

@@ -3,6 +3,9 @@
 //! It is built on an empty file system in memory, which becomes the root; the old root is let go. Everything is shown at its
 //! own path and cannot be written, but for a private `/tmp`. What is shown is opened before anything is hidden, so it does
 //! not matter where the new root is put together.
+//!
+//! A tool also has folders that it may change. What is guarded in them is shown once more, on top and read-only; what is hidden is
+//! covered by an empty folder or file.
 
 use std::ffi::CString;
 use std::io;
@@ -85,14 +88,23 @@ fn build(
             std::fs::write(at(device), "")?;
         }
         std::os::unix::fs::symlink("/proc/self/fd", at("/dev/fd"))?;
+        for (number, stream) in ["stdin", "stdout", "stderr"].into_iter().enumerate() {
+            std::os::unix::fs::symlink(format!("/proc/self/fd/{number}"), at("/dev").join(stream))?;
+        }
         std::os::unix::fs::symlink("/tmp", at("/dev/shm"))
     };
     make().map_err(made)?;
     // Before what is shown, some of which may lie below.
     // Files that are empty take memory too.
-    mount_memory(&at("/tmp"), &format!("mode=1777,size={},nr_inodes=16k", order.temp_size))
+    let files = if order.tool.is_some() { "256k" } else { "16k" };
+    mount_memory(&at("/tmp"), &format!("mode=1777,size={},nr_inodes={files}", order.temp_size))
         .map_err(refused("mount /tmp"))?;
     plan.carry_out(base, identity)?;
+    // A place for it, before nothing can be written any more.
+    let covered = order.hidden().next().is_some();
+    if covered {
+        std::fs::write(at(EMPTY), "").map_err(refused("fill the new root"))?;
+    }
 
     let root = open(base).map_err(refused("open the new root"))?;
     let quiet = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
@@ -107,6 +119,7 @@ fn build(
             .map_err(refused("mount_setattr of devices"))?;
         attach(tree, &at(device)).map_err(refused("show devices"))?;
     }
+    plan.open_up(base)?;
     mount_processes(&at("/proc"));
 
     let pivot = || -> io::Result<()> {
@@ -136,10 +149,19 @@ struct Tree {
     is_folder: bool,
 }
 
+/// An empty file, to cover others with.
+const EMPTY: &str = "/dev/.empty";
+
 /// What is to be shown.
 struct Plan {
     /// Trees of files, by their real paths.
     trees: Vec<(PathBuf, Tree)>,
+    /// Those that may be changed.
+    writable: Vec<PathBuf>,
+    /// Trees on top of these that may not.
+    guarded: Vec<(PathBuf, OwnedFd)>,
+    /// What looks empty, and whether it is a folder.
+    hidden: Vec<(PathBuf, bool)>,
     /// Other names for places.
     links: Vec<(PathBuf, PathBuf)>,
 }
@@ -155,7 +177,9 @@ impl Plan {
                 Err(_) => {}
             }
         }
-        for path in order.readable() {
+        let mut writable = Vec::new();
+        let changed = order.writable().map(|path| (path, true));
+        for (path, may_change) in order.readable().map(|path| (path, false)).chain(changed) {
             let wrong =
                 |error| Error::Wrong(wire::explain(error, format_args!("cannot show {}", path.display())));
             if !path.is_absolute() {
@@ -169,23 +193,69 @@ impl Plan {
             if real != path {
                 links.push((path.to_owned(), real.clone()));
             }
+            if may_change {
+                writable.push(real.clone());
+            }
             places.push(real);
         }
         // By number of parts, so that what contains others comes first and these are there already.
         places.sort_by_key(|path| path.components().count());
         let mut trees: Vec<(PathBuf, Tree)> = Vec::new();
         for path in places {
-            if trees.iter().any(|(shown, _)| path.starts_with(shown)) {
+            let is_shown = trees.iter().any(|(shown, _)| path.starts_with(shown));
+            if is_shown && (!writable.contains(&path) || trees.iter().any(|(shown, _)| *shown == path)) {
                 continue;
             }
             let opened = tree(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
             let is_folder = path.is_dir();
             trees.push((path, Tree { opened, is_folder }));
         }
-        Ok(Plan { trees, links })
+        let mut guarded = Vec::new();
+        for path in order.guarded() {
+            let (real, _) = plain(path).map_err(Error::Wrong)?;
+            let opened = tree(&real).map_err(refused(format!("open_tree of {}", path.display())))?;
+            guarded.push((real, opened));
+        }
+        let hidden: io::Result<Vec<_>> = order.hidden().map(plain).collect();
+        Ok(Plan { trees, writable, guarded, hidden: hidden.map_err(Error::Wrong)?, links })
     }
 
-    fn carry_out(self, base: &Path, identity: &Identity) -> Result<(), Error> {
+    /// Lets the folders be changed that may be, and covers what may not, after everything was made read-only.
+    fn open_up(&self, base: &Path) -> Result<(), Error> {
+        let readonly = MountAttrFlags::MOUNT_ATTR_RDONLY;
+        let quiet = readonly | MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV;
+        let nothing = MountAttrFlags::empty();
+        for path in &self.writable {
+            let failed = refused(format!("open {} for changes", path.display()));
+            let mount = open(&below(base, path)).map_err(&failed)?;
+            // A file system below that was read-only before stays so; that keeps nothing else from being changed.
+            if calls::mount_setattr(mount.as_fd(), true, nothing, readonly).is_err() {
+                calls::mount_setattr(mount.as_fd(), false, nothing, readonly)
+                    .map_err(refused(format!("open {} for changes", path.display())))?;
+            }
+        }
+        for (path, tree) in &self.guarded {
+            let failed = || refused(format!("guard {}", path.display()));
+            calls::mount_setattr(tree.as_fd(), true, quiet, nothing).map_err(failed())?;
+            attach(tree, &below(base, path)).map_err(failed())?;
+        }
+        for (path, is_folder) in &self.hidden {
+            let failed = || refused(format!("hide {}", path.display()));
+            let at = below(base, path);
+            if *is_folder {
+                mount_memory(&at, "mode=0555,size=4k,nr_inodes=1").map_err(failed())?;
+                let mount = open(&at).map_err(failed())?;
+                calls::mount_setattr(mount.as_fd(), false, quiet, nothing).map_err(failed())?;
+            } else {
+                let empty = tree(&below(base, Path::new(EMPTY))).map_err(failed())?;
+                calls::mount_setattr(empty.as_fd(), false, quiet, nothing).map_err(failed())?;
+                attach(&empty, &at).map_err(failed())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn carry_out(&self, base: &Path, identity: &Identity) -> Result<(), Error> {
         let shown = |path: &Path| self.trees.iter().any(|(tree, _)| path.starts_with(tree));
         for (path, tree) in &self.trees {
             let failed = refused(format!("show {}", path.display()));
@@ -224,6 +294,17 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// The real path of something that is no link, and whether it is a folder. A link could be replaced inside of the fence, because
+/// nothing can be mounted on it.
+fn plain(path: &Path) -> io::Result<(PathBuf, bool)> {
+    let wrong = |error| wire::explain(error, format_args!("cannot guard {}", path.display()));
+    let metadata = path.symlink_metadata().map_err(wrong)?;
+    if metadata.is_symlink() {
+        return Err(wrong(io::Error::new(io::ErrorKind::InvalidInput, "it is a link")));
+    }
+    Ok((path.canonicalize().map_err(wrong)?, metadata.is_dir()))
 }
 
 /// An absolute path, below another.

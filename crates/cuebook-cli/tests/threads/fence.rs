@@ -1,0 +1,337 @@
+//! The sandbox around tools that a model calls, with the real binary.
+
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use cuebook::items::Spaces;
+use cuebook::trust::{Grants, Request};
+use cuebook_mock::{Reply, Script};
+use serde_json::{Value as Json, json};
+
+use crate::greeting::{GREET, THREADED, stage};
+use crate::stage::{KEY, PATIENCE, Stage, err, out, returned, shell};
+
+/// Looks everywhere for secrets, and changes their form so that nothing can hide them.
+const SEARCH: &str = "(env; cat /proc/*/environ /proc/*/task/*/environ .env .ai/state/* .ai/state/*/* home/.ai/config/keys/*/* \
+                      home/.ssh/* 2>/dev/null) | tr '\\0' '\\n' | grep -aoE 'HOME=/tmp|RYE_PARENT_THREAD_ID=|sk-mock[a-z0-9-]*|\
+                      MOCK_KEY|correct-horse|my-private-ssh-key|PRIVATE KEY|thread_started' | sort -u | base64 -w0";
+
+/// What a thread's model is told that its tools answered.
+fn told(stage: &Stage) -> String {
+    stage.mock.requests().last().unwrap().body["messages"].to_string()
+}
+
+/// The texts inside of a text that are encoded.
+fn decoded(text: &str) -> String {
+    use base64::Engine as _;
+    let words = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c)))
+        .filter(|word| word.len() > 40);
+    let bytes = words.filter_map(|word| base64::engine::general_purpose::STANDARD.decode(word).ok());
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+}
+
+fn grant(stage: &Stage, request: Request) {
+    let home = stage.project.path().join("home");
+    let spaces = Spaces::new(&stage.project.path().canonicalize().unwrap(), Some(&home));
+    Grants::of(&spaces).unwrap().allow(&[request], jiff::Timestamp::UNIX_EPOCH).unwrap();
+}
+
+/// A stage whose model says nothing, with tools.
+fn with_tools(tools: &[(&str, &str)]) -> Stage {
+    let directive = [(".ai/directives/demo/greet.md", GREET)];
+    Stage::new(Script::new(), &[&directive[..], tools].concat())
+}
+
+/// Whether a process has this word among its arguments, as the host sees them.
+fn runs(word: &str) -> bool {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let arguments =
+        |entry: std::fs::DirEntry| std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+    entries
+        .map(arguments)
+        .any(|arguments| arguments.split(|byte| *byte == 0).any(|argument| argument == word.as_bytes()))
+}
+
+fn fenced(stage: &Stage, command: &str) -> Output {
+    let command = format!("command={command}");
+    stage.run(&["execute", "tool", "rye/bash/bash", "--fenced", "--param", &command, "--json"])
+}
+
+#[test]
+fn a_tool_of_a_thread_finds_no_secret() {
+    let stage = stage(Script::new().reply(shell(SEARCH)).reply(returned("Hi")));
+    stage.project.write(".env", "PASSWORD=correct-horse-battery\n");
+    stage.project.write("home/.ssh/id", "my-private-ssh-key");
+    let output = stage.threaded(&[]);
+    assert!(output.status.success(), "{}", err(&output));
+    let found = decoded(&told(&stage));
+    // It did look: these are the tool's own variables.
+    assert!(found.contains("HOME=/tmp") && found.contains("RYE_PARENT_THREAD_ID="), "{found}");
+    for secret in [KEY, "MOCK_KEY", "correct-horse", "my-private-ssh-key", "PRIVATE KEY", "thread_started"] {
+        assert!(!found.contains(secret), "{secret}: {found}");
+    }
+}
+
+#[test]
+fn a_declared_key_reaches_a_tool_of_the_user_and_none_of_a_model() {
+    const TOOL: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: Looks\n\
+                        executor_id: rye/core/runtimes/bash/bash\n\
+                        env_config: {env: [MOCK_KEY, PLAIN, CUEBOOK_STORE]}\n\
+                        config: {command: 'echo \"-$MOCK_KEY-$PLAIN-$OTHER-$CUEBOOK_STORE-\" | rev'}\n";
+    let stage = with_tools(&[(".ai/tools/demo/look.yaml", TOOL)]);
+    let look = |more: &[&str]| {
+        let args = [&["execute", "tool", "demo/look", "--store", "t.db"], more].concat();
+        let mut command = stage.command(&args);
+        command
+            .env("PLAIN", "p")
+            .env("OTHER", "o")
+            .env("CUEBOOK_STORE", "postgres://u:hunter22@127.0.0.1:9/x");
+        let output = command.output().unwrap();
+        out(&output).trim().chars().rev().collect::<String>()
+    };
+    assert_eq!(look(&[]), format!("-{KEY}-p--postgres://u:hunter22@127.0.0.1:9/x-"));
+    assert_eq!(look(&["--fenced"]), "--p---");
+}
+
+#[test]
+fn a_fenced_tool_changes_the_project_and_nothing_that_carries_trust() {
+    let stage = stage(Script::new());
+    stage.project.write(".git/config", "[core]\n");
+    let output = fenced(
+        &stage,
+        "echo new > notes.txt; mkdir deep && echo x > deep/file; \
+         for name in .ai .git .venv user_data; do echo evil > $name/evil; mkdir $name/bin; mv $name gone; rm -rf $name; done; \
+         for name in .env cuebook.toml .git/config; do echo evil > $name; rm -f $name; ln -sf notes.txt $name; done; \
+         mkdir -p .ai/tools/demo; cp notes.txt .ai/tools/demo/evil.py; ln .git/config linked; true",
+    );
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+    let root = stage.project.path();
+    assert_eq!(std::fs::read_to_string(root.join("notes.txt")).unwrap(), "new\n");
+    assert_eq!(std::fs::read_to_string(root.join("deep/file")).unwrap(), "x\n");
+    assert_eq!(std::fs::read_to_string(root.join(".git/config")).unwrap(), "[core]\n");
+    // Neither the tool nor the placeholders that stopped it leave anything.
+    for name in [
+        ".env",
+        ".venv",
+        "user_data",
+        "cuebook.toml",
+        ".git/evil",
+        ".ai/evil",
+        ".ai/tools/demo",
+        "gone",
+        "linked",
+    ] {
+        assert!(!root.join(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_model_cannot_write_settings_with_the_file_tools() {
+    let write = |path: &str| {
+        let parameters = json!({"path": path, "content": "[hooks]\npython = \"/tmp/x\"\n"});
+        let call = json!({"item_type": "tool", "item_id": "rye/file-system/write", "parameters": parameters});
+        Reply::call("c1", "rye_execute", call).usage(10, 2)
+    };
+    let names = [
+        "cuebook.toml",
+        ".env",
+        ".ai/tools/demo/x.py",
+        ".git/hooks/post-checkout",
+        "user_data/approvals.json",
+    ];
+    let script = names.into_iter().fold(Script::new(), |script, name| script.reply(write(name)));
+    let stage = stage_with_files(script.reply(write("fine.txt")).reply(returned("Hi")));
+    let output = stage.threaded(&[]);
+    assert!(output.status.success(), "{}", err(&output));
+    for name in names {
+        assert!(!stage.project.path().join(name).exists(), "{name}");
+    }
+    assert!(stage.project.path().join("fine.txt").is_file(), "{}", told(&stage));
+}
+
+/// A stage whose directive may use the file tools.
+fn stage_with_files(script: Script) -> Stage {
+    let text = GREET.replace("rye.bash.bash", "rye.file-system.write").replace("turns=\"4\"", "turns=\"20\"");
+    Stage::new(script, &[(".ai/directives/demo/greet.md", &text)])
+}
+
+#[test]
+fn a_fenced_tool_sees_neither_the_home_folder_nor_other_processes() {
+    let stage = stage(Script::new());
+    stage.project.write("home/notes", "private");
+    let outside = std::fs::read_to_string("/proc/1/cmdline").unwrap_or_default();
+    let home = std::env::var("HOME").unwrap_or_else(|_| "/root".into());
+    let output = fenced(
+        &stage,
+        &format!(
+            "ls home {home}/.ssh {home}/.cargo; cat /etc/shadow; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; ls /proc"
+        ),
+    );
+    let text = out(&output);
+    let answer: Json = serde_json::from_str(&text).unwrap();
+    let said = answer["data"]["stdout"].as_str().unwrap_or_default();
+    assert!(!said.contains("notes") && !said.contains("registry") && !said.contains("root:"), "{said}");
+    assert!(outside.is_empty() || !said.contains(outside.split('\0').next().unwrap_or("?")), "{said}");
+}
+
+#[test]
+fn nothing_that_a_fenced_tool_starts_outlives_it() {
+    let stage = stage(Script::new());
+    let output =
+        fenced(&stage, "setsid sh -c 'sleep 2; echo late > late.txt' > /dev/null 2>&1 & echo started");
+    assert!(out(&output).contains("started"), "{}", out(&output));
+    // The file would be written, had the program gone on: its time passes in another call.
+    fenced(&stage, "sleep 3");
+    assert!(!stage.project.path().join("late.txt").exists());
+}
+
+#[test]
+fn a_fenced_tool_ends_with_its_thread() {
+    for (seconds, is_killed) in [("71234.5", false), ("71235.5", true)] {
+        let command = format!("echo here > pid; sleep {seconds}");
+        let stage = stage(Script::new().reply(shell(&command)).reply(returned("never")));
+        let mut child = stage.start(&THREADED);
+        stage.wait_for_file("pid");
+        match is_killed {
+            true => child.kill().unwrap(),
+            false => drop(stage.json(&["thread", "cancel", &stage.id()])),
+        }
+        child.wait().unwrap();
+        let began = Instant::now();
+        while runs(seconds) {
+            assert!(began.elapsed() < PATIENCE, "the tool still runs");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        // A cancelled call tidies up itself; after a kill the next tool does.
+        fenced(&stage, "true");
+        assert!(!stage.project.path().join("cuebook.toml").exists());
+    }
+}
+
+#[test]
+fn the_user_lifts_the_fence_for_one_run_or_for_a_project() {
+    let looks = || Script::new().reply(shell("cat home/secret; echo x > .env")).reply(returned("Hi"));
+    for lifted in [0, 1, 2] {
+        let stage = stage(looks());
+        stage.project.write("home/secret", "in-the-home-folder");
+        if lifted == 1 {
+            grant(&stage, Request::unfenced());
+        }
+        let more: &[&str] = if lifted == 2 { &["--unfenced"] } else { &[] };
+        let output = stage.threaded(more);
+        assert!(output.status.success(), "{}", err(&output));
+        assert_eq!(told(&stage).contains("in-the-home-folder"), lifted > 0, "{lifted}");
+        assert_eq!(stage.project.path().join(".env").exists(), lifted > 0, "{lifted}");
+        // No key reaches a tool that a model calls, fenced or not.
+        assert!(!told(&stage).contains(KEY));
+    }
+}
+
+/// A server that answers every request with one word, at an address that is no proxy's own.
+fn server() -> Option<u16> {
+    let listener = TcpListener::bind("127.0.0.2:0").ok()?;
+    let port = listener.local_addr().ok()?.port();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            let _ =
+                stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\nconnection: close\r\n\r\nhello");
+        }
+    });
+    Some(port)
+}
+
+#[test]
+fn a_fenced_tool_reaches_the_hosts_that_it_declares_and_the_user_granted() {
+    let Some(port) = server() else { return };
+    let code = format!(
+        "__version__ = \"1.0.0\"\n__tool_type__ = \"python\"\n__category__ = \"demo\"\n__tool_description__ = \"Fetches\"\n\
+         __executor_id__ = \"rye/core/runtimes/python/function\"\nCONFIG = {{\"hosts\": [\"127.0.0.2:{port}\"]}}\n\
+         import urllib.request, socket\n\
+         def execute(params, project_path):\n    try:\n        return urllib.request.urlopen(params['url'], timeout=20).read().decode()\n    \
+         except Exception as error:\n        return repr(error) + getattr(error, 'fp', None).read().decode() if getattr(error, 'fp', None) else repr(error)\n"
+    );
+    let http = format!(
+        "version: 1.0.0\ncategory: demo\ntool_type: http\ndescription: Asks\n\
+         executor_id: rye/core/primitives/http_client\nconfig: {{url: 'http://127.0.0.2:{port}/{{path}}'}}\n"
+    );
+    let files = [(".ai/tools/demo/fetch.py", code.as_str()), (".ai/tools/demo/ask.yaml", http.as_str())];
+    let stage = with_tools(&files);
+    let run = |tool: &str, param: &str| {
+        let output = stage.run(&["execute", "tool", tool, "--fenced", "--param", param, "--json"]);
+        out(&output)
+    };
+    let good = format!("url=http://127.0.0.2:{port}/");
+    assert!(run("demo/fetch", &good).contains("CB231"));
+    assert!(run("demo/ask", "path=x").contains("CB231"));
+    let hosts = [format!("127.0.0.2:{port}")];
+    grant(&stage, Request::hosts("demo/fetch", &hosts));
+    grant(&stage, Request::hosts("demo/ask", &hosts));
+    let answer = run("demo/fetch", &good);
+    assert!(answer.contains("\"hello\""), "{answer}");
+    let answer = run("demo/fetch", &format!("url=http://127.0.0.3:{port}/"));
+    assert!(answer.contains("may not reach 127.0.0.3"), "{answer}");
+    let answer = run("demo/ask", "path=x");
+    assert!(answer.contains("hello"), "{answer}");
+    // Around the proxy there is nothing.
+    let direct = format!(
+        "python3 -c 'import socket; socket.create_connection((\"127.0.0.2\", {port}), 5)' && echo through"
+    );
+    let answer = out(&fenced(&stage, &direct));
+    assert!(!answer.contains("through\\n"), "{answer}");
+}
+
+#[test]
+fn a_program_that_holds_keys_hides_them_from_programs_of_the_same_user() {
+    const TOOL: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: Looks\n\
+                        executor_id: rye/core/runtimes/bash/bash\n\
+                        config: {command: 'cat /proc/$PPID/environ | base64 -w0; echo; id -u'}\n";
+    let stage = with_tools(&[(".ai/tools/demo/look.yaml", TOOL)]);
+    let mut command = stage.command(&["execute", "tool", "demo/look", "--unfenced"]);
+    if rustix::process::geteuid().is_root() {
+        // Root may look into every process, so this needs somebody else.
+        if !give_to_nobody(stage.project.path()) {
+            return;
+        }
+        command.uid(65534).gid(65534).env("PATH", "/usr/bin:/bin");
+    }
+    let Ok(output) = command.output() else { return };
+    assert!(!decoded(&out(&output)).contains(KEY), "{}", out(&output));
+    assert!(output.status.success(), "{}", err(&output));
+}
+
+#[test]
+fn an_ordinary_user_has_the_same_fence() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    const TOOL: &str = "version: 1.0.0\ncategory: demo\ntool_type: shell\ndescription: Looks\n\
+                        executor_id: rye/core/runtimes/bash/bash\n\
+                        config: {command: 'echo x > new.txt; echo x > .env; cat home/.ai/config/keys/*/*; id -u'}\n";
+    let stage = with_tools(&[(".ai/tools/demo/look.yaml", TOOL)]);
+    if !give_to_nobody(stage.project.path()) {
+        return;
+    }
+    let mut command = stage.command(&["execute", "tool", "demo/look", "--fenced"]);
+    let Ok(output) = command.uid(65534).gid(65534).env("PATH", "/usr/bin:/bin").output() else { return };
+    assert_eq!(out(&output), "65534\n", "{}", err(&output));
+    assert!(stage.project.path().join("new.txt").is_file());
+    assert!(!stage.project.path().join(".env").exists());
+}
+
+/// Makes a folder that of *nobody*; `false` if nobody could not run the program anyway.
+fn give_to_nobody(folder: &Path) -> bool {
+    let program = Path::new(env!("CARGO_BIN_EXE_cuebook"));
+    let open = |path: &Path| path.metadata().is_ok_and(|metadata| metadata.permissions().mode() & 0o001 != 0);
+    if !program.ancestors().all(open) {
+        return false;
+    }
+    let status = std::process::Command::new("chown").arg("-R").arg("65534:65534").arg(folder).status();
+    status.is_ok_and(|status| status.success())
+}

@@ -1,0 +1,208 @@
+//! The fence: the sandbox around tools that a model calls.
+//!
+//! Inside, a tool reads the system and its project, and changes the project except for what carries trust. It sees no other
+//! process, none of the user's own folders, and no network but the hosts that it declares and the user granted.
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `guards.rs` | what of a project a tool cannot change, also where it does not exist yet |
+//! | `readable.rs` | what of the system a tool can read |
+//! | `proxy.rs` | the way from a tool to the hosts that it may reach |
+
+mod guards;
+mod proxy;
+mod readable;
+
+use std::path::{Path, PathBuf};
+
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::library::{FenceSetting, UserConfig};
+use cuebook::trust::{Grants, Request};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_hooks::sandbox::{Launcher, Profile, Protection, Report, Tool};
+
+use crate::anchor::Ground;
+use crate::chain::Element;
+use crate::engine::{Engine, Project};
+use crate::primitive::subprocess::Job;
+use crate::store;
+use crate::thread::Within;
+
+pub(crate) use guards::Guards;
+pub(crate) use proxy::Proxy;
+
+/// Which tools run in the sandbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Fence {
+    /// Every tool. Neither a grant nor a setting of the user lifts it.
+    Required,
+    /// Every tool: a model calls them all.
+    All,
+    /// The tools of threads: a model calls those.
+    #[default]
+    Threads,
+    /// No tool.
+    Off,
+}
+
+impl Fence {
+    /// The protection that a sandbox lacks and without which no tool is fenced, and why it is missing.
+    pub fn lacks(report: &Report) -> Option<(Protection, &str)> {
+        REQUIRED.into_iter().find_map(|protection| Some((protection, report.why_missing(protection)?)))
+    }
+}
+
+/// The protections without which no tool is fenced. The number of processes is measured where the kernel does not count it.
+const REQUIRED: [Protection; 7] = [
+    Protection::View,
+    Protection::Files,
+    Protection::Network,
+    Protection::Processes,
+    Protection::SystemCalls,
+    Protection::Privileges,
+    Protection::Resources,
+];
+
+/// Bytes of memory of a tool, all its processes together.
+const MEMORY: u64 = 4 << 30;
+/// Processes and threads of a tool.
+const PROCESSES: u64 = 2048;
+/// Open files of each process.
+const OPEN_FILES: u64 = 4096;
+/// Bytes of a tool's own `/tmp`, which is in memory.
+const TEMP_SIZE: u64 = 512 << 20;
+
+/// The fence around one call.
+#[derive(Debug, Clone)]
+pub(crate) struct Fencing {
+    launcher: Launcher,
+    project: PathBuf,
+    /// The user's `.ai` folder.
+    user: Option<PathBuf>,
+    /// The files of the store, if it is one that lies in files.
+    store: Option<PathBuf>,
+    /// The files of the tool, wherever they lie, and what else the user lets tools read.
+    files: Vec<PathBuf>,
+    hosts: Vec<String>,
+}
+
+/// Whether a model makes a call, so that its tool is fenced and gets no secrets.
+pub(crate) fn is_for_model(engine: &Engine, within: Option<&Within<'_>>) -> bool {
+    within.is_some() || matches!(engine.settings().fence, Fence::All | Fence::Required)
+}
+
+/// Whether the user lifted the fence: for this run, or for the project.
+fn is_lifted(engine: &Engine, spaces: &Spaces) -> Result<bool> {
+    Ok(match engine.settings().fence {
+        Fence::Off => true,
+        Fence::Required => false,
+        Fence::All | Fence::Threads => {
+            UserConfig::read(spaces)?.tools.fence == FenceSetting::Off
+                || Grants::of(spaces)?.has(&Request::unfenced())
+        }
+    })
+}
+
+impl Fencing {
+    /// The fence around a call that a model makes; `None` if the user lifted it.
+    pub(crate) fn new(
+        engine: &Engine,
+        project: &Project,
+        chain: &[Element],
+        ground: &Ground,
+    ) -> Result<Option<Fencing>> {
+        let spaces = &project.spaces;
+        if is_lifted(engine, spaces)? {
+            return Ok(None);
+        }
+        let Some(launcher) = engine.settings().launcher.clone() else {
+            return Err(unavailable("this program names no launcher in its settings"));
+        };
+        let root = spaces.project();
+        let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        if readable::home().is_some_and(|home| home == real) {
+            return Err(unavailable("the project is your home folder"));
+        }
+        Ok(Some(Fencing {
+            launcher,
+            project: root.to_owned(),
+            user: spaces.user_folder(),
+            store: engine.settings().store.as_deref().and_then(|place| {
+                let file = store::file(place).ok().flatten()?;
+                std::path::absolute(file).ok()
+            }),
+            files: [ground.stage.path().to_owned()].into_iter().chain(UserConfig::read(spaces)?.tools.readable()).collect(),
+            hosts: granted_hosts(spaces, chain)?,
+        }))
+    }
+
+    /// The hosts that the tool may reach.
+    pub(crate) fn hosts(&self) -> &[String] {
+        &self.hosts
+    }
+
+    /// The program that starts the tool.
+    pub(crate) fn launcher(&self) -> &Launcher {
+        &self.launcher
+    }
+
+    /// Guards what the tool may not change, for as long as the result lives.
+    pub(crate) fn guards(&self) -> std::io::Result<Guards> {
+        Guards::new(&self.project, self.user.as_deref(), self.store.as_deref(), readable::home())
+    }
+
+    /// What is started, and what it is given.
+    pub(crate) fn profile(&self, job: &Job, guards: &Guards) -> std::io::Result<Profile> {
+        let program = readable::find(&job.program, &job.cwd, &job.env)?;
+        let mut readable = readable::system();
+        readable.extend(readable::of_program(&program, &self.project));
+        readable.extend(self.files.iter().filter(|path| path.exists()).cloned());
+        Ok(Profile {
+            program,
+            arguments: job.args.iter().map(Into::into).collect(),
+            environment: job.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            readable,
+            folder: job.cwd.clone(),
+            memory: MEMORY,
+            total_memory: MEMORY,
+            processes: PROCESSES,
+            open_files: OPEN_FILES,
+            temp_size: TEMP_SIZE,
+            // The time of a call is limited by the clock.
+            cpu: std::time::Duration::MAX,
+            without: Vec::new(),
+            tool: Some(Tool {
+                writable: vec![self.project.clone()],
+                guarded: guards.guarded().to_vec(),
+                hidden: guards.hidden().to_vec(),
+                input: job.input.clone(),
+                proxy: !self.hosts.is_empty(),
+                required: REQUIRED.to_vec(),
+            }),
+        })
+    }
+}
+
+/// The hosts that a tool declares, if the user granted them. Tools of the user's own and of the program need no grant.
+fn granted_hosts(spaces: &Spaces, chain: &[Element]) -> Result<Vec<String>> {
+    let Some(tool) = chain.first() else { return Ok(Vec::new()) };
+    let hosts = tool.tool.hosts();
+    if hosts.is_empty() || tool.located.space != SpaceKind::Project {
+        return Ok(hosts);
+    }
+    Grants::of(spaces)?.require(&Request::hosts(tool.id(), &hosts))?;
+    Ok(hosts)
+}
+
+/// The error where a tool cannot be fenced.
+pub(crate) fn unavailable(why: &str) -> Error {
+    let diagnostic =
+        Diagnostic::new(Code::FenceUnavailable, format!("the tool cannot run in the sandbox: {why}"))
+            .hint("cuebook doctor shows what is missing; --unfenced runs tools without the sandbox");
+    Error::new(ErrorKind::Execute, diagnostic)
+}
+
+/// The folder that a path lies in, if it is not the path's root.
+fn parent(path: &Path) -> Option<&Path> {
+    path.parent().filter(|parent| *parent != Path::new("/"))
+}
