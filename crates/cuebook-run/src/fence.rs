@@ -131,7 +131,10 @@ impl Fencing {
                 let file = store::file(place).ok().flatten()?;
                 std::path::absolute(file).ok()
             }),
-            files: [ground.stage.path().to_owned()].into_iter().chain(UserConfig::read(spaces)?.tools.readable()).collect(),
+            files: [ground.stage.path().to_owned()]
+                .into_iter()
+                .chain(UserConfig::read(spaces)?.tools.readable())
+                .collect(),
             hosts: granted_hosts(spaces, chain)?,
         }))
     }
