@@ -12,6 +12,7 @@ pub mod engine;
 pub mod input;
 pub mod jinja;
 pub mod lent;
+pub(crate) mod meter;
 pub mod mustache;
 pub mod page;
 pub mod sink;

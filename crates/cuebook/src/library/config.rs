@@ -95,6 +95,8 @@ pub struct LimitsConfig {
     pub file_size: u64,
     /// Instructions of one render.
     pub fuel: u64,
+    /// Seconds of one render.
+    pub render_seconds: u64,
     /// Nesting of macros, includes and blocks.
     pub recursion: usize,
     /// Templates that include each other in a row.
@@ -111,6 +113,7 @@ impl Default for LimitsConfig {
         LimitsConfig {
             file_size: 4 << 20,
             fuel: engine.fuel,
+            render_seconds: engine.seconds,
             recursion: engine.recursion,
             include_depth: engine.include_depth,
             string_bytes: engine.string_bytes,
@@ -287,6 +290,7 @@ impl Config {
         jinja::Settings {
             style: jinja::Style::Python,
             fuel: self.limits.fuel,
+            seconds: self.limits.render_seconds,
             recursion: self.limits.recursion,
             include_depth: self.limits.include_depth,
             string_bytes: self.limits.string_bytes,
@@ -418,7 +422,8 @@ mod tests {
             ..LibraryConfig::default()
         };
         assert_eq!(listed, Config { library, ..Config::default() });
-        let limits = ["file_size", "fuel", "recursion", "include_depth", "string_bytes", "items"];
+        let limits =
+            ["file_size", "fuel", "render_seconds", "recursion", "include_depth", "string_bytes", "items"];
         let hooks = [
             "enabled",
             "python",
@@ -439,7 +444,7 @@ mod tests {
     #[test]
     fn every_setting_is_read() {
         let config = read(
-            "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nfile_size = 9\n\
+            "[library]\npaths = [\"team\"]\nvocab = \"v.json\"\nlanguage = \"ja\"\n[limits]\nfuel = 7\nrender_seconds = 6\nfile_size = 9\n\
              recursion = 8\ninclude_depth = 3\nstring_bytes = 4\nitems = 5\n[template]\ntrim_blocks = true\n\
              lstrip_blocks = true\nkeep_trailing_newline = true\n",
         )
@@ -450,6 +455,7 @@ mod tests {
             jinja::Settings {
                 style: jinja::Style::Python,
                 fuel: 7,
+                seconds: 6,
                 recursion: 8,
                 include_depth: 3,
                 string_bytes: 4,

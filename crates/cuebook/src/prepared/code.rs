@@ -16,6 +16,7 @@ use crate::render::Rendered;
 use crate::source::Place;
 use crate::template::engine::Loader;
 use crate::template::jinja::Template;
+use crate::template::meter;
 use crate::trust;
 use crate::variables::{Context, RichInputs, Scope};
 
@@ -181,8 +182,12 @@ impl Prepared {
         }
     }
 
-    /// Renders the template with these values.
+    /// Renders the template with these values, all of it before one deadline.
     pub(crate) fn render_template(&self, scope: &Arc<Scope>) -> Result<Rendered> {
+        meter::render(self.config.limits.render_seconds, || self.render_in_time(scope))
+    }
+
+    fn render_in_time(&self, scope: &Arc<Scope>) -> Result<Rendered> {
         let limit = self.prompt.limits.max_output_size;
         let scope = if self.is_rich {
             &scope.with_rich(RichInputs::new(&self.prompt, scope, &*self.nonces)?)

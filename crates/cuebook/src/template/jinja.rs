@@ -25,6 +25,8 @@ mod portable_cases;
 mod program;
 mod settings;
 mod style;
+#[cfg(test)]
+mod work;
 mod writer;
 
 pub(crate) use guests::GUEST_SHARE;
@@ -43,6 +45,7 @@ use self::names::Names;
 use self::plain::Values;
 use super::annex::Annex;
 pub use super::engine::{Loader, Output};
+use super::meter;
 use super::sink::Sink;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::source::Source;
@@ -111,14 +114,27 @@ impl Template {
         lender: Option<&Arc<Scope>>,
         limit: usize,
     ) -> Result<Output> {
+        meter::render(self.settings.seconds, || {
+            meter::has_time().map_err(|late| errors::too_late(&self.main, late))?;
+            self.render_metered(&scope, lender, limit)
+        })
+    }
+
+    fn render_metered(
+        &self,
+        scope: &impl Fn() -> Value,
+        lender: Option<&Arc<Scope>>,
+        limit: usize,
+    ) -> Result<Output> {
         loop {
             let larger = self.larger();
             let program = larger.as_ref().unwrap_or(&self.program);
             let mut sink = self.sink(limit);
-            let is_done = match lender {
+            let fuel = self.settings.fuel;
+            let is_done = meter::template(fuel, || match lender {
                 Some(lender) => program.run_plain(Values::Scope(lender), &mut sink),
                 None => program.run_plain(Values::Value(&scope()), &mut sink),
-            };
+            });
             if is_done.is_some() {
                 return Ok(self.finish(program, sink, None));
             }
@@ -127,12 +143,13 @@ impl Template {
             }
             let mut annex =
                 lender.filter(|_| !program.guests.is_empty()).map(|_| Annex::new(program.units.len(), 0));
-            let (outcome, asked) = computed::during(|| match (lender, &mut annex) {
+            let run = || match (lender, &mut annex) {
                 (Some(lender), Some(annex)) => {
                     guests::during(lender, limit, || program.run(scope(), &mut sink, Some(annex)))
                 }
                 _ => program.run(scope(), &mut sink, None),
-            });
+            };
+            let (outcome, asked) = computed::during(|| meter::template(fuel, run));
             match outcome {
                 Ok(()) => return Ok(self.finish(program, sink, annex)),
                 Err(error) => match asked.failed {

@@ -44,11 +44,12 @@ use self::run::{Run, Stop};
 use self::tree::{Node, Slice};
 use super::annex::Annex;
 use super::engine::Compiled;
-use super::jinja::errors::output_too_large;
+use super::jinja::errors::{output_too_large, too_late};
 use super::jinja::guests;
 use super::jinja::names::{Names, ReferenceKind};
 use super::jinja::{Loader, MOST_COMPUTED, Output, missing_template};
 use super::lent::{self, Way};
+use super::meter;
 use super::sink::Sink;
 use super::unit::{Emission, Unit};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -163,6 +164,7 @@ impl Template {
     }
 
     fn render_with(&self, scope: &Value, lender: Option<&Arc<Scope>>, limit: usize) -> Result<Output> {
+        meter::has_time().map_err(|late| too_late(&self.main, late))?;
         loop {
             let program = self.program();
             let (bytes, pieces) = &self.expected;

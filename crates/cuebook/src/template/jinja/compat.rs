@@ -34,7 +34,7 @@ use super::style::Style;
 pub(crate) use comparison::Comparison;
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
 pub(crate) use printing::{float_repr, to_str};
-pub(crate) use rewrite::{Edit, NULL, operator_edits, too_long_chain};
+pub(crate) use rewrite::{Edit, NULL, assignments, operator_edits, too_long_chain};
 pub(crate) use text::{is_space, split_lines};
 
 /// The names of Jinja2's filters, for suggestions.

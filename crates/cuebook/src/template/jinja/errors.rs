@@ -10,6 +10,7 @@ use super::writer::Attributing;
 use super::{Program, Settings, compat, fence, guests};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, did_you_mean, nearest};
 use crate::source::{Place, Source};
+use crate::template::meter::{self, OutOfTime};
 use crate::template::sink::{Full, Sink};
 use crate::template::unit::Unit;
 use crate::variables::Scope;
@@ -217,7 +218,8 @@ pub(super) fn explain(
     // Without debugging the engine does not say which name was undefined. It costs time, so only a failed render has it.
     let error = match error.kind() {
         Jinja::OutOfFuel | Jinja::WriteFailure => error,
-        _ => again(program, main, scope, limit).unwrap_or(error),
+        _ if has_source::<OutOfTime>(&error) => error,
+        _ => again(program, main, scope, limit, settings.fuel).unwrap_or(error),
     };
     let mut frames = vec![&error];
     let mut cause = error.source();
@@ -268,14 +270,33 @@ pub(in crate::template) fn out_of_fuel(fuel: u64) -> Diagnostic {
         .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml")
 }
 
+/// A render took more time than it may.
+fn out_of_time(late: OutOfTime) -> Diagnostic {
+    Diagnostic::new(Code::OutOfFuel, late.to_string())
+        .hint("look for a loop that runs too often, or raise `limits.render_seconds` in cuebook.toml")
+}
+
+/// A template of a render that has no time left.
+pub(in crate::template) fn too_late(main: &Source, late: OutOfTime) -> Error {
+    Error::new(ErrorKind::Limit, out_of_time(late).file(main.name()))
+}
+
 /// Runs the same render once more with debugging on.
-fn again(program: &Program, main: &Arc<Source>, scope: &Value, limit: usize) -> Option<minijinja::Error> {
+fn again(
+    program: &Program,
+    main: &Arc<Source>,
+    scope: &Value,
+    limit: usize,
+    fuel: u64,
+) -> Option<minijinja::Error> {
     let mut environment = program.environment().clone();
     environment.set_debug(true);
     let template = environment.get_template(main.name()).ok()?;
     let mut sink = Sink::new(limit, 0, 0);
     let mut writer = Attributing { sink: &mut sink, extents: &[], last: 0, annex: None, fences: false };
     let mut run = || template.render_captured_to(scope.clone(), &mut writer).err();
+    // It has the fuel that the first one had.
+    let mut run = || meter::template(fuel, &mut run);
     match scope.downcast_object::<Scope>() {
         Some(lender) => guests::during(&lender, limit, run),
         None => run(),
@@ -335,6 +356,9 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         let diagnostic = Diagnostic::new(Code::ValueTooLarge, too_large.to_string())
             .hint("raise `limits.string_bytes` or `limits.items` in cuebook.toml if the template is meant to do this");
         return (ErrorKind::Limit, diagnostic);
+    }
+    if let Some(late) = find_source::<OutOfTime>(error) {
+        return (ErrorKind::Limit, out_of_time(*late));
     }
     match error.kind() {
         Jinja::OutOfFuel => (ErrorKind::Limit, out_of_fuel(settings.fuel)),

@@ -35,13 +35,24 @@ pub(super) struct Foreign {
 
 /// For each template, the names of the others that it may see in place of its own; `None` if there are none.
 pub(super) fn shared(all: &[Names]) -> Vec<Option<Shared>> {
+    let mut exporting: HashMap<&str, usize> = HashMap::new();
+    let mut binding: HashMap<&str, usize> = HashMap::new();
+    for names in all {
+        names.exports.keys().for_each(|name| *exporting.entry(name).or_default() += 1);
+        names.bound.keys().for_each(|name| *binding.entry(name).or_default() += 1);
+    }
     let among = |unit: usize| {
+        let names = &all[unit];
         let mut shared = Shared::default();
-        let mine = |name: &&String| all[unit].bound.contains_key(*name);
-        for (_, names) in all.iter().enumerate().filter(|(other, _)| *other != unit) {
-            shared.exported.extend(names.exports.keys().filter(mine).cloned());
-            if !all[unit].blocks.is_empty() {
-                shared.bound.extend(names.bound.keys().filter(mine).cloned());
+        for name in names.bound.keys() {
+            let others = |counts: &HashMap<&str, usize>, is_mine: bool| {
+                counts.get(name.as_str()).is_some_and(|count| *count > usize::from(is_mine))
+            };
+            if others(&exporting, names.exports.contains_key(name)) {
+                shared.exported.insert(name.clone());
+            }
+            if !names.blocks.is_empty() && others(&binding, true) {
+                shared.bound.insert(name.clone());
             }
         }
         (!shared.exported.is_empty() || !shared.bound.is_empty()).then_some(shared)

@@ -41,8 +41,6 @@ pub struct Names {
     pub(super) lends_parameters: bool,
     /// The names that are set when it ends, and whether they surely are.
     pub(super) exports: HashMap<String, bool>,
-    /// How many `set` statements it has.
-    pub assignments: usize,
     /// Whether it puts rendered text into values: macros, `set` blocks, filter blocks, call blocks, and blocks or recursive
     /// loops that are called for their text.
     pub captures: bool,

@@ -70,13 +70,21 @@ pub(super) fn parted(paths: Paths) -> (Vec<String>, Vec<String>) {
     (paths, own.filter(|path| !path.is_empty()).collect())
 }
 
+/// Stands for every variable.
+pub(super) const EVERYTHING: &str = ".";
+
 /// Paths in one set before they are cut to their names.
 pub(in crate::template) const MOST_PATHS: usize = 64;
+/// Names in one set before it becomes [`EVERYTHING`].
+const MOST_NAMES: usize = 256;
 /// Bytes of one path before it is no longer lengthened.
 pub(in crate::template) const LONGEST_PATH: usize = 160;
 
 /// The name that a path begins with.
 pub(in crate::template) fn root(path: &str) -> &str {
+    if path == EVERYTHING {
+        return path;
+    }
     path.split(['.', '[', HELD]).next().unwrap_or(path)
 }
 
@@ -85,10 +93,15 @@ pub(super) fn step(paths: Paths, key: &str) -> Paths {
     bounded(paths.into_iter().map(|path| stepped(path, key)).collect())
 }
 
+/// Whether a path stands for so much that no step leads further.
+fn is_whole(path: &str) -> bool {
+    [OTHER, PARAMETER, EVERYTHING].contains(&path)
+}
+
 fn stepped(mut path: String, key: &str) -> String {
     if path.ends_with(HELD) {
         path.pop();
-    } else if path.len() + key.len() <= LONGEST_PATH && path != OTHER && path != PARAMETER {
+    } else if path.len() + key.len() <= LONGEST_PATH && !is_whole(&path) {
         path.push_str(key);
     }
     path
@@ -114,7 +127,7 @@ pub(super) fn held(paths: Paths) -> Paths {
 }
 
 fn into_held(mut path: String) -> String {
-    if path.len() < LONGEST_PATH && path != OTHER && path != PARAMETER {
+    if path.len() < LONGEST_PATH && !is_whole(&path) {
         path.push(HELD);
     }
     path
@@ -130,10 +143,25 @@ pub(super) fn bare(path: &str) -> &str {
     path.trim_end_matches(HELD)
 }
 
-/// The set itself, or its names if it has grown too large.
+/// The same for a set that is still being put together: looked at only when it has grown well beyond its largest size.
+pub(super) fn capped(paths: Paths) -> Paths {
+    if paths.len() <= 2 * MOST_NAMES { paths } else { bounded(paths) }
+}
+
+/// The set itself, or its names if it has grown too large, or everything if these are too many. So a set has a largest size, and a
+/// value that is put together from ever more variables does not take ever longer to follow.
 pub(super) fn bounded(paths: Paths) -> Paths {
     if paths.len() <= MOST_PATHS {
         return paths;
     }
-    paths.iter().map(|path| root(path).to_owned()).collect()
+    let names = paths.iter().map(|path| root(path).to_owned());
+    let (mut own, mut names): (Paths, Paths) = names.partition(|name| is_own(name));
+    if own.len() > MOST_NAMES {
+        own = Paths::from([OWN.to_owned()]);
+    }
+    if names.len() > MOST_NAMES || names.contains(EVERYTHING) {
+        names = Paths::from([EVERYTHING.to_owned()]);
+    }
+    names.extend(own);
+    names
 }

@@ -76,8 +76,8 @@ impl Program {
                 continue;
             }
             refuse_long_chains(&source, syntax)?;
+            refuse_many_assignments(&source, syntax)?;
             let found = read(&source, &Shared::default(), settings, syntax)?;
-            refuse_many_assignments(&source, &found)?;
             for (number, reference) in found.references.iter().enumerate() {
                 let Some(candidates) = &reference.names else { continue };
                 let mut hit = false;
@@ -395,14 +395,13 @@ pub(super) fn refuse_long_chains(source: &Arc<Source>, syntax: &SyntaxConfig) ->
 /// [`compat`] for the same inside loops.
 const MOST_ASSIGNMENTS: usize = 3_000;
 
-fn refuse_many_assignments(source: &Arc<Source>, names: &Names) -> Result<()> {
-    if names.assignments <= MOST_ASSIGNMENTS {
+fn refuse_many_assignments(source: &Arc<Source>, syntax: &SyntaxConfig) -> Result<()> {
+    let assignments = compat::assignments(source.text(), syntax.clone());
+    if assignments <= MOST_ASSIGNMENTS {
         return Ok(());
     }
-    let message = format!(
-        "the template has {} `set` statements, and {MOST_ASSIGNMENTS} are allowed",
-        names.assignments
-    );
+    let message =
+        format!("the template has {assignments} `set` statements, and {MOST_ASSIGNMENTS} are allowed");
     let diagnostic =
         Diagnostic::new(Code::TooDeep, message).file(source.name()).hint("use a loop, or pass the values in");
     Err(Error::new(ErrorKind::Limit, diagnostic))

@@ -11,8 +11,10 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 pub struct Settings {
     /// How values print, compare and go missing.
     pub style: Style,
-    /// Instructions that a render may take.
+    /// Instructions that a template may take, and as many items that it may touch.
     pub fuel: u64,
+    /// Seconds that a whole render may take.
+    pub seconds: u64,
     /// Nesting of macro calls, includes and blocks.
     pub recursion: usize,
     /// Templates that may include each other in a row.
@@ -38,6 +40,7 @@ impl Default for Settings {
         Settings {
             style: Style::Python,
             fuel: 5_000_000,
+            seconds: 10,
             recursion: 500,
             include_depth: 32,
             string_bytes: 8 << 20,

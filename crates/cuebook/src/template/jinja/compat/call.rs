@@ -5,8 +5,9 @@ use std::borrow::Cow;
 use minijinja::value::{Kwargs, ValueKind};
 use minijinja::{Error, ErrorKind, State, UndefinedBehavior, Value};
 
-use super::limits::ValueLimits;
+use super::limits::{ValueLimits, check_depth};
 use super::printing;
+use crate::template::meter;
 
 /// The arguments of one call.
 pub(super) struct Call<'c, 't, 'e> {
@@ -26,6 +27,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
         parameters: &'c [&'c str],
         given: &[Value],
     ) -> Result<Call<'c, 't, 'e>, Error> {
+        touch(given)?;
         let (positional, named) = split(given);
         if positional.len() > parameters.len() {
             return Err(Error::new(
@@ -118,6 +120,36 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
     }
 }
 
+/// Pays for a call and for the texts that it is given. Whoever walks the items of a list pays for those.
+pub(super) fn touch(given: &[Value]) -> Result<(), Error> {
+    meter::items(1)?;
+    given.iter().filter_map(string_of).try_for_each(|text| meter::characters(text.len()))
+}
+
+/// Pays for a value that is hashed, with everything in it.
+pub(super) fn hashed(key: &Value) -> Result<(), Error> {
+    hashed_at(key, 0)
+}
+
+fn hashed_at(key: &Value, depth: usize) -> Result<(), Error> {
+    check_depth(depth)?;
+    meter::items(1)?;
+    match key.kind() {
+        ValueKind::String => meter::text(key.as_str().map_or(0, str::len)),
+        ValueKind::Seq | ValueKind::Iterable => {
+            key.try_iter()?.checked().try_for_each(|item| hashed_at(&item?, depth + 1))
+        }
+        ValueKind::Map => {
+            let pairs = key.as_object().and_then(|object| object.try_iter_pairs());
+            pairs.into_iter().flatten().try_for_each(|(key, value)| {
+                hashed_at(&key, depth + 1)?;
+                hashed_at(&value, depth + 1)
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Arguments by place, and arguments by name.
 pub(super) fn split(given: &[Value]) -> (&[Value], Vec<(String, Value)>) {
     let Some((last, positional)) = given.split_last().filter(|(last, _)| last.is_kwargs()) else {
@@ -137,6 +169,7 @@ pub(super) fn text_of<'v>(
     value: &'v Value,
 ) -> Result<Cow<'v, str>, Error> {
     if let Some(text) = string_of(value) {
+        meter::text(text.len())?;
         return Ok(Cow::Borrowed(text));
     }
     refuse_undefined(state, value)?;
@@ -155,6 +188,7 @@ pub(super) fn items_of(
     }
     let mut items = Vec::new();
     for item in value.try_iter()?.checked() {
+        meter::items(1)?;
         limits.check_items(items.len() + 1)?;
         items.push(item?);
     }

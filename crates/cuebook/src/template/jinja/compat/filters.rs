@@ -21,7 +21,7 @@ use self::texts::{
 };
 use self::tojson::tojson;
 use super::call::{
-    self, Call, as_safe_as, invalid, items_of, refuse_undefined, string_of, text_of, type_name,
+    self, Call, as_safe_as, hashed, invalid, items_of, refuse_undefined, string_of, text_of, type_name,
 };
 use super::formatting::{Operands, percent};
 use super::limits::{Text, ValueLimits, charged};
@@ -29,6 +29,7 @@ use super::operators::add;
 use super::ordering::{compare, equal, fold, path, sort};
 use super::printing::{self, escape_html};
 use crate::template::jinja::fence;
+use crate::template::meter;
 
 type Filter = fn(&mut Call<'_, '_, '_>) -> Result<Value, Error>;
 
@@ -197,6 +198,7 @@ fn default(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 fn pairs(value: &Value) -> Result<Vec<(Value, Value)>, Error> {
     let object = value.as_object().filter(|_| value.kind() == ValueKind::Map);
+    meter::items(object.and(value.len()).unwrap_or(0))?;
     let pairs = object.and_then(|object| object.try_iter_pairs());
     pairs
         .map(Iterator::collect)
@@ -216,9 +218,9 @@ fn dictsort(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     };
     let keyed = pairs(call.value(0)?)?.into_iter().map(|(key, value)| {
         let by = if by_value { value.clone() } else { key.clone() };
-        (fold(by, case_sensitive), pair((key, value)))
+        Ok((fold(by, case_sensitive)?, pair((key, value))))
     });
-    Ok(Value::from(sort(keyed.collect(), call.flag(3, false))?))
+    Ok(Value::from(sort(keyed.collect::<Result<_, Error>>()?, call.flag(3, false))?))
 }
 
 fn escape(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
@@ -284,14 +286,14 @@ fn groupby(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     for item in call.items(0)? {
         let found = path(&item, attribute)?;
         let key = if found.is_undefined() { call.given(2).cloned().unwrap_or_default() } else { found };
-        keyed.push((fold(key.clone(), case_sensitive), Value::from(Tuple::from([key, item]))));
+        keyed.push((fold(key.clone(), case_sensitive)?, Value::from(Tuple::from([key, item]))));
     }
     let mut groups: Vec<(Value, Vec<Value>)> = Vec::new();
     for pair in sort(keyed, false)? {
         let (key, item) = (pair.get_item_by_index(0)?, pair.get_item_by_index(1)?);
         match groups.last_mut() {
             Some((last, items))
-                if equal(&fold(last.clone(), case_sensitive), &fold(key.clone(), case_sensitive))? =>
+                if equal(&fold(last.clone(), case_sensitive)?, &fold(key.clone(), case_sensitive)?)? =>
             {
                 items.push(item);
             }
@@ -353,7 +355,7 @@ fn extreme(call: &Call<'_, '_, '_>, wanted: Ordering) -> Result<Value, Error> {
             Some(attribute) => path(&item, attribute)?,
             None => item.clone(),
         };
-        let key = fold(key, call.flag(1, false));
+        let key = fold(key, call.flag(1, false))?;
         let better = match &best {
             Some((known, _)) => compare(&key, known)? == wanted,
             None => true,
@@ -414,13 +416,13 @@ fn sort_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let mut keyed = Vec::new();
     for item in call.items(0)? {
         let key = match call.some(3) {
-            None => fold(item.clone(), case_sensitive),
+            None => fold(item.clone(), case_sensitive)?,
             Some(attribute) => match string_of(attribute).filter(|attribute| attribute.contains(',')) {
-                None => fold(path(&item, attribute)?, case_sensitive),
+                None => fold(path(&item, attribute)?, case_sensitive)?,
                 Some(several) => {
                     let parts = several
                         .split(',')
-                        .map(|one| Ok(fold(path(&item, &Value::from(one.trim()))?, case_sensitive)));
+                        .map(|one| fold(path(&item, &Value::from(one.trim()))?, case_sensitive));
                     Value::from(parts.collect::<Result<Vec<Value>, Error>>()?)
                 }
             },
@@ -461,7 +463,7 @@ fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             Some(attribute) => path(&item, attribute)?,
             None => item.clone(),
         };
-        let key = fold(key, call.flag(1, false));
+        let key = fold(key, call.flag(1, false))?;
         if matches!(key.kind(), ValueKind::Map | ValueKind::Iterable)
             || (key.kind() == ValueKind::Seq && !key.is_tuple())
         {
@@ -469,6 +471,7 @@ fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         }
         // Hashing walks the whole of a value; comparing it with itself shows whether that is bearable.
         equal(&key, &key)?;
+        hashed(&key)?;
         if seen.insert(key) {
             kept.push(item);
         }
@@ -479,6 +482,7 @@ fn unique(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 /// `|map`, by an attribute or by a filter. What a filter makes of all items together counts as one string, because it
 /// is made in one step.
 fn map(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    call::touch(given)?;
     let (positional, named) = call::split(given);
     let (value, positional) = positional
         .split_first()
@@ -526,6 +530,7 @@ fn select(
     by_attribute: bool,
     kept: bool,
 ) -> Result<Value, Error> {
+    call::touch(given)?;
     let (positional, _) = call::split(given);
     let missing = || Error::new(ErrorKind::MissingArgument, "an argument is missing");
     let (value, mut rest) = positional.split_first().ok_or_else(missing)?;
@@ -568,6 +573,7 @@ fn select(
 }
 
 fn format(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
+    call::touch(given)?;
     let (positional, named) = call::split(given);
     let (template, values) = positional
         .split_first()

@@ -8,11 +8,13 @@ use minijinja::value::{Enumerator, Object, ObjectRepr, Rest, ValueKind, ValueOrK
 use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use super::call::{
-    Call, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, type_name,
+    Call, hashed, integer, invalid, items_of, number, refuse_undefined, split, string_of, text_of, touch,
+    type_name,
 };
 use super::comparison::Comparison;
 use super::limits::{ValueLimits, charged};
 use super::ordering::any_equal;
+use crate::template::meter;
 
 /// How many numbers Jinja2's sandbox lets a range have.
 const RANGE_ITEMS: i128 = 100_000;
@@ -156,12 +158,14 @@ fn dict(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Resu
         [] => {}
         [from] if from.kind() == ValueKind::Map => {
             let known = from.as_object().and_then(|object| object.try_iter_pairs());
+            meter::items(from.len().unwrap_or(0))?;
             pairs.extend(known.into_iter().flatten());
         }
         [from] => {
             for item in items_of(state, limits, from)? {
                 let [key, value] = <[Value; 2]>::try_from(items_of(state, limits, &item)?)
                     .map_err(|_| invalid("`dict` takes a dict, pairs, or named values"))?;
+                hashed(&key)?;
                 pairs.push((key, value));
             }
         }
@@ -254,7 +258,9 @@ fn register_tests(env: &mut Environment<'_>, limits: ValueLimits) {
     }
     env.add_test("callable", |value: Value| is_callable(&value));
     env.add_test("sequence", |value: Value| is_sequence(&value));
-    env.add_test("iterable", |value: Value| !value.is_none() && value.try_iter().is_ok());
+    env.add_test("iterable", |value: Value| {
+        value.kind() == ValueKind::String || (!value.is_none() && value.try_iter().is_ok())
+    });
     env.add_test("in", move |state: &mut State<'_, '_>, value: Value, container: Value| {
         refuse_undefined(state, &container)?;
         refuse_undefined(state, &value)?;
@@ -307,13 +313,17 @@ fn is_sequence(value: &Value) -> bool {
 
 /// `value in container`, as Python decides it.
 pub(super) fn contains(value: &Value, container: &Value) -> Result<bool, Error> {
+    touch(&[value.clone(), container.clone()])?;
     match container.kind() {
         ValueKind::Undefined => Ok(false),
         ValueKind::String => match (string_of(container), string_of(value)) {
             (Some(container), Some(value)) => Ok(container.contains(value)),
             _ => Err(invalid(format!("a string cannot contain {}", type_name(value)))),
         },
-        ValueKind::Map => Ok(container.as_object().is_some_and(|object| object.get_value(value).is_some())),
+        ValueKind::Map => {
+            hashed(value)?;
+            Ok(container.as_object().is_some_and(|object| object.get_value(value).is_some()))
+        }
         ValueKind::Seq | ValueKind::Iterable => any_equal(container.try_iter()?.checked(), value),
         _ => Err(invalid(format!("{} cannot contain anything", type_name(container)))),
     }

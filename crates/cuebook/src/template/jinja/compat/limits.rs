@@ -9,6 +9,7 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, State, Value};
 
 use super::Style;
+use crate::template::meter;
 
 /// How deeply values may nest where they are walked: deeper ones would use up the stack before anything else.
 pub(super) const DEPTH: usize = 128;
@@ -87,6 +88,7 @@ pub(super) fn charge(state: &mut State<'_, '_>, limits: ValueLimits, bytes: usiz
     if bytes < SMALL {
         return Ok(());
     }
+    meter::text(bytes)?;
     let made = state.get_or_insert_extension_with(Made::default);
     made.0 = made.0.saturating_add(bytes);
     let limit = limits.string_bytes.saturating_mul(LARGEST_STRINGS);
@@ -101,7 +103,9 @@ pub(super) fn charged(state: &mut State<'_, '_>, limits: ValueLimits, value: Val
     let bytes = match value.kind() {
         ValueKind::String | ValueKind::Bytes => value.as_bytes().map_or(0, <[u8]>::len),
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {
-            value.len().unwrap_or(0).saturating_mul(size_of::<Value>())
+            let items = value.len().unwrap_or(0);
+            meter::items(items)?;
+            items.saturating_mul(size_of::<Value>())
         }
         _ => 0,
     };
@@ -109,12 +113,12 @@ pub(super) fn charged(state: &mut State<'_, '_>, limits: ValueLimits, value: Val
     cap(value, limits)
 }
 
-/// Refuses to walk into a value that is nested too deeply.
+/// Refuses to walk into a value that is nested too deeply, and pays for what is inside of another value.
 pub(super) fn check_depth(depth: usize) -> Result<(), Error> {
     if depth > DEPTH {
         return Err(ValueTooLarge { what: "levels of nesting", limit: DEPTH }.error());
     }
-    Ok(())
+    meter::items(usize::from(depth > 0))
 }
 
 /// Passes a value through if its string is short enough, its sequence has few enough items.
@@ -148,6 +152,7 @@ impl Text {
     }
 
     pub(super) fn push_str(&mut self, more: &str) -> Result<(), Error> {
+        meter::text(more.len())?;
         self.limits.check_bytes(self.text.len().saturating_add(more.len()))?;
         self.text.push_str(more);
         Ok(())
@@ -161,6 +166,7 @@ impl Text {
     pub(super) fn fill(&mut self, with: char, times: usize) -> Result<(), Error> {
         let added = times.saturating_mul(with.len_utf8());
         self.limits.check_bytes(self.text.len().saturating_add(added))?;
+        meter::text(added)?;
         self.text.extend(std::iter::repeat_n(with, times));
         Ok(())
     }

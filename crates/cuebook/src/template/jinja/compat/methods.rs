@@ -1,15 +1,18 @@
 //! The methods of Python's strings, lists, dicts and numbers.
 
+use std::collections::HashSet;
+
 use minijinja::value::{Tuple, ValueKind};
 use minijinja::{Error, ErrorKind, State, Value};
 
-use super::call::{self, Call, as_safe_as, integer, invalid, items_of, string_of, type_name};
+use super::call::{self, Call, as_safe_as, hashed, integer, invalid, items_of, string_of, type_name};
 use super::formatting::Fields;
 use super::globals::DictView;
 use super::limits::{Text, ValueLimits};
 use super::ordering::equal;
 use super::printing::{escape_html, float, is_dict, is_printable};
 use super::text;
+use crate::template::meter;
 
 /// Methods that change a value in place, which nothing can do here.
 const MUTATORS: &[&str] = &[
@@ -34,6 +37,7 @@ pub(super) fn call(
     method: &str,
     given: &[Value],
 ) -> Result<Value, Error> {
+    call::touch(std::slice::from_ref(value))?;
     match value.kind() {
         ValueKind::String => string(limits, state, value, method, given),
         ValueKind::Map => dict(limits, state, value, method, given),
@@ -73,6 +77,9 @@ fn dict(
     if !is_dict(value) && object.get_value_by_str(method).is_some() {
         return Err(Error::from(ErrorKind::UnknownMethod));
     }
+    if ["items", "keys", "values"].contains(&method) {
+        meter::items(value.len().unwrap_or(0))?;
+    }
     let pairs = || object.try_iter_pairs().into_iter().flatten();
     let none = |state| Call::bind(state, limits, method, &[], given).map(|_| ());
     match method {
@@ -95,6 +102,7 @@ fn dict(
         }
         "get" => {
             let call = Call::bind(state, limits, method, &["key", "default"], given)?;
+            hashed(call.value(0)?)?;
             let found = object.get_value(call.value(0)?);
             Ok(found.or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(())))
         }
@@ -307,7 +315,7 @@ fn string(
             flag(false)
         }
         "lstrip" | "rstrip" | "strip" => {
-            let characters: Option<Vec<char>> = match call.some(0) {
+            let characters: Option<HashSet<char>> = match call.some(0) {
                 Some(_) => Some(call.string(0)?.chars().collect()),
                 None => None,
             };

@@ -9,13 +9,15 @@ use minijinja::{Environment, Error, ErrorKind, State, Value};
 
 use super::Style;
 use super::call::{
-    as_safe_as, integer, invalid, items_of, number, refuse_undefined, string_of, text_of, type_name,
+    as_safe_as, hashed, integer, invalid, items_of, number, refuse_undefined, string_of, text_of, touch,
+    type_name,
 };
 use super::comparison::Comparison;
 use super::filters::{autoescapes, whole};
 use super::formatting::{Operands, percent};
 use super::limits::{Text, ValueLimits, ValueTooLarge, charged};
 use super::printing::escape_html;
+use crate::template::meter;
 
 /// Registers the operators under their names.
 pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
@@ -39,12 +41,27 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
         let made = slice(state, limits, &value, &bounds)?;
         charged(state, limits, made)
     });
-    env.add_filter("__cue_iter", move |value: Value| match limits.style {
-        // The engine iterates over nothing where Python has an error to tell.
-        Style::Python if value.is_none() => Err(invalid("`None` cannot be iterated over")),
-        // What has no items has none to go through. What is missing stays so, for a strict environment to refuse.
-        Style::Portable if !value.is_undefined() && !has_items(&value) => Ok(Value::from(())),
+    env.add_filter("__cue_at", |value: Value| touch(std::slice::from_ref(&value)).map(|()| value));
+    // The engine divides by the number of items that `cycle` is given.
+    env.add_filter("__cue_cycle", |value: Value| match value.as_object() {
+        Some(object) if object.type_name().ends_with("::Loop") => Err(no_items()),
         _ => Ok(value),
+    });
+    env.add_filter("__cue_some", |items: Value| {
+        meter::items(items.len().unwrap_or(0))?;
+        if items.len() == Some(0) { Err(no_items()) } else { Ok(items) }
+    });
+    env.add_filter("__cue_key", |value: Value| hashed(&value).map(|()| value));
+    env.add_filter("__cue_spread", |value: Value| meter::items(value.len().unwrap_or(0)).map(|()| value));
+    env.add_filter("__cue_iter", move |value: Value| {
+        begun(&value)?;
+        match limits.style {
+            // The engine iterates over nothing where Python reports an error.
+            Style::Python if value.is_none() => Err(invalid("`None` cannot be iterated over")),
+            // What has no items has none to go through. What is missing stays so, for a strict environment to refuse.
+            Style::Portable if !value.is_undefined() && !has_items(&value) => Ok(Value::from(())),
+            _ => Ok(value),
+        }
     });
     env.add_filter("__cue_keep", keep);
     env.add_filter("__cue_chain", move |state: &mut State<'_, '_>, first: Value, rest: Rest<Value>| {
@@ -78,6 +95,20 @@ fn keep(state: &mut State<'_, '_>, value: Value) -> Result<Value, Error> {
         }
     }
     Ok(value)
+}
+
+fn no_items() -> Error {
+    invalid("`cycle` needs at least one item")
+}
+
+/// Pays for the beginning of a loop. The engine copies the keys of a dict and counts the characters of a text; of a list it takes
+/// one item after the other, and each turn pays for itself.
+fn begun(value: &Value) -> Result<(), Error> {
+    match value.kind() {
+        ValueKind::String => meter::text(value.as_str().map_or(0, str::len)),
+        ValueKind::Map | ValueKind::Iterable => meter::items(value.len().unwrap_or(0)),
+        _ => Ok(()),
+    }
 }
 
 /// Whether the portable style goes through the items of a value.
@@ -163,6 +194,7 @@ fn multiply(state: &State<'_, '_>, limits: ValueLimits, left: &Value, right: &Va
     let times = usize::try_from(times.max(0)).unwrap_or(usize::MAX);
     if let Some(text) = string_of(value) {
         limits.check_bytes(text.len().saturating_mul(times))?;
+        meter::text(text.len().saturating_mul(times))?;
         return Ok(as_safe_as(value, text.repeat(times)));
     }
     if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable) {
@@ -171,6 +203,7 @@ fn multiply(state: &State<'_, '_>, limits: ValueLimits, left: &Value, right: &Va
     let items = items_of(state, limits, value)?;
     let length = items.len().saturating_mul(times);
     limits.check_items(length)?;
+    meter::items(length)?;
     let items: Vec<Value> = items.into_iter().cycle().take(length).collect();
     Ok(if value.is_tuple() { Value::from(Tuple::from(items)) } else { Value::from(items) })
 }
@@ -242,6 +275,7 @@ fn slice(
     if !matches!(value.kind(), ValueKind::String | ValueKind::Seq | ValueKind::Iterable) {
         return Err(invalid(format!("{} cannot be sliced", type_name(value))));
     }
+    touch(std::slice::from_ref(value))?;
     // The characters of a long text are not made values of their own: that would take thirty times its room.
     let characters: Vec<char> = string_of(value).map(|text| text.chars().collect()).unwrap_or_default();
     let items = if string_of(value).is_some() { Vec::new() } else { items_of(state, limits, value)? };

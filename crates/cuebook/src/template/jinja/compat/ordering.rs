@@ -8,6 +8,7 @@ use minijinja::{Error, Value};
 use super::call::{integer, invalid, number, string_of, type_name};
 use super::limits::{ValueTooLarge, check_depth};
 use super::{Style, portable};
+use crate::template::meter;
 
 /// How many values one comparison may look at. Lists that hold each other several times are compared as often, so that
 /// forty small ones could keep a comparison busy for years.
@@ -34,6 +35,7 @@ fn equal_at(
     *left_over = left_over
         .checked_sub(1)
         .ok_or_else(|| ValueTooLarge { what: "values in one comparison", limit: COMPARED }.error())?;
+    meter::items(1)?;
     let listed = |value: &Value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable);
     if listed(left) && listed(right) {
         if left.is_tuple() != right.is_tuple() || left.len() != right.len() {
@@ -72,6 +74,9 @@ fn equal_at(
             return Ok(false);
         }
     }
+    if let (Some(left), Some(right)) = (string_of(left), string_of(right)) {
+        meter::text(left.len().min(right.len()))?;
+    }
     Ok(left == right)
 }
 
@@ -102,6 +107,7 @@ fn compare_at(left: &Value, right: &Value, depth: usize) -> Result<Ordering, Err
         return Ok(left.partial_cmp(&right).unwrap_or(Ordering::Equal));
     }
     if let (Some(left), Some(right)) = (string_of(left), string_of(right)) {
+        meter::text(left.len().min(right.len()))?;
         return Ok(left.cmp(right));
     }
     let sequences = [left, right].map(|value| matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable));
@@ -123,6 +129,7 @@ fn compare_at(left: &Value, right: &Value, depth: usize) -> Result<Ordering, Err
 /// Sorts by keys, keeping the order of equal ones. The standard sort is not used because it may panic when a comparison
 /// is not an order, and `nan` makes it none.
 pub(super) fn sort(mut items: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<Value>, Error> {
+    meter::items(items.len())?;
     let mut spare: Vec<(Value, Value)> = Vec::with_capacity(items.len());
     let mut width = 1;
     while width < items.len() {
@@ -145,10 +152,13 @@ pub(super) fn sort(mut items: Vec<(Value, Value)>, reverse: bool) -> Result<Vec<
 }
 
 /// A string as it is compared where case does not matter; any other value as it is.
-pub(super) fn fold(value: Value, case_sensitive: bool) -> Value {
+pub(super) fn fold(value: Value, case_sensitive: bool) -> Result<Value, Error> {
     match string_of(&value) {
-        Some(text) if !case_sensitive => Value::from(text.to_lowercase()),
-        _ => value,
+        Some(text) if !case_sensitive => {
+            meter::characters(text.len())?;
+            Ok(Value::from(text.to_lowercase()))
+        }
+        _ => Ok(value),
     }
 }
 
@@ -157,6 +167,7 @@ pub(super) fn path(value: &Value, attribute: &Value) -> Result<Value, Error> {
     let Some(dotted) = string_of(attribute) else { return value.get_item(attribute) };
     let mut found = value.clone();
     for part in dotted.split('.') {
+        meter::items(1)?;
         found = match part.parse::<usize>() {
             Ok(index) => found.get_item_by_index(index)?,
             Err(_) => found.get_attr(part)?,

@@ -6,11 +6,12 @@ use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
 
 use super::Style;
-use super::call::string_of;
+use super::call::{hashed, string_of, touch};
 use super::limits::{Text, check_depth};
 use super::ordering::equal_in;
 use super::printing::{float, is_macro, write_repr};
 use crate::json::write_string;
+use crate::template::meter;
 
 /// Null, or nothing at all: the portable style does not tell them apart.
 pub(super) fn is_absent(value: &Value) -> bool {
@@ -112,7 +113,11 @@ pub(super) fn order(left: &Value, right: &Value, depth: usize) -> Result<Option<
                 }
             })
         }
-        (ValueKind::String, ValueKind::String) => Ok(Some(left.as_str().cmp(&right.as_str()))),
+        (ValueKind::String, ValueKind::String) => {
+            let (left, right) = (left.as_str().unwrap_or_default(), right.as_str().unwrap_or_default());
+            meter::text(left.len().min(right.len()))?;
+            Ok(Some(left.cmp(right)))
+        }
         (first, second) if listed(first) && listed(second) => {
             let (mut lefts, mut rights) = (left.try_iter()?.checked(), right.try_iter()?.checked());
             loop {
@@ -131,11 +136,15 @@ pub(super) fn order(left: &Value, right: &Value, depth: usize) -> Result<Option<
 
 /// Whether a container has a value in it. What cannot hold anything holds nothing.
 pub(super) fn contains(value: &Value, container: &Value) -> Result<bool, Error> {
+    touch(&[value.clone(), container.clone()])?;
     Ok(match container.kind() {
         ValueKind::String => string_of(container)
             .zip(string_of(value))
             .is_some_and(|(container, value)| container.contains(value)),
-        ValueKind::Map => container.as_object().is_some_and(|object| object.get_value(value).is_some()),
+        ValueKind::Map => {
+            hashed(value)?;
+            container.as_object().is_some_and(|object| object.get_value(value).is_some())
+        }
         ValueKind::Seq | ValueKind::Iterable => {
             for item in container.try_iter()?.checked() {
                 if equal_in(Style::Portable, &item?, value)? {

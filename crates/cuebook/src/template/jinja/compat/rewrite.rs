@@ -53,6 +53,25 @@ pub(crate) const NULL: &str = "null";
 /// branches one `if` may have.
 const CHAIN: usize = 300;
 
+/// How many `{% set x = … %}` a source has. A `set` block without `=` holds text, which is counted otherwise.
+pub(crate) fn assignments(source: &str, syntax: SyntaxConfig) -> usize {
+    let (mut count, mut begins, mut sets) = (0, false, false);
+    // What cannot be read is not compiled either.
+    for (token, _) in tokenize(source, false, syntax).map_while(Result::ok) {
+        match token {
+            Token::BlockStart => sets = false,
+            Token::Ident("set") if begins => sets = true,
+            Token::Assign if sets => {
+                count += 1;
+                sets = false;
+            }
+            _ => {}
+        }
+        begins = matches!(token, Token::BlockStart);
+    }
+    count
+}
+
 /// The tag in which too many things depend on each other. The engine compiles such a chain by calling itself for each
 /// part of it, so that a long one would end the process; a source must be asked for this before it is compiled.
 pub(crate) fn too_long_chain(source: &str, syntax: SyntaxConfig) -> Option<Range<usize>> {
@@ -118,6 +137,8 @@ enum Kind {
     OtherOpen,
     OtherClose,
     Colon,
+    Comma,
+    Star,
     Not,
     Other,
 }
@@ -130,6 +151,8 @@ impl Kind {
             Token::BracketOpen | Token::BraceOpen => Kind::OtherOpen,
             Token::BracketClose | Token::BraceClose => Kind::OtherClose,
             Token::Colon => Kind::Colon,
+            Token::Comma => Kind::Comma,
+            Token::Mul | Token::Pow => Kind::Star,
             Token::Ident("not") => Kind::Not,
             _ => Kind::Other,
         }
@@ -182,7 +205,6 @@ impl Editor {
             Stmt::EmitExpr(emit) => self.expression(&emit.expr),
             Stmt::ForLoop(each) => {
                 self.wrapped(&each.iter, "__cue_iter");
-                self.expression(&each.iter);
                 self.expressions(each.filter_expr.iter());
                 self.statements(&each.body);
                 self.statements(&each.else_body);
@@ -198,10 +220,10 @@ impl Editor {
             }
             Stmt::Set(set) => {
                 // Only what is put into a namespace outlives a turn of a loop.
-                if matches!(set.target, Expr::GetAttr(_)) {
-                    self.wrapped(&set.expr, "__cue_keep");
+                match set.target {
+                    Expr::GetAttr(_) => self.wrapped(&set.expr, "__cue_keep"),
+                    _ => self.expression(&set.expr),
                 }
-                self.expression(&set.expr);
             }
             Stmt::SetBlock(set) => {
                 self.expressions(set.filter.iter());
@@ -242,20 +264,75 @@ impl Editor {
 
     fn call(&mut self, call: &Call<'_>) {
         self.expression(&call.expr);
-        self.arguments(&call.args);
+        let behind = self.token_behind(&call.expr);
+        self.arguments(behind, &call.args, [None, Some("__cue_spread")]);
     }
 
-    fn arguments(&mut self, arguments: &[CallArg<'_>]) {
-        for argument in arguments {
-            match argument {
-                CallArg::Pos(expr)
-                | CallArg::Kwarg(_, expr)
-                | CallArg::PosSplat(expr)
-                | CallArg::KwargSplat(expr) => {
-                    self.expression(expr);
+    /// Visits arguments. `behind` is a token between what is called and their bracket; `filters` are put behind arguments by
+    /// place, and behind lists of arguments.
+    fn arguments(
+        &mut self,
+        behind: Option<usize>,
+        arguments: &[CallArg<'_>],
+        [by_place, spread]: [Option<&str>; 2],
+    ) {
+        let chosen: Vec<Option<&str>> = arguments
+            .iter()
+            .map(|argument| match argument {
+                CallArg::Pos(_) => by_place,
+                CallArg::PosSplat(_) | CallArg::KwargSplat(_) => spread,
+                CallArg::Kwarg(..) => None,
+            })
+            .collect();
+        let is_plain = chosen.iter().all(Option::is_none);
+        let places = behind.filter(|_| !is_plain).map(|behind| self.places(behind)).unwrap_or_default();
+        for (index, argument) in arguments.iter().enumerate() {
+            let (CallArg::Pos(value)
+            | CallArg::Kwarg(_, value)
+            | CallArg::PosSplat(value)
+            | CallArg::KwargSplat(value)) = argument;
+            match (places.get(index), chosen[index]) {
+                (Some(place), Some(filter)) => {
+                    self.edit(place.start..place.start, "(");
+                    self.expression(value);
+                    self.edit(place.end..place.end, format!(")|{filter}"));
+                }
+                _ => self.expression(value),
+            }
+        }
+    }
+
+    /// Where the arguments in the next bracket are, without the stars in front of them.
+    fn places(&self, behind: usize) -> Vec<Range<usize>> {
+        let Some(open) = (behind..self.tokens.len()).find(|index| self.tokens[*index].kind == Kind::Open)
+        else {
+            return Vec::new();
+        };
+        let (mut places, mut depth, mut first) = (Vec::new(), 0usize, open + 1);
+        for (index, token) in self.tokens.iter().enumerate().skip(open + 1) {
+            let ends = depth == 0 && matches!(token.kind, Kind::Close | Kind::Comma);
+            match token.kind {
+                Kind::Open | Kind::OtherOpen => depth += 1,
+                Kind::Close | Kind::OtherClose => depth = depth.saturating_sub(1),
+                Kind::Star if index == first => first += 1,
+                _ => {}
+            }
+            if ends {
+                if first < index {
+                    places.push(self.tokens[first].range.start..self.tokens[index - 1].range.end);
+                }
+                first = index + 1;
+                if token.kind == Kind::Close {
+                    break;
                 }
             }
         }
+        places
+    }
+
+    /// The first token that does not lie before an offset.
+    fn token_at(&self, offset: usize) -> usize {
+        self.tokens.partition_point(|token| token.range.start < offset)
     }
 
     /// Visits an expression. What stands at its left, and at the left of that, is visited in a loop: a long chain of
@@ -307,13 +384,41 @@ impl Editor {
                 self.expression(&choice.test_expr);
                 self.expressions(choice.false_expr.iter());
             }
-            Expr::Filter(filter) => self.arguments(&filter.args),
-            Expr::Test(test) => self.arguments(&test.args),
-            Expr::GetItem(get) => self.expression(&get.subscript_expr),
-            Expr::Call(call) => self.arguments(&call.args),
+            Expr::Filter(filter) => {
+                let behind = match &filter.expr {
+                    Some(value) => self.token_behind(value),
+                    None => Some(self.token_at(filter.span().start_offset as usize)),
+                };
+                self.arguments(behind, &filter.args, [None, Some("__cue_spread")]);
+            }
+            Expr::Test(test) => {
+                let behind = self.token_behind(&test.expr);
+                self.arguments(behind, &test.args, [None, Some("__cue_spread")]);
+            }
+            Expr::GetItem(get) => {
+                if is_cheap(&get.subscript_expr) {
+                    self.expression(&get.subscript_expr);
+                } else {
+                    self.receiver(&get.expr, leftmost, "__cue_at");
+                    self.wrapped(&get.subscript_expr, "__cue_key");
+                }
+            }
+            Expr::Call(call) => {
+                let filters = match &call.expr {
+                    Expr::GetAttr(get) => self.loop_method(get.name, &get.expr, leftmost, &call.args),
+                    _ => [None, Some("__cue_spread")],
+                };
+                let behind = self.token_behind(&call.expr);
+                self.arguments(behind, &call.args, filters);
+            }
             Expr::List(list) => self.expressions(list.items.iter()),
             Expr::Tuple(tuple) => self.expressions(tuple.items.iter()),
-            Expr::Map(map) => self.expressions(map.keys.iter().chain(&map.values)),
+            Expr::Map(map) => {
+                for key in map.keys.iter().filter(|key| !matches!(key, Expr::Const(_))) {
+                    self.wrapped(key, "__cue_key");
+                }
+                self.expressions(map.values.iter());
+            }
         }
         continues
     }
@@ -411,7 +516,36 @@ impl Editor {
         }
     }
 
-    /// Puts a filter behind a whole expression.
+    /// Methods of `loop`, under whatever name it goes: `changed` compares what it is given, and `cycle` would end the process
+    /// if it is given nothing. Gives the filters of the arguments.
+    fn loop_method(
+        &mut self,
+        name: &str,
+        value: &Expr<'_>,
+        leftmost: usize,
+        arguments: &[CallArg<'_>],
+    ) -> [Option<&'static str>; 2] {
+        let has = |wanted: fn(&CallArg<'_>) -> bool| arguments.iter().any(wanted);
+        match name {
+            "changed" => return [Some("__cue_key"), Some("__cue_key")],
+            "cycle" if has(|one| matches!(one, CallArg::Pos(_) | CallArg::Kwarg(..))) => {}
+            "cycle" if has(|one| matches!(one, CallArg::PosSplat(_))) => return [None, Some("__cue_some")],
+            "cycle" => self.receiver(value, leftmost, "__cue_cycle"),
+            _ => {}
+        }
+        [None, Some("__cue_spread")]
+    }
+
+    /// Writes `a` in `a[b]` as `((a)|__cue_at)`: a text is read from its beginning to the place that is asked for.
+    fn receiver(&mut self, value: &Expr<'_>, leftmost: usize, filter: &str) {
+        let Some(open) = self.token_behind(value) else { return };
+        let begin = self.begin(leftmost, open);
+        let Some(end) = open.checked_sub(1).map(|last| self.tokens[last].range.end) else { return };
+        self.edit(begin..begin, "((");
+        self.edit(end..end, format!(")|{filter})"));
+    }
+
+    /// Visits an expression and puts a filter behind the whole of it.
     fn wrapped(&mut self, expr: &Expr<'_>, filter: &str) {
         let mut leftmost = expr;
         while let Some(left) = left_of(leftmost) {
@@ -421,8 +555,15 @@ impl Editor {
         let begin = self.begin(leftmost.span().start_offset as usize, index);
         let end = self.tokens[index - 1].range.end;
         self.edit(begin..begin, "(");
+        self.expression(expr);
         self.edit(end..end, format!(")|{filter}"));
     }
+}
+
+/// Whether it takes no time to look up such a subscript: a name, or a place near the beginning.
+fn is_cheap(subscript: &Expr<'_>) -> bool {
+    let Expr::Const(constant) = subscript else { return false };
+    constant.value.as_str().is_some() || constant.value.as_usize().is_some_and(|place| place < 1_000)
 }
 
 /// The filter that an operator is written as. A number literal in a sum or before `%` shows that nothing can grow.

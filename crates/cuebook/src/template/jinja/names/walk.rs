@@ -16,8 +16,8 @@ use minijinja::syntax::SyntaxConfig;
 use super::{Block, Callable, CallableKind, Names, Reference, ReferenceKind};
 use crate::template::jinja::fence;
 use crate::template::jinja::paths::{
-    ANY, MODULE, OTHER, OWN, PARAMETER, Paths, THIS, beside_others, bounded, from_module, held, is_own,
-    named, or_own, parted, released, step,
+    ANY, MODULE, OTHER, OWN, PARAMETER, Paths, THIS, beside_others, bounded, capped, from_module, held,
+    is_own, named, or_own, parted, released, step,
 };
 use crate::template::lent::{Bound, Lent};
 
@@ -163,7 +163,9 @@ impl Walk<'_> {
 
     /// Notes what an attribute of a namespace can hold.
     fn put(&mut self, attribute: &str, paths: Paths) {
-        self.names.held.entry(attribute.to_owned()).or_default().extend(paths);
+        let known = self.names.held.entry(attribute.to_owned()).or_default();
+        known.extend(paths);
+        *known = bounded(std::mem::take(known));
     }
 
     fn bind_name(&mut self, name: &str, mut paths: Paths) {
@@ -234,14 +236,20 @@ impl Walk<'_> {
             let known = scope.entry(name).or_default();
             known.certain |= binding.certain && other.certain;
             known.paths.extend(binding.paths.into_iter().chain(other.paths));
+            known.paths = bounded(std::mem::take(&mut known.paths));
         }
         for (name, binding) in otherwise {
-            scope.entry(name).or_default().paths.extend(binding.paths);
+            let known = scope.entry(name).or_default();
+            known.paths.extend(binding.paths);
+            known.paths = bounded(std::mem::take(&mut known.paths));
         }
     }
 
     /// What has been set here.
     fn lent(&mut self) -> Arc<Lent> {
+        if self.noted > MOST_NOTED {
+            return Arc::default();
+        }
         let mut names: HashMap<&String, Bound> = HashMap::new();
         for (name, binding) in self.scopes.iter().flatten() {
             // The engine's own names are no values that somebody could take.
@@ -275,6 +283,7 @@ impl Walk<'_> {
         let mut shown = Paths::new();
         for statement in statements {
             shown.extend(beside_others(self.statement(statement)));
+            shown = capped(shown);
         }
         shown
     }
@@ -353,7 +362,6 @@ impl Walk<'_> {
                 walk.body(&with.body)
             }),
             Stmt::Set(set) => {
-                self.names.assignments += 1;
                 let paths = self.expression(&set.expr);
                 self.bind(&set.target, &paths);
                 Paths::new()

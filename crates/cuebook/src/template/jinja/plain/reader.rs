@@ -91,11 +91,19 @@ impl Reader<'_> {
                 self.with_key(&get.expr, Key::Attribute(get.name.to_owned()))
             }
             Expr::GetItem(get) => {
-                let key = match get.subscript_expr.as_const() {
+                let subscript = match &get.subscript_expr {
+                    Expr::Filter(filter) if filter.name == "__cue_key" => filter.expr.as_ref()?,
+                    subscript => subscript,
+                };
+                let key = match subscript.as_const() {
                     Some(key) => Key::Item(key),
-                    None => Key::Computed(self.expression(&get.subscript_expr)?),
+                    None => Key::Computed(self.expression(subscript)?),
                 };
                 self.with_key(&get.expr, key)
+            }
+            // A plain template has no long keys: the engine runs `((a)|__cue_at)[(b)|__cue_key]` for `a[b]`.
+            Expr::Filter(filter) if ["__cue_at", "__cue_key"].contains(&filter.name) => {
+                self.expression(filter.expr.as_ref()?)
             }
             // What a fence writes is in parts, which the engine's writer knows.
             Expr::Filter(filter) if !filter.name.starts_with("__cue") && filter.name != fence::NAME => {

@@ -125,8 +125,11 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
         for key in keys {
             value = Cow::Owned(match key {
                 Key::Attribute(name) => attribute(&value, name, self.portable)?,
-                Key::Item(key) => item(&value, key, self.portable)?,
-                Key::Computed(key) => item(&value, self.value(key)?.as_ref(), self.portable)?,
+                Key::Item(key) => self.item(&value, key)?,
+                Key::Computed(key) => {
+                    let key = self.value(key)?;
+                    self.item(&value, &key)?
+                }
             });
         }
         if value.kind() == ValueKind::Invalid {
@@ -144,6 +147,17 @@ impl<'r, 'e, 's> Run<'r, 'e, 's> {
             });
         }
         Some(value)
+    }
+
+    /// Only what is looked up at once is certain: the engine counts what takes longer.
+    fn item(&self, value: &Value, key: &Value) -> Option<Value> {
+        let is_short = |value: &Value| match value.kind() {
+            ValueKind::String => value.as_str().is_some_and(|text| text.len() <= 1_000),
+            ValueKind::Seq | ValueKind::Iterable => false,
+            _ => true,
+        };
+        let is_cheap = is_short(key) && (value.kind() != ValueKind::String || is_short(value));
+        if is_cheap { item(value, key, self.portable) } else { None }
     }
 
     fn holds(&mut self, condition: &Condition) -> Option<bool> {

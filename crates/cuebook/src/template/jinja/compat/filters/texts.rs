@@ -1,6 +1,7 @@
 //! Filters that change texts.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, Value};
@@ -100,8 +101,8 @@ pub(super) fn trim(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let text = call.text(0)?;
     let trimmed = match call.some(1) {
         Some(_) => {
-            let characters: Vec<char> = call.string(1)?.chars().collect();
-            text.trim_matches(characters.as_slice())
+            let characters: HashSet<char> = call.string(1)?.chars().collect();
+            text.trim_matches(|character| characters.contains(&character))
         }
         None => text.trim_matches(text::is_space),
     };

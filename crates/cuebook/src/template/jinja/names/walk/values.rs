@@ -6,7 +6,7 @@ use minijinja::machinery::ast::{self, Expr};
 use super::{Walk, name_range, names_block, range};
 use crate::template::jinja::names::{Callable, CallableKind, Read};
 use crate::template::jinja::paths::{
-    ANY, MODULE, NAMESPACE, OTHER, OWN, Paths, beside_others, held, named, step,
+    ANY, MODULE, NAMESPACE, OTHER, OWN, Paths, beside_others, capped, held, named, step,
 };
 
 impl Walk<'_> {
@@ -25,7 +25,7 @@ impl Walk<'_> {
             Expr::BinOp(binary) => {
                 let mut paths = beside_others(self.expression(&binary.left));
                 paths.extend(beside_others(self.expression(&binary.right)));
-                paths
+                capped(paths)
             }
             Expr::Compare(compare) => {
                 let mut paths = beside_others(self.expression(&compare.expr));
@@ -78,7 +78,12 @@ impl Walk<'_> {
 
     /// Walks expressions whose values are put into another one.
     fn joined(&mut self, items: &[Expr<'_>]) -> Paths {
-        items.iter().flat_map(|item| held(beside_others(self.expression(item)))).collect()
+        let mut paths = Paths::new();
+        for item in items {
+            paths.extend(held(beside_others(self.expression(item))));
+            paths = capped(paths);
+        }
+        paths
     }
 
     pub(super) fn call(&mut self, call: &ast::Spanned<ast::Call<'_>>) -> Paths {
@@ -122,6 +127,7 @@ impl Walk<'_> {
             self.recurse(&arguments);
         }
         self.names.passed.extend(arguments.iter().cloned());
+        self.names.passed = capped(std::mem::take(&mut self.names.passed));
         paths.extend(arguments);
         paths
     }
@@ -163,6 +169,7 @@ impl Walk<'_> {
             | ast::CallArg::PosSplat(value)
             | ast::CallArg::KwargSplat(value)) = argument;
             paths.extend(beside_others(self.expression(value)));
+            paths = capped(paths);
         }
         paths
     }
