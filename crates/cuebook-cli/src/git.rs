@@ -1,13 +1,15 @@
 //! What `git` says of a project: revisions, and the files that they have.
 //!
-//! The real program is asked, without a shell. It may read objects and nothing else: no locks, no hooks, no pager, no questions,
-//! and nothing is fetched. A revision is turned into the hash of its tree first; whatever is asked after that is asked with
+//! The real program is asked, without a shell and for a limited time. It may read objects and nothing else: no locks, no hooks, no
+//! pager, no questions, and nothing is fetched. A revision is turned into the hash of its tree first; whatever is asked after that is asked with
 //! hashes.
 
+mod ask;
 mod copy;
+mod folder;
+mod place;
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -15,19 +17,20 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
 pub use copy::{Copy, Tree};
+pub use folder::PrivateFolder;
 
-/// What `git` may say at most when it is asked for a list.
-const MOST_BYTES: u64 = 64 << 20;
 /// How many names of branches and tags are looked at for the nearest.
 const MOST_NAMES: &str = "--count=2000";
 
 /// The repository around a project.
 #[derive(Debug)]
 pub struct Repository {
-    /// The project's folder, without links.
-    root: PathBuf,
-    /// Where it lies in the repository; empty for the whole of it.
+    /// The top of its tree, without links.
+    top: PathBuf,
+    /// Where the project lies in it; empty for the whole of it.
     prefix: PathBuf,
+    /// Its own folder, which every question names: git looks nowhere else.
+    folder: PathBuf,
 }
 
 impl Repository {
@@ -35,30 +38,38 @@ impl Repository {
     pub fn around(root: &Path) -> Result<Repository> {
         let root =
             root.canonicalize().map_err(|error| cuebook::files::io_error(&root.to_string_lossy(), &error))?;
-        let output = ask(&root, ["rev-parse", "--show-prefix"])?;
+        let (top, folder) = place::find(&root)?;
+        let prefix = root.strip_prefix(&top).unwrap_or(Path::new("")).to_owned();
+        // Git itself refuses the repository of another user, but only where it looks for one.
+        let mut command = looking();
+        command.arg("-C").arg(&top).args(["rev-parse", "--absolute-git-dir"]);
+        let output = ask::ask(&mut command, ask::LONGEST)?;
         if !output.status.success() {
-            let said = said(&output);
-            let hint = match said.contains("not a git repository") {
-                true => {
-                    "make one and commit the prompts (git init, git add, git commit), or name two versions that lie in files"
-                }
-                false => "see what `git status` says here",
-            };
-            let message = match said.contains("not a git repository") {
-                true => {
-                    "the project lies in no git repository, so there is nothing to compare with".to_owned()
-                }
-                false => format!("git cannot be asked about this project: {said}"),
-            };
-            return Err(failed(message, hint));
+            return Err(match said(&output) {
+                said if said.contains("not a git repository") => no_repository(),
+                said => failed(
+                    format!("git cannot read the repository of this project: {said}"),
+                    "see what `git status` says here",
+                ),
+            });
         }
-        Ok(Repository { prefix: path_of(line(&output.stdout)), root })
+        Ok(Repository { top, prefix, folder })
+    }
+
+    fn ask<'a>(&self, question: impl IntoIterator<Item = &'a str>) -> Result<Output> {
+        ask::ask(self.git().args(question), ask::LONGEST)
+    }
+
+    /// The program, such that it can only look, and only here.
+    fn git(&self) -> Command {
+        let mut command = looking();
+        command.arg("-C").arg(&self.top).env("GIT_DIR", &self.folder);
+        command
     }
 
     /// The top of the repository.
     pub fn top(&self) -> PathBuf {
-        let above = self.prefix.components().count();
-        self.root.ancestors().nth(above).unwrap_or(&self.root).to_owned()
+        self.top.clone()
     }
 
     /// Where the project lies in it.
@@ -70,7 +81,7 @@ impl Repository {
     pub fn tree(&self, revision: &str) -> Result<Tree> {
         let hash = self.hash(revision)?;
         let listed = ["ls-tree", "-r", "-z", "-l", "--full-tree", "--end-of-options"];
-        let output = ask(&self.root, listed.iter().copied().chain([hash.as_str()]))?;
+        let output = self.ask(listed.iter().copied().chain([hash.as_str()]))?;
         if !output.status.success() {
             return Err(failed(
                 format!("git cannot list the files of `{revision}`: {}", said(&output)),
@@ -83,7 +94,7 @@ impl Repository {
     /// The hash of a revision's tree.
     fn hash(&self, revision: &str) -> Result<String> {
         let wanted = format!("{revision}^{{tree}}");
-        let output = ask(&self.root, ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
+        let output = self.ask(["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted])?;
         let hash = String::from_utf8_lossy(line(&output.stdout)).into_owned();
         if output.status.success() && !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Ok(hash);
@@ -94,7 +105,7 @@ impl Repository {
     fn unknown(&self, revision: &str) -> Error {
         let format = "--format=%(refname:short)";
         let refs = ["for-each-ref", MOST_NAMES, format, "refs/heads", "refs/tags", "refs/remotes"];
-        let listed = ask(&self.root, refs).map(|output| output.stdout).unwrap_or_default();
+        let listed = self.ask(refs).map(|output| output.stdout).unwrap_or_default();
         let listed = String::from_utf8_lossy(&listed).into_owned();
         let names: Vec<&str> = listed.lines().chain(["HEAD"]).collect();
         let near = nearest(revision, names.iter().copied());
@@ -143,15 +154,23 @@ fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
+fn no_repository() -> Error {
+    failed(
+        "the project lies in no git repository, so there is nothing to compare with",
+        "make one and commit the prompts (git init, git add, git commit), or name two versions that lie in files",
+    )
+}
+
 /// The program, such that it can only look.
-fn git(folder: &Path) -> Command {
+fn looking() -> Command {
     let mut command = Command::new("git");
     command
         .arg("--no-pager")
         .arg("--literal-pathspecs")
         .args(["-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", "-c", "core.quotePath=false"])
-        .arg("-C")
-        .arg(folder)
+        // A partial clone would fetch what it lacks. Releases before 2.45 do not know GIT_NO_LAZY_FETCH.
+        .args(["-c", "protocol.allow=never"])
+        .env("GIT_ALLOW_PROTOCOL", "none")
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("GIT_TERMINAL_PROMPT", "0")
         .env("GIT_NO_LAZY_FETCH", "1")
@@ -161,8 +180,18 @@ fn git(folder: &Path) -> Command {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     // A hook of git runs with these, and they would name another place than the project.
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF", "GIT_TRACE"]
-    {
+    for name in [
+        "GIT_DIR",
+        "GIT_COMMON_DIR",
+        "GIT_WORK_TREE",
+        "GIT_INDEX_FILE",
+        "GIT_OBJECT_DIRECTORY",
+        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+        "GIT_NAMESPACE",
+        "GIT_PREFIX",
+        "GIT_EXTERNAL_DIFF",
+        "GIT_TRACE",
+    ] {
         command.env_remove(name);
     }
     command
@@ -176,28 +205,4 @@ fn not_started(error: &std::io::Error) -> Error {
         ),
         _ => failed(format!("git cannot be started: {error}"), "see whether `git --version` works"),
     }
-}
-
-/// Asks a question and waits for all of the answer.
-fn ask<'a>(folder: &Path, question: impl IntoIterator<Item = &'a str>) -> Result<Output> {
-    let mut child = git(folder).args(question).spawn().map_err(|error| not_started(&error))?;
-    let complaint = child.stderr.take().map(|stderr| std::thread::spawn(move || read(stderr, 1 << 16)));
-    let stdout = child.stdout.take().map(|stdout| read(stdout, MOST_BYTES + 1)).unwrap_or_default();
-    if stdout.len() as u64 > MOST_BYTES {
-        // It is of no use any more, and must not wait for a reader that has left.
-        let _ = child.kill();
-    }
-    let status = child.wait().map_err(|error| not_started(&error))?;
-    let stderr = complaint.and_then(|complaint| complaint.join().ok()).unwrap_or_default();
-    if stdout.len() as u64 > MOST_BYTES {
-        return Err(failed("the repository has too many files to be looked at", "compare two files instead"));
-    }
-    Ok(Output { status, stdout, stderr })
-}
-
-fn read(from: impl Read, most: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // What could not be read to its end shows in what it says, or in how the program ended.
-    let _ = from.take(most).read_to_end(&mut bytes);
-    bytes
 }

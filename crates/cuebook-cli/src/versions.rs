@@ -10,9 +10,8 @@ use cuebook::library::Library;
 use cuebook::prompt::Dialect;
 use cuebook::variables::Clock;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
-use tempfile::TempDir;
 
-use crate::git::{Copy, Repository};
+use crate::git::{Copy, PrivateFolder, Repository};
 
 /// How packs end that are one file.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".zip"];
@@ -75,7 +74,7 @@ pub enum Stand<'b> {
         /// What to say if the pack has no such prompt.
         absent: Error,
         /// Kept for as long as the book is used.
-        _folder: TempDir,
+        _folder: PrivateFolder,
     },
 }
 
@@ -256,11 +255,8 @@ impl<'b> Stand<'b> {
         if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
             return Err(files::not_there(path, pack));
         }
-        let folder = tempfile::Builder::new()
-            .prefix("cuebook-diff-")
-            .tempdir()
-            .map_err(|error| files::write_error("the copy of a pack", &error))?;
-        let root = real(folder.path());
+        let folder = PrivateFolder::new("the copy of a pack")?;
+        let root = folder.path().to_owned();
         let library = Library::open(root.clone());
         let installation = library.stage_pack(path)?;
         let manifest = installation.manifest();

@@ -160,6 +160,7 @@ fn without_a_repository_or_git_that_is_what_is_told_and_files_are_compared_all_t
     project.write("prompts/hi/template.md", "Hi");
     let (code, _, err) = diff(&project, &["hi"]);
     assert!(code == 2 && err.contains("CB519") && err.contains("no git repository"), "{err}");
+    git(&project, &["init", "-q"]);
     let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
     let none = command.args(["diff", "hi"]).env("PATH", project.path()).output().unwrap();
     let err = String::from_utf8(none.stderr).unwrap();

@@ -12,9 +12,10 @@ use std::process::Stdio;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::{CONFIG_FILE, Library, PROMPT_FILE, TEMPLATE_FILE};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
-use tempfile::TempDir;
 
-use super::{FSCK, Repository, failed, git, not_started, path_of};
+use super::ask::{LONGEST, Running};
+use super::folder::PrivateFolder;
+use super::{FSCK, Repository, failed, path_of};
 
 /// No file of a library is larger.
 const MOST_OF_ONE: u64 = 16 << 20;
@@ -39,18 +40,24 @@ pub struct Tree {
 #[derive(Debug, Clone)]
 struct Blob {
     hash: String,
-    size: u64,
+    /// `None` if a partial clone does not have it.
+    size: Option<u64>,
     is_link: bool,
+}
+
+impl Blob {
+    /// Whether it is here and small enough.
+    fn fits(&self) -> bool {
+        self.size.is_some_and(|size| size <= MOST_OF_ONE)
+    }
 }
 
 /// A copy of the files of a revision. It is removed when it goes.
 #[derive(Debug)]
 pub struct Copy {
-    /// The folder of the copy, without links.
-    top: PathBuf,
     /// The project's folder in it.
     root: PathBuf,
-    _folder: TempDir,
+    folder: PrivateFolder,
 }
 
 impl Copy {
@@ -61,7 +68,7 @@ impl Copy {
 
     /// Where something lies that the repository has at this path.
     pub fn path(&self, path: &Path) -> PathBuf {
-        self.top.join(path)
+        self.folder.path().join(path)
     }
 }
 
@@ -79,8 +86,10 @@ impl Tree {
             let words: Vec<&str> = about.split_whitespace().collect();
             let [mode, kind, hash, size] = words.as_slice() else { return Err(damaged()) };
             // Other repositories inside this one have files of their own, which are not here.
-            let (true, Ok(size)) = (*kind == "blob" && is_inside(&path), size.parse()) else { continue };
-            let blob = Blob { hash: (*hash).to_owned(), size, is_link: *mode == "120000" };
+            if *kind != "blob" || !is_inside(&path) {
+                continue;
+            }
+            let blob = Blob { hash: (*hash).to_owned(), size: size.parse().ok(), is_link: *mode == "120000" };
             entries.insert(path, blob);
         }
         Ok(Tree { revision: revision.to_owned(), entries })
@@ -135,20 +144,16 @@ impl Tree {
                 || inside.is_some_and(|first| PLACES.iter().any(|place| first.as_os_str() == *place))
         };
         let chosen = self.choose(&all).or_else(|| self.choose(&needed)).ok_or_else(|| self.too_large())?;
-        let folder = tempfile::Builder::new()
-            .prefix("cuebook-diff-")
-            .tempdir()
-            .map_err(|error| files::write_error("the copy of a revision", &error))?;
-        let top = folder
-            .path()
-            .canonicalize()
-            .map_err(|error| files::io_error("the copy of a revision", &error))?
-            .join("tree");
-        let copy = Copy { root: top.join(prefix), top, _folder: folder };
+        if let Some((path, _)) = self.entries.iter().find(|(path, blob)| blob.size.is_none() && needed(path))
+        {
+            return Err(self.not_here(path));
+        }
+        let folder = PrivateFolder::new("the copy of a revision")?;
+        let copy = Copy { root: folder.path().join(prefix), folder };
         make_folder(copy.root())?;
         self.fetch(repository, &chosen, |path, bytes| {
             let path = copy.path(path);
-            make_folder(path.parent().unwrap_or(&copy.top))?;
+            make_folder(path.parent().unwrap_or(copy.folder.path()))?;
             std::fs::write(&path, bytes).map_err(|error| files::write_error("the copy of a revision", &error))
         })?;
         self.make_empty_folders(&copy, prefix)?;
@@ -169,6 +174,16 @@ impl Tree {
         Ok(())
     }
 
+    /// The error for a file whose content a partial clone has not fetched.
+    fn not_here(&self, path: &Path) -> Error {
+        let message = format!(
+            "the content of `{}` in `{}` is not here: this is a partial clone",
+            path.display(),
+            self.revision
+        );
+        failed(message, "fetch it first, as in: git fetch --refetch --filter=blob:limit=16m")
+    }
+
     fn too_large(&self) -> Error {
         let message = format!("the project is too large in `{}` to be copied", self.revision);
         failed(message, "name the project's own folder with --root, or compare two files")
@@ -176,7 +191,7 @@ impl Tree {
 
     /// The files that a link leads to: one, or all of a folder. A link that leads out of the tree, around itself, or nowhere
     /// leads to nothing here.
-    fn behind<'t>(&'t self, link: &Wanted<'_>, target: &Path) -> Vec<Wanted<'t>> {
+    fn behind<'t>(&'t self, link: &Wanted<'_>, target: &Path, most: usize) -> Vec<Wanted<'t>> {
         let Some(leads) = follow(link.path, target).filter(|leads| !link.path.starts_with(leads)) else {
             return Vec::new();
         };
@@ -186,19 +201,18 @@ impl Tree {
             _ => link.place.clone(),
         };
         files
-            .filter(|(_, blob)| blob.size <= MOST_OF_ONE)
+            .filter(|(_, blob)| blob.fits())
             .map(|(path, blob)| Wanted { place: place(path), path, blob })
+            .take(most)
             .collect()
     }
 
     /// The files that are wanted, with what is in them; `None` if that is too much.
     fn choose(&self, wanted: &dyn Fn(&Path) -> bool) -> Option<Vec<(&Path, &Blob)>> {
         let entries = self.entries.iter().filter(|(path, _)| wanted(path));
-        let chosen: Vec<(&Path, &Blob)> = entries
-            .filter(|(_, blob)| blob.size <= MOST_OF_ONE)
-            .map(|(path, blob)| (path.as_path(), blob))
-            .collect();
-        let bytes: u64 = chosen.iter().map(|(_, blob)| blob.size).sum();
+        let chosen: Vec<(&Path, &Blob)> =
+            entries.filter(|(_, blob)| blob.fits()).map(|(path, blob)| (path.as_path(), blob)).collect();
+        let bytes: u64 = chosen.iter().filter_map(|(_, blob)| blob.size).sum();
         (chosen.len() <= MOST_FILES && bytes <= MOST_OF_ALL).then_some(chosen)
     }
 
@@ -215,17 +229,19 @@ impl Tree {
         // Each round follows links by one step.
         for _ in 0..=MOST_LINKS {
             files += wanted.len();
-            bytes += wanted.iter().map(|wanted| wanted.blob.size).sum::<u64>();
+            bytes += wanted.iter().filter_map(|wanted| wanted.blob.size).sum::<u64>();
             if files > MOST_FILES || bytes > MOST_OF_ALL {
                 return Err(self.too_large());
             }
             let mut links = Vec::new();
-            contents(&repository.root, &wanted, |wanted, bytes| {
+            contents(repository, &wanted, |wanted, bytes| {
                 if !wanted.blob.is_link {
                     return write(&wanted.place, bytes);
                 }
-                links.extend(self.behind(wanted, &path_of(bytes)));
-                Ok(())
+                // Counted while they are followed: many links may lead to one large folder.
+                let room = (MOST_FILES + 1).saturating_sub(files + links.len());
+                links.extend(self.behind(wanted, &path_of(bytes), room));
+                if files + links.len() > MOST_FILES { Err(self.too_large()) } else { Ok(()) }
             })?;
             if links.is_empty() {
                 return Ok(());
@@ -282,17 +298,14 @@ fn follow(link: &Path, target: &Path) -> Option<PathBuf> {
 
 /// Asks `git cat-file` for the content of blobs, in order.
 fn contents(
-    folder: &Path,
+    repository: &Repository,
     wanted: &[Wanted<'_>],
     mut take: impl FnMut(&Wanted<'_>, &[u8]) -> Result<()>,
 ) -> Result<()> {
-    let mut child = git(folder)
-        .args(["cat-file", "--batch"])
-        .stdin(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .map_err(|error| not_started(&error))?;
-    let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+    let mut command = repository.git();
+    command.args(["cat-file", "--batch"]).stdin(Stdio::piped()).stderr(Stdio::null());
+    let mut running = Running::start(&mut command, LONGEST)?;
+    let (stdin, stdout) = (running.stdin.take(), running.stdout.take());
     let hashes: String = wanted.iter().map(|wanted| format!("{}\n", wanted.blob.hash)).collect();
     // Whoever writes all questions before reading an answer may wait for somebody who waits.
     let asking = std::thread::spawn(move || stdin.map(|mut stdin| stdin.write_all(hashes.as_bytes())));
@@ -301,10 +314,11 @@ fn contents(
         None => Ok(()),
     };
     if done.is_err() {
-        let _ = child.kill();
+        running.end();
     }
     let _ = asking.join();
-    let _ = child.wait();
+    // If it was ended for being slow, that is the reason why its answer was not whole.
+    running.wait().map(drop)?;
     done
 }
 
@@ -315,17 +329,18 @@ fn answers(
 ) -> Result<()> {
     for wanted in wanted {
         let blob = wanted.blob;
+        let size_of = blob.size.unwrap_or(0);
         let unreadable = || failed(format!("git does not have the file {} of the revision", blob.hash), FSCK);
         let mut header = String::new();
         from.by_ref().take(256).read_line(&mut header).map_err(|_| unreadable())?;
         let words: Vec<&str> = header.split_whitespace().collect();
         let ["blob", size] = words.get(1..).unwrap_or_default() else { return Err(unreadable()) };
-        if size.parse() != Ok(blob.size) || !words[0].eq_ignore_ascii_case(&blob.hash) {
+        if size.parse() != Ok(size_of) || !words[0].eq_ignore_ascii_case(&blob.hash) {
             return Err(unreadable());
         }
         let mut bytes = Vec::new();
-        from.by_ref().take(blob.size + 1).read_to_end(&mut bytes).map_err(|_| unreadable())?;
-        if bytes.pop() != Some(b'\n') || bytes.len() as u64 != blob.size {
+        from.by_ref().take(size_of + 1).read_to_end(&mut bytes).map_err(|_| unreadable())?;
+        if bytes.pop() != Some(b'\n') || bytes.len() as u64 != size_of {
             return Err(unreadable());
         }
         take(wanted, &bytes)?;
