@@ -8,6 +8,7 @@
 
 mod attribution;
 mod execute;
+mod growth;
 mod hooks;
 mod measure;
 mod peers;
@@ -33,6 +34,7 @@ const TABLES: &[Named] = &[
         Ok(())
     }),
     ("execute", execute::run),
+    ("growth", growth::run),
     ("hooks", hooks::run),
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),

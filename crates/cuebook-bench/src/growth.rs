@@ -1,0 +1,127 @@
+//! How the time of commands grows with their input: `cuebook-bench growth [--json] [NAME…]`.
+//!
+//! Each shape is an input that can be made in any size. The real program runs on it at growing sizes, and the growth exponent is
+//! the slope of log time over log size: 1 is linear, 2 is quadratic. The exit code is 1 if an exponent is above 1.2.
+//!
+//! Time is processor time of the program, so that a busy machine changes little, less the time of the same shape at its
+//! smallest size, so that starting the program does not count.
+
+mod files;
+mod measure;
+mod messages;
+mod prompts;
+mod shape;
+mod threads;
+
+use std::error::Error;
+use std::path::Path;
+
+use serde_json::{Value as Json, json};
+
+use self::measure::Growth;
+use self::shape::{Project, Shape};
+use crate::place;
+
+/// The largest growth exponent that is allowed.
+const MOST: f64 = 1.2;
+
+/// All shapes.
+fn shapes() -> Vec<Shape> {
+    [prompts::shapes(), messages::shapes(), files::shapes(), threads::shapes()].concat()
+}
+
+/// Measures all shapes, or those whose names contain one of the words that are given.
+pub fn run() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(2).collect();
+    let as_json = words.iter().any(|word| word == "--json");
+    let wanted: Vec<&String> = words.iter().filter(|word| !word.starts_with("--")).collect();
+    let program = place::program()?;
+    let (mut rows, mut failed) = (Vec::new(), Vec::new());
+    for shape in shapes() {
+        if !wanted.is_empty() && !wanted.iter().any(|word| shape.name.contains(word.as_str())) {
+            continue;
+        }
+        let growth = measure::growth(&program, &shape)?;
+        if !as_json {
+            println!("{}", line(&shape, &growth));
+        }
+        if growth.exponent.is_some_and(|exponent| exponent > MOST) {
+            failed.push(shape.name);
+        }
+        rows.push(row(&shape, &growth));
+    }
+    if as_json {
+        let document = json!({"most": MOST, "shapes": rows, "failed": failed});
+        println!("{}", serde_json::to_string_pretty(&document)?);
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(format!("these grow faster than n^{MOST}: {}", failed.join(", ")).into())
+}
+
+fn line(shape: &Shape, growth: &Growth) -> String {
+    let exponent = match growth.exponent {
+        Some(exponent) => format!("{exponent:5.2}{}", if exponent > MOST { " !" } else { "  " }),
+        None => "    -  ".to_owned(),
+    };
+    let times: Vec<String> =
+        growth.points.iter().map(|(size, seconds)| format!("{size}: {:.0} ms", seconds * 1e3)).collect();
+    format!("{exponent} {:34} {:10} {}", shape.name, shape.command, times.join(", "))
+}
+
+fn row(shape: &Shape, growth: &Growth) -> Json {
+    let points: Vec<Json> =
+        growth.points.iter().map(|(size, seconds)| json!({"size": size, "seconds": seconds})).collect();
+    json!({"name": shape.name, "command": shape.command, "exponent": growth.exponent, "points": points})
+}
+
+/// Makes a shape at a size and gives the project with the arguments of the command.
+fn made(shape: &Shape, size: usize, program: &Path) -> Result<(Project, Vec<String>), String> {
+    let project = Project::new(program)?;
+    let arguments = (shape.make)(&project, size)?;
+    Ok((project, arguments))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// Commands without input of the user's, or whose work another command does: `completions`, `help`, `init`, `doctor` and
+    /// `providers` read nothing that grows; `mcp`, `run` and `watch` render, and threads are measured by what they leave behind.
+    const WITHOUT: [&str; 9] =
+        ["completions", "help", "init", "doctor", "providers", "mcp", "run", "watch", "allow"];
+
+    #[test]
+    fn the_shapes_cover_every_command() {
+        let shapes = shapes();
+        assert!(shapes.len() >= 40, "{}", shapes.len());
+        let names: BTreeSet<&str> = shapes.iter().map(|shape| shape.name).collect();
+        assert_eq!(names.len(), shapes.len(), "two shapes have one name");
+        let covered: BTreeSet<&str> = shapes.iter().map(|shape| shape.command).chain(WITHOUT).collect();
+        let list = include_str!("../../cuebook-cli/src/commands.rs");
+        let modules = list.lines().filter_map(|line| line.strip_prefix("mod ")?.strip_suffix(';'));
+        let missing: Vec<&str> = modules.filter(|module| !covered.contains(module)).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+
+    #[test]
+    fn every_shape_works_at_its_smallest_size() {
+        let program = place::program().unwrap();
+        for shape in shapes() {
+            let (project, arguments) = made(&shape, shape.least, &program).unwrap();
+            let output = project.cuebook(&arguments).output().unwrap();
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(shape.code), "{} {arguments:?}: {said}", shape.name);
+        }
+    }
+
+    #[test]
+    fn the_exponent_is_the_slope_of_the_logarithms() {
+        let points = |power: f64| [100.0_f64, 200.0, 400.0].map(|size| (size, size.powf(power)));
+        assert!((measure::slope(&points(1.0)) - 1.0).abs() < 1e-9);
+        assert!((measure::slope(&points(2.0)) - 2.0).abs() < 1e-9);
+    }
+}

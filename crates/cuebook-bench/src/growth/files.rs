@@ -1,0 +1,109 @@
+//! Shapes of libraries, packs and signed items.
+
+use super::shape::{Project, Shape, each, words};
+
+pub fn shapes() -> Vec<Shape> {
+    vec![
+        Shape::new("prompts of a library, listed", "list", 8_000, |project, size| {
+            library(project, size)?;
+            words("list")
+        }),
+        Shape::new("prompts of a library, checked", "check", 4_000, |project, size| {
+            library(project, size)?;
+            words("check")
+        }),
+        Shape::new("one prompt among many", "candidates", 8_000, |project, size| {
+            library(project, size)?;
+            words("candidates p1")
+        }),
+        Shape::new("a choice among many", "resolve", 4_000, |project, size| {
+            library(project, size)?;
+            words("resolve p1 prompts/p1/template.md")
+        }),
+        Shape::new("unknown prompt among many", "render", 8_000, |project, size| {
+            library(project, size)?;
+            words("render prompt")
+        })
+        .code(1),
+        Shape::new("a pack of many prompts", "pack", 1_000, |project, size| {
+            let ids: Vec<String> = (0..size).map(|n| format!("\"p{n}\"")).collect();
+            let manifest = format!(
+                "{{\"pack_id\": \"many\", \"version\": \"1.0.0\", \"prompts\": [{}]}}",
+                ids.join(", ")
+            );
+            project.write("pack/pack.json", manifest)?;
+            for n in 0..size {
+                project.write(&format!("pack/prompts/p{n}/template.md"), "Hi")?;
+            }
+            project.prepare("cuebook", &["pack", "install", "pack", "--yes"])?;
+            words("pack list")
+        }),
+        Shape::new("signed directives", "verify", 2_000, |project, size| {
+            directives(project, size)?;
+            project.prepare("cuebook", &["sign", ".ai/directives"])?;
+            words("verify")
+        }),
+        Shape::new("directives to sign", "sign", 2_000, |project, size| {
+            directives(project, size)?;
+            words("sign .ai/directives")
+        }),
+        Shape::new("items to search", "search", 4_000, |project, size| {
+            directives(project, size)?;
+            words("search number")
+        }),
+        Shape::new("a long directive", "load", 4_000, |project, size| {
+            long_directive(project, size)?;
+            words("load directive many/long")
+        }),
+        Shape::new("a directive with many inputs", "execute", 2_000, |project, size| {
+            long_directive(project, size)?;
+            project.prepare("cuebook", &["sign", ".ai/directives"])?;
+            words("execute directive many/long --dry-run")
+        }),
+        Shape::new("knowledge", "search", 4_000, |project, size| {
+            for n in 0..size {
+                let text = format!("---\nname: k{n}\ntitle: Fact {n}\ncategory: facts\n---\n\nFact number {n}.\n");
+                project.write(&format!(".ai/knowledge/facts/k{n}.md"), text)?;
+            }
+            words("search fact")
+        }),
+        Shape::new("keys", "keys", 1, |project, _| {
+            project.prepare("cuebook", &["keys", "generate"])?;
+            words("keys list")
+        }),
+        Shape::new("trusted keys", "trust", 1, |project, _| {
+            project.prepare("cuebook", &["keys", "generate"])?;
+            words("trust list")
+        }),
+    ]
+}
+
+fn library(project: &Project, size: usize) -> Result<(), String> {
+    for n in 0..size {
+        project.write(&format!("prompts/p{n}/template.md"), format!("Hi {{{{ name{n} }}}}!"))?;
+    }
+    Ok(())
+}
+
+fn directive(name: &str, inputs: &str, steps: &str) -> String {
+    format!(
+        "# {name}\n\nSays a number.\n\n```xml\n<directive name=\"{name}\" version=\"1.0.0\">\n  <metadata>\n    \
+         <description>Says a number</description>\n    <category>many</category>\n    <author>bench</author>\n  </metadata>\n  \
+         <inputs>\n{inputs}  </inputs>\n  <outputs>\n    <output name=\"said\">What was said</output>\n  </outputs>\n\
+         </directive>\n```\n\n<process>\n{steps}</process>\n"
+    )
+}
+
+fn directives(project: &Project, size: usize) -> Result<(), String> {
+    for n in 0..size {
+        let text = directive(&format!("d{n}"), "", &format!("  <step name=\"say\">Say {n}.</step>\n"));
+        project.write(&format!(".ai/directives/many/d{n}.md"), text)?;
+    }
+    Ok(())
+}
+
+fn long_directive(project: &Project, size: usize) -> Result<(), String> {
+    let inputs = each(size, |n| format!("    <input name=\"v{n}\" default=\"x\">Value {n}</input>\n"));
+    let steps = each(size, |n| format!("  <step name=\"s{n}\">Say {{input:v{n}}}.</step>\n"));
+    project.write(".ai/directives/many/long.md", directive("long", &inputs, &steps))
+}
