@@ -180,7 +180,8 @@ impl<'i> Shared<'i> {
     /// Refuses what means nothing to any of the prompts.
     pub fn refuse_slips(&self, prompts: &[&Prepared]) -> Result<()> {
         let names: BTreeSet<String> = prompts.iter().flat_map(|prompt| prompt.known_names()).collect();
-        let is_known = |name: &str| prompts.iter().any(|prompt| prompt.knows(name));
+        let takes_any_name = prompts.iter().any(|prompt| prompt.takes_any_name());
+        let is_known = |name: &str| takes_any_name || names.contains(name);
         let near = |name: &str| did_you_mean(&nearest(name, names.iter().map(String::as_str)));
         let from_files = self.inputs.files.iter().map(|argument| file_option(argument).map(|(name, _)| name));
         let from_files: Vec<&str> = from_files.collect::<Result<_>>()?;
@@ -194,7 +195,7 @@ impl<'i> Shared<'i> {
                     .hint(hint);
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
-        for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)) {
+        for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)).take(MOST_COMPARED) {
             if let Some(hint) = near(name) {
                 say(format_args!("warning: `{name}` in --vars is no variable of these prompts: {hint}"));
             }
@@ -463,14 +464,19 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
     Ok(())
 }
 
+/// How many unknown names of a file are compared with the names of the prompt.
+const MOST_COMPARED: usize = 100;
+
 /// A misspelt name on the command line would silently change nothing. A file may serve many prompts, so there it is only
 /// mentioned if it looks like a slip.
 fn check_names(prompt: &str, line: &[String], file: &[String], context: &Context, book: &Book) -> Result<()> {
     let prepared = book.prepare(prompt, context)?;
     let names = prepared.known_names();
     let similar = |name: &str| nearest(name, names.iter().map(String::as_str));
+    let takes_any_name = prepared.takes_any_name();
+    let is_known = |name: &String| takes_any_name || names.contains(name);
     for name in line {
-        if !prepared.knows(name) {
+        if !is_known(name) {
             let id = &prepared.prompt().id;
             let hint = did_you_mean(&similar(name)).unwrap_or_else(|| {
                 let known: Vec<&str> =
@@ -486,10 +492,8 @@ fn check_names(prompt: &str, line: &[String], file: &[String], context: &Context
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
     }
-    for name in file {
-        if !prepared.knows(name)
-            && let Some(hint) = did_you_mean(&similar(name))
-        {
+    for name in file.iter().filter(|name| !is_known(name)).take(MOST_COMPARED) {
+        if let Some(hint) = did_you_mean(&similar(name)) {
             say(format_args!("warning: `{name}` in --vars is no variable of this prompt: {hint}"));
         }
     }

@@ -233,6 +233,8 @@ pub fn nearest<'n>(wanted: &str, names: impl IntoIterator<Item = &'n str>) -> Ve
     let wanted_lower = wanted.to_lowercase();
     let mut scored: Vec<(f64, &str)> = names
         .into_iter()
+        // Names of very unlike length are not near, and comparing long ones takes long.
+        .filter(|name| name.len() <= 4 * wanted.len() + 64 && wanted.len() <= 4 * name.len() + 64)
         .filter_map(|name| {
             let lower = name.to_lowercase();
             let score = strsim::jaro_winkler(&wanted_lower, &lower);

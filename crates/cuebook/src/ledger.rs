@@ -17,6 +17,7 @@ mod stable;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_json::{Value as Json, json};
@@ -104,6 +105,13 @@ const TOOLS_WHY: &str =
 /// Why the tokens of the answer's schema are an estimate.
 const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; how a provider shows it to its model is not published";
 
+/// The places of sections and contributors in their lists.
+#[derive(Default)]
+struct Known {
+    sections: HashMap<String, usize>,
+    contributors: HashMap<Contributor, usize>,
+}
+
 impl Ledger {
     /// Counts the tokens of a render as the model that it was for does, or else the prompt's own.
     pub fn of(rendered: &Rendered) -> Result<Ledger> {
@@ -143,10 +151,14 @@ impl Ledger {
             self.sections.extend(paths.map(|path| SectionTokens { path, tokens: 0 }));
         }
         let spans: Vec<Span> = rendered.spans().filter(|span| !span.range.is_empty()).collect();
+        let mut known = Known::default();
+        for (index, section) in self.sections.iter().enumerate() {
+            known.sections.entry(section.path.clone()).or_insert(index);
+        }
         for message in &spoken.messages {
             let mut tokens = 0;
             for part in &message.parts {
-                tokens += self.count_part(part, &spans);
+                tokens += self.count_part(part, &spans, &mut known);
             }
             self.messages.push(MessageTokens { number: message.number, role: message.role.clone(), tokens });
         }
@@ -161,14 +173,14 @@ impl Ledger {
         self.contributors.sort_by_key(|entry| std::cmp::Reverse(entry.tokens));
     }
 
-    fn count_part(&mut self, part: &SpokenPart, spans: &[Span]) -> usize {
+    fn count_part(&mut self, part: &SpokenPart, spans: &[Span], known: &mut Known) -> usize {
         let pieces = match &part.from {
             From::Text(range) => vec![range.clone()],
             From::Pieces(pieces) => pieces.clone(),
             From::Conversation(input) => {
                 let tokens = self.tokenizer.count(&part.text);
                 let contributor = Contributor::Rich { input: input.clone(), kind: "thread".to_owned() };
-                self.add(contributor, tokens, part.text.len());
+                self.add(known, contributor, tokens, part.text.len());
                 return tokens;
             }
             From::Media(..) => {
@@ -179,7 +191,7 @@ impl Ledger {
         for piece in &pieces {
             for span in overlapping(spans, piece) {
                 let bytes = span.range.end.min(piece.end) - span.range.start.max(piece.start);
-                self.add(Contributor::of(&span.origin), 0, bytes);
+                self.add(known, Contributor::of(&span.origin), 0, bytes);
             }
         }
         let tokens = self.tokenizer.encode(&part.text);
@@ -194,10 +206,11 @@ impl Ledger {
             }
         }
         for (span, count) in owned {
-            self.add(Contributor::of(&span.origin), count, 0);
+            self.add(known, Contributor::of(&span.origin), count, 0);
             if let Some(section) = &span.section {
-                match self.sections.iter_mut().find(|known| known.path == **section) {
-                    Some(known) => known.tokens += count,
+                let index = *known.sections.entry(section.to_string()).or_insert(self.sections.len());
+                match self.sections.get_mut(index) {
+                    Some(entry) => entry.tokens += count,
                     None => self.sections.push(SectionTokens { path: section.to_string(), tokens: count }),
                 }
             }
@@ -205,8 +218,9 @@ impl Ledger {
         tokens.len()
     }
 
-    fn add(&mut self, contributor: Contributor, tokens: usize, bytes: usize) {
-        match self.contributors.iter_mut().find(|entry| entry.contributor == contributor) {
+    fn add(&mut self, known: &mut Known, contributor: Contributor, tokens: usize, bytes: usize) {
+        let index = *known.contributors.entry(contributor.clone()).or_insert(self.contributors.len());
+        match self.contributors.get_mut(index) {
             Some(entry) => (entry.tokens, entry.bytes) = (entry.tokens + tokens, entry.bytes + bytes),
             None => self.contributors.push(ContributorTokens { contributor, tokens, bytes }),
         }

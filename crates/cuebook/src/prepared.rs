@@ -282,12 +282,14 @@ impl Prepared {
 
     /// Whether the prompt has a variable of this name: declared, read by a template, or supplied by the system.
     pub fn knows(&self, name: &str) -> bool {
+        self.takes_any_name() || self.known_names().contains(name)
+    }
+
+    /// Whether it may have a variable of any name, beside those that are known.
+    pub fn takes_any_name(&self) -> bool {
         // A directive that declares nothing takes what it is given.
         let takes_all = self.prompt.dialect == Dialect::Directive && self.prompt.variables.is_empty();
-        takes_all
-            || self.known_names().contains(name)
-            || self.has_computed_references()
-            || !self.prompt.hooks.is_empty()
+        takes_all || self.has_computed_references() || !self.prompt.hooks.is_empty()
     }
 
     /// Whether a name stands for the session here.

@@ -7,7 +7,7 @@
 //! This module holds text and positions. It must not read files (see [`crate::files`]) or know any syntax.
 
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A text that an author wrote, under the name that people know it by.
 #[derive(Debug)]
@@ -19,6 +19,59 @@ pub struct Source {
     outer: Option<(Arc<Source>, usize)>,
     byte_order_mark: bool,
     carriage_returns: bool,
+    /// Where lines begin, for those who ask for places.
+    lines: OnceLock<Lines>,
+}
+
+/// Where the lines of a text begin, and how many characters lie before some of its places: a report may ask for the line and column
+/// of thousands of places, and must not count from the beginning each time.
+#[derive(Debug, Default)]
+struct Lines {
+    /// The offset of each line.
+    starts: Vec<usize>,
+    /// The characters before each block.
+    characters: Vec<usize>,
+}
+
+impl Lines {
+    /// Bytes of a block.
+    const BLOCK: usize = 512;
+
+    fn of(text: &str) -> Lines {
+        let newlines = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect();
+        let mut before = 0;
+        let characters = text.as_bytes().chunks(Lines::BLOCK).map(|block| {
+            let here = before;
+            before += begun(block);
+            here
+        });
+        Lines { starts, characters: characters.collect() }
+    }
+
+    fn line_column(&self, text: &str, offset: usize) -> (usize, usize) {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or(0);
+        (line, self.before(text, offset) - self.before(text, start) + 1)
+    }
+
+    /// The characters before an offset.
+    fn before(&self, text: &str, offset: usize) -> usize {
+        let block = offset / Lines::BLOCK;
+        let known = self.characters.get(block).copied();
+        match known {
+            Some(known) => known + begun(&text.as_bytes()[block * Lines::BLOCK..offset]),
+            // Behind the last block there is nothing.
+            None => self.characters.last().map_or(0, |last| {
+                last + begun(&text.as_bytes()[(self.characters.len() - 1) * Lines::BLOCK..offset])
+            }),
+        }
+    }
+}
+
+/// How many characters begin in some bytes.
+fn begun(bytes: &[u8]) -> usize {
+    bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count()
 }
 
 impl Source {
@@ -30,7 +83,15 @@ impl Source {
         let carriage_returns = raw.contains('\r');
         let (text, file) =
             if byte_order_mark || carriage_returns { normalise(&raw) } else { (raw, OffsetMap::default()) };
-        Arc::new(Source { name: name.into(), text, file, outer: None, byte_order_mark, carriage_returns })
+        Arc::new(Source {
+            name: name.into(),
+            text,
+            file,
+            outer: None,
+            byte_order_mark,
+            carriage_returns,
+            lines: OnceLock::new(),
+        })
     }
 
     /// A source whose text stays as it is, with its line ends, for templates that do not come from a file.
@@ -43,6 +104,7 @@ impl Source {
             text,
             file: OffsetMap::default(),
             outer: None,
+            lines: OnceLock::new(),
         })
     }
 
@@ -56,6 +118,7 @@ impl Source {
             outer: Some((outer.clone(), range.start)),
             byte_order_mark: false,
             carriage_returns: false,
+            lines: OnceLock::new(),
         })
     }
 
@@ -68,6 +131,7 @@ impl Source {
             outer: self.outer.clone(),
             byte_order_mark: self.byte_order_mark,
             carriage_returns: self.carriage_returns,
+            lines: OnceLock::new(),
         })
     }
 
@@ -109,9 +173,8 @@ impl Source {
         if let Some((outer, start)) = &self.outer {
             return outer.line_column(start + offset.min(self.text.len()));
         }
-        let before = &self.text[..floor_char_boundary(&self.text, offset)];
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+        let lines = self.lines.get_or_init(|| Lines::of(&self.text));
+        lines.line_column(&self.text, floor_char_boundary(&self.text, offset))
     }
 
     /// A place in this source.

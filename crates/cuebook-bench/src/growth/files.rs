@@ -62,7 +62,8 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("knowledge", "search", 4_000, |project, size| {
             for n in 0..size {
-                let text = format!("---\nname: k{n}\ntitle: Fact {n}\ncategory: facts\n---\n\nFact number {n}.\n");
+                let text =
+                    format!("---\nname: k{n}\ntitle: Fact {n}\ncategory: facts\n---\n\nFact number {n}.\n");
                 project.write(&format!(".ai/knowledge/facts/k{n}.md"), text)?;
             }
             words("search fact")

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
 
-use super::shape::{Project, Shape};
 use super::made;
+use super::shape::{Project, Shape};
 
 /// Sizes grow until one run takes so many seconds.
 const LONG: f64 = 0.4;

@@ -13,7 +13,12 @@ pub fn shapes() -> Vec<Shape> {
             words("render p --as wire:openai")
         }),
         Shape::new("a conversation", "render", 10_000, |project, size| {
-            prompty(project, "p", "inputs:\n  - {name: talk, kind: thread}\n", "system:\nHi.\n\n{{ talk }}\n")?;
+            prompty(
+                project,
+                "p",
+                "inputs:\n  - {name: talk, kind: thread}\n",
+                "system:\nHi.\n\n{{ talk }}\n",
+            )?;
             let one = |n| format!("{{\"role\": \"user\", \"content\": \"message {n}\"}}, ");
             let last = "{\"role\": \"user\", \"content\": \"last\"}";
             project.write("v.json", format!("{{\"talk\": [{}{last}]}}", each(size, one)))?;
@@ -88,7 +93,11 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("cases", "test", 2_000, |project, size| {
             project.write("prompts/p/template.md", "Hi {{ name }}!")?;
-            let one = |n| format!("## case {n}\n\n```yaml inputs\nname: A{n}\n```\n\n```text contains\nHi A{n}\n```\n\n");
+            let one = |n| {
+                format!(
+                    "## case {n}\n\n```yaml inputs\nname: A{n}\n```\n\n```text contains\nHi A{n}\n```\n\n"
+                )
+            };
             project.write("prompts/p/tests.md", "# Cases\n\n".to_owned() + &each(size, one))?;
             words("test p")
         }),
@@ -96,7 +105,10 @@ pub fn shapes() -> Vec<Shape> {
 }
 
 fn prompty(project: &Project, name: &str, front: &str, body: &str) -> Result<(), String> {
-    project.write(&format!("prompts/{name}.prompty"), format!("---\nname: {name}\nmodel: gpt-4o\n{front}---\n{body}"))
+    project.write(
+        &format!("prompts/{name}.prompty"),
+        format!("---\nname: {name}\nmodel: gpt-4o\n{front}---\n{body}"),
+    )
 }
 
 fn messages(size: usize) -> String {

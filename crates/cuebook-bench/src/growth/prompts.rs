@@ -45,7 +45,10 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new("different includes", "render", 1_500, |project, size| {
             project.write(TEMPLATE, each(size, |n| format!("{{% include 'parts/i{n}.md' %}}\n")))?;
             for n in 0..size {
-                project.write(&format!("prompts/parts/i{n}.md"), format!("{{% set s{n} = v{n} %}}{{{{ s{n} }}}}"))?;
+                project.write(
+                    &format!("prompts/parts/i{n}.md"),
+                    format!("{{% set s{n} = v{n} %}}{{{{ s{n} }}}}"),
+                )?;
             }
             words("render p")
         }),
@@ -73,7 +76,8 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("filters of a list", "render", 100_000, |project, size| {
             project.write(TEMPLATE, "{{ xs|sort|unique|map('string')|join(', ')|length }}")?;
-            project.write("v.json", format!("{{\"xs\": [{}0]}}", each(size, |n| format!("{}, ", size - n))))?;
+            project
+                .write("v.json", format!("{{\"xs\": [{}0]}}", each(size, |n| format!("{}, ", size - n))))?;
             words("render p --vars v.json")
         }),
         Shape::new("a long value", "render", 400_000, |project, size| {

@@ -28,7 +28,8 @@ fn run(project: &Project, threads: usize, turns: usize) -> Result<String, String
     let script = Script::answer(move |asked| {
         let messages = asked.body["messages"].as_array().map(Vec::as_slice).unwrap_or_default();
         let turn = messages.iter().filter(|message| message["role"] == "assistant").count();
-        let call = json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "true"}});
+        let call =
+            json!({"item_type": "tool", "item_id": "rye/bash/bash", "parameters": {"command": "true"}});
         match turn >= turns {
             true => Reply::call("r", "directive_return", json!({"greeting": "Hello"})),
             false => Reply::call(format!("c{turn}"), "rye_execute", call),
@@ -43,7 +44,8 @@ fn run(project: &Project, threads: usize, turns: usize) -> Result<String, String
     Trust::new(&spaces)
         .add(SpaceKind::User, key.public(), "me", Some(&key), now)
         .map_err(|error| text(&error))?;
-    let directive = DIRECTIVE.replace("turns=\"50\" tokens=\"1000000\"", "turns=\"100000\" tokens=\"100000000\"");
+    let directive =
+        DIRECTIVE.replace("turns=\"50\" tokens=\"1000000\"", "turns=\"100000\" tokens=\"100000000\"");
     let directive = sign_bytes("md", directive.as_bytes(), &key, now).map_err(|error| text(&error))?;
     project.write(".ai/directives/bench/greet.md", directive)?;
     let provider = mock.provider_yaml(Api::Anthropic).replace("name: mock\n", "name: anthropic\n");

@@ -1,5 +1,6 @@
 //! `cuebook diff`
 
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -138,8 +139,9 @@ fn show(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
 fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
     let sides = [&diff.before, &diff.after];
     let mut told: Vec<String> = Vec::new();
+    let mut seen = HashSet::new();
     let mut tell = |line: String| {
-        if !told.contains(&line) {
+        if seen.insert(line.clone()) {
             told.push(line);
         }
     };
@@ -266,15 +268,15 @@ fn tokens(before: &Ledger, after: &Ledger, out: &mut impl Write) -> io::Result<(
         rows
     };
     let (old, new) = (rows(before), rows(after));
+    let by_name =
+        |rows: &[(String, usize)]| -> HashMap<String, usize> { rows.iter().rev().cloned().collect() };
+    let (olds, news) = (by_name(&old), by_name(&new));
     let mut names: Vec<&String> = old.iter().map(|(name, _)| name).collect();
-    names
-        .extend(new.iter().map(|(name, _)| name).filter(|name| !old.iter().any(|(known, _)| known == *name)));
-    let of = |rows: &[(String, usize)], name: &String| {
-        rows.iter().find(|(known, _)| known == name).map_or(0, |(_, tokens)| *tokens)
-    };
+    names.extend(new.iter().map(|(name, _)| name).filter(|name| !olds.contains_key(*name)));
+    let of = |rows: &HashMap<String, usize>, name: &String| rows.get(name).copied().unwrap_or(0);
     let mut changed: Vec<(&str, usize, usize)> = names
         .into_iter()
-        .map(|name| (name.as_str(), of(&old, name), of(&new, name)))
+        .map(|name| (name.as_str(), of(&olds, name), of(&news, name)))
         .filter(|(_, before, after)| before != after)
         .collect();
     if changed.is_empty() {

@@ -79,7 +79,8 @@ fn prepare_context(
     let id = &prepared.prompt().id;
     let names = prepared.known_names();
     let stranger = |name: &str| {
-        (!prepared.knows(name)).then(|| did_you_mean(&nearest(name, names.iter().map(String::as_str))))
+        (!names.contains(name) && !prepared.takes_any_name())
+            .then(|| did_you_mean(&nearest(name, names.iter().map(String::as_str))))
     };
     for name in said.inputs.keys() {
         if let Some(hint) = stranger(name) {

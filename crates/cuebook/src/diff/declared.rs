@@ -1,6 +1,7 @@
 //! What the files of a version declare, as one list of named things.
 
 use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use serde_json::{Map, Value as Json, json};
 
@@ -29,9 +30,8 @@ pub(super) fn of(version: &Version<'_>, own: &Outcome, other: &Outcome) -> Vec<D
         list.extend(sections(tree, own, other));
     }
     let outputs = prompt.outputs.iter();
-    list.extend(
-        outputs.map(|output| named(Aspect::Output, &output.name, output.to_json(), "outputs", prompt)),
-    );
+    let shown_outputs = shown(prompt, "outputs");
+    list.extend(outputs.map(|output| named(Aspect::Output, &output.name, output.to_json(), &shown_outputs)));
     list.extend(prompt.permissions.granted().into_iter().map(|name| flag(Aspect::Permission, name)));
     if let Json::Object(limits) = prompt.limits.to_json() {
         list.extend(limits.into_iter().map(|(name, value)| Declared::new(Aspect::Limit, name, value)));
@@ -54,17 +54,25 @@ fn flag(aspect: Aspect, name: &str) -> Declared {
     Declared::new(aspect, name, json!({}))
 }
 
+/// What a prompt shows of a list of named things, by name: without their secrets.
+fn shown(prompt: &Prompt, key: &str) -> HashMap<String, Json> {
+    let mut shown = HashMap::new();
+    if let Json::Array(list) = prompt.to_json()[key].take() {
+        for item in list {
+            let name = item["name"].as_str().unwrap_or_default().to_owned();
+            shown.entry(name).or_insert(item);
+        }
+    }
+    shown
+}
+
 /// Something whose JSON has its name, and that may hold secrets.
-fn named(aspect: Aspect, name: &str, value: Json, key: &str, prompt: &Prompt) -> Declared {
+fn named(aspect: Aspect, name: &str, value: Json, shown: &HashMap<String, Json>) -> Declared {
     let without_name = |mut value: Json| {
         value.as_object_mut().and_then(|object| object.shift_remove("name"));
         value
     };
-    let shown = prompt.to_json()[key]
-        .as_array()
-        .and_then(|list| list.iter().find(|item| item["name"] == name))
-        .cloned();
-    let shown = shown.unwrap_or_else(|| value.clone());
+    let shown = shown.get(name).cloned().unwrap_or_else(|| value.clone());
     Declared { aspect, name: name.to_owned(), value: without_name(value), shown: without_name(shown) }
 }
 
@@ -146,7 +154,8 @@ fn format(prompt: &Prompt) -> Vec<Declared> {
 }
 
 fn tools(prompt: &Prompt) -> impl Iterator<Item = Declared> {
-    prompt.tools.iter().map(|tool| named(Aspect::Tool, &tool.name, tool.to_json(), "tools", prompt))
+    let shown = shown(prompt, "tools");
+    prompt.tools.iter().map(move |tool| named(Aspect::Tool, &tool.name, tool.to_json(), &shown))
 }
 
 /// The sections of a tree, and their tools.

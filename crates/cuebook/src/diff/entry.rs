@@ -1,5 +1,7 @@
 //! What two versions declare, compared name by name and field by field.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value as Json};
 
 use crate::changes::{Line, compare as compare_lines};
@@ -173,18 +175,23 @@ impl Declared {
 
 /// What is different between what two versions declare.
 pub(super) fn compare(before: Vec<Declared>, after: Vec<Declared>) -> Vec<Entry> {
-    let same = |one: &Declared, other: &Declared| one.aspect == other.aspect && one.name == other.name;
+    let by_name = |list: &'_ [Declared]| -> HashMap<(Aspect, String), usize> {
+        let names = list.iter().enumerate().rev();
+        names.map(|(index, one)| ((one.aspect, one.name.clone()), index)).collect()
+    };
+    let (olds, news) = (by_name(&before), by_name(&after));
+    let key = |one: &Declared| (one.aspect, one.name.clone());
     let mut entries = Vec::new();
     for aspect in Aspect::ALL {
         for old in before.iter().filter(|old| old.aspect == aspect) {
-            match after.iter().find(|new| same(old, new)) {
+            match news.get(&key(old)).and_then(|index| after.get(*index)) {
                 None => entries.push(entry(Some(old), None)),
                 Some(new) if new.value != old.value => entries.push(entry(Some(old), Some(new))),
                 Some(_) => {}
             }
         }
         for new in after.iter().filter(|new| new.aspect == aspect) {
-            if !before.iter().any(|old| same(old, new)) {
+            if !olds.contains_key(&key(new)) {
                 entries.push(entry(None, Some(new)));
             }
         }

@@ -104,9 +104,12 @@ fn render(version: &Version<'_>, without_code: Option<&str>, assumed: &[Assumed]
     let context = Context { without_hooks: without_code.is_some(), ..version.context().clone() };
     let context = Arc::new(context);
     let mut variables = version.variables().clone();
+    let (names, takes_any_name) = (prepared.known_names(), prepared.takes_any_name());
     let mut assumed: Vec<Assumed> = assumed
         .iter()
-        .filter(|assumed| prepared.knows(&assumed.name) && variables.get(&assumed.name).is_none())
+        .filter(|assumed| {
+            (takes_any_name || names.contains(&assumed.name)) && variables.get(&assumed.name).is_none()
+        })
         .cloned()
         .collect();
     for Assumed { name, value } in &assumed {

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use crate::render::{Origin, Shown};
 
 /// Who put a piece of a prompt there, without the exact place: a file, a variable, a hook.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Contributor {
     /// An author, in this file.

@@ -48,7 +48,7 @@ pub enum Origin {
 }
 
 /// A variable that can show in an emitted value.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Shown {
     /// Its path, as in `tools[].name`.
     pub path: String,

@@ -66,7 +66,7 @@ impl Layer {
 }
 
 /// Who exactly supplied a value, where the layer alone does not say.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Supplier {
     /// A hook of a prompt.
