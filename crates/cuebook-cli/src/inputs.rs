@@ -223,14 +223,16 @@ impl<'i> Shared<'i> {
     /// What one of the prompts understands of all that.
     pub fn of(&self, prompt: &Prepared) -> Result<(Variables, Context)> {
         let mut values = Variables::new();
+        let (names, takes_any_name) = (prompt.known_names(), prompt.takes_any_name());
+        let is_known = |name: &str| takes_any_name || names.contains(name);
         for (name, value) in self.from_file.iter().chain(&self.from_line) {
-            if prompt.knows(name) {
+            if is_known(name) {
                 values = values.set(name.clone(), value.clone());
             }
         }
         for argument in &self.inputs.files {
             let (name, path) = file_option(argument)?;
-            if prompt.knows(name) {
+            if is_known(name) {
                 let rich = prompt.prompt().variable(name).and_then(|variable| variable.rich);
                 values = values.set(name, file_value(path, rich)?);
             }
