@@ -108,6 +108,7 @@ mod tests {
     }
 
     #[test]
+    #[ignore = "builds and starts the program for every shape; run it by name"]
     fn every_shape_works_at_its_smallest_size() {
         let program = place::program().unwrap();
         for shape in shapes() {

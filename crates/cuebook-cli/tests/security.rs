@@ -19,7 +19,8 @@ fn every_promise_names_tests_that_exist() {
         assert!(!names.is_empty(), "no test for: {promise}");
         for name in names {
             let (file, test) = name.split_once("::").unwrap();
-            let code = std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            let code =
+                std::fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
             assert!(code.contains(&format!("fn {test}(")), "{file} has no test `{test}`");
         }
     }
