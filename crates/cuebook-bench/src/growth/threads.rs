@@ -1,7 +1,7 @@
 //! Shapes of what threads leave behind: many threads, and a long log.
 
 use cuebook::items::{SpaceKind, Spaces};
-use cuebook::trust::{SigningKey, Trust, sign_bytes};
+use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook_mock::{Api, Mock, Reply, Script};
 use cuebook_run::{Engine, Ignore, Request};
 use serde_json::json;
@@ -46,7 +46,10 @@ fn run(project: &Project, threads: usize, turns: usize) -> Result<String, String
         .map_err(|error| text(&error))?;
     let directive =
         DIRECTIVE.replace("turns=\"50\" tokens=\"1000000\"", "turns=\"100000\" tokens=\"100000000\"");
-    let directive = sign_bytes("md", directive.as_bytes(), &key, now).map_err(|error| text(&error))?;
+    let purpose =
+        Purpose::at("directives/bench/greet.md").ok_or("no purpose").map_err(|error| text(&error))?;
+    let directive =
+        sign_for(&purpose, "md", directive.as_bytes(), &key, now).map_err(|error| text(&error))?;
     project.write(".ai/directives/bench/greet.md", directive)?;
     let provider = mock.provider_yaml(Api::Anthropic).replace("name: mock\n", "name: anthropic\n");
     let provider = provider.replace("key: MOCK_KEY\n", "");
