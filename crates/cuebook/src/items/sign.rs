@@ -7,6 +7,7 @@
 mod tests;
 mod validate;
 
+use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
 
@@ -85,9 +86,11 @@ pub fn sign(
     let Some((space, folder)) = found else {
         return failed("there is no user's space: set USER_SPACE".to_owned());
     };
-    let signer = Signer { spaces, trust, folder, now };
+    let signer = Signer { spaces, trust, folder, now, made: RefCell::default() };
     if request.is_pattern() {
-        return signer.batch(kind, space, &request.item_id, progress);
+        let mut answer = signer.batch(kind, space, &request.item_id, progress);
+        signer.record(space.kind(), &mut answer);
+        return answer;
     }
     let id = match ItemId::new(&request.item_id) {
         Ok(id) => id,
@@ -109,7 +112,11 @@ pub fn sign(
         Err(error) => return failed(error.diagnostic().message.clone()),
     };
     match SigningKey::load(spaces) {
-        Ok(key) => signer.one(&located, &key),
+        Ok(key) => {
+            let mut answer = signer.one(&located, &key);
+            signer.record(space.kind(), &mut answer);
+            answer
+        }
         Err(error) => {
             let mut answer = failed(error.diagnostic().message.clone());
             answer["hint"] = error.diagnostic().hint.clone().into();
@@ -123,9 +130,22 @@ struct Signer<'s> {
     trust: &'s Trust,
     folder: &'s Path,
     now: Timestamp,
+    /// The signatures that were made, with their times.
+    made: RefCell<Vec<(Purpose, String)>>,
 }
 
 impl Signer<'_> {
+    /// Records the signatures that were made, all at once. One that is not recorded is valid all the same.
+    fn record(&self, space: SpaceKind, answer: &mut Json) {
+        if let Err(error) = self.trust.record_signed(space, &self.made.borrow()) {
+            let warning = format!("the signing time was not recorded: {}", error.diagnostic().message);
+            match answer["warnings"].as_array_mut() {
+                Some(warnings) => warnings.push(warning.into()),
+                None => answer["warnings"] = json!([warning]),
+            }
+        }
+    }
+
     /// Signs one item and says how it went.
     fn one(&self, located: &Located, key: &SigningKey) -> Json {
         let Some(path) = located.path() else {
@@ -162,10 +182,8 @@ impl Signer<'_> {
         }
         let mut warnings = Vec::new();
         let signature = signature_of(located.extension, &signed);
-        let signed_at = signature["timestamp"].as_str().unwrap_or_default();
-        if let Err(error) = self.trust.record_signed(located.space, purpose, signed_at) {
-            warnings.push(format!("the signing time was not recorded: {}", error.diagnostic().message));
-        }
+        let signed_at = signature["timestamp"].as_str().unwrap_or_default().to_owned();
+        self.made.borrow_mut().push((purpose, signed_at));
         if self.trust.trusts(key.fingerprint()).is_ok_and(|key| key.is_none()) {
             warnings.push(format!(
                 "your own key {} is not in your trust store: cuebook trust add",

@@ -77,6 +77,13 @@ impl Seen {
         })
     }
 
+    /// Stores signing times, also where later ones were seen.
+    pub(crate) fn replace(&mut self, items: &[(Purpose, String)]) -> Result<()> {
+        self.change(|record| {
+            record.extend(items.iter().map(|(purpose, at)| (purpose.subject().to_owned(), at.clone())));
+        })
+    }
+
     /// Forgets what was seen of an item.
     pub(crate) fn forget(&mut self, purpose: &Purpose) -> Result<()> {
         self.change(|record| drop(record.remove(purpose.subject())))

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::declared::{Fit, declared};
 use super::hashed;
@@ -55,6 +55,8 @@ pub struct Trust {
 struct Memo {
     items: HashMap<PathBuf, Remembered>,
     keys: HashMap<String, (TrustedKey, Depends)>,
+    /// Records of signing times, by their files.
+    seen: HashMap<PathBuf, (Option<Stamp>, Arc<Seen>)>,
     bytes: usize,
 }
 
@@ -202,12 +204,12 @@ impl Trust {
         Ok(verified)
     }
 
-    /// Records a version that the user signed: it counts even if the clock of an earlier signer was ahead.
-    pub(crate) fn record_signed(&self, space: SpaceKind, purpose: Purpose, signed_at: &str) -> Result<()> {
-        self.change(space, |seen| {
-            seen.forget(&purpose)?;
-            seen.store(&[(purpose, signed_at.to_owned())])
-        })
+    /// Records versions that the user signed: they count even if the clock of an earlier signer was ahead.
+    pub(crate) fn record_signed(&self, space: SpaceKind, items: &[(Purpose, String)]) -> Result<()> {
+        match items.is_empty() {
+            true => Ok(()),
+            false => self.change(space, |seen| seen.replace(items)),
+        }
     }
 
     fn change(&self, space: SpaceKind, change: impl FnOnce(&mut Seen) -> Result<()>) -> Result<()> {
@@ -300,6 +302,20 @@ impl Trust {
         Ok((verified, found.depends))
     }
 
+    /// What was seen of the items of a folder. It is read again only if its file changed, so that verifying many items reads
+    /// it once.
+    fn seen(&self, user: &Path, folder: &Path, file: &Path) -> Result<Arc<Seen>> {
+        let stamp = Stamp::of(file);
+        if let Some((earlier, seen)) = self.memo().seen.get(file)
+            && Stamp::proves_unchanged(&stamp, earlier)
+        {
+            return Ok(seen.clone());
+        }
+        let seen = Arc::new(Seen::read(user, folder)?);
+        self.memo().seen.insert(file.to_owned(), (stamp, seen.clone()));
+        Ok(seen)
+    }
+
     /// Refuses a version of an item if a newer one was seen. Says whether this one is newer than all that were recorded.
     fn check_age(&self, subject: &Subject<'_>, line: &SignatureLine, found: &mut Found) -> Result<bool> {
         let (Some(user), Some(folder), Some(purpose)) =
@@ -307,8 +323,9 @@ impl Trust {
         else {
             return Ok(false);
         };
-        super::store::note(found, &Seen::file(user, folder));
-        let seen = Seen::read(user, folder)?;
+        let file = Seen::file(user, folder);
+        super::store::note(found, &file);
+        let seen = self.seen(user, folder, &file)?;
         let Some(newest) = seen.newest(purpose) else { return Ok(line.purpose.is_some()) };
         // A line of Rye's has a time that anybody can change, so it never counts as the newer one.
         if line.purpose.is_some() && *line.signed_at >= *newest {
