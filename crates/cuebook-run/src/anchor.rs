@@ -32,6 +32,9 @@ pub(crate) struct Ground {
     project: PathBuf,
 }
 
+/// A path variable, with the entries that come in front of and behind its own.
+pub(crate) type PathChange = (String, Vec<String>, Vec<String>);
+
 /// Where the library of a runtime lies in a call's folder.
 const LIBRARY: &str = "runtime_lib";
 
@@ -96,7 +99,7 @@ impl Ground {
 
     /// The path variables that an active anchor changes, with their entries in front and behind. None of them is a folder
     /// of the project: its files are not signed, and what lies on such a path is loaded.
-    pub(crate) fn env_paths(&self) -> Result<Vec<(String, Vec<String>, Vec<String>)>> {
+    pub(crate) fn env_paths(&self) -> Result<Vec<PathChange>> {
         let paths = self.paths(self.declared.as_ref().and_then(|anchor| anchor.get("env_paths")));
         for (name, front, behind) in &paths {
             if let Some(entry) =
@@ -110,7 +113,7 @@ impl Ground {
     }
 
     /// Path variables with entries in front and behind, as a runtime writes them.
-    pub(crate) fn paths(&self, written: Option<&Json>) -> Vec<(String, Vec<String>, Vec<String>)> {
+    pub(crate) fn paths(&self, written: Option<&Json>) -> Vec<PathChange> {
         let Some(Json::Object(paths)) = written else { return Vec::new() };
         let entries = |change: &Json, name: &str| {
             let list = change.get(name).and_then(Json::as_array);

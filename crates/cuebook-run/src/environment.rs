@@ -19,7 +19,7 @@ use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::is_inside;
 use serde_json::{Map, Value as Json};
 
-use crate::anchor::{Ground, bad_runtime};
+use crate::anchor::{Ground, PathChange, bad_runtime};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
 use crate::granted::Granting;
@@ -147,7 +147,7 @@ impl Environment {
 
     /// Puts entries in front of and behind those of path variables, each once. None of them is empty: that would stand for the
     /// folder that a program is started in.
-    fn extend_paths(&mut self, changes: Vec<(String, Vec<String>, Vec<String>)>) {
+    fn extend_paths(&mut self, changes: Vec<PathChange>) {
         for (name, front, behind) in changes {
             let now = self.variables.get(&name).cloned().unwrap_or_default();
             let mut parts: Vec<String> = Vec::new();

@@ -45,7 +45,8 @@ fn a_file_that_is_swapped_while_it_runs_never_runs_unsigned() {
                 turn += 1;
                 for (path, good) in &files {
                     let new = folder.join(format!(".{turn}"));
-                    let bytes: &[u8] = if turn % 2 == 0 { good } else { b"touch pwned; echo unsigned\n" };
+                    let bytes: &[u8] =
+                        if turn.is_multiple_of(2) { good } else { b"touch pwned; echo unsigned\n" };
                     std::fs::write(&new, bytes).unwrap();
                     std::fs::rename(&new, path).unwrap();
                 }

@@ -140,8 +140,9 @@ fn reads_its_input(words: &[Word]) -> Option<String> {
 fn in_document(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Option<Nested> {
     for (at, _) in script.match_indices("<<") {
         let line = script[..at].rsplit('\n').next().unwrap_or_default();
-        let words = commands(line, is_parameter).into_iter().map(|command| command.words);
-        let words = words.filter(|words| !words.is_empty()).last().unwrap_or_default();
+        let mut words = commands(line, is_parameter).into_iter().map(|command| command.words);
+        let words = words.rfind(|words| !words.is_empty()).unwrap_or_default();
+        let Some(by) = reads_its_input(&words) else { continue };
         let mark = script[at + 2..].trim_start_matches('-').trim_start();
         if mark.starts_with(['\'', '"', '\\', '<']) {
             continue;
@@ -149,7 +150,7 @@ fn in_document(script: &str, is_parameter: &dyn Fn(&str) -> bool) -> Option<Nest
         let end = mark.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
         let body = mark.split_once('\n').map_or("", |(_, body)| body);
         let body = body.split(&format!("\n{end}")).next().unwrap_or_default();
-        if let (Some(by), Some(name)) = (reads_its_input(&words), placeholders(body, is_parameter).next()) {
+        if let Some(name) = placeholders(body, is_parameter).next() {
             return Some(Nested { name: name.to_owned(), by });
         }
     }
