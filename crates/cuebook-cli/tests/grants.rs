@@ -338,6 +338,6 @@ fn an_mcp_client_names_ids_and_no_paths() {
     drop(input);
     let output = child.wait_with_output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(text.matches("\"error\"").count(), names.len(), "{text}");
+    assert_eq!(text.matches("\"error\":{").count(), names.len(), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
 }

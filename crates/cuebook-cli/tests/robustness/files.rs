@@ -156,11 +156,7 @@ help: put a plain file in its place"
     pipe(&project, TEMPLATE);
     fails(&project, &["render", "q"], &refused(TEMPLATE, "a pipe"));
     let project = Project::new().link(TEMPLATE, "/dev/zero");
-    let outside = format!(
-        "error[CB110]: {TEMPLATE}: a symbolic link leads out of the project or pack
-help: put the file itself in its place"
-    );
-    fails(&project, &["render", "p"], &outside);
+    fails(&project, &["render", "p"], &refused(TEMPLATE, "a device"));
     for file in
         ["cuebook.toml", "user_data/shared/prompts/defaults.json", "user_data/shared/prompts/resolution.json"]
     {

@@ -65,8 +65,8 @@ help: rename the folder to user_data/packs/other, or mend `pack_id`
 fn a_link_that_leads_out_of_a_pack_is_never_read() {
     let refused = |file: &str| {
         format!(
-            "error[CB110]: {file}: a link leads out of the pack
-help: put the file itself in its place: a pack holds its own files"
+            "error[CB110]: {file}: a symbolic link leads out of the project or pack
+help: put the file itself in its place"
         )
     };
     let outside = tempfile::tempdir().unwrap();
@@ -95,13 +95,15 @@ help: put the file itself in its place: a pack holds its own files"
 }
 
 #[test]
-fn a_link_in_the_users_own_folder_is_the_users_choice_and_so_is_a_linked_pack() {
+fn a_link_leads_out_of_no_project_and_a_linked_pack_is_read() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("s.md"), "mine").unwrap();
     let project = Project::new()
         .write(TEMPLATE, "{% include 'linked/s.md' %}")
         .link("prompts/linked", outside.path().to_str().unwrap());
-    assert_eq!(project.run(&["render", "p"]).text(), "mine");
+    let run = project.run(&["render", "p"]);
+    assert_eq!((run.code, run.stdout.len()), (Some(1), 0));
+    assert!(run.stderr.contains("a symbolic link leads out of the project or pack"), "{}", run.stderr);
     let developed = Project::new().write("k/prompts/q/template.md", "here").write("k/pack.json", MANIFEST);
     let project = Project::new().link("user_data/packs/k", developed.path("k").to_str().unwrap());
     assert_eq!(project.run(&["render", "q"]).text(), "here");
@@ -167,7 +169,7 @@ help: give an id such as `general_system`, or a path to a file or folder such as
     project.put("agent.json", r#"{"prompt_id": "a\u0000b"}"#);
     fails(&project, &["render", "--agent", "agent.json"], &not_an_id("\"a\\0b\"", dots));
     project.put("agent.json", r#"{"prompt_id": "./a\u0000b"}"#);
-    assert_eq!(project.run(&["render", "--agent", "agent.json", "--json"]).error()["code"], "CB110");
+    assert_eq!(project.run(&["render", "--agent", "agent.json", "--json"]).error()["code"], "CB104");
 }
 
 #[test]

@@ -14,6 +14,7 @@ fn hostile(template: impl AsRef<[u8]>) -> String {
 fn hostile_within(limits: &str, template: impl AsRef<[u8]>) -> String {
     let project =
         Project::new().write("cuebook.toml", format!("[limits]\n{limits}\n")).write(TEMPLATE, template);
+    assert_eq!(project.run(&["allow", "--yes"]).code, Some(0));
     let text = project.run(&["render", "p"]);
     assert_eq!(text.code, Some(1), "{:.300} {:.2000}", String::from_utf8_lossy(&text.stdout), text.stderr);
     assert!(text.stdout.is_empty());

@@ -330,7 +330,7 @@ impl Bench<'_> {
     fn read(&self, draft: &Draft, files: &[OutFile]) -> Result<Prepared> {
         let (_scratch, path) = self.lay(draft, files)?;
         let library = self.book.library();
-        let found = library.find(&path.to_string_lossy())?;
+        let found = library.find_path(&path)?;
         let language = crate::variables::Scope::language(&self.context).to_owned();
         self.book.prepare_found(found, &language, Mode::Lenient, &library.config()?, None)
     }

@@ -157,7 +157,7 @@ impl<'n> Version<'n> {
 /// Finds a prompt also where somebody else's choice stands before it.
 fn find(book: &Book, wanted: &str) -> Result<Found> {
     let library = book.library();
-    let error = match library.find(wanted) {
+    let error = match book.find(wanted) {
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
