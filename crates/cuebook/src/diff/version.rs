@@ -162,7 +162,7 @@ fn find(book: &Book, wanted: &str) -> Result<Found> {
         Err(error) => error,
     };
     // A path that leads somewhere and an id that is offered twice are told as they are.
-    if !matches!(error.code(), Code::PromptNotFound | Code::Unreadable) {
+    if !matches!(error.code(), Code::PromptNotFound | Code::Unreadable | Code::InvalidId) {
         return Err(error);
     }
     let trimmed = wanted.trim_end_matches('/').trim_start_matches("./");
