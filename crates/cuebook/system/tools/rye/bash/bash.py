@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:81eed642041c937489c7193da00a2b6301bcf10b73e8b637854c9b2f966c613e:RIMV235ZBCAE-AYmKgIy4uZMLzsss1U2acaR7Sh2LWpxpbaLiHr3JgdkDZMHcL0PP6zz4xeLCaWzHd2T5vWgAQ==:06e2d8ee9bc1ed81|cuebook@tool/rye/bash/bash.py
+# rye:signed:2026-11-16T19:20:13Z:7806f9d1dde089d4017b7c65e97634e559376a19d40eb6005a0118e708ffd614:DOKn6w7HcQA4zZkTyQ8EIsssSNVbIVBpn6VghjS-lwglejuniYibzP2ekeTefelfYnQToXbzlHxn7_t2dOX2Cg==:e24c17f0817b796d|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl
@@ -13,10 +13,11 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/bash"
 __tool_description__ = (
-    "Run a command in bash with all the rights of the user who runs Cuebook: it can read, change and delete any file"
-    " that the user can, inside the project and outside, see the environment with its secrets, start programs and use the"
-    " network. Nothing fences it in. It starts in the project's folder, has no standard input, and is stopped after 300"
-    " seconds."
+    "Run a command in bash. When a model calls this tool, the command runs in a sandbox: it reads the system and the project,"
+    " changes files of the project except .ai, .git, .venv, .env, user_data and cuebook.toml, and sees no other process, no home"
+    " folder and no network. Without the sandbox (a user runs the tool, or lifted the sandbox) the command can do what the user"
+    " can: read, change and delete any file, start programs and use the network. It starts in the project's folder, has no"
+    " standard input, and is stopped after 300 seconds."
 )
 
 CONFIG_SCHEMA = {

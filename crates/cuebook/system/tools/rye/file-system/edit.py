@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:m0FScf9DAvWe8R0vhGc2utGvp7f-YaOgYbD5OWG78KS4uMMX5DdnvMXJ5DH3Coq3CzvEicZijdbqO7179cBoAQ==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/edit.py
+# rye:signed:2026-11-16T19:20:13Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:vM0NToZMVoy45F2FBfT5h-Qugyhr62oewH7IEkU39458lcacLtAXujma95Z2P-6LOa_2b_DY0iH3HMLnb-l7Cg==:e24c17f0817b796d|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:t8e32P4kjfk1ejyR4uVjjAyCGR5d6nC211g4sLPna6IWtAjjr8QM7RiI8ObhkprjP6JxS2WvdYp5VWfHc8uXBg==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/glob.py
+# rye:signed:2026-11-16T19:20:13Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:Z530pOkpmCwJS8H8r5wsbCjmiB9ilD4olTLadOGJc9Skw2Gn0pSwDIoErdFru4ZLDJIqjdBcunZ_LfnS9L0oAw==:e24c17f0817b796d|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch

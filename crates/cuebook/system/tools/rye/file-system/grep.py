@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:IiuDRPQBJDPPj7K6I46By1R9cp7GIxMvWPz49L3AKhxBB6g2kTBYWt32Oi-5SymdZdo_KpGG-dKGkWatCW7JAw==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/grep.py
+# rye:signed:2026-11-16T19:20:13Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:glYZRjQMNvhSZEgngivgOtgE97aGUHpuoD02j6oxe4TK0sbqlaQz_uRrJbLgiFo58nUtWZ5eZvfMg5E5UILIAg==:e24c17f0817b796d|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:tX78s3Tk5PcHBUJ6OPo26pZB5lq8BZKNvOGP_EfqBjpDC06Sa-hDSlrT3c-0aYGkRqiHMD7G_86u77aWS05TBQ==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/read.py
+# rye:signed:2026-11-16T19:20:13Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:6CZuNDe4oH3EH-KjOKPgPF90Av-QsdTRs_eA1vSxKRMCMXtH62Ttbi6B1kUL1ZtHZDeuSN0p5ecCM4oC-mcxBA==:e24c17f0817b796d|cuebook@tool/rye/file-system/read.py
 """Reads a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, whole

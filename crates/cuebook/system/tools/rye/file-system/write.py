@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T18:04:10Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:DiwyYnJcuGCXAssx61o4RmqKpInNfgw5qwVRjfB4X6e-4_RcYGYfR511NflwxmT8vTaMaCb-FIt2ZbnNGa5BDw==:06e2d8ee9bc1ed81|cuebook@tool/rye/file-system/write.py
+# rye:signed:2026-11-16T19:20:13Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:NvNay6fcTmd794O6Nl3ginOzpbs3vkttbUBH4B8RUSGL4fE1nF9gUqYa2t9zmftRsVJQuv0-aJ01Gk2vXIj8Bw==:e24c17f0817b796d|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os
