@@ -57,7 +57,9 @@ impl Project {
     }
 
     fn book(&self) -> Book {
-        Book::open(self.project.path()).with_spaces(Spaces::new(self.project.path(), Some(self.user.path())))
+        Book::open(self.project.path())
+            .with_spaces(Spaces::new(self.project.path(), Some(self.user.path())))
+            .with_paths(true)
     }
 }
 
@@ -217,7 +219,7 @@ fn a_path_to_the_file_works_and_a_path_that_exists_comes_first() {
     let project = deploy();
     let book = project.book();
     let file = project.project.path().join(".ai/directives/ops/deploy.md");
-    let found = book.library().find(file.to_str().unwrap()).unwrap();
+    let found = book.library().find_path(&file).unwrap();
     assert_eq!(
         (found.id.as_str(), found.candidate.source.as_str()),
         ("ops/deploy", ".ai/directives/ops/deploy.md")

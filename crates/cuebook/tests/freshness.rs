@@ -23,7 +23,8 @@ impl Warm {
         }
         // Times that are old enough to be trusted: the way that can miss a change is the one to test.
         std::thread::sleep(Duration::from_millis(50));
-        let warm = Warm { book: Book::open(folder.path()), folder, context: Context::default() };
+        let warm =
+            Warm { book: Book::open(folder.path()).with_paths(true), folder, context: Context::default() };
         warm.render();
         warm.render();
         warm

@@ -15,7 +15,7 @@ const GUIDE: &str = "# Task\nGreet.\n\n# Handbook\n```yaml section\nsummary: All
                      tools: [{name: find_rule, description: Looks a rule up.}]\n```\nNever say goodbye.\n";
 
 fn book(stage: &Stage) -> Book {
-    Book::open(stage.world.project())
+    Book::open(stage.world.project()).with_paths(true)
 }
 
 /// A prompt's file, from wherever the tests run.

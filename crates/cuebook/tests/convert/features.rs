@@ -505,7 +505,7 @@ fn a_directive_that_was_changed_after_it_was_signed_is_refused_as_it_is_where_it
     let signed = String::from_utf8(signed).unwrap();
     let convert = |text: &str| {
         project.write(".ai/directives/p.md", text);
-        let book = Book::open(project.path("")).with_spaces(spaces());
+        let book = Book::open(project.path("")).with_spaces(spaces()).with_paths(true);
         book.convert("p", &Target::new(Template)).map(|conversion| conversion.files[0].text.clone())
     };
     assert_eq!(convert(draft).unwrap(), "Stay calm.\n");

@@ -63,7 +63,9 @@ impl Project {
     }
 
     pub(crate) fn book(&self) -> Book {
-        Book::open(self.project.path()).with_spaces(Spaces::new(self.project.path(), Some(self.user.path())))
+        Book::open(self.project.path())
+            .with_spaces(Spaces::new(self.project.path(), Some(self.user.path())))
+            .with_paths(true)
     }
 
     pub(crate) fn render(&self, prompt: &str, variables: Json) -> Result<Rendered, Error> {

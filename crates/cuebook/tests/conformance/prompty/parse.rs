@@ -59,6 +59,7 @@ pub fn parse(case: &Case<'_>) -> Result<(), String> {
     let nonce = regex::Regex::new("__PROMPTY_THREAD_([0-9a-fA-F]+)_").unwrap();
     let digits = nonce.captures(rendered).map_or("0", |found| found.get(1).unwrap().as_str());
     let book = Book::open(folder.path())
+        .with_paths(true)
         .with_engine("verbatim", Verbatim)
         .with_nonces(FixedNonces(digits.to_owned()));
     let messages = book

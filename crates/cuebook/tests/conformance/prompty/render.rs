@@ -25,7 +25,7 @@ fn rendered(input: &Json) -> cuebook::Result<Rendered> {
     let template = input["template"].as_str().unwrap();
     std::fs::write(&path, format!("---\n{front}\n---\n{template}")).unwrap();
     // The vectors know nonces of eight digits (decision 9).
-    let book = Book::open(folder.path()).with_nonces(FixedNonces("0a1b2c3d".into()));
+    let book = Book::open(folder.path()).with_paths(true).with_nonces(FixedNonces("0a1b2c3d".into()));
     book.render(path.to_str().unwrap(), &Variables::from_json(&values), &Context::default())
 }
 
