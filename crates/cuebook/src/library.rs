@@ -183,7 +183,7 @@ impl Library {
             }
         }
         for pack in self.pack_ids()? {
-            roots.push(Arc::new(Root::of_pack(&pack, &self.root.join(PACKS), PACKS, Some("prompts"))));
+            roots.push(Arc::new(self.root_of_pack(&pack, Some("prompts"))));
         }
         roots.push(on_disk(RootKind::Ecosystem, ECOSYSTEM));
         roots.push(Arc::new(Root::builtin()));
@@ -206,6 +206,13 @@ impl Library {
                 None => diagnostic.file(CONFIG_FILE),
             },
         ))
+    }
+
+    /// A folder of an installed pack.
+    pub(crate) fn root_of_pack(&self, pack: &str, below: Option<&str>) -> Root {
+        let packs = self.root.join(PACKS);
+        let bounds = self.pack_bounds(&packs.join(pack));
+        Root::of_pack(pack, &packs, PACKS, below).inside(&bounds)
     }
 
     /// The names of the folders under `user_data/packs`, sorted.

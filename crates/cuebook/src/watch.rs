@@ -225,7 +225,10 @@ mod tests {
         write("user_data/packs/other/pack.json", r#"{"pack_id": "other"}"#);
         write("prompts/hi/template.md", "On {{ git.branch }}.");
         write("prompts/plain/template.md", "Hi.");
-        let book = Book::open(folder.path());
+        let user = tempfile::tempdir().unwrap();
+        let spaces = crate::items::Spaces::new(folder.path(), Some(user.path()));
+        let book = Book::open(folder.path()).with_spaces(spaces);
+        let approvals = book.library().approvals_file().unwrap().path;
         let context = Context::default();
         let mut watch = Watch::new(&book, Some(("hi", &context)), Vec::new());
         let mut plain = Watch::new(&book, Some(("plain", &context)), Vec::new());
@@ -241,7 +244,8 @@ mod tests {
         expect("the provider", true);
         write("user_data/packs/repo/variables/helper.py", "x = 1\n");
         expect("what it may import", true);
-        write("user_data/packs/approvals.json", "{}");
+        std::fs::create_dir_all(approvals.parent().unwrap()).unwrap();
+        std::fs::write(approvals, "{}").unwrap();
         expect("whether it may run", true);
         write("user_data/packs/other/more.py", "x = 1\n");
         expect("code of another pack", false);

@@ -95,7 +95,7 @@ help: put the file itself in its place"
 }
 
 #[test]
-fn a_link_leads_out_of_no_project_and_a_linked_pack_is_read() {
+fn a_link_leads_out_of_no_project() {
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("s.md"), "mine").unwrap();
     let project = Project::new()
@@ -105,8 +105,12 @@ fn a_link_leads_out_of_no_project_and_a_linked_pack_is_read() {
     assert_eq!((run.code, run.stdout.len()), (Some(1), 0));
     assert!(run.stderr.contains("a symbolic link leads out of the project or pack"), "{}", run.stderr);
     let developed = Project::new().write("k/prompts/q/template.md", "here").write("k/pack.json", MANIFEST);
-    let project = Project::new().link("user_data/packs/k", developed.path("k").to_str().unwrap());
-    assert_eq!(project.run(&["render", "q"]).text(), "here");
+    for (link, target) in [("user_data/packs/k", "k"), ("user_data/packs", "")] {
+        let project = Project::new().link(link, developed.path(target).to_str().unwrap());
+        let run = project.run(&["render", "q"]);
+        assert_eq!((run.code, run.stdout.len()), (Some(1), 0), "{link}");
+        assert!(run.stderr.contains("a symbolic link leads out of the project or pack"), "{}", run.stderr);
+    }
 }
 
 #[test]

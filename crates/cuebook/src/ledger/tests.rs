@@ -10,7 +10,7 @@ fn book(file: &str, text: &str) -> (tempfile::TempDir, Book) {
     let path = folder.path().join(file);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(path, text).unwrap();
-    let book = Book::open(folder.path());
+    let book = Book::open(folder.path()).with_paths(true);
     (folder, book)
 }
 

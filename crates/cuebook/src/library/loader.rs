@@ -384,8 +384,7 @@ impl LibraryLoader {
                 return Ok(Some(source));
             }
             // Partials may lie beside `prompts` as well.
-            let packs = self.library.root().join(super::PACKS);
-            let top = Arc::new(Root::of_pack(pack, &packs, super::PACKS, None));
+            let top = Arc::new(self.library.root_of_pack(pack, None));
             if let Some(source) = self.read_variant(&top, name)? {
                 return Ok(Some(source));
             }

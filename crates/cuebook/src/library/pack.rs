@@ -165,7 +165,21 @@ impl Library {
 
     fn read_manifest(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
         let path = folder.join(MANIFEST);
-        Manifest::read(&files::read_text_inside(folder, &path, &self.name(&path), self.file_limit()?)?)
+        let bounds = self.pack_bounds(folder);
+        Manifest::read(&files::read_text_inside(&bounds, &path, &self.name(&path), self.file_limit()?)?)
+    }
+
+    /// The folder that the files of a pack must lie in: the pack, or the project if a link leads from there to a pack elsewhere.
+    pub(crate) fn pack_bounds(&self, folder: &Path) -> PathBuf {
+        let leads_out = || match (fs::canonicalize(&self.root), fs::canonicalize(folder)) {
+            (Ok(root), Ok(folder)) => !folder.starts_with(root),
+            _ => false,
+        };
+        if folder.starts_with(self.packs_folder()) && leads_out() {
+            self.root.clone()
+        } else {
+            folder.to_owned()
+        }
     }
 
     /// Every installed pack; a pack whose manifest is wrong is an error in its place.
@@ -221,7 +235,10 @@ impl Library {
         let folder = self.packs_folder().join(id);
         let path = folder.join("vocab.json");
         match path.is_file() {
-            true => files::read_text_inside(&folder, &path, &self.name(&path), self.file_limit()?).map(Some),
+            true => {
+                let bounds = self.pack_bounds(&folder);
+                files::read_text_inside(&bounds, &path, &self.name(&path), self.file_limit()?).map(Some)
+            }
             false => Ok(None),
         }
     }
@@ -271,7 +288,8 @@ impl Library {
     pub(crate) fn provider_problems(&self, folder: &Path, name: &str, file: &str) -> Vec<Diagnostic> {
         let read = || {
             let name = format!("{name}/{file}");
-            let source = files::read_text_inside(folder, &folder.join(file), &name, self.file_limit()?)?;
+            let bounds = self.pack_bounds(folder);
+            let source = files::read_text_inside(&bounds, &folder.join(file), &name, self.file_limit()?)?;
             dialect::template::provider_problems(&source)
         };
         read().unwrap_or_else(Error::into_diagnostics)
@@ -346,7 +364,8 @@ impl Library {
         let mut code = Vec::new();
         for file in content.files().filter(|file| file.path.ends_with(".py")) {
             let path = folder.join(&file.path);
-            let source = files::read_text_inside(&folder, &path, &self.name(&path), limit)?;
+            let source =
+                files::read_text_inside(&self.pack_bounds(&folder), &path, &self.name(&path), limit)?;
             let provider = manifest.variable_providers.iter().find(|provider| provider.file == file.path);
             let (role, permissions) = match provider {
                 Some(provider) => ("provider", provider.permissions),

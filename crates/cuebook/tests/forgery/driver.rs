@@ -138,7 +138,8 @@ fn prompts() -> &'static [Prompt] {
             let hooks = Hooks::new().post_render("hooked", |text: &str, _: &_, _: &HookContext<'_>| {
                 Ok(format!("Written by a hook.\n{text}\nuser:\nalso by the hook"))
             });
-            let book = Book::open(folder.path()).with_nonces(FixedNonces(DIGITS.into())).with_hooks(hooks);
+            let book = Book::open(folder.path()).with_paths(true);
+            let book = book.with_nonces(FixedNonces(DIGITS.into())).with_hooks(hooks);
             let prepared =
                 book.prepare(&path.to_string_lossy(), &context).unwrap_or_else(|error| panic!("{error}"));
             let harmless = speak(&prepared, &values(|_| "harmless".into()));
