@@ -369,6 +369,11 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
 
+    /// Finds what a name on a PATH stands for, for a project in another folder.
+    fn find_on(path: &Path) -> Result<Interpreter> {
+        Interpreter::find("python3", Path::new("/nowhere"), Some(path.as_os_str()))
+    }
+
     fn folder() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
@@ -380,7 +385,7 @@ mod tests {
         let (_guard, folder) = folder();
         let program = installation(&folder.join("opt"), "3.12");
         symlink("python3.12", folder.join("opt/bin/python3")).unwrap();
-        let found = Interpreter::find("python3", &folder, Some(folder.join("opt/bin").as_os_str())).unwrap();
+        let found = find_on(&folder.join("opt/bin")).unwrap();
         assert_eq!(found.program, program);
         assert_eq!(found.version, (3, 12));
         assert_eq!(found.readable, [folder.join("opt/bin"), folder.join("opt/lib")]);
@@ -431,11 +436,13 @@ mod tests {
         );
         write(&folder.join("shims/python3"), &answer);
         let path = folder.join("shims");
-        let found = Interpreter::find("python3", &folder, Some(path.as_os_str())).unwrap();
+        let found = find_on(&path).unwrap();
         assert_eq!((found.program, found.version), (program.clone(), (3, 10)));
         // It is asked once.
         write(&folder.join("shims/python3"), "#!/bin/sh\nexit 1\n");
-        assert_eq!(Interpreter::find("python3", &folder, Some(path.as_os_str())).unwrap().program, program);
+        assert_eq!(find_on(&path).unwrap().program, program);
+        // A project's own folders are no part of the PATH.
+        assert!(Interpreter::find("python3", &folder, Some(path.as_os_str())).is_err());
     }
 
     #[test]
@@ -443,13 +450,14 @@ mod tests {
         let (_guard, folder) = folder();
         installation(&folder.join("old"), "3.8");
         write(&folder.join("broken"), "#!/bin/sh\necho 'pyenv: python3: command not found' >&2\nexit 127\n");
-        let message = |setting: &str| {
+        let message_in = |project: &Path, setting: &str| {
             let error =
-                Interpreter::find(setting, &folder, Some(folder.join("none").as_os_str())).unwrap_err();
+                Interpreter::find(setting, project, Some(folder.join("none").as_os_str())).unwrap_err();
             assert_eq!(error.code(), Code::PythonNotFound);
             assert!(error.diagnostic().hint.as_ref().unwrap().contains("apt install python3"));
             error.diagnostic().message.replace(folder.to_str().unwrap(), "…")
         };
+        let message = |setting: &str| message_in(&folder, setting);
         assert_eq!(message("python3"), "hooks cannot run: there is no `python3` on the PATH");
         assert_eq!(message("./nothing"), "hooks cannot run: there is no program …/./nothing");
         assert_eq!(
@@ -458,7 +466,7 @@ mod tests {
         );
         let broken = folder.join("broken");
         assert_eq!(
-            message(broken.to_str().unwrap()),
+            message_in(Path::new("/nowhere"), broken.to_str().unwrap()),
             "hooks cannot run: …/broken cannot be used: pyenv: python3: command not found"
         );
         // What comes with the project is not run to ask it something.

@@ -50,6 +50,12 @@ impl Fence {
     pub fn lacks(report: &Report) -> Option<(Protection, &str)> {
         REQUIRED.into_iter().find_map(|protection| Some((protection, report.why_missing(protection)?)))
     }
+
+    /// Whether the user lifted the fence for a project with `cuebook allow --unfenced`, or for all projects in their settings.
+    pub fn is_lifted(spaces: &Spaces) -> Result<bool> {
+        Ok(UserConfig::read(spaces)?.tools.fence == FenceSetting::Off
+            || Grants::of(spaces)?.has(&Request::unfenced()))
+    }
 }
 
 /// The protections without which no tool is fenced. The number of processes is measured where the kernel does not count it.
@@ -79,8 +85,8 @@ pub(crate) struct Fencing {
     project: PathBuf,
     /// The user's `.ai` folder.
     user: Option<PathBuf>,
-    /// The files of the store, if it is one that lies in files.
-    store: Option<PathBuf>,
+    /// Files that no tool sees: those of the store, and the log key if a variable names one.
+    private: Vec<PathBuf>,
     /// The files of the tool, wherever they lie, and what else the user lets tools read.
     files: Vec<PathBuf>,
     hosts: Vec<String>,
@@ -91,16 +97,27 @@ pub(crate) fn is_for_model(engine: &Engine, within: Option<&Within<'_>>) -> bool
     within.is_some() || matches!(engine.settings().fence, Fence::All | Fence::Required)
 }
 
-/// Whether the user lifted the fence: for this run, or for the project.
+/// Whether the user lifted the fence: for this run, for the project, or for all projects.
 fn is_lifted(engine: &Engine, spaces: &Spaces) -> Result<bool> {
-    Ok(match engine.settings().fence {
-        Fence::Off => true,
-        Fence::Required => false,
-        Fence::All | Fence::Threads => {
-            UserConfig::read(spaces)?.tools.fence == FenceSetting::Off
-                || Grants::of(spaces)?.has(&Request::unfenced())
-        }
-    })
+    match engine.settings().fence {
+        Fence::Off => Ok(true),
+        Fence::Required => Ok(false),
+        Fence::All | Fence::Threads => Fence::is_lifted(spaces),
+    }
+}
+
+/// The files of a store that lies in files, and the log key if a variable names it.
+fn private_files(engine: &Engine) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if let Some(Ok(Some(file))) = engine.settings().store.as_deref().map(store::file) {
+        files.extend(["", "-wal", "-shm", "-journal"].map(|end| {
+            let mut name = file.as_os_str().to_owned();
+            name.push(end);
+            PathBuf::from(name)
+        }));
+    }
+    files.extend(std::env::var_os(store::LOG_KEY).map(PathBuf::from));
+    files.into_iter().filter_map(|file| std::path::absolute(file).ok()).collect()
 }
 
 impl Fencing {
@@ -127,10 +144,7 @@ impl Fencing {
             launcher,
             project: root.to_owned(),
             user: spaces.user_folder(),
-            store: engine.settings().store.as_deref().and_then(|place| {
-                let file = store::file(place).ok().flatten()?;
-                std::path::absolute(file).ok()
-            }),
+            private: private_files(engine),
             files: [ground.stage.path().to_owned()]
                 .into_iter()
                 .chain(UserConfig::read(spaces)?.tools.readable())
@@ -151,7 +165,7 @@ impl Fencing {
 
     /// Guards what the tool may not change, for as long as the result lives.
     pub(crate) fn guards(&self) -> std::io::Result<Guards> {
-        Guards::new(&self.project, self.user.as_deref(), self.store.as_deref(), readable::home())
+        Guards::new(&self.project, self.user.as_deref(), &self.private, readable::home())
     }
 
     /// What is started, and what it is given.

@@ -16,6 +16,7 @@ pub fn run(options: &Options) -> Outcome {
     let book = options.book()?;
     let config = book.library().config()?;
     let found = Examination::of(book.library(), &Launcher::this_program())?;
+    let is_lifted = Fence::is_lifted(book.library().spaces())?;
     let wanted = config.hooks.sandbox;
     let fit = found.python.is_ok() && found.report.level() >= wanted;
     let code = if fit { ExitCode::SUCCESS } else { ExitCode::FAILURE };
@@ -36,7 +37,7 @@ pub fn run(options: &Options) -> Outcome {
             "sandbox": found.report.level().as_str(),
             "sandbox_for_packs": wanted.as_str(),
             "missing": missing,
-            "tools_fenced": Fence::lacks(&found.report).is_none(),
+            "tools_fenced": !is_lifted && Fence::lacks(&found.report).is_none(),
         }))?;
         return Ok(code);
     }
@@ -61,6 +62,10 @@ pub fn run(options: &Options) -> Outcome {
         }
     }
     match Fence::lacks(&found.report) {
+        _ if is_lifted => writeln!(
+            out,
+            "tools    {bad}run without the sandbox{bad:#} when a model calls them: you lifted it"
+        )?,
         None => writeln!(out, "tools    run in the sandbox when a model calls them")?,
         Some((protection, why)) => writeln!(
             out,

@@ -11,7 +11,7 @@ use crate::support::Project;
 use crate::{ask, hello};
 
 /// A server that listens. It is stopped when this is dropped.
-struct Listening {
+pub struct Listening {
     child: Child,
     address: String,
     /// What it printed before it was ready, with its token if it made one.
@@ -19,7 +19,10 @@ struct Listening {
 }
 
 impl Listening {
-    fn start(mut command: Command) -> Listening {
+    pub fn start(mut command: Command) -> Listening {
+        // The last line that it prints before it is ready.
+        let has_token = command.get_args().any(|arg| arg == "--token-env");
+        let last = if has_token { "listening at" } else { "--token-env NAME" };
         let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let mut said = String::new();
@@ -29,7 +32,7 @@ impl Listening {
             said.push('\n');
             let found = line.split_once("http://").and_then(|(_, rest)| rest.split_once("/mcp"));
             address = address.or(found.map(|(found, _)| found.to_owned()));
-            if line.contains("--token-env NAME") {
+            if line.contains(last) {
                 break;
             }
         }
@@ -43,7 +46,18 @@ impl Listening {
         rest.lines().next().unwrap()
     }
 
-    fn post(&self, body: &Json, headers: &[(&str, &str)]) -> (u16, String) {
+    /// A session for a client with a token: the headers of its requests.
+    pub fn session(&self, token: &str) -> [(&'static str, String); 2] {
+        let token = bearer(token);
+        let (status, began) = self.post(&hello(), &[("Authorization", &token)]);
+        assert_eq!(status, 200, "{began}");
+        let session = began
+            .lines()
+            .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned));
+        [("Authorization", token), ("Mcp-Session-Id", session.unwrap())]
+    }
+
+    pub fn post(&self, body: &Json, headers: &[(&str, &str)]) -> (u16, String) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let body = body.to_string();
@@ -107,14 +121,8 @@ fn half_sent_requests_do_not_shut_out_a_client_with_the_token() {
     let script = "ulimit -n 128 && exec \"$0\" mcp --http 127.0.0.1:0";
     command.args(["-c", script, env!("CARGO_BIN_EXE_cuebook")]);
     let server = Listening::start(command);
-    let token = bearer(server.token());
     // A session that began before them goes on as well.
-    let (status, began) = server.post(&hello(), &[("Authorization", &token)]);
-    assert_eq!(status, 200, "{began}");
-    let session = began
-        .lines()
-        .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned))
-        .unwrap();
+    let [(_, token), (_, session)] = server.session(server.token());
     let mut half: Vec<TcpStream> = Vec::new();
     for _ in 0..600 {
         let mut stream = TcpStream::connect(&server.address).unwrap();

@@ -7,6 +7,8 @@
 mod support;
 
 mod allow;
+#[cfg(target_os = "linux")]
+mod fence;
 mod http;
 mod setup;
 mod threads;

@@ -94,6 +94,16 @@ impl Project {
     }
 }
 
+/// The texts inside of a text that are encoded.
+pub fn decoded(text: &str) -> String {
+    use base64::Engine as _;
+    let words = text
+        .split(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c)))
+        .filter(|word| word.len() > 40);
+    let bytes = words.filter_map(|word| base64::engine::general_purpose::STANDARD.decode(word).ok());
+    bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
+}
+
 /// Runs a command whose stdout nobody reads any more, and gives its exit code.
 pub fn code_when_closed(mut command: Command) -> Option<i32> {
     let (reader, writer) = std::io::pipe().unwrap();

@@ -15,6 +15,7 @@ use serde_json::{Value as Json, json};
 
 use crate::greeting::{GREET, THREADED, stage};
 use crate::stage::{KEY, PATIENCE, Stage, err, out, returned, shell};
+use crate::support::decoded;
 
 /// Looks everywhere for secrets, and changes their form so that nothing can hide them.
 const SEARCH: &str = "(env; cat /proc/*/environ /proc/*/task/*/environ .env .ai/state/* .ai/state/*/* home/.ai/config/keys/*/* \
@@ -24,16 +25,6 @@ const SEARCH: &str = "(env; cat /proc/*/environ /proc/*/task/*/environ .env .ai/
 /// What a thread's model is told that its tools answered.
 fn told(stage: &Stage) -> String {
     stage.mock.requests().last().unwrap().body["messages"].to_string()
-}
-
-/// The texts inside of a text that are encoded.
-fn decoded(text: &str) -> String {
-    use base64::Engine as _;
-    let words = text
-        .split(|c: char| !(c.is_ascii_alphanumeric() || "+/=".contains(c)))
-        .filter(|word| word.len() > 40);
-    let bytes = words.filter_map(|word| base64::engine::general_purpose::STANDARD.decode(word).ok());
-    bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).collect()
 }
 
 fn grant(stage: &Stage, request: Request) {
@@ -214,23 +205,92 @@ fn a_fenced_tool_ends_with_its_thread() {
     }
 }
 
+/// A stage whose model looks into the home folder and writes what carries trust.
+fn curious() -> Stage {
+    let stage =
+        stage(Script::new().reply(shell("cat home/secret; echo x > .env; env | rev")).reply(returned("Hi")));
+    stage.project.write("home/secret", "in-the-home-folder");
+    stage
+}
+
+/// Whether the tool of a thread got out of the fence. No key reaches it, fenced or not.
+fn gets_out(stage: &Stage, more: &[&str]) -> bool {
+    let output = stage.threaded(more);
+    assert!(output.status.success(), "{}", err(&output));
+    let told = told(stage);
+    assert!(told.contains("=EMOH") && !told.contains(&KEY.chars().rev().collect::<String>()), "{told}");
+    let is_out = told.contains("in-the-home-folder");
+    assert_eq!(stage.project.path().join(".env").exists(), is_out);
+    is_out
+}
+
+const USER_SETTINGS: &str = "home/.ai/config/cuebook.toml";
+
 #[test]
-fn the_user_lifts_the_fence_for_one_run_or_for_a_project() {
-    let looks = || Script::new().reply(shell("cat home/secret; echo x > .env")).reply(returned("Hi"));
-    for lifted in [0, 1, 2] {
-        let stage = stage(looks());
-        stage.project.write("home/secret", "in-the-home-folder");
-        if lifted == 1 {
-            grant(&stage, Request::unfenced());
-        }
-        let more: &[&str] = if lifted == 2 { &["--unfenced"] } else { &[] };
-        let output = stage.threaded(more);
-        assert!(output.status.success(), "{}", err(&output));
-        assert_eq!(told(&stage).contains("in-the-home-folder"), lifted > 0, "{lifted}");
-        assert_eq!(stage.project.path().join(".env").exists(), lifted > 0, "{lifted}");
-        // No key reaches a tool that a model calls, fenced or not.
-        assert!(!told(&stage).contains(KEY));
+fn the_user_lifts_the_fence_for_one_run() {
+    assert!(!gets_out(&curious(), &[]));
+    assert!(gets_out(&curious(), &["--unfenced"]));
+}
+
+#[test]
+fn the_user_lifts_the_fence_for_a_project_and_takes_that_back() {
+    let one = curious();
+    let allow = ["allow", "--unfenced"];
+    // Without a terminal the user must say yes in so many words.
+    assert!(!one.run(&allow).status.success());
+    assert!(one.json(&["doctor"])["tools_fenced"] == true);
+    let granted = one.run(&[&allow[..], &["--yes"]].concat());
+    assert!(granted.status.success(), "{}", err(&granted));
+    assert!(err(&granted).contains("unfenced"), "{}", err(&granted));
+    assert!(one.json(&["doctor"])["tools_fenced"] == false);
+    assert!(out(&one.run(&["doctor"])).contains("tools    run without the sandbox"));
+    assert!(gets_out(&one, &[]));
+    // The grant is for that project, and not for another of the same user.
+    let other = curious();
+    grant_of(&one, &other);
+    assert!(!gets_out(&other, &[]));
+    let taken = curious();
+    assert!(taken.run(&[&allow[..], &["--yes"]].concat()).status.success());
+    assert!(taken.run(&["allow", "--revoke", "unfenced"]).status.success());
+    assert!(!gets_out(&taken, &[]));
+}
+
+/// Gives a user the grants of another.
+fn grant_of(one: &Stage, other: &Stage) {
+    let grants = |stage: &Stage| stage.project.home().join(".ai/config/grants");
+    std::fs::create_dir_all(grants(other)).unwrap();
+    let mut count = 0;
+    for entry in std::fs::read_dir(grants(one)).unwrap().flatten() {
+        std::fs::copy(entry.path(), grants(other).join(entry.file_name())).unwrap();
+        count += 1;
     }
+    assert!(count > 0);
+}
+
+#[test]
+fn only_the_settings_of_the_user_turn_the_fence_off() {
+    let stage = curious();
+    stage.project.write(USER_SETTINGS, "[tools]\nfence = \"off\"\n");
+    assert!(stage.json(&["doctor"])["tools_fenced"] == false);
+    assert!(gets_out(&stage, &[]));
+    let stage = curious();
+    stage.project.write(USER_SETTINGS, "[tools]\nfence = \"required\"\n");
+    let said = out(&stage.run(&["doctor"]));
+    assert!(said.contains("tools    run in the sandbox when a model calls them"), "{said}");
+    assert!(!gets_out(&stage, &[]));
+    let stage = curious();
+    stage.project.write(USER_SETTINGS, "[tools]\nfence = \"of\"\n");
+    stage.threaded(&[]);
+    assert!(
+        !stage.project.path().join(".env").exists() && told(&stage).contains("`required` or `off`"),
+        "{}",
+        told(&stage)
+    );
+    // What the project says has no effect, whether it is an error or not.
+    let stage = curious();
+    stage.project.write("cuebook.toml", "[tools]\nfence = \"off\"\n");
+    stage.threaded(&[]);
+    assert!(!stage.project.path().join(".env").exists());
 }
 
 /// A server that answers every request with one word, at an address that is no proxy's own.

@@ -190,7 +190,9 @@ fn what_keeps_nothing_is_no_recording_and_nobody_waits_for_its_reader() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let pipe = stage.project.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    for (place, what) in [("pipe", "a pipe"), ("/dev/full", "a device"), ("home", "is a directory")] {
+    let places =
+        [("pipe", "a pipe"), ("/dev/full", "a device"), (".ai", "is a directory"), ("home", "is a link")];
+    for (place, what) in places {
         let output = stage.threaded(&["--record", place]);
         let said = err(&output);
         assert_eq!(output.status.code(), Some(1), "{said}");

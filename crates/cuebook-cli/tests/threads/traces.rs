@@ -1,5 +1,7 @@
 //! Traces of threads: what they may not tell.
 
+use std::os::unix::fs::PermissionsExt;
+
 use cuebook_mock::Script;
 
 use crate::greeting::{THREADED, stage};
@@ -33,4 +35,21 @@ fn a_key_that_a_model_repeats_is_in_no_trace() {
         files += 1;
     }
     assert!(told && files >= 2, "each run leaves a trace");
+}
+
+#[test]
+fn recordings_and_traces_are_for_the_user_alone() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let mut command = stage.command(&THREADED);
+    command.args(["--record", "replies.jsonl", "--trace", "traces"]);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", err(&output));
+    let folder = stage.project.path().join("traces");
+    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    files.push(stage.project.path().join("replies.jsonl"));
+    for path in files {
+        let mode = path.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+    }
 }

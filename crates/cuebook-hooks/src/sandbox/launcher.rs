@@ -295,14 +295,6 @@ fn execute(
     if let Err(error) = wire::receive::<()>(status) {
         return error;
     }
-    if order.tool.is_some() {
-        match calls::fork() {
-            // A group of its own, which can be asked to end.
-            Ok(None) => drop(rustix::process::setsid()),
-            Ok(Some(tool)) => stand_by(tool, &given.tell_ending),
-            Err(error) => return error,
-        }
-    }
     let mut command = Command::new(order.program());
     command.args(order.arguments()).env_clear().envs(order.environment()).envs(extra);
     if let Some(port) = given.proxy {
@@ -314,13 +306,21 @@ fn execute(
         // Without it Node ignores the variables above.
         command.env("NODE_USE_ENV_PROXY", "1");
     }
-    let error = command.exec();
+    let error = if order.tool.is_some() {
+        // A group of its own, which can be asked to end. Unlike a fork this copies no memory.
+        match command.process_group(0).spawn() {
+            Ok(tool) => stand_by(tool.id(), &given.tell_ending),
+            Err(error) => error,
+        }
+    } else {
+        command.exec()
+    };
     wire::explain(error, format_args!("cannot start {}", order.program().display()))
 }
 
 /// The first process of a tool's namespace: takes in orphans, tells how the tool ended, and ends. All that the tool has left
 /// running ends with it.
-fn stand_by(tool: Pid, tell_ending: &UnixStream) -> ! {
+fn stand_by(tool: u32, tell_ending: &UnixStream) -> ! {
     let keep_one = || -> io::Result<()> {
         let null = File::options().write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdout(&null)?;
@@ -333,7 +333,7 @@ fn stand_by(tool: Pid, tell_ending: &UnixStream) -> ! {
     }
     loop {
         match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == tool => {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get().cast_unsigned() == tool => {
                 let ending = ending_of(status);
                 let told = serde_json::to_vec(&ending).unwrap_or_default();
                 let _ = rustix::io::write(rustix::stdio::stdin(), &told);

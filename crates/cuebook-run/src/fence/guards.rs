@@ -43,7 +43,7 @@ impl Guards {
     pub(super) fn new(
         project: &Path,
         user: Option<&Path>,
-        store: Option<&Path>,
+        private: &[PathBuf],
         home: Option<PathBuf>,
     ) -> io::Result<Guards> {
         // Also if nothing is missing: what is there may be the placeholder of another tool, which removes it soon.
@@ -59,12 +59,12 @@ impl Guards {
                 Err(_) => {}
             }
         }
-        guards.hide(user, store, home)?;
+        guards.hide(user, private, home)?;
         Ok(guards)
     }
 
     /// Hides what holds secrets, wherever links lead; what lies outside of the project is not seen anyway.
-    fn hide(&mut self, user: Option<&Path>, store: Option<&Path>, home: Option<PathBuf>) -> io::Result<()> {
+    fn hide(&mut self, user: Option<&Path>, private: &[PathBuf], home: Option<PathBuf>) -> io::Result<()> {
         let project = fs::canonicalize(&self.project)?;
         let real = |path: PathBuf| fs::canonicalize(path).ok().filter(|real| real.starts_with(&project));
         self.hidden.extend(HIDDEN.map(|name| project.join(name)).into_iter().filter_map(real));
@@ -77,14 +77,7 @@ impl Guards {
                 false => self.hidden.push(user),
             }
         }
-        if let Some(store) = store {
-            let files = ["", "-wal", "-shm", "-journal"].map(|end| {
-                let mut name = store.as_os_str().to_owned();
-                name.push(end);
-                PathBuf::from(name)
-            });
-            self.hidden.extend(files.into_iter().filter_map(real));
-        }
+        self.hidden.extend(private.iter().cloned().filter_map(real));
         // What lies in something hidden is not there any more.
         let all = self.hidden.clone();
         self.hidden.retain(|path| !all.iter().any(|other| path != other && path.starts_with(other)));
@@ -228,8 +221,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(project.join(".ai/state")).unwrap();
-        let one = Guards::new(&project, Some(&user), None, None).unwrap();
-        let two = Guards::new(&project, Some(&user), None, None).unwrap();
+        let one = Guards::new(&project, Some(&user), &[], None).unwrap();
+        let two = Guards::new(&project, Some(&user), &[], None).unwrap();
         assert_eq!(one.guarded().len(), TRUSTED.len());
         assert_eq!(two.guarded().len(), TRUSTED.len());
         drop(one);
@@ -243,7 +236,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(&project).unwrap();
-        let guards = Guards::new(&project, Some(&user), None, None).unwrap();
+        let guards = Guards::new(&project, Some(&user), &[], None).unwrap();
         fs::write(project.join(".env"), "A=1").unwrap();
         fs::write(project.join(".git/HEAD"), "x").unwrap();
         drop(guards);
@@ -255,11 +248,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(&project).unwrap();
-        let mut crashed = Guards::new(&project, Some(&user), None, None).unwrap();
+        let mut crashed = Guards::new(&project, Some(&user), &[], None).unwrap();
         // The system closes the files of a process that dies, and nothing else.
         drop(crashed.locks.take());
         assert_eq!(there(&project).len(), TRUSTED.len());
-        drop(Guards::new(&project, Some(&user), None, None).unwrap());
+        drop(Guards::new(&project, Some(&user), &[], None).unwrap());
         assert!(there(&project).is_empty());
     }
 
@@ -268,7 +261,7 @@ mod tests {
     fn a_link_in_the_place_of_a_guarded_name_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/tmp", folder.path().join(".venv")).unwrap();
-        let error = Guards::new(folder.path(), None, None, None).unwrap_err();
+        let error = Guards::new(folder.path(), None, &[], None).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 }

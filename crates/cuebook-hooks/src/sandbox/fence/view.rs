@@ -4,6 +4,8 @@
 //! own path and cannot be written, but for a private `/tmp`. What is shown is opened before anything is hidden, so it does
 //! not matter where the new root is put together.
 //!
+//! Small settings of the system are copied: that is quicker than a mount for each.
+//!
 //! A tool also has folders that it may change. What is guarded in them is shown once more, on top and read-only; what is hidden is
 //! covered by an empty folder or file.
 
@@ -62,7 +64,7 @@ pub fn enter(order: &Order, identity: &Identity) -> Result<(), Error> {
     rustix::mount::mount_change("/", private).map_err(refused("make mounts private"))?;
     let base =
         ["/tmp", "/usr", "/"].map(Path::new).into_iter().find(|path| path.is_dir()).unwrap_or(Path::new("/"));
-    mount_memory(base, "mode=0755,size=1m,nr_inodes=4k").map_err(refused("mount a new root"))?;
+    mount_memory(base, "mode=0755,size=8m,nr_inodes=4k").map_err(refused("mount a new root"))?;
     let built = build(base, order, identity, plan, devices);
     if built.is_err() {
         let _ = rustix::mount::unmount(base, UnmountFlags::DETACH);
@@ -144,10 +146,47 @@ fn mount_processes(at: &Path) {
 }
 
 /// A folder or a file to show.
-struct Tree {
-    opened: OwnedFd,
-    is_folder: bool,
+enum Shown {
+    Folder(OwnedFd),
+    File(OwnedFd),
+    /// The bytes of a small file.
+    Copy(Vec<u8>),
 }
+
+impl Shown {
+    fn new(path: &Path) -> io::Result<Shown> {
+        let metadata = path.metadata()?;
+        if metadata.is_file()
+            && metadata.len() <= LARGEST_COPY
+            && path.starts_with("/etc")
+            && let Ok(bytes) = std::fs::read(path)
+        {
+            return Ok(Shown::Copy(bytes));
+        }
+        tree(path).map(if metadata.is_dir() { Shown::Folder } else { Shown::File })
+    }
+
+    /// Shows it at a path of the new root.
+    fn put(&self, at: &Path) -> io::Result<()> {
+        if let Some(parent) = at.parent() {
+            std::fs::create_dir_all(parent)?;
+        }
+        match self {
+            Shown::Copy(bytes) => std::fs::write(at, bytes),
+            Shown::Folder(opened) => {
+                std::fs::create_dir_all(at)?;
+                attach(opened, at)
+            }
+            Shown::File(opened) => {
+                std::fs::write(at, "")?;
+                attach(opened, at)
+            }
+        }
+    }
+}
+
+/// Bytes of a file of settings that is copied.
+const LARGEST_COPY: u64 = 16 << 10;
 
 /// An empty file, to cover others with.
 const EMPTY: &str = "/dev/.empty";
@@ -155,7 +194,7 @@ const EMPTY: &str = "/dev/.empty";
 /// What is to be shown.
 struct Plan {
     /// Trees of files, by their real paths.
-    trees: Vec<(PathBuf, Tree)>,
+    trees: Vec<(PathBuf, Shown)>,
     /// Those that may be changed.
     writable: Vec<PathBuf>,
     /// Trees on top of these that may not.
@@ -200,15 +239,14 @@ impl Plan {
         }
         // By number of parts, so that what contains others comes first and these are there already.
         places.sort_by_key(|path| path.components().count());
-        let mut trees: Vec<(PathBuf, Tree)> = Vec::new();
+        let mut trees: Vec<(PathBuf, Shown)> = Vec::new();
         for path in places {
             let is_shown = trees.iter().any(|(shown, _)| path.starts_with(shown));
             if is_shown && (!writable.contains(&path) || trees.iter().any(|(shown, _)| *shown == path)) {
                 continue;
             }
-            let opened = tree(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
-            let is_folder = path.is_dir();
-            trees.push((path, Tree { opened, is_folder }));
+            let shown = Shown::new(&path).map_err(refused(format!("open_tree of {}", path.display())))?;
+            trees.push((path, shown));
         }
         let mut guarded = Vec::new();
         for path in order.guarded() {
@@ -258,20 +296,7 @@ impl Plan {
     fn carry_out(&self, base: &Path, identity: &Identity) -> Result<(), Error> {
         let shown = |path: &Path| self.trees.iter().any(|(tree, _)| path.starts_with(tree));
         for (path, tree) in &self.trees {
-            let failed = refused(format!("show {}", path.display()));
-            let make = || -> io::Result<()> {
-                let target = below(base, path);
-                if let Some(parent) = target.parent() {
-                    std::fs::create_dir_all(parent)?;
-                }
-                if tree.is_folder {
-                    std::fs::create_dir_all(&target)?
-                } else {
-                    std::fs::write(&target, "")?
-                }
-                attach(&tree.opened, &target)
-            };
-            make().map_err(failed)?;
+            tree.put(&below(base, path)).map_err(refused(format!("show {}", path.display())))?;
         }
         for (path, target) in &self.links {
             // A path that leads through another link is there already.
