@@ -186,7 +186,7 @@ const SHELL_TOOL: &str = "# __version__ = \"1.0.0\"\n# __tool_type__ = \"shell\"
 #[test]
 fn a_copied_tool_or_directive_is_reported_and_does_not_run() {
     let project = project();
-    project.write(".ai/tools/a/danger.sh", &format!("{SHELL_TOOL}touch pwned\n"));
+    project.write(".ai/tools/a/danger.sh", format!("{SHELL_TOOL}touch pwned\n"));
     run(&project, &["keys", "generate"]);
     assert_eq!(json(&project, &["sign", "tool", "a/danger"]).0, 0);
     assert_eq!(json(&project, &["sign", "directive", "demo/greet"]).0, 0);
@@ -253,12 +253,12 @@ fn a_tool_with_a_parameter_in_a_nested_script_is_not_signed() {
         )
     };
     run(&project, &["keys", "generate"]);
-    project.write(".ai/tools/a/x.yaml", &tool("sh -c \"echo {x}\""));
+    project.write(".ai/tools/a/x.yaml", tool("sh -c \"echo {x}\""));
     let output = run(&project, &["sign", "tool", "a/x"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("{x} in line 8 would be a part of the program that `sh -c` runs"), "{told}");
-    project.write(".ai/tools/a/x.yaml", &tool("sh -c 'echo \"$1\"' sh {x}"));
+    project.write(".ai/tools/a/x.yaml", tool("sh -c 'echo \"$1\"' sh {x}"));
     assert_eq!(run(&project, &["sign", "tool", "a/x"]).status.code(), Some(0));
     let output = run(&project, &["execute", "tool", "a/x", "--dry-run"]);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
