@@ -7,11 +7,17 @@ use std::{env, fs};
 
 use crate::python::{Result, run};
 
+/// The folder of this program's profile in the build folder. Tests lie one folder deeper, in `deps`.
+fn built() -> Result<PathBuf> {
+    let here = env::current_exe().map_err(|error| error.to_string())?;
+    let mut above = here.ancestors().skip(1).skip_while(|folder| folder.ends_with("deps"));
+    Ok(above.next().ok_or("the benchmark does not lie in a build folder")?.to_owned())
+}
+
 /// The build folder.
 pub fn target() -> Result<PathBuf> {
-    let here = env::current_exe().map_err(|error| error.to_string())?;
-    let target = here.ancestors().nth(2).ok_or("the benchmark does not lie in a build folder")?;
-    Ok(target.to_owned())
+    let target = built()?.parent().map(Path::to_owned);
+    target.ok_or_else(|| "the benchmark does not lie in a build folder".to_owned())
 }
 
 /// The folder of what a peer needs.
@@ -40,9 +46,8 @@ pub fn cargo() -> Command {
 
 /// The folder of this program's profile below the build folder: `dist` for figures that count.
 pub fn profile_folder() -> Result<String> {
-    let here = env::current_exe().map_err(|error| error.to_string())?;
-    let folder =
-        here.parent().and_then(Path::file_name).ok_or("the benchmark does not lie in a build folder")?;
+    let built = built()?;
+    let folder = built.file_name().ok_or("the benchmark does not lie in a build folder")?;
     Ok(folder.to_string_lossy().into_owned())
 }
 

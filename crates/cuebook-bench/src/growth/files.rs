@@ -1,5 +1,9 @@
 //! Shapes of libraries, packs and signed items.
 
+use cuebook::items::{SpaceKind, Spaces};
+use cuebook::trust::{SigningKey, Trust};
+use jiff::Timestamp;
+
 use super::shape::{Project, Shape, each, words};
 
 pub fn shapes() -> Vec<Shape> {
@@ -68,15 +72,29 @@ pub fn shapes() -> Vec<Shape> {
             }
             words("search fact")
         }),
-        Shape::new("keys", "keys", 1, |project, _| {
-            project.prepare("cuebook", &["keys", "generate"])?;
+        Shape::new("one key among trusted keys", "keys", 2_000, |project, size| {
+            keys(project, size).map_err(|error| error.to_string())?;
             words("keys list")
         }),
-        Shape::new("trusted keys", "trust", 1, |project, _| {
-            project.prepare("cuebook", &["keys", "generate"])?;
+        Shape::new("trusted keys", "trust", 2_000, |project, size| {
+            keys(project, size).map_err(|error| error.to_string())?;
             words("trust list")
         }),
     ]
+}
+
+/// A key of the user, and so many others that the user trusts.
+fn keys(project: &Project, size: usize) -> cuebook::Result<()> {
+    let spaces = Spaces::new(&project.root(), Some(&project.home()));
+    let trust = Trust::new(&spaces);
+    let own = SigningKey::generate()?;
+    own.save(&spaces, false)?;
+    trust.add(SpaceKind::User, own.public(), "me", Some(&own), Timestamp::UNIX_EPOCH)?;
+    for n in 0..size {
+        let other = SigningKey::generate()?;
+        trust.add(SpaceKind::User, other.public(), &format!("o{n}"), Some(&own), Timestamp::UNIX_EPOCH)?;
+    }
+    Ok(())
 }
 
 fn library(project: &Project, size: usize) -> Result<(), String> {

@@ -27,7 +27,7 @@ pub(super) struct Jinja<'l> {
     pub(super) guard: Guard,
     /// Whether a block tag takes no white space along.
     pub(super) blocks_are_safe: bool,
-    /// Lines that stay as they are whatever the guard says, by their numbers in the text, from 0.
+    /// Lines that stay as they are whatever the guard says, by their numbers in the text, from 0, in order.
     pub(super) kept: &'l [usize],
     /// Lines that are guarded whatever they look like.
     pub(super) forced: &'l [usize],
@@ -37,22 +37,26 @@ impl Jinja<'_> {
     /// The text of a draft as a template. Comments that are not in it are told to the report, if there is one.
     pub(super) fn write(self, draft: &Draft, mut report: Option<&mut Report>) -> Result<String, Stop> {
         let mut out = String::new();
+        // How many lines end in the text so far, up to this byte of it.
+        let (mut first, mut counted) = (0, 0);
         for chunk in &draft.words {
+            first += out[counted..].matches('\n').count();
+            counted = out.len();
             match (&chunk.written, &chunk.pieces) {
                 (Some((Language::Jinja, text)), pieces) => match pieces {
                     // What needs no change is the author's own, with comments and all.
-                    Ok(pieces) if !self.fits(pieces, out.matches('\n').count()) => {
-                        self.pieces(pieces, &mut out);
+                    Ok(pieces) if !self.fits(pieces, first) => {
+                        self.pieces(pieces, first, &mut out);
                         if let Some(report) = report.as_deref_mut() {
                             no_comments(chunk, report);
                         }
                     }
                     Ok(_) => out.push_str(text),
-                    Err(_) => self.guarded(text, &mut out),
+                    Err(_) => self.guarded(text, first, &mut out),
                 },
-                (_, Ok(pieces)) => self.pieces(pieces, &mut out),
+                (_, Ok(pieces)) => self.pieces(pieces, first, &mut out),
                 (_, Err(stop)) => match &chunk.jinja {
-                    Some(text) => self.guarded(text, &mut out),
+                    Some(text) => self.guarded(text, first, &mut out),
                     None => return Err(stop.clone()),
                 },
             }
@@ -65,9 +69,8 @@ impl Jinja<'_> {
         lines(pieces).iter().enumerate().all(|(number, line)| !self.is_guarded(first + number, line))
     }
 
-    /// Writes pieces. Lines are counted from the beginning of what has been written.
-    fn pieces(self, pieces: &[Piece], out: &mut String) {
-        let first = out.matches('\n').count();
+    /// Writes pieces, the first of them on line `first`.
+    fn pieces(self, pieces: &[Piece], first: usize, out: &mut String) {
         for (number, line) in lines(pieces).iter().enumerate() {
             if number > 0 {
                 out.push('\n');
@@ -84,9 +87,8 @@ impl Jinja<'_> {
         }
     }
 
-    /// Writes a template of which no more is known than its text.
-    fn guarded(self, text: &str, out: &mut String) {
-        let first = out.matches('\n').count();
+    /// Writes a template of which no more is known than its text, from line `first` on.
+    fn guarded(self, text: &str, first: usize, out: &mut String) {
         for (number, line) in text.split('\n').enumerate() {
             if number > 0 {
                 out.push('\n');
@@ -107,7 +109,7 @@ impl Jinja<'_> {
     fn is_guarded(self, number: usize, line: &[Piece]) -> bool {
         match self.guard {
             _ if self.forced.contains(&number) => matches!(line.first(), Some(Piece::Text(_))),
-            _ if self.kept.contains(&number) => false,
+            _ if self.kept.binary_search(&number).is_ok() => false,
             Guard::Nothing => false,
             Guard::Roles => is_marker(line),
             Guard::Headings => matches!(line.first(), Some(Piece::Text(text)) if looks_like_structure(text)),

@@ -38,7 +38,7 @@ macro_rules! setting {
 }
 
 /// Every setting that carries power. A new limit belongs here; a test counts them.
-const SETTINGS: [Setting; 18] = [
+const SETTINGS: [Setting; 19] = [
     Setting {
         section: "library",
         key: "paths",
@@ -55,6 +55,7 @@ const SETTINGS: [Setting; 18] = [
     },
     setting!(more limits.file_size),
     setting!(more limits.fuel),
+    setting!(more limits.render_seconds),
     setting!(more limits.recursion),
     setting!(more limits.include_depth),
     setting!(more limits.string_bytes),
@@ -262,7 +263,7 @@ mod tests {
     #[test]
     fn a_setting_with_power_needs_a_grant() {
         let text = "[library]\npaths = [\"in\", \"../out\"]\nvocab = \"/v.json\"\n[limits]\nfile_size = 99999999\nfuel = 99999999999\n\
-            recursion = 9999\ninclude_depth = 999\nstring_bytes = 9999999999\nitems = 99999999\n[hooks]\nenabled = true\n\
+            render_seconds = 11\nrecursion = 9999\ninclude_depth = 999\nstring_bytes = 9999999999\nitems = 99999999\n[hooks]\nenabled = true\n\
             python = \"perl\"\nsandbox = \"none\"\nmemory = 9999999999\nprocesses = 999\nopen_files = 9999\n\
             temp_size = 999999999\nworkers = 99\nidle_seconds = 999\nhttp_hosts = [\"localhost\"]\n";
         let project = Project::new(text, "[hooks]\nenabled = false\n");
