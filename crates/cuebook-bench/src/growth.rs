@@ -41,7 +41,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
         if !wanted.is_empty() && !wanted.iter().any(|word| shape.name.contains(word.as_str())) {
             continue;
         }
-        let growth = measure::growth(&program, &shape)?;
+        let growth = measure::growth(&program, &shape, MOST)?;
         if !as_json {
             println!("{}", line(&shape, &growth));
         }

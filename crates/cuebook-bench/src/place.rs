@@ -41,6 +41,13 @@ pub fn workspace() -> PathBuf {
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(workspace());
+    // Cargo describes a package to the tests of that package. Build scripts of others would see a change, and all would be built anew.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            command.env_remove(&name);
+        }
+    }
     command
 }
 

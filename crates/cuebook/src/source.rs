@@ -177,6 +177,15 @@ impl Source {
         lines.line_column(&self.text, floor_char_boundary(&self.text, offset))
     }
 
+    /// The whole lines that a range of the text touches, without the last newline.
+    pub(crate) fn lines_of(&self, range: Range<usize>) -> Range<usize> {
+        let starts = &self.lines.get_or_init(|| Lines::of(&self.text)).starts;
+        let first = starts.partition_point(|start| *start <= range.start);
+        let behind = starts.partition_point(|start| *start <= range.end);
+        let start = starts.get(first.saturating_sub(1)).copied().unwrap_or(0);
+        start..starts.get(behind).map_or(self.text.len(), |next| next - 1)
+    }
+
     /// A place in this source.
     pub fn place(self: &Arc<Self>, range: Range<usize>) -> Place {
         let start = floor_char_boundary(&self.text, range.start);

@@ -22,7 +22,7 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("a choice among many", "resolve", 4_000, |project, size| {
             library(project, size)?;
-            words("resolve p1 prompts/p1/template.md")
+            words("resolve p1 prompts/p1")
         }),
         Shape::new("unknown prompt among many", "render", 8_000, |project, size| {
             library(project, size)?;
@@ -44,12 +44,13 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("signed directives", "verify", 2_000, |project, size| {
             directives(project, size)?;
-            project.prepare("cuebook", &["sign", ".ai/directives"])?;
+            sign(project)?;
             words("verify")
         }),
         Shape::new("directives to sign", "sign", 2_000, |project, size| {
             directives(project, size)?;
-            words("sign .ai/directives")
+            project.prepare("cuebook", &["keys", "generate"])?;
+            words("sign directive many/*")
         }),
         Shape::new("items to search", "search", 4_000, |project, size| {
             directives(project, size)?;
@@ -57,11 +58,12 @@ pub fn shapes() -> Vec<Shape> {
         }),
         Shape::new("a long directive", "load", 4_000, |project, size| {
             long_directive(project, size)?;
+            sign(project)?;
             words("load directive many/long")
         }),
         Shape::new("a directive with many inputs", "execute", 2_000, |project, size| {
             long_directive(project, size)?;
-            project.prepare("cuebook", &["sign", ".ai/directives"])?;
+            sign(project)?;
             words("execute directive many/long --dry-run")
         }),
         Shape::new("knowledge", "search", 4_000, |project, size| {
@@ -119,6 +121,11 @@ fn directives(project: &Project, size: usize) -> Result<(), String> {
         project.write(&format!(".ai/directives/many/d{n}.md"), text)?;
     }
     Ok(())
+}
+
+fn sign(project: &Project) -> Result<(), String> {
+    project.prepare("cuebook", &["keys", "generate"])?;
+    project.prepare("cuebook", &["sign", "directive", "many/*"])
 }
 
 fn long_directive(project: &Project, size: usize) -> Result<(), String> {

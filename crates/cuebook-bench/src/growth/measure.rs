@@ -14,6 +14,8 @@ const MEASURED: f64 = 0.3;
 const MOST_RUNS: u32 = 16;
 /// Beyond the smallest size a run must take so many seconds longer, or the exponent says nothing.
 const NOISE: f64 = 0.008;
+/// How often a shape is measured again.
+const MOST_REPEATS: usize = 2;
 /// How many of the largest sizes the exponent is made of.
 const SIZES: usize = 3;
 
@@ -25,8 +27,9 @@ pub struct Growth {
     pub exponent: Option<f64>,
 }
 
-/// Measures a shape at growing sizes.
-pub fn growth(program: &Path, shape: &Shape) -> Result<Growth, String> {
+/// Measures a shape at growing sizes. Noise only adds time: if the exponent is too large, it is measured again, and the shorter
+/// time of each size counts.
+pub fn growth(program: &Path, shape: &Shape, most: f64) -> Result<Growth, String> {
     let start = seconds(program, shape, shape.least)?;
     let mut points = Vec::new();
     let mut size = (shape.most >> 6).max(shape.least * 2);
@@ -38,14 +41,29 @@ pub fn growth(program: &Path, shape: &Shape) -> Result<Growth, String> {
         }
         size *= 2;
     }
-    let above: Vec<(f64, f64)> = points
+    let mut exponent = exponent_of(&points, start);
+    for _ in 0..MOST_REPEATS {
+        if exponent.is_none_or(|exponent| exponent <= most) {
+            break;
+        }
+        let first = points.len().saturating_sub(SIZES);
+        for (size, known) in &mut points[first..] {
+            *known = known.min(seconds(program, shape, *size)?);
+        }
+        exponent = exponent_of(&points, start);
+    }
+    Ok(Growth { points, exponent })
+}
+
+/// The exponent of the largest sizes; `None` if fewer than two of them take long enough.
+fn exponent_of(points: &[(usize, f64)], start: f64) -> Option<f64> {
+    let last = &points[points.len().saturating_sub(SIZES)..];
+    let above: Vec<(f64, f64)> = last
         .iter()
         .map(|(size, seconds)| (*size as f64, seconds - start))
         .filter(|(_, seconds)| *seconds > NOISE)
         .collect();
-    let last = &above[above.len().saturating_sub(SIZES)..];
-    let exponent = (last.len() >= 2).then(|| slope(last));
-    Ok(Growth { points, exponent })
+    (above.len() >= 2).then(|| slope(&above))
 }
 
 /// The slope of the logarithms, by least squares.

@@ -88,7 +88,7 @@ pub fn shapes() -> Vec<Shape> {
         Shape::new("unknown values", "render", 40_000, |project, size| {
             project.write(TEMPLATE, each(200, |n| format!("{{{{ name_{n} }}}}\n")))?;
             values(project, size)?;
-            words("render p --vars v.json")
+            words("render p --vars v.json --strict")
         })
         .code(1),
         Shape::new("spans as JSON", "render", 10_000, |project, size| {

@@ -1,5 +1,6 @@
 //! One of the two versions of a comparison: where it is found, and what is said of it.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -10,7 +11,6 @@ use crate::error::{Code, Error, Result};
 use crate::library::{Candidate, Found, Reason};
 use crate::prepared::{Mode, Prepared};
 use crate::render::Rendered;
-use crate::source::Source;
 use crate::variables::{Clock, Context, Scope, Variables};
 
 /// The digits of nonces in a comparison: the same ones in both renders.
@@ -32,13 +32,16 @@ pub(super) struct Files {
     pub(super) text: String,
     /// Where each file begins in the text, with its name.
     begins: Vec<(usize, String)>,
+    /// Where the lines of the text end: thousands of changes ask for theirs.
+    ends: Vec<usize>,
 }
 
 impl Files {
     pub(super) fn origin(&self, at: usize) -> Option<String> {
-        let (start, name) = self.begins.iter().rev().find(|(start, _)| *start <= at)?;
-        let line = self.text[*start..].get(..at - start)?.matches('\n').count() + 1;
-        Some(format!("{name}:{line}"))
+        let file = self.begins.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let (start, name) = &self.begins[file];
+        let lines_before = |at: usize| self.ends.partition_point(|end| *end < at);
+        Some(format!("{name}:{}", lines_before(at) - lines_before(*start) + 1))
     }
 }
 
@@ -135,12 +138,12 @@ impl<'n> Version<'n> {
 
     /// What its files say, one behind the other.
     pub(super) fn files(&self) -> Files {
-        let mut files = Files { text: String::new(), begins: Vec::new() };
-        let mut seen: Vec<Arc<Source>> = Vec::new();
+        let mut files = Files { text: String::new(), begins: Vec::new(), ends: Vec::new() };
+        let mut seen: HashSet<String> = HashSet::new();
         for unit in self.prepared.outline().units() {
             // A part of a file stands for all of it.
             let source = unit.source().place(0..0).source().clone();
-            if seen.iter().any(|known| known.name() == source.name()) {
+            if !seen.insert(source.name().to_owned()) {
                 continue;
             }
             if !files.text.is_empty() && !files.text.ends_with('\n') {
@@ -148,8 +151,8 @@ impl<'n> Version<'n> {
             }
             files.begins.push((files.text.len(), self.file(source.name())));
             files.text.push_str(source.text());
-            seen.push(source);
         }
+        files.ends = files.text.match_indices('\n').map(|(at, _)| at).collect();
         files
     }
 }

@@ -17,15 +17,24 @@ const MOST_LINES_BETWEEN: usize = 6;
 /// The longest line that is shown around the place. The renderer cuts the line of the place itself, and only that.
 const CONTEXT_WIDTH: usize = 200;
 
+/// Bytes of the lines that a report shows. Findings beyond that are shown without their lines: each of thousands of findings can lie
+/// on the same line of a megabyte.
+const MOST_SHOWN: usize = 1 << 20;
+
 /// Renders findings one below the other, in colour if asked to.
 pub fn report<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
+    let mut left = MOST_SHOWN;
     for diagnostic in diagnostics {
         if !out.is_empty() {
             out.push('\n');
         }
-        for group in groups(&safe(diagnostic)) {
+        let mut diagnostic = safe(diagnostic);
+        if left == 0 {
+            without_lines(&mut diagnostic);
+        }
+        for group in groups(&diagnostic, &mut left) {
             let rendered = renderer.render(&[group]);
             let mut rendered = rendered.trim_end();
             // Behind a line of context the renderer leaves its margin open, also where nothing follows.
@@ -58,6 +67,14 @@ fn safe(diagnostic: &Diagnostic) -> Diagnostic {
     }
 }
 
+/// Leaves of the places only the name of the first.
+fn without_lines(diagnostic: &mut Diagnostic) {
+    if let Some(place) = diagnostic.place.take() {
+        diagnostic.file = Some(printable(&place.to_string()).into_owned());
+    }
+    diagnostic.related.clear();
+}
+
 /// Whether a line is nothing but the margin, whatever its colour.
 fn is_margin(line: &str) -> bool {
     let mut parts = line.split('\x1b');
@@ -68,7 +85,7 @@ fn is_margin(line: &str) -> bool {
 
 /// What stands below each other without a gap. Without an excerpt there is no margin for the way out to hang on, so it
 /// begins a line of its own.
-fn groups(diagnostic: &Diagnostic) -> Vec<Group<'_>> {
+fn groups<'d>(diagnostic: &'d Diagnostic, left: &mut usize) -> Vec<Group<'d>> {
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
@@ -87,6 +104,7 @@ fn groups(diagnostic: &Diagnostic) -> Vec<Group<'_>> {
         return std::iter::once(group).chain(hint).collect();
     }
     for excerpt in &excerpts {
+        *left = left.saturating_sub(excerpt.lines.len());
         group = group.element(excerpt.snippet());
     }
     if let Some(hint) = &diagnostic.hint {
@@ -113,7 +131,7 @@ fn excerpts(diagnostic: &Diagnostic) -> Vec<Excerpt<'_>> {
     let mut excerpts: Vec<Excerpt<'_>> = Vec::new();
     for mark in main.chain(related) {
         let text = mark.0.source().text();
-        let lines = lines_of(text, marked(mark.0));
+        let lines = mark.0.source().lines_of(marked(mark.0));
         let near = excerpts.iter_mut().find(|excerpt| {
             let same = std::sync::Arc::ptr_eq(excerpt.marks[0].0.source(), mark.0.source());
             let gap = excerpt.lines.end.min(lines.end)..excerpt.lines.start.max(lines.start);
@@ -142,31 +160,25 @@ fn marked(place: &Place) -> Range<usize> {
     range.start..range.start + first.len()
 }
 
-/// The whole lines that a range touches, without the last newline.
-fn lines_of(text: &str, range: Range<usize>) -> Range<usize> {
-    let start = text[..range.start].rfind('\n').map_or(0, |newline| newline + 1);
-    let end = text[range.end..].find('\n').map_or(text.len(), |newline| range.end + newline);
-    start..end
-}
-
 impl<'d> Excerpt<'d> {
     /// The lines with their neighbours. They are cut out here because a source can be megabytes long.
     fn snippet(&self) -> Snippet<'d, Annotation<'d>> {
         let (place, ..) = self.marks[0];
-        let text = place.source().text();
+        let source = place.source();
+        let text = source.text();
         let Range { mut start, mut end } = self.lines;
         for _ in 0..CONTEXT_LINES {
-            let before = lines_of(text, start.saturating_sub(1)..start.saturating_sub(1));
+            let before = source.lines_of(start.saturating_sub(1)..start.saturating_sub(1));
             if start > 0 && before.len() <= CONTEXT_WIDTH {
                 start = before.start;
             }
             // The empty rest behind the last newline is no line.
-            let after = lines_of(text, (end + 1).min(text.len())..(end + 1).min(text.len()));
+            let after = source.lines_of((end + 1).min(text.len())..(end + 1).min(text.len()));
             if end + 1 < text.len() && after.len() <= CONTEXT_WIDTH {
                 end = after.end;
             }
         }
-        let first_number = text[..start].matches('\n').count() + 1;
+        let (first_number, _) = source.line_column(start);
         let annotations = self.marks.iter().map(|(place, kind, label)| {
             let range = marked(place);
             kind.span(range.start - start..range.end - start).label(*label)
@@ -211,6 +223,18 @@ error[CB304]: wrong
   = help: mend it
 "
         );
+    }
+
+    #[test]
+    fn thousands_of_findings_on_one_long_line_show_it_a_few_times() {
+        let source = Source::new("t.md", "word ".repeat(100_000));
+        let findings: Vec<Diagnostic> = (0..2_000)
+            .map(|n| Diagnostic::new(Code::TemplateSyntax, "wrong").at(source.place(n * 5..n * 5 + 4)))
+            .collect();
+        let shown = report(&findings, false);
+        assert_eq!(shown.matches("wrong").count(), 2_000);
+        assert_eq!(shown.matches("^^^^").count(), 3);
+        assert!(shown.ends_with("error[CB304]: t.md:1:9996: wrong\n"), "{}", &shown[shown.len() - 200..]);
     }
 
     #[test]
