@@ -115,6 +115,8 @@ fn start(project: &Project, arguments: &[String]) -> Child {
         .args(arguments)
         .current_dir(project.root())
         .env_remove("CUEBOOK_ROOT")
+        .env_remove("USER_SPACE")
+        .env("HOME", project.home())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -129,6 +131,14 @@ fn json(path: &Path) -> BTreeMap<String, Json> {
         }),
         Err(_) => BTreeMap::new(),
     }
+}
+
+/// What the user of the project approved.
+fn approvals(project: &Project) -> Json {
+    let folder = fs::read_dir(project.home().join(APPROVALS)).into_iter().flatten().flatten();
+    let mut files = folder.map(|entry| entry.path());
+    let file = files.find(|path| path.extension().is_some_and(|end| end == "json"));
+    file.map(|file| json(&file)["packs"].clone()).unwrap_or_default()
 }
 
 /// The state of the project as it must be: for every entry, what it may be now.
@@ -163,7 +173,7 @@ impl World {
             let digests = [0, 1].map(|version| {
                 world.must(Task::Install(pack, version, true));
                 world.must(Task::Approve(pack));
-                json(&world.project.path(APPROVALS))[*id]["digest"].as_str().unwrap().to_owned()
+                approvals(&world.project)[id]["digest"].as_str().unwrap().to_owned()
             });
             world.digests.push(digests);
             world.packs[pack] = Some(1);
@@ -243,10 +253,7 @@ impl World {
     }
 
     fn verify_approvals(&mut self, tasks: &[(Task, Run)]) {
-        let folder = fs::read_dir(self.project.home().join(APPROVALS)).into_iter().flatten().flatten();
-        let mut files = folder.map(|entry| entry.path());
-        let file = files.find(|path| path.extension().is_some_and(|end| end == "json"));
-        let found = file.map(|file| json(&file)["packs"].clone()).unwrap_or_default();
+        let found = approvals(&self.project);
         for (task, run) in tasks {
             if let (Task::Approve(pack), Some(0)) = (task, run.code) {
                 self.approved.insert(*pack);
