@@ -23,7 +23,7 @@ fn installed() -> Vec<(PathBuf, (u8, u8))> {
     );
     let mut found: Vec<_> = names
         .iter()
-        .filter_map(|name| Interpreter::find(name, Path::new("/"), path.as_deref()).ok())
+        .filter_map(|name| Interpreter::find(name, Path::new("/nowhere"), path.as_deref()).ok())
         .map(|interpreter| (interpreter.program, interpreter.version))
         .collect();
     found.sort();

@@ -92,7 +92,7 @@ impl Host for FakeHost {
 
 /// The Python that tests run with; `None`, and a word about it, if there is none.
 pub fn python() -> Option<String> {
-    let found = Interpreter::find("python3", Path::new("/"), std::env::var_os("PATH").as_deref());
+    let found = Interpreter::find("python3", Path::new("/nowhere"), std::env::var_os("PATH").as_deref());
     match found {
         Ok(found) => Some(found.program.to_str()?.to_owned()),
         Err(error) => {

@@ -172,7 +172,7 @@ impl Pattern {
             return None;
         }
         let is_name = !written.contains(['*', '?']);
-        Some(Pattern { written: written.to_owned(), glob: Glob::new(&escaped(written)), is_name })
+        Some(Pattern { written: written.to_owned(), glob: Glob::new(written), is_name })
     }
 }
 
@@ -181,9 +181,9 @@ fn escaped(pattern: &str) -> String {
     pattern.replace('.', "[.]").replace('/', ".")
 }
 
-/// An id as what such a pattern matches.
+/// An id as what a pattern of ids matches.
 fn letters(id: &str) -> Vec<Letter> {
-    id.chars().map(|c| if c == '/' { ('.', false) } else { (c, c == '.') }).collect()
+    id.chars().map(|c| (c, false)).collect()
 }
 
 /// What a tool can do that a wildcard must not allow by accident.

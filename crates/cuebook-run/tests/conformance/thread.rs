@@ -12,6 +12,7 @@
 //! - A root's own spend is in the ledger; in the reference it is not.
 //! - `0`, `false` and an empty text are values, so a return that has them is one.
 //! - Nudges and refusals are in our own words; they must be for the same reason.
+//! - The limit on calls in one answer is ours.
 
 mod literal;
 
@@ -315,7 +316,7 @@ impl Case<'_> {
             let by_provider = wanted_text.starts_with("Provider ");
             let same = match self.entries.iter().find_map(Json::as_u64) {
                 Some(status) if by_provider || self.never_answers() => text.contains(&status.to_string()),
-                _ => text == wanted_text,
+                _ => text.replace("limits: calls, ", "limits: ") == wanted_text,
             };
             if !same {
                 return Err(format!("{text}, wanted {wanted_text}"));
@@ -366,7 +367,10 @@ impl Case<'_> {
         }
         let store = self.stage.world.engine.threads(None).unwrap();
         let log = whole_log(&*store, row).map_err(|error| error.to_string())?;
-        let first = &log[0].payload;
+        let mut first = log[0].payload.clone();
+        if let Some(limits) = first["limits"].as_object_mut() {
+            limits.remove("calls");
+        }
         let result = row.result.clone().unwrap_or_default();
         let mut found = json!({
             "thread_id": row.id.as_str(), "directive": row.prompt, "status": row.status.as_str(), "model": row.model,
