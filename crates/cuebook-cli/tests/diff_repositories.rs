@@ -33,7 +33,7 @@ fn git(project: &Project, folder: &Path, args: &[&str]) {
 fn repository(project: &Project, name: &str) -> std::path::PathBuf {
     let folder = project.path().join(name);
     project.write(&format!("{name}/cuebook.toml"), "");
-    project.write(&format!("{name}/prompts/hi/template.md"), &format!("Hi from {name}.\n"));
+    project.write(&format!("{name}/prompts/hi/template.md"), format!("Hi from {name}.\n"));
     git(project, &folder, &["init", "-q"]);
     git(project, &folder, &["add", "."]);
     git(project, &folder, &["commit", "-q", "-m", "A step"]);
@@ -69,17 +69,17 @@ fn a_git_file_cannot_name_another_repository() {
     project.write("a/cuebook.toml", "");
     project.write("a/prompts/hi/template.md", "Hi.\n");
     let (a, git_of_secret) = (project.path().join("a"), secret.join(".git"));
-    project.write("a/.git", &format!("gitdir: {}\n", git_of_secret.display()));
+    project.write("a/.git", format!("gitdir: {}\n", git_of_secret.display()));
     refused(&a);
     // One that pretends to be a worktree, and takes everything from elsewhere.
     project.write("a/.git", "gitdir: fake/worktrees/a\n");
-    project.write("a/fake/worktrees/a/gitdir", &format!("{}\n", a.join(".git").display()));
-    project.write("a/fake/worktrees/a/commondir", &format!("{}\n", git_of_secret.display()));
+    project.write("a/fake/worktrees/a/gitdir", format!("{}\n", a.join(".git").display()));
+    project.write("a/fake/worktrees/a/commondir", format!("{}\n", git_of_secret.display()));
     project.write("a/fake/worktrees/a/HEAD", "ref: refs/heads/main\n");
     refused(&a);
     // A folder that takes its objects from elsewhere, and a link.
     let b = repository(&project, "b");
-    project.write("b/.git/commondir", &format!("{}\n", git_of_secret.display()));
+    project.write("b/.git/commondir", format!("{}\n", git_of_secret.display()));
     refused(&b);
     let c = repository(&project, "c");
     fs::remove_dir_all(c.join(".git/objects")).unwrap();

@@ -157,7 +157,7 @@ impl Shown {
     fn new(path: &Path) -> io::Result<Shown> {
         let metadata = path.metadata()?;
         if metadata.is_file()
-            && metadata.len() <= LARGEST_COPY
+            && metadata.len() <= SMALL
             && path.starts_with("/etc")
             && let Ok(bytes) = std::fs::read(path)
         {
@@ -185,8 +185,8 @@ impl Shown {
     }
 }
 
-/// Bytes of a file of settings that is copied.
-const LARGEST_COPY: u64 = 16 << 10;
+/// Bytes of a file of settings that is small enough to be copied.
+const SMALL: u64 = 16 << 10;
 
 /// An empty file, to cover others with.
 const EMPTY: &str = "/dev/.empty";
