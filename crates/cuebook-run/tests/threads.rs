@@ -266,11 +266,17 @@ fn a_child_is_capped_by_its_parent_and_its_spend_is_its_parents() {
 #[test]
 fn any_prompt_can_be_run_through_the_orchestrator() {
     let stage = stage(Api::OpenAiChat, Script::new().reply(Reply::text("Hello, Ann.").usage(10, 5)));
-    stage
-        .world
-        .plain("hello.prompty", "---\nname: hello\ninputs:\n  who: Ann\n---\nuser:\nGreet {{ who }}.\n");
-    let given = json!({"operation": "run_prompt", "prompt": "./hello.prompty", "model": "mock-model", "variables": {"who": "Ann"}});
-    let answer = stage.world.tool("rye/agent/threads/orchestrator", given);
+    stage.world.plain(
+        "prompts/hello.prompty",
+        "---\nname: hello\ninputs:\n  who: Ann\n---\nuser:\nGreet {{ who }}.\n",
+    );
+    let run = |prompt: &str| {
+        let given = json!({"operation": "run_prompt", "prompt": prompt, "model": "mock-model", "variables": {"who": "Ann"}});
+        stage.world.tool("rye/agent/threads/orchestrator", given)
+    };
+    let refused = run("./prompts/hello.prompty");
+    assert!(refused["error"].as_str().unwrap().contains("is not a prompt id"), "{refused:#}");
+    let answer = run("hello");
     assert_eq!(answer["data"]["result"], "Hello, Ann.", "{answer:#}");
     assert_eq!(answer["data"]["status"], "completed");
     let told = stage.mock.requests()[0].body["messages"][0]["content"].to_string();
