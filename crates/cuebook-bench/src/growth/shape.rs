@@ -50,7 +50,11 @@ impl Project {
         for name in ["project", "home"] {
             fs::create_dir(folder.path().join(name)).map_err(|error| error.to_string())?;
         }
-        Ok(Project { folder, program: program.to_owned() })
+        let project = Project { folder, program: program.to_owned() };
+        // Prompts of the largest sizes are longer than prompts usually may be.
+        let defaults = "{\"limits\": {\"max_output_size\": 100000000}}";
+        project.write("user_data/shared/prompts/defaults.json", defaults)?;
+        Ok(project)
     }
 
     pub fn root(&self) -> PathBuf {

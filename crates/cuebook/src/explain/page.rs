@@ -3,6 +3,7 @@
 //! Everything that is not from here is text: it is escaped, never put into the script or the style, and a policy in the page
 //! allows this script and this style alone. Characters that do not show, or that would turn the text around, are spelt out.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
@@ -10,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Explanation, label};
 use crate::ledger::{Contributor, Ledger};
-use crate::render::{Origin, Span};
+use crate::render::Span;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -145,14 +146,17 @@ impl Page {
         }
         self.raw("</ul>\n<div class=\"view\">\n<pre id=\"text\">");
         let text = explanation.rendered().text();
+        let contributors = ledger.iter().flat_map(|ledger| &ledger.contributors);
+        let numbers: HashMap<&Contributor, usize> =
+            contributors.enumerate().map(|(index, entry)| (&entry.contributor, index)).collect();
         for span in explanation.rendered().spans().filter(|span| !span.range.is_empty()) {
-            self.span(&span, &text[span.range.clone()], ledger);
+            self.span(&span, &text[span.range.clone()], &numbers);
         }
         self.raw("</pre>\n<aside id=\"origin\" aria-live=\"polite\"><p>Point at a piece of the text to see where it came from; ");
         self.raw("click to keep it. A row below marks everything that somebody wrote.</p></aside>\n</div>\n");
     }
 
-    fn span(&mut self, span: &Span, text: &str, ledger: Option<&Ledger>) {
+    fn span(&mut self, span: &Span, text: &str, numbers: &HashMap<&Contributor, usize>) {
         let origin = &span.origin;
         let kind = origin.kind();
         let name = KINDS.iter().find(|(known, _)| *known == kind).map_or(kind, |(_, name)| name);
@@ -169,7 +173,7 @@ impl Page {
             self.attribute("data-s", section);
         }
         self.attribute("data-b", &format!("{} to {}", span.range.start, span.range.end - 1));
-        if let Some(index) = ledger.and_then(|ledger| index_of(ledger, origin)) {
+        if let Some(index) = numbers.get(&Contributor::of(origin)) {
             self.raw(&format!(" data-c=\"{index}\""));
         }
         self.raw(">").shown(text).raw("</span>");
@@ -180,6 +184,7 @@ impl Page {
         if variables.is_empty() {
             return;
         }
+        let own = ledger.map(own_tokens).unwrap_or_default();
         self.table("Variables", &["variable", "layer", "declared", "value", "tokens"], |page| {
             for variable in variables {
                 let layer = variable.layer.map_or("absent", |layer| layer.as_str());
@@ -187,7 +192,7 @@ impl Page {
                     Some(_) => shorten(&variable.value.to_string()),
                     None => String::new(),
                 };
-                let tokens = ledger.map_or_else(String::new, |ledger| own_tokens(ledger, &variable.name));
+                let tokens = own.get(variable.name.as_str()).map_or_else(String::new, usize::to_string);
                 page.raw("<tr><td>").shown(&variable.name).raw("</td><td>").raw(layer).raw("</td><td>");
                 page.raw(variable.declared.unwrap_or("")).raw("</td><td>").shown(&value);
                 page.raw("</td><td class=\"n\">");
@@ -257,20 +262,20 @@ const KINDS: [(&str, &str); 5] = [
     ("frame", "a frame of the engine"),
 ];
 
-/// Which of those who are counted an origin leads to.
-fn index_of(ledger: &Ledger, origin: &Origin) -> Option<usize> {
-    let contributor = Contributor::of(origin);
-    ledger.contributors.iter().position(|entry| entry.contributor == contributor)
-}
-
-/// The tokens of what shows a variable alone; nothing if it only shows together with others.
-fn own_tokens(ledger: &Ledger, name: &str) -> String {
-    let own = ledger.contributors.iter().find(|entry| match &entry.contributor {
-        Contributor::Variables(shown) => shown.len() == 1 && shown[0].path == name,
-        Contributor::Rich { input, .. } => input.as_deref() == Some(name),
-        _ => false,
-    });
-    own.map_or_else(String::new, |entry| entry.tokens.to_string())
+/// The tokens of what shows each variable alone; one that only shows together with others has none.
+fn own_tokens(ledger: &Ledger) -> HashMap<&str, usize> {
+    let mut own = HashMap::new();
+    for entry in &ledger.contributors {
+        let name = match &entry.contributor {
+            Contributor::Variables(shown) if shown.len() == 1 => Some(shown[0].path.as_str()),
+            Contributor::Rich { input, .. } => input.as_deref(),
+            _ => None,
+        };
+        if let Some(name) = name {
+            own.entry(name).or_insert(entry.tokens);
+        }
+    }
+    own
 }
 
 fn shorten(text: &str) -> String {

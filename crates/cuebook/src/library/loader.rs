@@ -5,9 +5,11 @@
 //! one must have the file. So a user's partial stands in for a built-in one, and no pack can stand in for anything of the
 //! user's or of the system's unless the user has chosen it.
 
+use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use indexmap::{IndexMap, IndexSet};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -57,9 +59,8 @@ fn digest(path: &std::path::Path, limit: u64) -> Option<[u8; 32]> {
     Some(Sha256::digest(files::read_bytes(path, "", limit).ok()?).into())
 }
 
-/// A name that was looked for in all packs, the sources that have it, and the one that was chosen, if any.
+/// The sources that have a name which was looked for in all packs, and the one that was chosen, if any.
 struct Offer {
-    name: String,
     sources: Vec<String>,
     chosen: Option<String>,
 }
@@ -74,20 +75,20 @@ pub(crate) struct LibraryLoader {
     /// What the places offer, if somebody has looked at all of them already.
     survey: Option<Arc<Survey>>,
     /// The place of each loaded template, by its source's name.
-    places: Mutex<Vec<(String, Arc<Root>)>>,
-    dependencies: Mutex<Vec<Dependency>>,
+    places: Mutex<IndexMap<String, Arc<Root>>>,
+    dependencies: Mutex<IndexMap<PathBuf, Dependency>>,
     /// Variables of the environment that the prompt's file refers to, and what they were.
     environment: Mutex<Vec<(String, Option<String>)>>,
     /// Prompts that were found on the way: the name that was asked for, and the source that was chosen. An alias leads to
     /// another prompt when the vocabulary changes, so the id that it led to would not do.
-    choices: Mutex<Vec<(String, String)>>,
+    choices: Mutex<IndexSet<(String, String)>>,
     /// Ids that were looked for and that nobody had.
     absences: Mutex<Vec<String>>,
     /// First parts of names, and whether several places had a prompt of that name. Packs yet to come can change it, so it
     /// is asked again rather than derived from files that changed.
-    contests: Mutex<Vec<(String, bool)>>,
+    contests: Mutex<IndexMap<String, bool>>,
     /// Names that were looked for in all packs.
-    offers: Mutex<Vec<Offer>>,
+    offers: Mutex<IndexMap<String, Offer>>,
     /// The packs that there were, if anything depends on it.
     packs: Mutex<Option<Vec<String>>>,
 }
@@ -132,7 +133,7 @@ impl LibraryLoader {
         if self.survey.is_some() {
             return false;
         }
-        let unchanged = lock(&self.dependencies).iter().all(Dependency::is_unchanged);
+        let unchanged = lock(&self.dependencies).values().all(Dependency::is_unchanged);
         unchanged
             && lock(&self.environment).iter().all(|(name, was)| std::env::var(name).ok() == *was)
             && self.library.defaults().is_ok_and(|now| Arc::ptr_eq(&now, defaults))
@@ -153,7 +154,7 @@ impl LibraryLoader {
         let packs_now = || roots.iter().filter_map(|root| root.pack_id());
         packs.as_ref().is_none_or(|packs| packs_now().eq(packs.iter().map(String::as_str)))
             && contests.iter().all(|(id, was)| self.is_contested(id, &roots).is_ok_and(|is| is == *was))
-            && offers.iter().all(|Offer { name, sources, chosen }| {
+            && offers.iter().all(|(name, Offer { sources, chosen })| {
                 offering(name, &roots).map(|root| root.file_name(name)).eq(sources.iter().cloned())
                     && self.chosen(name).is_ok_and(|now| now == *chosen)
             })
@@ -173,8 +174,8 @@ impl LibraryLoader {
             return;
         }
         let mut dependencies = lock(&self.dependencies);
-        if dependencies.iter().all(|known| known.path != path) {
-            dependencies.push(Dependency::new(path, self.limit));
+        if !dependencies.contains_key(&path) {
+            dependencies.insert(path.clone(), Dependency::new(path, self.limit));
         }
     }
 
@@ -182,7 +183,7 @@ impl LibraryLoader {
     pub(crate) fn depends_on(&self, path: &Path) -> bool {
         let Ok(wanted) = path.canonicalize() else { return false };
         let is_same = |known: &Path| known.canonicalize().is_ok_and(|known| known == wanted);
-        lock(&self.dependencies).iter().any(|known| is_same(&known.path))
+        lock(&self.dependencies).keys().any(|known| is_same(known))
     }
 
     /// Notes variables of the environment that the prompt's definition was read from.
@@ -197,11 +198,7 @@ impl LibraryLoader {
             None => self.library.choose(id)?,
         };
         let choice = (id.to_owned(), found.candidate.source.clone());
-        let mut choices = lock(&self.choices);
-        if !choices.contains(&choice) {
-            choices.push(choice);
-        }
-        drop(choices);
+        lock(&self.choices).insert(choice);
         Ok(found)
     }
 
@@ -259,11 +256,8 @@ impl LibraryLoader {
             }
             if root.has_file(&name) {
                 let source = root.read(&name, self.limit)?;
-                let mut places = lock(&self.places);
                 // A computed name is asked for at every render; it is noted once.
-                if places.iter().all(|(known, _)| known != source.name()) {
-                    places.push((source.name().to_owned(), root.clone()));
-                }
+                lock(&self.places).entry(source.name().to_owned()).or_insert_with(|| root.clone());
                 return Ok(Some(source));
             }
             if let Some(error) = root.trouble(&name) {
@@ -279,34 +273,33 @@ impl LibraryLoader {
 
     /// Makes what another loader looked at a dependency of this one.
     fn take_over(&self, other: LibraryLoader) {
-        fn append<T>(to: &Mutex<Vec<T>>, from: Mutex<Vec<T>>) {
-            lock(to).append(&mut from.into_inner().unwrap_or_else(PoisonError::into_inner));
+        // What was found first counts: it differs from the second if something changed in between.
+        fn add<K: Hash + Eq, V>(to: &Mutex<IndexMap<K, V>>, from: Mutex<IndexMap<K, V>>) {
+            let mut to = lock(to);
+            for (key, value) in inner(from) {
+                to.entry(key).or_insert(value);
+            }
         }
-        append(&self.places, other.places);
-        append(&self.dependencies, other.dependencies);
-        append(&self.choices, other.choices);
-        append(&self.absences, other.absences);
-        append(&self.contests, other.contests);
-        append(&self.offers, other.offers);
+        fn inner<T>(mutex: Mutex<T>) -> T {
+            mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+        }
+        add(&self.places, other.places);
+        add(&self.dependencies, other.dependencies);
+        add(&self.contests, other.contests);
+        add(&self.offers, other.offers);
+        lock(&self.choices).extend(inner(other.choices));
+        lock(&self.absences).extend(inner(other.absences));
     }
 
     fn place_of(&self, parent: &str) -> Arc<Root> {
-        let places = lock(&self.places);
-        places
-            .iter()
-            .find(|(name, _)| name == parent)
-            .map_or_else(|| self.own.clone(), |(_, root)| root.clone())
+        lock(&self.places).get(parent).unwrap_or(&self.own).clone()
     }
 
     /// The prompt that the first part of a path names, if several places have one of that name.
     fn contested(&self, name: &str, roots: &[Arc<Root>]) -> Result<Option<(Candidate, String)>> {
         let Some((id, rest)) = name.split_once('/') else { return Ok(None) };
         let contested = self.is_contested(id, roots)?;
-        let mut contests = lock(&self.contests);
-        if contests.iter().all(|(known, _)| known != id) {
-            contests.push((id.to_owned(), contested));
-        }
-        drop(contests);
+        lock(&self.contests).entry(id.to_owned()).or_insert(contested);
         if !contested {
             return Ok(None);
         }
@@ -403,11 +396,8 @@ impl LibraryLoader {
         let sources: Vec<String> = offering.iter().map(|root| root.file_name(name)).collect();
         let chosen = self.chosen(name)?;
         let chosen_root = sources.iter().position(|source| Some(source) == chosen.as_ref());
-        let mut offers = lock(&self.offers);
-        if offers.iter().all(|known| known.name != name) {
-            offers.push(Offer { name: name.to_owned(), sources: sources.clone(), chosen });
-        }
-        drop(offers);
+        let offer = || Offer { sources: sources.clone(), chosen };
+        lock(&self.offers).entry(name.to_owned()).or_insert_with(offer);
         match (offering.as_slice(), chosen_root) {
             ([], _) => Ok(None),
             ([root], _) => self.read_variant(root, name),
@@ -448,7 +438,7 @@ impl Loader for LibraryLoader {
             self.survey.clone(),
         );
         let Some(source) = apart.load(name, parent)? else { return Ok(None) };
-        let known = lock(&self.places).iter().any(|(known, _)| known == source.name());
+        let known = lock(&self.places).contains_key(source.name());
         if !known {
             self.take_over(apart);
         }
