@@ -161,14 +161,14 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
 #[test]
 fn what_an_operation_does_not_take_is_refused_with_the_nearest_name() {
     let stage = Stage::new(script([says("no")]).forever());
+    std::fs::create_dir_all(stage.world.project().join("prompts")).unwrap();
     std::fs::write(
-        stage.world.project().join("hello.prompty"),
+        stage.world.project().join("prompts/hello.prompty"),
         "---\nname: hello\ninputs:\n  who: {kind: string, required: true}\n---\nuser:\nHi {{who}}\n",
     )
     .unwrap();
     let run = |more: Json| {
-        let mut given =
-            json!({"operation": "run_prompt", "prompt": "./hello.prompty", "model": "mock-model"});
+        let mut given = json!({"operation": "run_prompt", "prompt": "hello", "model": "mock-model"});
         given.as_object_mut().unwrap().extend(map(more));
         stage.world.tool(ITEM, given)
     };
