@@ -55,7 +55,7 @@ impl Ground {
             None => (Root::ToolDir, false),
         };
         let mut tree = Tree::default();
-        // Node looks for a package.json in all folders above a file: it finds this one, and none of somebody else.
+        // Node looks for a package.json in all folders above a file: it finds this one, and no other.
         tree.add("package.json".into(), b"{}\n".to_vec(), false);
         if let Some(tool) = chain.first() {
             tree.add(staged(tool), tool.bytes.to_vec(), true);

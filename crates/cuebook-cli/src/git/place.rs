@@ -60,7 +60,7 @@ fn linked(top: &Path, file: &Path) -> Option<PathBuf> {
     is_worktree().or_else(is_submodule).map(|()| folder)
 }
 
-/// A short plain file. A pipe is not opened: whoever reads one waits for a writer.
+/// A short plain file. A pipe is not opened: reading one waits for a writer.
 fn text(file: &Path) -> Option<String> {
     if !file.symlink_metadata().ok()?.is_file() {
         return None;

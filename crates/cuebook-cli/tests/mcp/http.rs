@@ -1,4 +1,4 @@
-//! `cuebook mcp --http`: who is answered, and that slow clients shut nobody out.
+//! `cuebook mcp --http`: which requests are answered, and slow clients that lock out no others.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -36,7 +36,7 @@ impl Listening {
                 break;
             }
         }
-        // Whoever prints more must not block.
+        // A client that prints more must not block.
         std::thread::spawn(move || lines.for_each(drop));
         Listening { child, address: address.unwrap_or_else(|| panic!("{said}")), said }
     }

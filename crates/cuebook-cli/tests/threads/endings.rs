@@ -45,7 +45,7 @@ fn stage(script: Script) -> Stage {
 }
 
 impl Stage {
-    /// Starts a thread that nobody waits for: its name and its process. Its tools run without the sandbox, in which nothing
+    /// Starts a detached thread: its name and its process. Its tools run without the sandbox, in which nothing
     /// outlives anything.
     fn detached(&self) -> (String, Pid) {
         let answer = self.json(&[&THREADED[..], &["--async", "--unfenced"]].concat());

@@ -22,7 +22,7 @@ const SEARCH: &str = "(env; cat /proc/*/environ /proc/*/task/*/environ .env .ai/
                       home/.ssh/* 2>/dev/null) | tr '\\0' '\\n' | grep -aoE 'HOME=/tmp|RYE_PARENT_THREAD_ID=|sk-mock[a-z0-9-]*|\
                       MOCK_KEY|correct-horse|my-private-ssh-key|PRIVATE KEY|thread_started' | sort -u | base64 -w0";
 
-/// What a thread's model is told that its tools answered.
+/// The tool results that a thread's model receives.
 fn told(stage: &Stage) -> String {
     stage.mock.requests().last().unwrap().body["messages"].to_string()
 }
@@ -355,7 +355,7 @@ fn a_program_that_holds_keys_hides_them_from_programs_of_the_same_user() {
     let stage = with_tools(&[(".ai/tools/demo/look.yaml", TOOL)]);
     let mut command = stage.command(&["execute", "tool", "demo/look", "--unfenced"]);
     if rustix::process::geteuid().is_root() {
-        // Root may look into every process, so this needs somebody else.
+        // Root may look into every process, so this needs another user.
         if !give_to_nobody(stage.project.path()) {
             return;
         }

@@ -1,7 +1,7 @@
 //! What of a project a fenced tool cannot change: the files and folders that carry trust.
 //!
 //! Inside of the fence they are mounted once more, read-only. Nothing can be mounted on a name that does not exist, so a missing
-//! one gets an empty placeholder for as long as tools run, and whoever ends last removes it. A file in the user's space lists the
+//! one gets an empty placeholder for as long as tools run, and the last tool removes it. A file in the user's space lists the
 //! placeholders, and locks on it tell whether other tools still run; after a crash the next tool tidies up.
 
 use std::fs::{self, File, OpenOptions};
