@@ -1,0 +1,301 @@
+//! Plain English in everything a user reads: messages, help, pages, topics and the book.
+//!
+//! [`BANNED`] lists the words and phrases that we do not use, each with the plain alternative.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
+
+const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+
+/// A phrase that we do not use, and what to write instead.
+const BANNED: &[(&str, &str)] = &[
+    ("tell", "say, report, or the subject first: \"`check` reports …\""),
+    ("tells", "says, reports, or the subject first: \"`check` reports …\""),
+    ("telling", "saying, reporting"),
+    ("told", "the active verb: \"Cuebook reports …\", \"the model gets …\""),
+    ("slip", "typo, mistake"),
+    ("slips", "typos, mistakes"),
+    ("whoever", "name the person: the caller, the user, the author"),
+    ("nobody", "name the thing that is missing: \"`sender` has no value\""),
+    ("somebody", "name the person or program, or use \"another\": \"another process runs the thread\""),
+    ("stand", "be, belong, or leave it out"),
+    ("stands", "is, belongs, or leave it out"),
+    ("of its own", "own, separate: \"its own file\""),
+    ("of his own", "own, separate"),
+    ("of our own", "own, separate"),
+    ("of their own", "own, separate: \"their own file\", \"a separate line\""),
+    ("of your own", "your own"),
+    ("of one's own", "own, separate"),
+    ("what holds", "name the thing"),
+    ("as it must be", "valid, correct: say what is invalid"),
+    ("is none", "not a, no: \"`x` is not a directory\""),
+    ("are none", "not, no"),
+    ("by itself", "alone, automatically"),
+    ("means nothing", "unknown: \"unknown key `x`\""),
+    ("came of it", "the result"),
+    ("comes of it", "the result"),
+    ("was meant", "did you mean `x`?"),
+    ("only you know", "unknown"),
+    ("for good", "permanent"),
+];
+
+/// Texts with a banned phrase that must stay: others' programs expect them, or they are data.
+const ALLOWED: &[&str] = &[];
+
+/// What is not yet rewritten. Remove an entry when its files pass.
+const UNSWEPT: &[&str] = &[
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "README.md",
+    "crates/cuebook-bench/",
+    "crates/cuebook-cli/src/",
+    "crates/cuebook-cli/topics/",
+    "crates/cuebook-hooks/",
+    "crates/cuebook-run/",
+    "crates/cuebook-serve/",
+    "crates/cuebook-trace/",
+    "crates/cuebook/",
+    "docs/src/guide/",
+    "docs/src/introduction.md",
+    "docs/src/reference/",
+];
+
+/// A piece of text, and the line that it begins in.
+struct Piece {
+    line: usize,
+    text: String,
+}
+
+#[test]
+fn user_facing_text_is_plain_english() {
+    let mut found = String::new();
+    let mut texts = 0;
+    for (path, pieces) in sources() {
+        let shown = path.strip_prefix(ROOT).unwrap().display().to_string().replace('\\', "/");
+        texts += pieces.len();
+        if UNSWEPT.iter().any(|start| shown.starts_with(start)) {
+            continue;
+        }
+        for (line, phrase, plain) in pieces.iter().flat_map(banned_in) {
+            writeln!(found, "{shown}:{line}: \"{phrase}\"; write instead: {plain}").unwrap();
+        }
+    }
+    assert!(texts > 10_000, "only {texts} texts were read");
+    assert!(found.is_empty(), "{} phrases are not plain English:\n{found}", found.lines().count());
+}
+
+#[test]
+fn a_banned_phrase_is_found_with_its_line() {
+    let rust = "/// Nobody reads this.\nfn f() {\n    g(\"a \\\n     b\n  is None of your\", r#\"Told\"#);\n}\n\
+                #[cfg(test)]\nmod tests { const A: &str = \"told\"; }\n";
+    let lines = |pieces: &[Piece]| {
+        pieces.iter().flat_map(banned_in).map(|(at, word, _)| (at, word)).collect::<Vec<_>>()
+    };
+    assert_eq!(lines(&literals(rust, false)), [(5, "is none"), (5, "told")]);
+    assert_eq!(lines(&literals(rust, true)), [(1, "nobody"), (5, "is none"), (5, "told")]);
+    let markdown = "It stands\nby\nitself.\n```console\ntold\n```\nA `slip`, whoever\n";
+    assert_eq!(lines(&prose(markdown)), [(1, "stands"), (2, "by itself"), (7, "whoever")]);
+}
+
+/// Every text that a user can read, by the file that it is in.
+fn sources() -> Vec<(PathBuf, Vec<Piece>)> {
+    let root = Path::new(ROOT);
+    let mut all = Vec::new();
+    for name in ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
+        all.push((root.join(name), prose(&read(&root.join(name)))));
+    }
+    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook/src/error/pages"] {
+        for path in files(&root.join(folder), "md") {
+            let pieces = prose(&read(&path));
+            all.push((path, pieces));
+        }
+    }
+    for krate in std::fs::read_dir(root.join("crates")).unwrap() {
+        let source = krate.unwrap().path().join("src");
+        for start in ["lib.rs", "main.rs"].map(|name| source.join(name)) {
+            if start.exists() {
+                modules(&start, &source, &mut all);
+            }
+        }
+    }
+    all
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path, extension));
+        } else if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Reads a source file and the modules that it declares outside of tests. Comments in `args` become the help.
+fn modules(path: &Path, folder: &Path, all: &mut Vec<(PathBuf, Vec<Piece>)>) {
+    let text = read(path);
+    let is_help = path.components().any(|part| part.as_os_str() == "args") || path.ends_with("args.rs");
+    all.push((path.to_owned(), literals(&text, is_help)));
+    for name in declared_modules(&text) {
+        let inner = folder.join(&name);
+        for file in [inner.with_extension("rs"), inner.join("mod.rs")] {
+            if file.exists() {
+                modules(&file, &inner, all);
+            }
+        }
+    }
+}
+
+/// The names in `mod name;`, without those that only tests have.
+fn declared_modules(text: &str) -> Vec<String> {
+    let tokens: Vec<TokenTree> = outside_tests(TokenStream::from_str(text).unwrap());
+    tokens
+        .windows(3)
+        .filter(|three| three[0].to_string() == "mod" && three[2].to_string() == ";")
+        .map(|three| three[1].to_string())
+        .collect()
+}
+
+/// The tokens of a file or block without the items under `#[cfg(test)]`.
+fn outside_tests(tokens: TokenStream) -> Vec<TokenTree> {
+    let mut kept: Vec<TokenTree> = Vec::new();
+    let mut skipping = false;
+    for token in tokens {
+        let is_test = matches!(&token, TokenTree::Group(group) if group.delimiter() == Delimiter::Bracket
+            && group.stream().to_string().replace(' ', "") == "cfg(test)");
+        if is_test {
+            skipping = true;
+        } else if !skipping {
+            kept.push(token);
+        } else {
+            skipping = !ends_item(&token);
+        }
+    }
+    kept
+}
+
+fn ends_item(token: &TokenTree) -> bool {
+    match token {
+        TokenTree::Punct(sign) => sign.as_char() == ';',
+        TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+        _ => false,
+    }
+}
+
+/// The string literals of a source file, with its documentation comments if they are help.
+fn literals(text: &str, is_help: bool) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    collect(TokenStream::from_str(text).unwrap(), is_help, &mut pieces);
+    pieces
+}
+
+fn collect(tokens: TokenStream, is_help: bool, pieces: &mut Vec<Piece>) {
+    for token in outside_tests(tokens) {
+        match token {
+            TokenTree::Group(group) if is_hidden(&group, is_help) => {}
+            TokenTree::Group(group) => collect(group.stream(), is_help, pieces),
+            TokenTree::Literal(literal) => {
+                let written = literal.to_string();
+                if written.contains('"') && !ALLOWED.iter().any(|text| written.contains(text)) {
+                    let text = written.replace("\\n", " \u{a0}").replace("\\\n", " \n");
+                    pieces.push(Piece { line: literal.span().start().line, text });
+                }
+            }
+            TokenTree::Ident(_) | TokenTree::Punct(_) => {}
+        }
+    }
+}
+
+/// Whether this is the inside of an attribute that no user reads. A documentation comment is `#[doc = "…"]`.
+fn is_hidden(group: &Group, is_help: bool) -> bool {
+    let first = group.stream().into_iter().next().map(|first| first.to_string());
+    group.delimiter() == Delimiter::Bracket
+        && match first.as_deref() {
+            Some("doc") => !is_help,
+            Some("allow" | "expect") => true,
+            _ => false,
+        }
+}
+
+/// The paragraphs of a Markdown file, without code.
+fn prose(text: &str) -> Vec<Piece> {
+    let mut pieces = vec![Piece { line: 1, text: String::new() }];
+    let mut fence: Option<String> = None;
+    for line in text.split_inclusive('\n') {
+        let marks: String = line.trim_start().chars().take_while(|mark| matches!(mark, '`' | '~')).collect();
+        let shown = match &fence {
+            Some(open) if marks.starts_with(open.as_str()) => {
+                fence = None;
+                "\n".to_owned()
+            }
+            Some(_) => "\n".to_owned(),
+            None if marks.len() >= 3 => {
+                fence = Some(marks);
+                "\n".to_owned()
+            }
+            None => line.to_owned(),
+        };
+        pieces[0].text.push_str(&shown);
+    }
+    pieces[0].text = without_code(&pieces[0].text);
+    pieces
+}
+
+/// The text with everything between backquotes replaced by a word that is never banned.
+fn without_code(text: &str) -> String {
+    let mut kept = String::new();
+    for paragraph in text.split_inclusive("\n\n") {
+        for (index, part) in paragraph.split('`').enumerate() {
+            if index % 2 == 0 {
+                kept.push_str(part);
+            } else {
+                kept.push_str("`x`");
+                kept.extend(part.chars().filter(|letter| *letter == '\n'));
+            }
+        }
+    }
+    kept
+}
+
+/// The banned phrases in a text: their line, and what to write instead.
+fn banned_in(piece: &Piece) -> Vec<(usize, &'static str, &'static str)> {
+    let words = words(piece);
+    let mut found = Vec::new();
+    for at in 0..words.len() {
+        for (phrase, plain) in BANNED {
+            let mut rest = words[at..].iter().map(|(_, word)| word.as_str());
+            if phrase.split(' ').all(|word| rest.next() == Some(word)) {
+                found.push((words[at].0, *phrase, *plain));
+            }
+        }
+    }
+    found
+}
+
+/// The words of a text in small letters, each with its line.
+fn words(piece: &Piece) -> Vec<(usize, String)> {
+    let mut words = Vec::new();
+    for (index, line) in piece.text.split('\n').enumerate() {
+        for word in
+            line.split(|letter: char| !letter.is_alphanumeric() && !matches!(letter, '\'' | '_' | '`'))
+        {
+            if !word.is_empty() {
+                words.push((piece.line + index, word.to_lowercase()));
+            }
+        }
+    }
+    words
+}
