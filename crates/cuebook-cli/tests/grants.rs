@@ -313,6 +313,47 @@ fn a_signed_tool_runs_no_interpreter_of_the_project() {
 }
 
 #[test]
+fn a_prompt_reads_no_environment_variable_without_a_grant() {
+    const SECRET: &str = "s3cret-of-the-user";
+    const DIRECTIVE: &str = "# D\n\n```xml\n<directive name=\"d\" version=\"1.0.0\"><metadata><description>D</description><category>demo</category><author>a</author>\
+        <permissions/></metadata></directive>\n```\n\nSee {env:OF_USER}!\n";
+    let project = Project::new();
+    project.write("prompts/a.prompty", "---\ninputs: {key: \"${env:OF_USER}\"}\n---\n{{ key }}");
+    project.write("prompts/b.prompty", "---\ndescription: ${env:OF_USER}\n---\nHi");
+    project.write("prompts/c.prompty", "---\ninputs: ${file:x.json}\n---\n{{ key }}");
+    project.write("prompts/x.json", r#"{"key": "${env:OF_USER:none}"}"#);
+    project.write("prompts/e/template.md", "{% include 'directive:demo/d' %}");
+    project.write(".ai/directives/demo/d.md", DIRECTIVE);
+    let say = |args: &[&str]| {
+        let mut command = project.command(CUEBOOK, project.path());
+        let output = command.env("OF_USER", SECRET).args(args).output().unwrap();
+        stderr(&output) + &String::from_utf8_lossy(&output.stdout)
+    };
+    let prompts = ["a", "b", "c", "e", "demo/d", "./prompts/a.prompty"];
+    for prompt in prompts {
+        for command in ["render", "show", "explain", "tokens", "check"] {
+            let said = say(&[command, prompt]);
+            assert!(!said.contains(SECRET), "{command} {prompt}: {said}");
+        }
+    }
+    for args in [&["list"][..], &["list", "--json"], &["render", "c"], &["test"], &["search", "user"]] {
+        assert!(!say(args).contains(SECRET), "{args:?}");
+    }
+    assert!(say(&["render", "a"]).contains("CB231") && say(&["render", "demo/d"]).contains("{env:OF_USER}"));
+    let asked = say(&["allow"]);
+    assert!(asked.contains("env:OF_USER (env)"), "{asked}");
+    assert!(say(&["allow", "env:OF_USER", "--yes"]).contains("granted 1 request"));
+    for prompt in prompts.iter().filter(|prompt| !["b", "e"].contains(prompt)) {
+        assert!(say(&["render", prompt]).contains(SECRET), "{prompt}: {}", say(&["render", prompt]));
+    }
+    assert!(say(&["allow", "--revoke", "env:OF_USER"]).contains("1"));
+    assert!(!say(&["render", "a"]).contains(SECRET));
+    // What the user lists for all projects needs no grant.
+    project.write("home/.ai/config/cuebook.toml", "[prompts]\nenv = [\"OF_USER\"]\n");
+    assert!(say(&["render", "a"]).contains(SECRET) && !say(&["allow"]).contains("OF_USER"));
+}
+
+#[test]
 fn an_mcp_client_names_ids_and_no_paths() {
     use std::io::Write;
     let project = Project::new();

@@ -144,7 +144,17 @@ impl Book {
 
     /// The same book with other spaces than those of whoever runs this.
     pub fn with_spaces(mut self, spaces: Spaces) -> Book {
-        self.library = Arc::new(Library::open(self.library.root()).with_spaces(spaces));
+        let host = self.library.host_env();
+        let library = Library::open(self.library.root()).with_spaces(spaces);
+        self.library = Arc::new(library.with_env(host.iter().cloned()));
+        self
+    }
+
+    /// The same book, whose prompts may read these environment variables. Without this a prompt reads only variables that the
+    /// user listed or granted to the project.
+    pub fn with_env(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Book {
+        let library = Library::open(self.library.root()).with_spaces(self.library.spaces().clone());
+        self.library = Arc::new(library.with_env(names));
         self
     }
 
@@ -315,7 +325,6 @@ impl Book {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn list_prompts(&self, kind: Option<&str>, tag: Option<&str>) -> Result<Vec<Listing>> {
-        let limit = self.library.config()?.limits.file_size;
         let defaults = self.library.defaults()?;
         let mut list = Vec::new();
         // A file that is wrong is an error here, and not a problem of every prompt.
@@ -337,7 +346,7 @@ impl Book {
             let summary = survey.choose(&self.library, id).and_then(|found| {
                 listing.source = Some(found.candidate.source.clone());
                 listing.dialect = Some(found.candidate.dialect);
-                dialect::summary(id, &found.candidate, limit, &defaults)
+                dialect::summary(id, &found.candidate, &self.library, &defaults)
             });
             match summary {
                 Ok(metadata) => {

@@ -12,7 +12,7 @@ pub mod template;
 pub mod tool;
 
 use crate::error::{Diagnostic, Result};
-use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::library::{Candidate, Defaults, Library, LibraryLoader};
 use crate::prompt::{Dialect, Metadata, Prompt};
 use crate::source::Place;
 
@@ -44,20 +44,26 @@ pub(crate) fn read(
 }
 
 /// The version that a candidate declares, for lists; nothing else of it is read.
-pub(crate) fn version(candidate: &Candidate, limit: u64) -> Result<String> {
+pub(crate) fn version(candidate: &Candidate, library: &Library, limit: u64) -> Result<String> {
     match candidate.dialect {
         Dialect::Template => template::version(candidate, limit),
-        Dialect::Prompty => Ok(prompty::summary("", candidate, limit, &Defaults::default())?.version),
+        Dialect::Prompty => Ok(prompty::summary("", candidate, library, &Defaults::default())?.version),
         Dialect::Sections => Ok(sections::summary("", candidate, limit, &Defaults::default())?.version),
         Dialect::Directive => Ok(directive::summary("", candidate, limit, &Defaults::default())?.version),
     }
 }
 
 /// Name, type, version and tags of a candidate without its template.
-pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+pub(crate) fn summary(
+    id: &str,
+    candidate: &Candidate,
+    library: &Library,
+    defaults: &Defaults,
+) -> Result<Metadata> {
+    let limit = library.file_limit()?;
     match candidate.dialect {
         Dialect::Template => template::summary(id, candidate, limit, defaults),
-        Dialect::Prompty => prompty::summary(id, candidate, limit, defaults),
+        Dialect::Prompty => prompty::summary(id, candidate, library, defaults),
         Dialect::Sections => sections::summary(id, candidate, limit, defaults),
         Dialect::Directive => directive::summary(id, candidate, limit, defaults),
     }

@@ -8,6 +8,7 @@
 
 pub mod attack;
 mod book;
+mod by_name;
 pub mod cases;
 pub mod changes;
 pub mod chat;

@@ -12,6 +12,7 @@ mod candidate;
 mod config;
 mod defaults;
 mod directives;
+mod environment;
 mod granted;
 mod id;
 mod loader;
@@ -36,6 +37,7 @@ pub(crate) use candidate::whole_prompt;
 pub use candidate::{Candidate, PROMPT_FILE, PROMPTY_END, SECTIONS_END, TEMPLATE_FILE};
 pub use config::{CONFIG_FILE, Config, HooksConfig, SandboxLevel, UserConfig};
 pub use defaults::Defaults;
+pub use environment::PromptsConfig;
 pub use id::normalize_id;
 pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
@@ -69,6 +71,8 @@ const PLAIN: &str = "prompts";
 pub struct Library {
     root: PathBuf,
     settings: granted::Settings,
+    /// Environment variables that the host program lets prompts read.
+    env: Arc<[String]>,
     resolutions: Cached<Resolutions>,
     defaults: Cached<Defaults>,
     /// The spaces of items, and what they trust.
@@ -127,6 +131,7 @@ impl Library {
         let (resolutions, defaults) = (shared("resolution.json"), shared("defaults.json"));
         Library {
             settings: granted::Settings::default(),
+            env: Arc::default(),
             resolutions: Cached::new(resolutions.0, resolutions.1),
             defaults: Cached::new(defaults.0, defaults.1),
             spaces: OnceLock::new(),
@@ -544,7 +549,7 @@ impl Library {
     fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
         let limit = self.file_limit()?;
         for candidate in candidates {
-            candidate.version = dialect::version(candidate, limit).ok();
+            candidate.version = dialect::version(candidate, self, limit).ok();
         }
         Ok(())
     }

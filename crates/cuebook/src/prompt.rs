@@ -22,6 +22,7 @@ pub use shape::{Extras, Field, Record, Shape};
 pub use tool::{Tool, ToolKind, Tools};
 pub use visibility::Visibility;
 
+pub use crate::by_name::{ByName, Named};
 use crate::redact;
 use crate::source::{Place, Source};
 
@@ -63,7 +64,7 @@ pub struct Prompt {
     /// Its description of itself.
     pub metadata: Metadata,
     /// Its variables, with those of its parents.
-    pub variables: Vec<Variable>,
+    pub variables: ByName<Variable>,
     /// What its hooks may do.
     pub permissions: Permissions,
     /// How far it may go.
@@ -84,6 +85,12 @@ pub struct Prompt {
     pub outputs: Vec<Property>,
 }
 
+impl Named for Variable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+}
+
 impl Prompt {
     /// What a tree of sections that a program built is, where a prompt is asked for.
     pub(crate) fn of_sections(ns: &str, key: &str, template: Arc<Source>) -> Prompt {
@@ -100,7 +107,7 @@ impl Prompt {
                 description: None,
                 extra: Map::new(),
             },
-            variables: Vec::new(),
+            variables: ByName::default(),
             permissions: Permissions::default(),
             limits: Limits::default(),
             template,
@@ -115,7 +122,7 @@ impl Prompt {
 
     /// A declared variable by name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
-        self.variables.iter().find(|variable| variable.name == name)
+        self.variables.get(name)
     }
 
     /// The definition as scripts see it.

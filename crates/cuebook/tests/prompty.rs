@@ -10,7 +10,7 @@ use cuebook::hooks::Hooks;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
 use cuebook::template::page::{Alone, Page};
 use cuebook::variables::{FixedNonces, Scope};
-use cuebook::{Agent, Context, ErrorKind, Rendered};
+use cuebook::{Agent, Book, Context, ErrorKind, Rendered};
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 
@@ -360,10 +360,27 @@ fn a_prompt_of_a_pack_does_not_see_the_environment() {
     let error = project.error("p", json!({}));
     assert_eq!(error.code().as_str(), "CB418");
     assert!(error.diagnostic().hint.as_deref().unwrap().contains("pack"));
-    let own =
-        Project::new().file("prompts/p.prompty", "---\ninputs: {home: \"${env:PATH}\"}\n---\n{{ home }}");
-    assert_eq!(own.text("p", json!({})), std::env::var("PATH").unwrap());
-    assert_eq!(own.book().get_definition("p").unwrap()["variables"]["optional"][0]["default"], "[REDACTED]");
+}
+
+#[test]
+fn a_prompt_reads_variables_that_the_user_granted_or_the_host_allows() {
+    const PROMPT: &str = "---\ninputs: {home: \"${env:PATH}\"}\n---\n{{ home }}";
+    let path = std::env::var("PATH").unwrap();
+    let project = Project::new().file("prompts/p.prompty", PROMPT);
+    let book = project.book();
+    let text = |book: &Book| book.render("p", &values(json!({})), &Context::default());
+    let error = text(&book).unwrap_err();
+    assert_eq!(error.code().as_str(), "CB231");
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("review it: cuebook allow env:PATH"));
+    // The book notices the grant, and that it is taken back.
+    project.allow();
+    assert_eq!(text(&book).unwrap().text(), path);
+    assert_eq!(book.get_definition("p").unwrap()["variables"]["optional"][0]["default"], "[REDACTED]");
+    assert_eq!(book.library().grants().unwrap().revoke(Some("env:PATH")).unwrap(), 1);
+    assert_eq!(text(&book).unwrap_err().code().as_str(), "CB231");
+    assert_eq!(text(&project.book().with_env(["PATH"])).unwrap().text(), path);
+    let other = Project::new().file("prompts/p.prompty", &PROMPT.replace("PATH}", "PATH:no path}"));
+    assert_eq!(other.text("p", json!({})), "no path");
 }
 
 #[test]

@@ -98,7 +98,8 @@ pub fn review_tools(library: &Library, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// The requests that are meant: all, or those of the subjects. A file of the project can be named as an interpreter.
+/// The requests that are meant: all, or those of the subjects. A file of the project can be named as an interpreter, and an
+/// environment variable for a prompt that lies outside the library.
 fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
     let all = library.requests()?;
     if subjects.is_empty() {
@@ -109,9 +110,10 @@ fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
             return Ok(request.clone());
         }
         let file = library.root().join(subject);
-        let request = match file.is_file() {
-            true => trust::interpreter_request(library.root(), &file)?,
-            false => None,
+        let request = match subject.strip_prefix("env:") {
+            Some(name) if !name.is_empty() => Some(Request::env(name)),
+            _ if file.is_file() => trust::interpreter_request(library.root(), &file)?,
+            _ => None,
         };
         request.ok_or_else(|| {
             let known = all.iter().map(|request| request.subject.as_str());

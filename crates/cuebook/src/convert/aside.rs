@@ -1,7 +1,8 @@
 //! What several targets have in common: names that must fit, and what most of them cannot say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use indexmap::IndexSet;
 use serde_json::{Map, Value as Json, json};
 
 use super::draft::{Draft, Piece, Print};
@@ -13,24 +14,22 @@ use crate::prompt::Dialect;
 
 /// Gives inputs other names where the target cannot say theirs.
 pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mut Report) {
-    let mut names: Vec<String> = draft.inputs.iter().map(|input| input.name.clone()).collect();
-    for piece in draft.words.iter().filter_map(|chunk| chunk.pieces.as_ref().ok()).flatten() {
-        if let Piece::Value { name, .. } = piece
-            && !names.contains(name)
-        {
-            names.push(name.clone());
-        }
-    }
+    let pieces = draft.words.iter().filter_map(|chunk| chunk.pieces.as_ref().ok()).flatten();
+    let shown = pieces.filter_map(Piece::name);
+    let names: IndexSet<String> =
+        draft.inputs.iter().map(|input| &input.name).chain(shown).cloned().collect();
     let mut renamed: BTreeMap<String, String> = BTreeMap::new();
+    let mut before: HashMap<String, String> = HashMap::new();
     for name in names.iter().filter(|name| !fits(name)) {
         let letters = name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' });
         let mut new: String = letters.collect();
-        while !fits(&new) || names.contains(&new) || renamed.values().any(|known| *known == new) {
+        while !fits(&new) || names.contains(&new) || before.contains_key(&new) {
             new = format!("input_{new}");
         }
         let place = draft.input(name).and_then(|input| input.place.clone());
         let message = format!("`{name}` is called `{new}` now: templates cannot read the other name");
         report.changed("inputs", message).at(place).hint("pass it by its new name");
+        before.insert(new.clone(), name.clone());
         renamed.insert(name.clone(), new);
     }
     if renamed.is_empty() {
@@ -41,7 +40,13 @@ pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mu
             name.clone_from(new);
         }
     };
-    draft.inputs.iter_mut().for_each(|input| new(&mut input.name));
+    let inputs = std::mem::take(&mut draft.inputs).into_iter();
+    draft.inputs = inputs
+        .map(|mut input| {
+            new(&mut input.name);
+            input
+        })
+        .collect();
     for chunk in &mut draft.words {
         chunk.names.iter_mut().for_each(new);
         for piece in chunk.pieces.iter_mut().flatten() {
@@ -50,7 +55,7 @@ pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mu
             }
         }
     }
-    draft.renamed = renamed;
+    (draft.renamed, draft.named_before) = (renamed, before);
 }
 
 /// Tells of values that will read otherwise.

@@ -3,10 +3,11 @@
 //! Whatever a notation has beyond that is told in the report where the draft is made (`source.rs`), or where the target cannot say
 //! what the draft holds (one file per target).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde_json::{Map, Value as Json};
 
+use crate::by_name::{ByName, Named};
 use crate::chat::Role;
 use crate::prompt::{Dialect, Need, Type};
 use crate::source::Place;
@@ -25,7 +26,7 @@ pub(super) struct Draft {
     pub(super) description: Option<String>,
     /// What else its author noted.
     pub(super) extra: Map<String, Json>,
-    pub(super) inputs: Vec<Input>,
+    pub(super) inputs: ByName<Input>,
     pub(super) words: Vec<Chunk>,
     /// Who says it.
     pub(super) role: Role,
@@ -41,6 +42,8 @@ pub(super) struct Draft {
     pub(super) max_output_size: usize,
     /// Inputs that are called otherwise now, by their names before.
     pub(super) renamed: BTreeMap<String, String>,
+    /// The same by their names now.
+    pub(super) named_before: HashMap<String, String>,
 }
 
 /// What became of lines that begin messages.
@@ -69,6 +72,12 @@ pub(super) struct Input {
     /// What else front matter says of it: `items`, `properties`, `example` and so on.
     pub(super) more: Map<String, Json>,
     pub(super) place: Option<Place>,
+}
+
+impl Named for Input {
+    fn name(&self) -> &str {
+        &self.name
+    }
 }
 
 impl Input {
@@ -155,10 +164,8 @@ impl Chunk {
     /// Of words and names, the names are those that show.
     pub(super) fn keep_names(&mut self) {
         if let Ok(pieces) = &self.pieces {
-            let shown = |name: &String| {
-                pieces.iter().any(|piece| matches!(piece, Piece::Value { name: shown, .. } if shown == name))
-            };
-            self.names.retain(shown);
+            let shown: HashSet<&String> = pieces.iter().filter_map(Piece::name).collect();
+            self.names.retain(|name| shown.contains(name));
         }
     }
 }
@@ -204,6 +211,16 @@ pub(super) enum Piece {
     Value { name: String, absent: Absent },
 }
 
+impl Piece {
+    /// The name whose value shows.
+    pub(super) fn name(&self) -> Option<&String> {
+        match self {
+            Piece::Value { name, .. } => Some(name),
+            Piece::Text(_) => None,
+        }
+    }
+}
+
 /// What a target would have to be able to say, and where it is written.
 #[derive(Debug, Clone)]
 pub(super) struct Stop {
@@ -214,12 +231,11 @@ pub(super) struct Stop {
 impl Draft {
     /// The name that an input had before it was called otherwise.
     pub(super) fn name_before(&self, name: &str) -> String {
-        let old = self.renamed.iter().find(|(_, new)| *new == name);
-        old.map_or(name, |(old, _)| old).to_owned()
+        self.named_before.get(name).map_or(name, String::as_str).to_owned()
     }
 
     pub(super) fn input(&self, name: &str) -> Option<&Input> {
-        self.inputs.iter().find(|input| input.name == name)
+        self.inputs.get(name)
     }
 
     /// All of the text as words and names.

@@ -9,6 +9,7 @@ use serde_json::{Map, Value as Json};
 
 use super::draft::Input;
 use super::words::Jinja;
+use crate::by_name::ByName;
 use crate::prompt::Type;
 use crate::template::bits::{Beyond, Branch};
 use crate::template::jinja::bits::is_name;
@@ -42,7 +43,7 @@ struct Known<'i> {
 
 /// Writes a template.
 pub(super) struct Writer<'i> {
-    pub(super) inputs: &'i [Input],
+    pub(super) inputs: &'i ByName<Input>,
     pub(super) jinja: Jinja<'i>,
     frames: Vec<Known<'i>>,
     /// The names that are no part of a value around.
@@ -50,7 +51,7 @@ pub(super) struct Writer<'i> {
 }
 
 impl<'i> Writer<'i> {
-    pub(super) fn new(inputs: &'i [Input], jinja: Jinja<'i>) -> Writer<'i> {
+    pub(super) fn new(inputs: &'i ByName<Input>, jinja: Jinja<'i>) -> Writer<'i> {
         Writer { inputs, jinja, frames: Vec::new(), roots: BTreeSet::new() }
     }
 
@@ -137,8 +138,7 @@ impl<'i> Writer<'i> {
     /// A name for an item that nothing else has.
     fn fresh(&self) -> String {
         let is_taken = |name: &str| {
-            self.inputs.iter().any(|input| input.name == name)
-                || self.frames.iter().any(|frame| frame.expression == name)
+            self.inputs.get(name).is_some() || self.frames.iter().any(|frame| frame.expression == name)
         };
         let mut name = "item".to_owned();
         let mut number = 1;
@@ -165,7 +165,7 @@ impl<'i> Writer<'i> {
             return None;
         }
         let is_outside = |depth: usize| {
-            self.inputs.iter().any(|input| input.name == *first)
+            self.inputs.get(first).is_some()
                 || self.frames[..depth].iter().any(|frame| property(frame, first).is_some())
         };
         let mut found = None;
@@ -205,7 +205,7 @@ impl<'i> Writer<'i> {
     }
 
     fn input(&self, name: &str) -> Known<'i> {
-        let input = self.inputs.iter().find(|input| input.name == name);
+        let input = self.inputs.get(name);
         let kind = match input.map(|input| input.kind) {
             Some(Type::String | Type::Integer | Type::Number | Type::Boolean) => Kind::Scalar,
             Some(Type::List) => Kind::List,

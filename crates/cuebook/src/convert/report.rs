@@ -1,6 +1,6 @@
 //! What became of a prompt on its way into another notation: everything that was lost or is different now, with its place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use serde_json::{Value as Json, json};
 
@@ -48,6 +48,8 @@ pub struct Entry {
 pub struct Report {
     /// One by one, in the order in which they were found.
     pub entries: Vec<Entry>,
+    /// The messages that there are, with their places.
+    known: HashSet<(String, Option<(usize, usize)>)>,
 }
 
 impl Report {
@@ -118,12 +120,9 @@ impl Adding<'_> {
 
 impl Drop for Adding<'_> {
     fn drop(&mut self) {
-        let known = |entry: &&Entry| {
-            entry.finding.message == self.entry.finding.message
-                && entry.finding.place.as_ref().map(Place::range)
-                    == self.entry.finding.place.as_ref().map(Place::range)
-        };
-        if self.report.entries.iter().find(known).is_none() {
+        let finding = &self.entry.finding;
+        let range = finding.place.as_ref().map(|place| (place.range().start, place.range().end));
+        if self.report.known.insert((finding.message.clone(), range)) {
             self.report.entries.push(self.entry.clone());
         }
     }

@@ -5,7 +5,7 @@ mod inputs;
 mod own;
 mod roles;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
@@ -15,6 +15,7 @@ use super::mustache::Writer;
 use super::report::Report;
 use super::spared::Spared;
 use super::words::{Guard, Jinja};
+use crate::by_name::ByName;
 use crate::chat::Role;
 use crate::error::Result;
 use crate::library::{Config, Defaults};
@@ -71,6 +72,7 @@ impl Drafting<'_> {
             outputs: self.outputs(prompt, front.as_ref()),
             max_output_size: prompt.limits.max_output_size,
             renamed: Default::default(),
+            named_before: Default::default(),
         };
         if draft.name.as_deref() == Some(&draft.id) {
             draft.name = None;
@@ -109,7 +111,7 @@ impl Drafting<'_> {
         Chunk { names: self.names(), pieces, written, jinja: None, print, comments }
     }
 
-    fn prompty_text(&mut self, prompt: &Prompt, inputs: &[Input]) -> Result<Chunk> {
+    fn prompty_text(&mut self, prompt: &Prompt, inputs: &ByName<Input>) -> Result<Chunk> {
         let source = &prompt.template;
         let settings = self.config.template_settings(false).portable();
         Ok(match prompt.format.engine.as_str() {
@@ -143,7 +145,7 @@ impl Drafting<'_> {
         }
     }
 
-    fn mustache(&mut self, source: &Arc<Source>, escape: bool, inputs: &[Input]) -> Result<Chunk> {
+    fn mustache(&mut self, source: &Arc<Source>, escape: bool, inputs: &ByName<Input>) -> Result<Chunk> {
         let (mut jinja, mut names) = (None, self.names());
         let pieces = match mustache::bits::bits(source, DEEPEST, escape)? {
             Ok(bits) => Ok(self.pieces(source, bits)),
@@ -176,7 +178,7 @@ impl Drafting<'_> {
         &mut self,
         source: &Arc<Source>,
         escape: bool,
-        inputs: &[Input],
+        inputs: &ByName<Input>,
     ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
         let settings = self.config.template_settings(false);
         if self.target == Dialect::Template && (settings.trim_blocks || settings.lstrip_blocks) {
@@ -230,7 +232,7 @@ impl Drafting<'_> {
     /// Bits as pieces. What the environment says is nobody's but a directive's, and HTML nobody's but Mustache's.
     fn pieces(&mut self, source: &Arc<Source>, bits: Vec<Bit>) -> Vec<Piece> {
         let variables = &self.prepared.prompt().variables;
-        let rich: Vec<&str> =
+        let rich: HashSet<&str> =
             variables.iter().filter(|it| it.rich.is_some()).map(|it| it.name.as_str()).collect();
         let mut pieces = Vec::new();
         for bit in bits {
@@ -286,9 +288,8 @@ impl Drafting<'_> {
         let mut chunks = Vec::new();
         let preamble = directive.shown_preamble();
         let takes_all = directive.inputs.is_empty();
-        let is_given = |name: &str| {
-            name != NOBODY && (takes_all || directive.inputs.iter().any(|input| input.name == name))
-        };
+        let declared: HashSet<&str> = directive.inputs.iter().map(|input| input.name.as_str()).collect();
+        let is_given = |name: &str| name != NOBODY && (takes_all || declared.contains(name));
         let bits = directive.template().bits(is_given);
         if !preamble.is_empty() {
             let between = if bits.as_ref().is_ok_and(Vec::is_empty) { "" } else { "\n\n" };
@@ -330,7 +331,7 @@ impl Drafting<'_> {
         }
     }
 
-    fn sections(&mut self, inputs: &[Input]) -> Result<Vec<Chunk>> {
+    fn sections(&mut self, inputs: &ByName<Input>) -> Result<Vec<Chunk>> {
         let Some(tree) = self.prepared.tree() else { return Ok(Vec::new()) };
         let missing = self.prepared.missing();
         let mut chunks: Vec<Chunk> = Vec::new();

@@ -34,7 +34,7 @@ use crate::yaml;
 
 pub use inputs::validate_inputs;
 pub(super) use prompt::{named, variable};
-pub(crate) use prompt::{read, summary};
+pub(crate) use prompt::{probe, read, summary};
 pub(super) use reader::Reader;
 pub use reference::{Environment, LookedAt, NoEnvironment, ProcessEnvironment};
 pub(super) use split::split;

@@ -148,6 +148,8 @@ struct Front {
     description: Option<String>,
     metadata: Map<String, Json>,
     inputs: Vec<Property>,
+    /// Inputs whose values are fenced, and the names of the tags.
+    fences: Vec<(String, String)>,
     /// What one answer holds.
     output: Option<OutputSpec>,
     /// The same in the words of a request.

@@ -71,7 +71,7 @@ pub(crate) fn read(
         dialect: Dialect::Template,
         source: candidate.source.clone(),
         metadata: metadata(id, definition.clone(), candidate, defaults),
-        variables: definition.variables,
+        variables: definition.variables.into(),
         permissions: definition.permissions,
         limits,
         template,

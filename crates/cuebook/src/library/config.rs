@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use super::environment::PromptsConfig;
 use super::mcp::McpConfig;
 use super::tools::ToolsConfig;
 use crate::dialect::directive::Wording;
@@ -51,6 +52,8 @@ pub struct UserConfig {
     pub mcp: McpConfig,
     /// How tools run.
     pub tools: ToolsConfig,
+    /// What prompts may read.
+    pub prompts: PromptsConfig,
 }
 
 impl UserConfig {

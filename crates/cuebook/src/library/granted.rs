@@ -198,6 +198,7 @@ impl Library {
         if asked.config.hooks.python.contains('/') {
             programs.push(self.root.join(&asked.config.hooks.python));
         }
+        requests.extend(self.env_requests()?);
         // Only tools use what follows.
         if self.root.join(".ai/tools").is_dir() {
             programs.extend(environment_program(&self.root));

@@ -14,13 +14,14 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library, Survey, VariableProvider, whole_prompt};
+use super::{Candidate, Defaults, Found, Library, Survey, UserConfig, VariableProvider, whole_prompt};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{Item, ItemId, ItemType};
 use crate::source::Source;
 use crate::template::jinja::Loader;
+use crate::trust;
 
 /// A file that a render depends on: it was read, or it was looked for and was not there.
 #[derive(Debug)]
@@ -184,6 +185,14 @@ impl LibraryLoader {
         let Ok(wanted) = path.canonicalize() else { return false };
         let is_same = |known: &Path| known.canonicalize().is_ok_and(|known| known == wanted);
         lock(&self.dependencies).keys().any(|known| is_same(known))
+    }
+
+    /// Notes that what the user lists and grants decides which variables the prompt's definition shows.
+    pub(crate) fn depend_on_grants(&self) {
+        let spaces = self.library.spaces();
+        let settings = spaces.user_folder().map(|user| user.join(UserConfig::FILE));
+        let grants = trust::file_of(spaces, trust::GRANTS).map(|(path, _)| path);
+        settings.into_iter().chain(grants).for_each(|path| self.depend_on(path));
     }
 
     /// Notes variables of the environment that the prompt's definition was read from.

@@ -1,14 +1,17 @@
 //! A directive that has been found and read: how it is verified and rendered.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use serde_json::Value as Json;
 
 use super::{Body, Prepared};
 use crate::dialect::directive::{Composed, Directive, File, Wording};
+use crate::dialect::prompty::Environment;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks;
 use crate::items::{Item, ItemId, SpaceKind};
+use crate::library::Library;
 use crate::render::Rendered;
 use crate::template::engine::Outline;
 use crate::template::input::{self, Values};
@@ -40,28 +43,61 @@ impl Outline for Texts {
 }
 
 /// Values of a scope, for the body of a directive.
-pub(super) struct OfScope<'s>(pub(super) &'s Scope);
+pub(super) struct OfScope<'s> {
+    scope: &'s Scope,
+    /// The directive if it is part of a prompt: there it takes only what it declares.
+    declared: Option<&'s Directive>,
+    signed: Signed<'s>,
+}
 
-/// The same for a directive that is part of a prompt: what it does not declare it does not take there either.
-pub(super) struct OfDeclared<'s>(pub(super) &'s Scope, pub(super) &'s Directive);
+/// Whether the text of a directive is signed. Only signed text may read any environment variable. It is asked once, and only by a
+/// text that reads one.
+struct Signed<'s> {
+    directive: &'s Directive,
+    item: Option<&'s Item>,
+    library: &'s Library,
+    known: OnceCell<bool>,
+}
 
-impl Values for OfDeclared<'_> {
-    fn input(&self, key: &str) -> Option<String> {
-        self.1.takes(key).then(|| OfScope(self.0).input(key)).flatten()
+impl Signed<'_> {
+    fn is_certain(&self) -> bool {
+        *self.known.get_or_init(|| {
+            let trust = self.library.trust();
+            self.item.is_some_and(|item| trust.verify(item).is_ok())
+                && self.directive.verify_included(trust).is_ok()
+        })
+    }
+}
+
+impl<'s> OfScope<'s> {
+    pub(super) fn new(
+        scope: &'s Scope,
+        directive: &'s Directive,
+        item: Option<&'s Item>,
+        library: &'s Library,
+    ) -> OfScope<'s> {
+        let signed = Signed { directive, item, library, known: OnceCell::new() };
+        OfScope { scope, declared: None, signed }
     }
 
-    fn env(&self, name: &str) -> Option<String> {
-        OfScope(self.0).env(name)
+    /// The same for a directive that is part of a prompt.
+    pub(super) fn included(mut self) -> OfScope<'s> {
+        self.declared = Some(self.signed.directive);
+        self
     }
 }
 
 impl Values for OfScope<'_> {
     fn input(&self, key: &str) -> Option<String> {
-        given(self.0, key).map(|value| input::text_of(&value))
+        let takes = self.declared.is_none_or(|directive| directive.takes(key));
+        takes.then(|| given(self.scope, key)).flatten().map(|value| input::text_of(&value))
     }
 
     fn env(&self, name: &str) -> Option<String> {
-        input::environment(name)
+        match self.signed.is_certain() {
+            true => input::environment(name),
+            false => self.signed.library.environment().get(name),
+        }
     }
 }
 
@@ -217,9 +253,11 @@ impl Prepared {
         let limit = self.prompt.limits.max_output_size;
         let wording = self.wording(scope.context());
         body.directive.refuse_unfollowed()?;
+        let library = self.loader.library();
+        let values = OfScope::new(scope, &body.directive, body.item.as_ref(), library);
         let output = body
             .directive
-            .write_prompt(&wording, &OfScope(scope), limit)
+            .write_prompt(&wording, &values, limit)
             .map_err(|_| body.directive.template().too_large(limit))?;
         Ok(Rendered::new(output, scope.clone(), self.prompt.clone()))
     }

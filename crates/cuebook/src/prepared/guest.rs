@@ -10,7 +10,7 @@ use std::sync::Arc;
 use minijinja::Value;
 
 use super::Shelf;
-use super::directive::OfDeclared;
+use super::directive::OfScope;
 use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
 use crate::chat::Marker;
@@ -122,10 +122,10 @@ pub(super) fn prompt_body(
         }
         // Of one section, only what it mentions is asked for.
         let outline = body.outline();
-        let reads =
-            |name: &str| outline.names().iter().any(|names| names.reads.iter().any(|read| read.root == name));
-        let mut variables = prompt.variables;
-        variables.retain(|variable| index.is_none() || reads(&variable.name));
+        let reads: HashSet<&str> =
+            outline.names().iter().flat_map(|names| &names.reads).map(|read| read.root.as_str()).collect();
+        let is_asked = |variable: &Variable| index.is_none() || reads.contains(variable.name.as_str());
+        let variables = prompt.variables.into_iter().filter(is_asked).collect();
         let body = GuestBody::Sections(Box::new(body), index);
         return Ok(Some(Made { variables, left, begins_messages: false, body }));
     }
@@ -142,7 +142,7 @@ pub(super) fn prompt_body(
     let body = GuestBody::Template(compiled);
     let begins_messages = prompt.format.parser.as_deref() == Some(PARSER)
         && prompt.template.text().lines().any(|line| Marker::in_template(line).is_some());
-    Ok(Some(Made { variables: prompt.variables, left, begins_messages, body }))
+    Ok(Some(Made { variables: prompt.variables.into_iter().collect(), left, begins_messages, body }))
 }
 
 /// Compiles a prompt that is one template.
@@ -167,6 +167,7 @@ pub(super) fn compile(
 
 pub(super) fn directive_guest(directive: Directive, item: Option<Item>, id: &str) -> Made {
     let variables = directive.prompt(id, directive.source.name(), &Defaults::default()).variables;
+    let variables = variables.into_iter().collect();
     let mut left = Vec::new();
     if !directive.outputs.is_empty() {
         left.push("outputs");
@@ -206,11 +207,8 @@ impl Guest {
         });
         let mut asks: Vec<Asked> = own.collect();
         // What its guests cannot agree on is told where it is checked itself.
-        for one in below.asked().0 {
-            if asks.iter().all(|known| known.variable.name != one.variable.name) {
-                asks.push(one);
-            }
-        }
+        let mut known: HashSet<String> = asks.iter().map(|one| one.variable.name.clone()).collect();
+        asks.extend(below.asked().0.into_iter().filter(|one| known.insert(one.variable.name.clone())));
         let outline = body.outline();
         let reads: HashSet<&str> =
             outline.names().iter().flat_map(|names| &names.reads).map(|read| read.root.as_str()).collect();
@@ -356,8 +354,9 @@ impl Guest {
                     None => Ok(body.tree().render(setting)?.into_rendered().into_output()),
                 })
             }
-            GuestBody::Directive(directive, ..) => {
-                let output = directive.body_output(&OfDeclared(scope, directive), limit, true);
+            GuestBody::Directive(directive, item, _) => {
+                let values = OfScope::new(scope, directive, item.as_ref(), self.files.library()).included();
+                let output = directive.body_output(&values, limit, true);
                 output.map_err(|_| directive.template().too_large(limit))
             }
             GuestBody::Knowledge(knowledge, _, texts) => {

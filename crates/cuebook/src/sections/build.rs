@@ -6,7 +6,7 @@
 mod check;
 pub(super) mod describe;
 
-pub(super) use check::{fit, fitted_task_example, task_example as check_task_example};
+pub(super) use check::{fit, fitted_task_example, refuse_unfenced, task_example as check_task_example};
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -224,8 +224,10 @@ impl Making<'_> {
     ) -> Result<Text> {
         if engine == DEFAULT_ENGINE {
             let number = self.units.len() as u32;
-            let template =
-                dollar::Template::compile(text.clone()).limited(self.builder.settings.string_bytes);
+            let params = filled_with.map(|index| &self.types[index].of);
+            let template = dollar::Template::compile(text.clone())
+                .limited(self.builder.settings.string_bytes)
+                .fenced(|name| params?.fence(name));
             self.units.push(template.unit().labelled(label.clone()));
             let names = filled_with
                 .into_iter()

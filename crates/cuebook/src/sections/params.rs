@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use minijinja::Value;
@@ -23,6 +24,8 @@ pub struct ParamsType {
     pub record: Arc<Record>,
     /// Whether templates may ask for names that it does not declare: the inputs of a file are more than it lists.
     pub open: bool,
+    /// Names whose values are shown between tags that they cannot close, and the names of the tags.
+    pub fences: BTreeMap<String, String>,
 }
 
 /// A Rust type that fills sections: a struct that can be serialized and described.
@@ -34,7 +37,13 @@ impl ParamsType {
     /// The type of a Rust struct.
     pub fn of<P: Params>() -> Result<Arc<ParamsType>> {
         let record = Record::of::<P>()?;
-        Ok(Arc::new(ParamsType { name: std::any::type_name::<P>().to_owned(), record, open: false }))
+        let (name, fences) = (std::any::type_name::<P>().to_owned(), BTreeMap::new());
+        Ok(Arc::new(ParamsType { name, record, open: false, fences }))
+    }
+
+    /// The name of the tags around the values of a field, if they are fenced.
+    pub fn fence(&self, name: &str) -> Option<&str> {
+        self.fences.get(name).map(String::as_str)
     }
 
     /// Whether its values have a field of this name.

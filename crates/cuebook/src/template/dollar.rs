@@ -32,9 +32,10 @@ pub use self::alone::Alone;
 pub use self::errors::Fault;
 use self::scan::{Step, Steps};
 use super::jinja::compat::{ValueLimits, ValueTooLarge, is_space, split_lines, to_str};
+use super::jinja::fence::Tags;
 use super::jinja::names::{Names, Read};
 use super::sink::{Full, Sink};
-use super::unit::{Emission, Unit};
+use super::unit::{Emission, FENCE, Unit};
 use crate::source::{OffsetMap, Place, Source};
 use crate::variables::convert;
 
@@ -62,6 +63,8 @@ pub struct Template {
     /// What it shows, if that is always the same and something else than the text.
     resolved: Option<String>,
     limits: ValueLimits,
+    /// For each placeholder the label of its fence; empty if no value is fenced.
+    fences: Vec<Option<String>>,
 }
 
 impl Template {
@@ -88,12 +91,20 @@ impl Template {
             };
             steps.iter().map(literal).collect()
         });
-        Template { source, text, map, steps, placeholders, names, resolved, limits: ValueLimits::default() }
+        let (limits, fences) = (ValueLimits::default(), Vec::new());
+        Template { source, text, map, steps, placeholders, names, resolved, limits, fences }
     }
 
     /// The same template, in which no value that is not a string may print as more than so many bytes.
     pub fn limited(mut self, string_bytes: usize) -> Template {
         self.limits.string_bytes = string_bytes;
+        self
+    }
+
+    /// The same template, in which the values of some names are between tags that they cannot close. `label` gives the name of the
+    /// tag.
+    pub(crate) fn fenced<'l>(mut self, label: impl Fn(&str) -> Option<&'l str>) -> Template {
+        self.fences = self.placeholders.iter().map(|name| label(name).map(str::to_owned)).collect();
         self
     }
 
@@ -159,7 +170,13 @@ impl Template {
                     let name = &self.placeholders[*placeholder];
                     match value(*placeholder, name).filter(|value| !value.borrow().is_undefined()) {
                         Some(value) => {
-                            sink.begin_value(unit, range.start as u32);
+                            let (mark, label) = (range.start as u32, self.fences.get(*placeholder));
+                            if let Some(label) = label.and_then(Option::as_deref) {
+                                let content = self.printed(value.borrow(), name, range)?;
+                                fence(sink, (unit, mark), label, &content)?;
+                                continue;
+                            }
+                            sink.begin_value(unit, mark);
                             self.print(sink, start, value.borrow(), name, range)?;
                         }
                         None if missing == Missing::Keep => self.literal(unit, sink, start, range.clone())?,
@@ -210,8 +227,24 @@ impl Template {
                 return Ok(sink.value(&digits[..used])?);
             }
         }
-        let text = to_str(value, self.limits).map_err(|error| self.unprintable(error, name, range))?;
+        let text = self.printed(value, name, range)?;
         Ok(sink.value(shown(sink, start, &text).as_bytes())?)
+    }
+
+    /// A value as text.
+    fn printed<'v>(
+        &self,
+        value: &'v Value,
+        name: &str,
+        range: &Range<usize>,
+    ) -> Result<std::borrow::Cow<'v, str>, Fault> {
+        match value.as_str().filter(|_| value.kind() == ValueKind::String) {
+            Some(text) => Ok(text.into()),
+            None => {
+                let text = to_str(value, self.limits);
+                Ok(text.map_err(|error| self.unprintable(error, name, range))?.to_string().into())
+            }
+        }
     }
 
     fn place(&self, range: &Range<usize>) -> Place {
@@ -244,6 +277,16 @@ impl From<Full> for Fault {
     fn from(_: Full) -> Self {
         Fault::Full
     }
+}
+
+/// Writes a value between tags that it cannot close.
+fn fence(sink: &mut Sink, (unit, mark): (u32, u32), label: &str, content: &str) -> Result<(), Full> {
+    let Tags { open, bracket, close } = Tags::around(label, content);
+    sink.frame(FENCE, open.as_bytes())?;
+    sink.frame(FENCE, bracket.as_bytes())?;
+    sink.begin_value(unit, mark);
+    sink.value(content.as_bytes())?;
+    sink.frame(FENCE, close.as_bytes())
 }
 
 /// The part of a text that shows: all of it, unless it is the first since `start`.

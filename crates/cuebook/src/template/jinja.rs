@@ -12,7 +12,7 @@ mod computed;
 #[cfg(test)]
 mod differential;
 pub(super) mod errors;
-mod fence;
+pub(crate) mod fence;
 mod flow;
 pub(in crate::template) mod guests;
 mod instrument;

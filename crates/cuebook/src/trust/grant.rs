@@ -33,6 +33,8 @@ pub enum Power {
     Interpreter,
     /// The project's `.env`.
     EnvFile,
+    /// An environment variable that prompts of the project read into their text.
+    Env,
     /// A key of the project's own trust store.
     Key,
     /// Network hosts that a signed tool declares.
@@ -50,6 +52,7 @@ impl Power {
             Power::Setting => "setting",
             Power::Interpreter => "interpreter",
             Power::EnvFile => "env-file",
+            Power::Env => "env",
             Power::Key => "key",
             Power::Hosts => "hosts",
             Power::Unfenced => "unfenced",
@@ -83,6 +86,12 @@ impl Request {
         Request::new(Power::Serve, "mcp", shown)
     }
 
+    /// The request that prompts of the project may read an environment variable into their text.
+    pub fn env(name: &str) -> Request {
+        let shown = format!("prompts show the environment variable {name}, also to models and MCP clients");
+        Request::new(Power::Env, format!("env:{name}"), shown)
+    }
+
     /// Binds the grant to more than what is shown: a digest over files that are too large to print.
     #[must_use]
     pub fn bound_to(mut self, content: &str) -> Request {
@@ -111,12 +120,18 @@ impl Request {
     }
 
     fn finding(&self, state: Granted) -> Diagnostic {
-        let mut message = format!("{} `{}` needs a grant", self.power.as_str(), printable(&self.subject));
+        let (what, subject) = match self.subject.strip_prefix("env:") {
+            Some(name) if self.power == Power::Env => ("environment variable", name),
+            _ => (self.power.as_str(), self.subject.as_str()),
+        };
+        let mut message = format!("{what} `{}` needs a grant", printable(subject));
         if state == Granted::Changed {
             message.push_str(": it changed since you granted it");
         }
         let hint = match self.power {
-            Power::Interpreter => format!("review it: cuebook allow {}", printable(&self.subject)),
+            Power::Interpreter | Power::Env => {
+                format!("review it: cuebook allow {}", printable(&self.subject))
+            }
             _ => "review what this project asks for: cuebook allow".to_owned(),
         };
         Diagnostic::new(Code::GrantNeeded, message).hint(hint)

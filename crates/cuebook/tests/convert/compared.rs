@@ -74,7 +74,9 @@ fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
 #[test]
 fn a_default_that_is_not_written_down_is_compared_with_a_value_in_its_place() {
     let text = "---\ninputs:\n  key: {kind: string, default: \"${env:PATH}\"}\n---\nUse {{ key }} now.\n";
-    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`key` had a value"]);
+    let project = Project::new().file("prompts/p.prompty", text);
+    project.allow();
+    compared(&project.book().convert("p", &Target::new(Template)).unwrap(), &["`key` had a value"]);
     let text = directive("<inputs><input name=\"a\"/></inputs>", "Say {input:a}, {{ or }} not.");
     let files = [("prompts/p/template.md", "Say {% raw %}{{{% endraw %} {{ a }}.\n")];
     assert_eq!(converted(&files, Directive).uncompared, None);

@@ -1,8 +1,11 @@
 //! What a prompt takes.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value as Json};
 
 use super::Drafting;
+use crate::by_name::ByName;
 use crate::convert::draft::{Draft, Input, Piece, anything};
 use crate::convert::spared::Spared;
 use crate::node::{Data, Node};
@@ -10,15 +13,15 @@ use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::template::bits::Absent;
 
 impl Drafting<'_> {
-    pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> Vec<Input> {
-        let variables = prompt.variables.iter();
-        variables.filter_map(|variable| self.input(variable, front, prompt.dialect)).collect()
+    pub(super) fn inputs(&mut self, prompt: &Prompt, front: Option<&Node>) -> ByName<Input> {
+        let (variables, front) = (prompt.variables.iter(), front.map(declared).unwrap_or_default());
+        variables.filter_map(|variable| self.input(variable, &front, prompt.dialect)).collect()
     }
 
     pub(super) fn input(
         &mut self,
         variable: &Variable,
-        front: Option<&Node>,
+        front: &HashMap<&str, &Node>,
         from: Dialect,
     ) -> Option<Input> {
         let target = self.target;
@@ -38,13 +41,17 @@ impl Drafting<'_> {
             return None;
         }
         let (mut kind_name, mut more) = (None, Map::new());
-        if let Some(Data::Map(entries)) = front.and_then(|front| declared(front, name)).map(|node| &node.data)
-        {
+        if let Some(Data::Map(entries)) = front.get(name.as_str()).map(|node| &node.data) {
             for (key, node) in entries {
                 match key.name.as_str() {
                     "name" | "description" | "required" | "default" | "enumValues" | "strict" => {}
                     "kind" | "type" => kind_name = node.text().map(str::to_owned),
                     "items" if node.to_json() == anything() => {}
+                    "fence" if from == Dialect::Sections && target != Dialect::Sections => {
+                        let message = format!("the values of `{name}` are no longer fenced");
+                        let hint = format!("fence them in the template: {{{{ {name}|fence }}}}");
+                        self.report.lost("inputs", message).at(Some(key.place.clone())).hint(hint);
+                    }
                     _ => drop(more.insert(key.name.clone(), node.to_json())),
                 }
             }
@@ -160,10 +167,13 @@ impl Drafting<'_> {
             }
         }
         for name in needed {
-            match draft.inputs.iter_mut().find(|input| input.name == name) {
-                Some(input) if input.default.is_none() => input.need = Need::Required,
-                Some(_) => {}
-                None => draft.inputs.push(Input {
+            let require = |input: &mut Input| {
+                if input.default.is_none() {
+                    input.need = Need::Required;
+                }
+            };
+            if !draft.inputs.change(&name, require) {
+                draft.inputs.push(Input {
                     name,
                     need: Need::Required,
                     kind: Type::Any,
@@ -174,15 +184,14 @@ impl Drafting<'_> {
                     strict: false,
                     more: Map::new(),
                     place: None,
-                }),
+                });
             }
         }
-        let certain: Vec<String> =
-            draft.inputs.iter().filter(|input| input.is_certain()).map(|input| input.name.clone()).collect();
+        let inputs = &draft.inputs;
         for chunk in &mut draft.words {
             for piece in chunk.pieces.iter_mut().flatten() {
                 if let Piece::Value { name, absent } = piece
-                    && certain.contains(name)
+                    && inputs.get(name).is_some_and(Input::is_certain)
                 {
                     *absent = Absent::Nothing;
                 }
@@ -191,12 +200,14 @@ impl Drafting<'_> {
     }
 }
 
-/// What front matter says of an input.
-fn declared<'n>(front: &'n Node, name: &str) -> Option<&'n Node> {
-    let inputs = front.get("inputs")?;
-    match &inputs.data {
-        Data::List(items) => items.iter().find(|item| item.get("name").and_then(Node::text) == Some(name)),
-        _ => inputs.get(name),
+/// What front matter says of inputs, by their names.
+fn declared(front: &Node) -> HashMap<&str, &Node> {
+    match front.get("inputs").map(|inputs| &inputs.data) {
+        Some(Data::List(items)) => {
+            items.iter().rev().filter_map(|item| Some((item.get("name")?.text()?, item))).collect()
+        }
+        Some(Data::Map(entries)) => entries.iter().map(|(key, node)| (key.name.as_str(), node)).collect(),
+        _ => HashMap::new(),
     }
 }
 

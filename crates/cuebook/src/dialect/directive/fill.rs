@@ -3,6 +3,7 @@
 //! The order is that of the seed: what nobody declares is refused, then defaults are taken, then what is required must be there,
 //! then types are looked at, and then values are put in.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,7 +73,8 @@ impl Directive {
             return Ok(());
         }
         let declared: Vec<&str> = self.inputs.iter().map(|input| input.name.as_str()).collect();
-        let unknown: Vec<&str> = given.filter(|name| !declared.contains(name)).collect();
+        let known: HashSet<&str> = declared.iter().copied().collect();
+        let unknown: Vec<&str> = given.filter(|name| !known.contains(name)).collect();
         let [first, ..] = unknown.as_slice() else { return Ok(()) };
         let message =
             format!("Unknown parameters: {}. Valid inputs: {}", unknown.join(", "), declared.join(", "));

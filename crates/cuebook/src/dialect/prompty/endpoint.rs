@@ -37,7 +37,7 @@ pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOpti
     if text("kind") == "reference" || has_own_key {
         return Vec::new();
     }
-    let variable = options.environment.get(VARIABLE).unwrap_or_default();
+    let variable = options.environment.of_connection(VARIABLE).unwrap_or_default();
     let of_variable = variable.split([',', ';', ' ', '\n']).filter(|origin| !origin.is_empty());
     let of_host = options.trusted_endpoints.iter().map(String::as_str);
     let trusted: Vec<&str> = TRUSTED.into_iter().chain(of_host).chain(of_variable).collect();
@@ -46,7 +46,9 @@ pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOpti
         let Some(node) = connection.get(key) else { continue };
         let Some(text) = node.text() else { continue };
         let chosen = match Reference::of(text) {
-            Some(Reference::Env { name, .. }) if options.environment.get(name).is_some() => continue,
+            Some(Reference::Env { name, .. }) if options.environment.of_connection(name).is_some() => {
+                continue;
+            }
             Some(Reference::Env { default, .. }) => default.unwrap_or_default(),
             // The file that it stands in is as much the author's as this one.
             Some(Reference::File(_)) | None => text,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Definition, LoadOptions, NoEnvironment};
+use super::{Definition, Environment, LoadOptions, NoEnvironment};
 use crate::dialect::Read;
 use crate::error::Result;
 use crate::files;
-use crate::library::{Candidate, Defaults, LibraryLoader};
+use crate::library::{Candidate, Defaults, Library, LibraryLoader};
 use crate::prompt::{
     Dialect, Format, Kind, Limits, Metadata, Need, Permissions, Prompt, Property, Type, Variable,
 };
@@ -27,14 +27,19 @@ pub(crate) fn read(
         return Err(files::io_error(&name, &std::io::ErrorKind::NotFound.into()));
     };
     let folder = candidate.root.path(&candidate.entry);
-    let options = options(candidate, loader.limit());
+    let options = options(candidate, loader.library(), loader.limit());
     let mut definition = Definition::read(&source, folder.as_deref(), &options)?;
     for path in &definition.looked_at.files {
         loader.depend_on(path.clone());
     }
     // A pack sees no environment, so nothing of it can change.
     if candidate.pack_id.is_none() {
-        loader.depend_on_environment(std::mem::take(&mut definition.looked_at.variables));
+        let mut variables = std::mem::take(&mut definition.looked_at.variables);
+        if !variables.is_empty() {
+            loader.depend_on_grants();
+        }
+        variables.retain(|(name, _)| options.environment.refused(name).is_none());
+        loader.depend_on_environment(variables);
     }
     let mut notes = std::mem::take(&mut definition.notes);
     notes.extend(definition.unresolved(folder.as_deref(), &options));
@@ -48,21 +53,39 @@ pub(crate) fn read(
 }
 
 /// What a candidate says of itself, for lists.
-pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
-    let source = candidate.root.read(&file_of(candidate), limit)?;
-    let folder = candidate.root.path(&candidate.entry);
-    let options = options(candidate, limit);
-    let definition = Definition::read(&source, folder.as_deref(), &options)?;
+pub(crate) fn summary(
+    id: &str,
+    candidate: &Candidate,
+    library: &Library,
+    defaults: &Defaults,
+) -> Result<Metadata> {
+    let options = options(candidate, library, library.file_limit()?);
+    let definition = definition(candidate, &options)?;
     Ok(metadata(id, candidate, &definition, defaults))
 }
 
-/// A prompt of the user's own may read the user's environment; one that came with a pack may not.
-fn options(candidate: &Candidate, file_size: u64) -> LoadOptions {
-    let options = LoadOptions { file_size, ..LoadOptions::default() };
-    match candidate.pack_id {
-        None => options,
-        Some(_) => LoadOptions { environment: Arc::new(NoEnvironment), ..options },
-    }
+/// Reads a candidate with another environment, for the variables that it asks for.
+pub(crate) fn probe(
+    candidate: &Candidate,
+    file_size: u64,
+    environment: Arc<dyn Environment>,
+) -> Result<Definition> {
+    definition(candidate, &LoadOptions { file_size, environment, ..LoadOptions::default() })
+}
+
+fn definition(candidate: &Candidate, options: &LoadOptions) -> Result<Definition> {
+    let source = candidate.root.read(&file_of(candidate), options.file_size)?;
+    let folder = candidate.root.path(&candidate.entry);
+    Definition::read(&source, folder.as_deref(), options)
+}
+
+/// A prompt of the project reads the variables that its user allowed; one that came with a pack reads none.
+fn options(candidate: &Candidate, library: &Library, file_size: u64) -> LoadOptions {
+    let environment: Arc<dyn Environment> = match candidate.pack_id {
+        None => library.environment(),
+        Some(_) => Arc::new(NoEnvironment),
+    };
+    LoadOptions { file_size, environment, ..LoadOptions::default() }
 }
 
 fn file_of(candidate: &Candidate) -> String {

@@ -34,8 +34,14 @@ pub trait Environment: Send + Sync {
     /// The value of a variable, if it is set.
     fn get(&self, name: &str) -> Option<String>;
 
-    /// Why there is nothing to be seen, if there is a reason.
-    fn closed(&self) -> Option<&'static str> {
+    /// The same where a connection names it: what it says reaches a provider, and never a text.
+    fn of_connection(&self, name: &str) -> Option<String> {
+        self.get(name)
+    }
+
+    /// The error if a prompt may not read a variable, whether it is set or not.
+    fn refused(&self, name: &str) -> Option<Diagnostic> {
+        let _ = name;
         None
     }
 }
@@ -49,10 +55,9 @@ impl Environment for NoEnvironment {
         None
     }
 
-    fn closed(&self) -> Option<&'static str> {
-        Some(
-            "a prompt that came with a pack does not see the environment: let it have an input, or give a default",
-        )
+    fn refused(&self, name: &str) -> Option<Diagnostic> {
+        let hint = "a prompt that came with a pack does not see the environment: let it have an input, or give a default";
+        Some(Diagnostic::new(Code::EnvNotSet, unset(name)).hint(hint))
     }
 }
 
@@ -128,6 +133,7 @@ impl Spot {
             (Spot::Tools, _) => Spot::Tool,
             // `configuration` is what Prompty 1 called it, and it holds keys all the same.
             (Spot::Model, "connection" | "configuration") | (Spot::Tool, "connection") => Spot::Connection,
+            (Spot::Connection, _) => Spot::Connection,
             _ => Spot::Elsewhere,
         }
     }
@@ -236,17 +242,19 @@ impl<'o> Resolver<'o> {
         let Some(reference) = node.text().and_then(Reference::of) else { return node };
         match reference {
             Reference::Env { name, default } => {
-                let value = self.options.environment.get(name);
+                let environment = &self.options.environment;
+                let value = match spot {
+                    Spot::Connection => environment.of_connection(name),
+                    _ => environment.get(name),
+                };
                 self.variables.push((name.to_owned(), value.clone()));
                 match value.or_else(|| default.map(str::to_owned)) {
                     Some(value) => {
                         Node { data: Data::Text(value), place: node.place.clone(), from_environment: true }
                     }
                     None => {
-                        self.fault(
-                            not_set(&node, name, self.options.environment.closed()),
-                            "env_var_not_set",
-                        );
+                        let refused = environment.refused(name).filter(|_| spot != Spot::Connection);
+                        self.fault(not_set(&node, name, refused), "env_var_not_set");
                         Node { from_environment: true, ..Node::new(Data::Null, node.place) }
                     }
                 }
@@ -369,17 +377,21 @@ impl<'o> Resolver<'o> {
     }
 }
 
-fn not_set(node: &Node, name: &str, closed: Option<&str>) -> Diagnostic {
-    let hint = if let Some(why) = closed {
-        why.to_owned()
-    } else if name.is_empty() {
+fn not_set(node: &Node, name: &str, refused: Option<Diagnostic>) -> Diagnostic {
+    if let Some(refused) = refused.filter(|_| !name.is_empty()) {
+        return refused.at(node.place.clone());
+    }
+    let hint = if name.is_empty() {
         "name the variable: ${env:NAME}".to_owned()
     } else {
         format!("set the variable, or give a default: ${{env:{name}:default}}")
     };
-    // People and programs look for this very sentence, so it names the variable in its own way.
-    let message = format!("Environment variable '{}' not set", quoted(name).trim_matches('`'));
-    Diagnostic::new(Code::EnvNotSet, message).at(node.place.clone()).hint(hint)
+    Diagnostic::new(Code::EnvNotSet, unset(name)).at(node.place.clone()).hint(hint)
+}
+
+/// People and programs look for this very sentence, so it names the variable in its own way.
+fn unset(name: &str) -> String {
+    format!("Environment variable '{}' not set", quoted(name).trim_matches('`'))
 }
 
 /// The name of a file beside another, for people.

@@ -11,6 +11,7 @@ use crate::error::{did_you_mean, nearest};
 use crate::node::{Data, Node};
 use crate::prompt::{Kind, Property, Record};
 use crate::sections::{Headings, Missing, check_key};
+use crate::template::jinja::fence::is_label;
 use crate::variables::{SESSION, SYSTEM};
 
 /// The keys of front matter that mean something.
@@ -30,6 +31,8 @@ pub(crate) const KEYS: [&str; 12] = [
 ];
 /// The kinds that a property may have here.
 const KINDS: [&str; 8] = ["string", "integer", "float", "number", "boolean", "array", "object", "union"];
+/// The key of an input whose values are fenced.
+const FENCE: &str = "fence";
 const OUTPUT_KEYS: [&str; 3] = ["container", "properties", "allow_extra_keys"];
 
 impl Default for Front {
@@ -41,6 +44,7 @@ impl Default for Front {
             description: None,
             metadata: Map::new(),
             inputs: Vec::new(),
+            fences: Vec::new(),
             output: None,
             outputs: Vec::new(),
             headings: Headings::default(),
@@ -63,7 +67,10 @@ impl Reader {
                 "name" => front.name = self.text(node, "`name`"),
                 "description" => front.description = self.text(node, "`description`"),
                 "metadata" => front.metadata = self.object(node, "`metadata`"),
-                "inputs" => front.inputs = self.inputs(node),
+                "inputs" => {
+                    let (rest, fences) = self.fences(node);
+                    (front.inputs, front.fences) = (self.inputs(&rest), fences);
+                }
                 "output" => self.output(node, &mut front),
                 "headings" => {
                     let named = [("plain", Headings::Plain), ("numbered", Headings::Numbered)];
@@ -108,6 +115,42 @@ impl Reader {
             self.mismatch(node, what, &wanted, format!("write {wanted}"));
         }
         found.map(|(_, value)| *value)
+    }
+
+    /// Takes `fence` out of the inputs: only sections have it. Templates have a filter.
+    fn fences(&mut self, node: &Node) -> (Node, Vec<(String, String)>) {
+        let mut rest = node.clone();
+        let mut found = Vec::new();
+        let inputs: Vec<(String, &mut Node)> = match &mut rest.data {
+            Data::Map(entries) => entries.iter_mut().map(|(key, input)| (key.name.clone(), input)).collect(),
+            Data::List(items) => {
+                let name = |item: &Node| item.get("name").and_then(Node::text).unwrap_or_default().to_owned();
+                items.iter_mut().map(|item| (name(item), item)).collect()
+            }
+            _ => Vec::new(),
+        };
+        for (name, input) in inputs {
+            let Data::Map(entries) = &mut input.data else { continue };
+            let Some(at) = entries.iter().position(|(key, _)| key.name == FENCE) else { continue };
+            let (_, label) = entries.remove(at);
+            found.extend(self.label(&name, &label).map(|label| (name, label)));
+        }
+        (rest, found)
+    }
+
+    /// The name of the tags around an input: its own name for `true`.
+    fn label(&mut self, input: &str, node: &Node) -> Option<String> {
+        let what = format!("`{INPUTS}.{input}.{FENCE}`");
+        match &node.data {
+            Data::Bool(is_fenced) => is_fenced.then(|| input.to_owned()),
+            Data::Null => None,
+            Data::Text(label) if is_label(label) => Some(label.clone()),
+            _ => {
+                let hint = "a tag begins with a letter or `_` and has letters, digits, `_`, `.` and `-`";
+                self.mismatch(node, &what, "`true`, `false` or the name of a tag", hint);
+                None
+            }
+        }
     }
 
     fn inputs(&mut self, node: &Node) -> Vec<Property> {

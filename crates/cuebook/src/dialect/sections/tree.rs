@@ -78,7 +78,12 @@ pub(super) fn read(
     }
     let record = Arc::new(Record::from_properties(INPUTS, &front.inputs));
     // What is not declared is told by `check`, as in every other notation.
-    let params = Arc::new(ParamsType { name: INPUTS.to_owned(), record, open: true });
+    let params = Arc::new(ParamsType {
+        name: INPUTS.to_owned(),
+        record,
+        open: true,
+        fences: front.fences.iter().cloned().collect(),
+    });
     let mut making = Making { source, front, reader, conditions, engines, params, tools: HashMap::new() };
     let mut parts = found.parts.into_iter().peekable();
     making.below(&mut parts, 0)

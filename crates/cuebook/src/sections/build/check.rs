@@ -15,6 +15,31 @@ use crate::chat::output::{Container, OutputSpec, read_arguments};
 use crate::error::{Code, Diagnostic, Result, Severity, did_you_mean, nearest};
 use crate::overrides::{TaskExample, ToolExample};
 use crate::prompt::{Record, Shape};
+use crate::template::engine::Compiled;
+
+/// Refuses a fenced input in a text whose engine would show it without its fence.
+pub(in super::super) fn refuse_unfenced(
+    section: &Section,
+    path: &[String],
+    compiled: &dyn Compiled,
+) -> Result<()> {
+    let Some(params) = section.params.as_ref().filter(|params| !params.fences.is_empty()) else {
+        return Ok(());
+    };
+    let outline = compiled.outline();
+    for (unit, names) in outline.units().iter().zip(outline.names()) {
+        let Some(read) = names.reads.iter().find(|read| params.fence(&read.root).is_some()) else { continue };
+        let name = &read.root;
+        let message = format!("the input `{name}` is fenced, and the engine of this section fences nothing");
+        let hint = format!(
+            "write `${name}` with `engine: dollar`, or remove `fence` and write `{{{{ {name}|fence }}}}` in a `jinja2` section"
+        );
+        let error = hinted(invalid(section, path, message).with("placeholder", name), Some(hint));
+        let diagnostic = error.diagnostic().clone().at(unit.source().place(read.range.clone()));
+        return Err(error.replaced(diagnostic));
+    }
+    Ok(())
+}
 
 /// The longest task of an example, in characters.
 const MOST_OBJECTIVE: usize = 500;
@@ -56,6 +81,9 @@ impl Making<'_> {
         summary: Option<&Text>,
     ) -> Result<()> {
         for (text, is_body) in [(Some(body), true), (summary, false)] {
+            if let Some(Text::Other(compiled)) = text {
+                refuse_unfenced(section, path, &**compiled)?;
+            }
             let Some(Text::Dollar(template, ..)) = text else { continue };
             let mut names: Vec<&String> = template.placeholders().iter().collect();
             names.sort_unstable();

@@ -152,7 +152,10 @@ impl<'t> Run<'t, '_> {
         let tree = self.tree;
         let source = source_of(node, by, text);
         if engine == DEFAULT_ENGINE {
-            let template = dollar::Template::compile(source).limited(tree.settings.string_bytes);
+            let params_type = node.section.params.as_ref();
+            let template = dollar::Template::compile(source)
+                .limited(tree.settings.string_bytes)
+                .fenced(|name| params_type?.fence(name));
             let unit = self.annex.unit(template.unit(), &node.dotted);
             return self.dollar(index, params, &template, unit, &[]);
         }
@@ -160,7 +163,10 @@ impl<'t> Run<'t, '_> {
         let loader = tree.loader.clone();
         let job = Job { source, loader, settings: &tree.settings, options: &options, place: None };
         let compiled = tree.engines.get(engine, None).and_then(|engine| engine.compile(job));
-        let rendered = compiled.and_then(|it| it.render(&scope_of(params), self.setting.limit));
+        let rendered = compiled.and_then(|it| {
+            build::refuse_unfenced(&node.section, &node.path, &*it)?;
+            it.render(&scope_of(params), self.setting.limit)
+        });
         self.append(index, rendered.map_err(|error| within(error, node))?)
     }
 

@@ -85,7 +85,7 @@ pub(super) fn write(bytes: &[u8], sink: &mut Sink) -> Option<Result<(), Full>> {
 }
 
 /// Whether something can be the name of a tag or of an attribute.
-pub(super) fn is_label(label: &str) -> bool {
+pub(crate) fn is_label(label: &str) -> bool {
     label.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')
         && label.len() <= 64
         && label.chars().all(|letter| letter.is_ascii_alphanumeric() || "_.-".contains(letter))
@@ -93,25 +93,19 @@ pub(super) fn is_label(label: &str) -> bool {
 
 /// The content between tags that it cannot close. Attributes are escaped.
 pub(super) fn fenced(label: &str, attributes: &[(String, String)], content: &str) -> Value {
-    let tag = tag(label, content);
-    let mut text = format!("<{tag}");
+    let Tags { open, bracket, close } = Tags::around(label, content);
+    let mut text = open;
     let mut parts = vec![(text.len(), true)];
     for (name, value) in attributes {
         // Writing to a String cannot fail.
         let _ = write!(text, " {name}=\"{}\"", attribute(value));
     }
     parts.push((text.len(), false));
-    text.push('>');
-    if !content.starts_with('\n') && !content.starts_with("\r\n") {
-        text.push('\n');
-    }
+    text.push_str(bracket);
     parts.push((text.len(), true));
     text.push_str(content);
     parts.push((text.len(), false));
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    let _ = write!(text, "</{tag}>");
+    text.push_str(&close);
     parts.push((text.len(), true));
     let text: Arc<str> = text.into();
     RUNNING.with_borrow_mut(|running| {
@@ -120,6 +114,29 @@ pub(super) fn fenced(label: &str, attributes: &[(String, String)], content: &str
         }
     });
     Value::from(text)
+}
+
+/// The tags around a content, each with the newline that keeps it on a line of its own.
+pub(crate) struct Tags {
+    /// The tag that opens, without attributes and its last bracket.
+    pub(crate) open: String,
+    /// That bracket.
+    pub(crate) bracket: &'static str,
+    /// The tag that closes.
+    pub(crate) close: String,
+}
+
+impl Tags {
+    pub(crate) fn around(label: &str, content: &str) -> Tags {
+        let tag = tag(label, content);
+        let own_line = content.starts_with('\n') || content.starts_with("\r\n");
+        let newline = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
+        Tags {
+            open: format!("<{tag}"),
+            bracket: if own_line { ">" } else { ">\n" },
+            close: format!("{newline}</{tag}>"),
+        }
+    }
 }
 
 /// A value as an attribute: nothing in it ends the attribute or the tag.

@@ -144,7 +144,12 @@ impl Maker<'_> {
             None => Some(FLAT),
         };
         section.params = of.map(|name| {
-            Arc::new(ParamsType { name: name.to_owned(), record: self.record(name), open: false })
+            Arc::new(ParamsType {
+                name: name.to_owned(),
+                record: self.record(name),
+                open: false,
+                fences: Default::default(),
+            })
         });
         if spec["default_params"].is_object() {
             section.default_params = Some(self.value(of.expect("a type"), &spec["default_params"]));
