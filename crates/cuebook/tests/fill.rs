@@ -271,7 +271,7 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     let project = Project::with_template("{{ system.language }}");
     let error = project.error("p", json!({"system": "evil"}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));
-    assert!(error.to_string().contains("`system` is the name of the system's own variables"), "{error}");
+    assert!(error.to_string().contains("the name `system` is reserved"), "{error}");
     assert_eq!(error.diagnostic().hint.as_deref(), Some("choose another name"));
     let mut context = Context::default();
     context.agent.variables = values(json!({"system": {}}));

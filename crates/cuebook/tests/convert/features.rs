@@ -62,7 +62,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 inputs: "\"custom\": [{\"name\": \"mood\", \"type\": \"string\", \"default\": \"calm\"}],",
                 about: "inputs",
-                told: "`mood` is a point",
+                told: "the custom variable `mood`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
@@ -76,7 +76,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: "{# a note #}",
                 about: "comments",
-                told: "comment of the template",
+                told: "comment in the template",
                 lacking: &[Directive],
                 ..F
             },
@@ -91,7 +91,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " {{ who }}",
                 about: "text",
-                told: "white space that `who` brings at the end",
+                told: "whitespace of `who` at the end",
                 lacking: &[Sections, Directive],
                 ..F
             },
@@ -244,7 +244,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " $who",
                 about: "text",
-                told: "white space that `who` brings",
+                told: "whitespace of `who`",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
@@ -310,7 +310,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " {input:who}",
                 about: "text",
-                told: "white space that `who` brings",
+                told: "whitespace of `who`",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
