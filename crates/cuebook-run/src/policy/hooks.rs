@@ -223,11 +223,11 @@ mod tests {
         assert_eq!(known, directive::HOOK_EVENTS);
         let text = "hooks:\n  - event: limit\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: suspnd}}\n";
         let error = file(text, Layer::User).unwrap_err();
-        assert_eq!(error.diagnostic().message, "unknown decision \"suspnd\"");
+        assert_eq!(error.diagnostic().message, "\"suspnd\" is nothing that a hook can decide");
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `suspend`?"));
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
         let error = file(&text.replace("suspnd", "retry"), Layer::User).unwrap_err();
-        assert_eq!(error.diagnostic().message, "the decision \"retry\" has no effect at `limit`");
+        assert_eq!(error.diagnostic().message, "\"retry\" decides nothing at `limit`");
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
         assert!(
             file(&text.replace("suspnd", "\"${cost.what}\""), Layer::User).is_ok(),
@@ -321,7 +321,7 @@ mod tests {
             (
                 format!("hooks:\n  - event: limt\n    {action}\n"),
                 2,
-                "unknown event \"limt\"",
+                "\"limt\" is no event of a thread",
                 "did you mean `limit`?",
             ),
             (
@@ -330,8 +330,13 @@ mod tests {
                 "a hook has nothing called `when`",
                 "there are id",
             ),
-            (format!("hooks:\n  - {action}\n"), 2, "the hook has no `event`", ""),
-            ("hooks:\n  - event: limit\n".to_owned(), 2, "the hook has no `action`", "write <action>"),
+            (format!("hooks:\n  - {action}\n"), 2, "a hook does not say its `event`", ""),
+            (
+                "hooks:\n  - event: limit\n".to_owned(),
+                2,
+                "a hook does nothing: it has no `action`",
+                "write <action>",
+            ),
             (
                 format!(
                     "hooks:\n  - event: limit\n    condition:\n      all:\n        - {{path: a, op: eqq, value: 1}}\n    {action}\n"
@@ -343,7 +348,7 @@ mod tests {
             (
                 "hooks:\n  - event: limit\n    actions:\n      - {primary: exec, item_id: a}\n".to_owned(),
                 4,
-                "unknown `primary` \"exec\" of an action",
+                "`primary` of an action is \"exec\"",
                 "did you mean `execute`?",
             ),
             (

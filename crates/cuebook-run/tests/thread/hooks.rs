@@ -58,7 +58,7 @@ fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
         (hook("after_step", "", ""), "does not say what it decides", "it is one of"),
         (
             hook("after_step", "", &param("action", "retry")),
-            "the decision \"retry\" has no effect at `after_step`",
+            "\"retry\" decides nothing at `after_step`",
             "it is one of fail, suspend, escalate, abort",
         ),
         (hook("limit", "", &param("action", "retry")), "decides nothing at `limit`", "it is one of fail"),
