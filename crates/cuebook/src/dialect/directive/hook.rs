@@ -171,7 +171,7 @@ impl Reader<'_> {
             }
         }
         let Some(param) = params.into_iter().find(|param| param.attribute("name") == Some("action")) else {
-            let message = "the hook has no `decision`".to_owned();
+            let message = "the hook has no decision".to_owned();
             return self.bad_hook(message, self.xml.name_place(node), "", &HOOK_DECISIONS);
         };
         let written = self.xml.stripped(param).or_else(|| self.xml.attribute(param, "value"));

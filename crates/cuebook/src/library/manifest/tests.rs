@@ -360,7 +360,7 @@ fn a_namespace_is_a_name_that_templates_can_write_and_that_nothing_else_has() {
 error pack.json:1:107: duplicate provider namespace `n` [CB201]
   at \"n\" -- second one here
   and pack.json:1:71 \"n\" -- first one here
-  help: rename one of themspace
+  help: rename one of them
 "
     );
 }
