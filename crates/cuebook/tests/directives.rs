@@ -170,7 +170,7 @@ fn inputs_are_checked_in_the_order_of_the_seed() {
     assert_eq!(missing.field("prompt_id").unwrap(), "ops/deploy");
     assert_eq!(
         error(json!({"app": "a", "replicas": "x"})).diagnostic().message,
-        "`replicas` must be integer, and a string was given"
+        "`replicas` must be of type integer, but is a string"
     );
     assert!(book.validate("ops/deploy", &app("a"), &Context::default()).unwrap().is_empty());
 }

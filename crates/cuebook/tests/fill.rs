@@ -93,11 +93,11 @@ fn everything_that_is_wrong_with_the_variables_is_told_at_once() {
         messages,
         [
             "the required variable `a` is missing (the first)",
-            "`b` must be a list, and the caller gave a string",
-            "`c` must be an integer, and the caller gave a number",
-            "`d` must be a boolean, and the caller gave an integer",
-            "`e` must be an object, and the caller gave a list",
-            "`f` must be a number, and the caller gave a string",
+            "`b` must be a list, but the caller passed a string",
+            "`c` must be an integer, but the caller passed a number",
+            "`d` must be a boolean, but the caller passed an integer",
+            "`e` must be an object, but the caller passed a list",
+            "`f` must be a number, but the caller passed a string",
         ]
     );
     assert_eq!(error.field("missing"), Some(&json!(["a"])));

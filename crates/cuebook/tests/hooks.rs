@@ -107,7 +107,7 @@ fn values_are_validated_before_any_hook_and_again_after_it() {
     let error = render(&project, hooks(), json!({})).unwrap_err();
     assert_eq!((error.code(), called.load(Ordering::Relaxed)), (Code::InvalidVariables, 0));
     let error = render(&project, hooks(), json!({"n": 1})).unwrap_err();
-    assert_eq!(error.diagnostic().message, "`n` must be an integer, and `pre_render of p` gave a string");
+    assert_eq!(error.diagnostic().message, "`n` must be an integer, but `pre_render of p` passed a string");
 }
 
 #[test]
@@ -391,7 +391,7 @@ fn what_comes_back_is_limited() {
 #[test]
 fn a_workspace_that_is_none_is_refused_before_anything_runs() {
     let project = Project::with_template("x");
-    for (path, part) in [("/", "whole file system"), ("nowhere/at/all", "cannot be used")] {
+    for (path, part) in [("/", "root of the file system"), ("nowhere/at/all", "cannot open the workspace")] {
         let hooks = Hooks::new().pre_render("p", |_, _| panic!("ran"));
         let context = Context { workspace_path: Some(path.into()), ..Context::default() };
         let error = project.book().with_hooks(hooks).render("p", &values(json!({})), &context).unwrap_err();

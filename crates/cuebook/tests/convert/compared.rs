@@ -68,7 +68,7 @@ fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
     ];
     compared(&converted(&files, Directive), &["`flag` was compared, but not how its value prints"]);
     let text = "---\ninputs:\n  photo: {kind: image}\n  who: {kind: string, required: true}\n---\nuser:\nSee {{ photo }}, {{ who }}.\n";
-    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`photo` was left out"]);
+    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`photo` was ignored"]);
 }
 
 #[test]

@@ -113,10 +113,10 @@ fn each_included_prompt_has_its_own_default_and_its_own_type() {
         assert_eq!(error.diagnostic().message, "the required variable `z` is missing");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
         let error = project.error("host", json!({"z": "x"}));
-        assert_eq!(error.diagnostic().message, "`z` must be an integer, and the caller gave a string");
+        assert_eq!(error.diagnostic().message, "`z` must be an integer, but the caller passed a string");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/ta/prompt.py"));
         let error = project.error("host", json!({"z": 5}));
-        assert_eq!(error.diagnostic().message, "`z` must be a string, and the caller gave an integer");
+        assert_eq!(error.diagnostic().message, "`z` must be a string, but the caller passed an integer");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
     }
     // What the prompt itself declares is for all of them, if it has their types.
