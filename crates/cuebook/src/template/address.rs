@@ -77,7 +77,7 @@ pub(super) fn missing(names: &[String], includes: bool, loader: &dyn Loader) -> 
         return Some(Diagnostic::new(Code::MissingInclude, message).hint(hint));
     }
     let message = match address.section {
-        Some(section) => format!("no section `{section}` of a prompt `{}` found", address.id),
+        Some(section) => format!("no prompt `{}` with a section `{section}` found", address.id),
         None => format!("no {what} `{}` found", address.id),
     };
     let hint = did_you_mean(&loader.suggestions(name)).unwrap_or_else(|| match address.kind {

@@ -116,7 +116,10 @@ fn a_directive_has_what_signing_asks_for() {
     project.write("prompts/p.prompty", "---\ndescription: Greets.\nmetadata: {version: \"2\"}\n---\nHi.\n");
     let conversion = project.book().convert("p", &target).unwrap();
     let notes = told(&conversion, "signature");
-    assert!(notes.iter().any(|(_, message)| message.starts_with("the name `Say-hi` cannot be signed")), "{notes:?}");
+    assert!(
+        notes.iter().any(|(_, message)| message.starts_with("the name `Say-hi` cannot be signed")),
+        "{notes:?}"
+    );
     assert!(
         notes.iter().any(|(_, message)| message.starts_with("the version `2` cannot be signed")),
         "{notes:?}"

@@ -11,10 +11,10 @@ fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
         ("prompt:nole", "no prompt `nole` found", "did you mean `prompt:note`"),
         (
             "prompt:guide#maner",
-            "no section `maner` of a prompt `guide` found",
+            "no prompt `guide` with a section `maner` found",
             "did you mean `prompt:guide#manner`",
         ),
-        ("prompt:note#x", "no section `x` of a prompt `note` found", "did you mean `prompt:note`?"),
+        ("prompt:note#x", "no prompt `note` with a section `x` found", "did you mean `prompt:note`?"),
         ("directive:demo/gret", "no directive `demo/gret` found", "did you mean `directive:demo/greet`"),
         ("knowledge:demo/te", "no knowledge `demo/te` found", "did you mean `knowledge:demo/tea`"),
         ("promt:note", "`promt:note` is neither a file nor an address", "did you mean `prompt:note`"),
