@@ -155,7 +155,7 @@ fn an_input_of_which_every_value_is_refused_makes_the_attack_fail() {
         "{answer}"
     );
     assert!(
-        input["problem"]["message"].as_str().unwrap().contains("the input `n` was never driven"),
+        input["problem"]["message"].as_str().unwrap().contains("no attack reached the input `n`"),
         "{answer}"
     );
 }

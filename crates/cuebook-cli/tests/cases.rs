@@ -41,15 +41,15 @@ fn a_difference_shows_where_the_new_text_came_from() {
         "\
 prompts/hi/tests.md
   FAILED  whole
-          the text is not what was expected (prompts/hi/tests.md:5)
+          the text differs from the expected text (prompts/hi/tests.md:5)
           - Hi Bo!
           + Hi Ada!  <- name (the caller), prompts/hi/template.md:1
             Rights reserved.
           - See you.
           + Bye.  <- prompts/hi/template.md:3
   FAILED  parts
-          `Hi Bo` is not in the text (prompts/hi/tests.md:21)
-          `Bye` is in the text (prompts/hi/tests.md:24)
+          the text does not contain `Hi Bo` (prompts/hi/tests.md:21)
+          the text contains `Bye` (prompts/hi/tests.md:24)
           from prompts/hi/template.md:3
           the text has 8 tokens, and 3 are allowed (prompts/hi/tests.md:15)
           \"Ada\" comes from the variable `name` (prompts/hi/tests.md:17)
@@ -104,10 +104,10 @@ fn the_counts_of_an_update_are_those_of_the_cases_and_say_what_was_written() {
           - old
           + Hi.  <- prompts/p/template.md:1
   FAILED  still
-          the text is not what was expected (prompts/p/tests.md:14)
+          the text differs from the expected text (prompts/p/tests.md:14)
           - old
           + Hi.  <- prompts/p/template.md:1
-          `Bye` is not in the text (prompts/p/tests.md:18)
+          the text does not contain `Bye` (prompts/p/tests.md:18)
 "
     );
     assert_eq!(
@@ -189,8 +189,8 @@ fn slips_are_told_with_what_was_meant_and_prompts_without_cases_are_listed() {
         stdout.contains("CB404: the prompt `hi` has no variable `nam`\n          help: did you mean `name`?"),
         "{stdout}"
     );
-    assert!(stdout.contains("it was rendered, and CB401 was expected"), "{stdout}");
-    assert!(stdout.contains("CB515: there is no file `legl.md`"), "{stdout}");
+    assert!(stdout.contains("expected the error CB401, but the prompt rendered"), "{stdout}");
+    assert!(stdout.contains("CB515: no file `legl.md` found"), "{stdout}");
     assert!(stdout.contains("prompts/bare: no cases; they would be in prompts/bare/tests.md"), "{stdout}");
     assert!(stderr.ends_with("3 cases: 3 failed\n"), "{stderr}");
     let (code, _, stderr) = run(&project, &["test", "bare"]);
@@ -312,7 +312,7 @@ fn a_body_without_a_model_asks_for_it_where_a_case_can_say_it() {
     let cases = "## one\n```yaml settings\nas: wire:openai\n```\n```json expected\n{}\n```\n";
     project.write("prompts/a.tests.md", cases);
     let (code, stdout, stderr) = run(&project, &["test"]);
-    assert!(code == 1 && stdout.contains("`model: NAME` into the settings of the case"), "{stdout}{stderr}");
+    assert!(code == 1 && stdout.contains("`model: NAME` to the settings of the case"), "{stdout}{stderr}");
     assert!(!stdout.contains("--model"), "{stdout}");
     project.write("prompts/a.tests.md", cases.replace("openai\n", "openai\nmodel: gpt-4o\n"));
     let (_, stdout, _) = run(&project, &["test"]);

@@ -118,7 +118,7 @@ fn a_pack_cannot_take_the_name_of_a_file_that_cuebook_keeps() {
         project.write("p/pack.json", format!(r#"{{"pack_id": "{id}"}}"#));
         let install = cuebook(&project, &["pack", "install", "p", "--upgrade", "--yes"]);
         assert_eq!(install.status.code(), Some(1), "{id}");
-        assert!(stderr(&install).contains(&format!("`{id}` is not a pack id")), "{}", stderr(&install));
+        assert!(stderr(&install).contains(&format!("invalid pack id `{id}`")), "{}", stderr(&install));
         assert_eq!(std::fs::read(project.path().join("user_data/packs/approvals.json")).unwrap(), b"{}");
     }
 }

@@ -237,7 +237,7 @@ fn every_dialect_is_included_on_the_command_line_and_explained_by_its_own_file()
     let (code, out, err) = stage.say(&["check", "all"]);
     assert_eq!(code, 0, "{err}");
     // A template has no roles, so those of what it includes are text.
-    assert!(out.starts_with("warning[CB332]: `prompty` has lines that begin messages"), "{out}");
+    assert!(out.starts_with("warning[CB332]: role lines of `prompty` are text here"), "{out}");
     assert_eq!(out.matches("[CB").count(), 1, "{out}");
     let (code, _, err) = stage.say(&["run", "all", "--var", "who=Ann", "--model", "fast"]);
     assert_eq!(code, 0, "{err}");

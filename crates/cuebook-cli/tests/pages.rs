@@ -161,7 +161,7 @@ fn the_code_of_a_pack_that_changes_while_it_is_looked_at_is_not_approved() {
     project.write("user_data/packs/polite/prompts/greeting/prompt.py", "TEMPLATE = 'Go away.'\n");
     let error = book.library().approve_pack("polite", &shown).unwrap_err();
     assert_eq!(error.code(), Code::ApprovalRequired);
-    assert_eq!(error.diagnostic().message, "the pack `polite` changed while it was being looked at");
+    assert_eq!(error.diagnostic().message, "the pack `polite` changed while Cuebook read it");
 }
 
 #[test]

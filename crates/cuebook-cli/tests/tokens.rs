@@ -90,7 +90,7 @@ fn anthropics_marks_stand_behind_what_stays_the_same() {
     let customer = tokens(&project, &[&model[..], &["--against", "b.json"]].concat());
     assert_eq!(customer["caches"][0]["cacheable"], 0);
     let advice = customer["caches"][0]["advice"].to_string();
-    assert!(advice.contains("send it in two blocks"), "{advice}");
+    assert!(advice.contains("send it as two blocks"), "{advice}");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn a_second_permissions_element_is_refused_by_sign_check_and_show() {
         let output = run(&project, args);
         let told = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         assert_eq!(output.status.code(), Some(1), "{args:?}: {told}");
-        assert!(told.contains("<permissions> is there twice"), "{args:?}: {told}");
+        assert!(told.contains("duplicate <permissions>"), "{args:?}: {told}");
     }
 }
 

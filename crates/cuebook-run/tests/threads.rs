@@ -275,7 +275,7 @@ fn any_prompt_can_be_run_through_the_orchestrator() {
         stage.world.tool("rye/agent/threads/orchestrator", given)
     };
     let refused = run("./prompts/hello.prompty");
-    assert!(refused["error"].as_str().unwrap().contains("is not a prompt id"), "{refused:#}");
+    assert!(refused["error"].as_str().unwrap().contains("invalid prompt id"), "{refused:#}");
     let answer = run("hello");
     assert_eq!(answer["data"]["result"], "Hello, Ann.", "{answer:#}");
     assert_eq!(answer["data"]["status"], "completed");

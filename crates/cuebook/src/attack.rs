@@ -130,7 +130,7 @@ impl Driven {
         }
         let codes: Vec<String> =
             self.refused.iter().map(|(code, count)| format!("{count} with {}", code.as_str())).collect();
-        let message = format!("{}: every value was refused, {}", self.subject(), codes.join(", "));
+        let message = format!("{}: Cuebook refused every value ({})", self.subject(), codes.join(", "));
         Some(Diagnostic::new(Code::NotDriven, message).hint(NOT_DRIVEN))
     }
 
@@ -138,7 +138,7 @@ impl Driven {
     fn not_driven(&self, error: &Error) -> Diagnostic {
         let cause = error.diagnostic();
         let message = format!(
-            "{}: a harmless value fails with {}: {}",
+            "{}: even a harmless value fails with {}: {}",
             self.subject(),
             cause.code.as_str(),
             cause.message
@@ -152,8 +152,8 @@ impl Driven {
 
     fn subject(&self) -> String {
         match &self.input {
-            Some(input) => format!("the input `{}` was never driven", printable(input)),
-            None => "the inputs were never driven together".to_owned(),
+            Some(input) => format!("no attack reached the input `{}`", printable(input)),
+            None => "no attack reached the inputs together".to_owned(),
         }
     }
 
@@ -184,16 +184,11 @@ impl Breach {
             None => format!("values ({})", self.forgery),
         };
         let message = format!("{by}: {}", self.what);
-        let hint = format!(
-            "the values were {}; before: {}; after: {}",
-            shown(&self.values),
-            self.before,
-            self.after
-        );
+        let hint = format!("values: {}; before: {}; after: {}", shown(&self.values), self.before, self.after);
         let diagnostic = match &self.tag {
             Some(tag) => {
                 let hint = format!(
-                    "fence the value: {{{{ value|fence(\"{tag}\") }}}}; the values were {}",
+                    "fence the value: {{{{ value|fence(\"{tag}\") }}}}; values: {}",
                     shown(&self.values)
                 );
                 Diagnostic::new(Code::ClosedTag, message).hint(hint)
@@ -218,8 +213,7 @@ impl Breach {
 }
 
 /// What to do about an input that could not be driven.
-const NOT_DRIVEN: &str =
-    "pass values that render with --var, or look at what the template does with this input";
+const NOT_DRIVEN: &str = "pass values that render with --var, or check how the template uses this input";
 
 /// Values in one line that fits on a screen.
 fn shown(values: &Json) -> String {

@@ -292,11 +292,11 @@ impl Book {
                 let _ = sender.send(rendered);
             };
             std::thread::Builder::new().name("cuebook render".into()).spawn(work).map_err(|error| {
-                let message = format!("no thread can be started for a render: {error}");
+                let message = format!("cannot start a thread for the render: {error}");
                 Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
             })?;
             receiver.await.unwrap_or_else(|_| {
-                let message = "the render ended without an answer";
+                let message = "the render thread ended without a result";
                 Err(Error::new(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message)))
             })
         }

@@ -195,9 +195,9 @@ impl CaseFile {
         let mut edits: Vec<(Range<usize>, &Snapshot)> = Vec::new();
         for outcome in outcomes {
             if outcome.place.source().text() != source.text() {
-                let message = "the file was changed while its cases were run";
+                let message = "the file changed while its cases ran";
                 let diagnostic = Diagnostic::new(Code::WriteFailed, message).file(self.name.as_str());
-                return Err(Error::new(ErrorKind::Io, diagnostic.hint("run it again")));
+                return Err(Error::new(ErrorKind::Io, diagnostic.hint("run the cases again")));
             }
             edits.extend(
                 outcome.snapshot.iter().map(|snapshot| (source.file_range(snapshot.range.clone()), snapshot)),

@@ -165,7 +165,7 @@ pub(crate) fn origin_named(
             for shown in shown {
                 match shown.layer {
                     Some(layer) => parts.push(format!("{} ({})", shown.path, layer.describe())),
-                    None => parts.push(format!("{} (nobody gave it)", shown.path)),
+                    None => parts.push(format!("{} (no value)", shown.path)),
                 }
             }
             let what = if parts.is_empty() { "computed".to_owned() } else { parts.join(", ") };

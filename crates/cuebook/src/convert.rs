@@ -140,11 +140,11 @@ impl Book {
         prepared.verify()?;
         let prompt = prepared.prompt();
         if prompt.dialect == to {
-            let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
+            let message = format!("`{}` is already a {}", prompt.id, words::noun(to));
             let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
             let others: Vec<&str> =
                 others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
-            let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
+            let hint = format!("convert it to another dialect: --to {}", others.join(", --to "));
             let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         }

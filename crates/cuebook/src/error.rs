@@ -146,7 +146,7 @@ impl Error {
     /// An error with several findings. There is always one: an error about nothing says so.
     pub fn all(kind: ErrorKind, mut diagnostics: Vec<Diagnostic>) -> Error {
         if diagnostics.is_empty() {
-            diagnostics.push(Diagnostic::new(Code::RenderFailed, "no reason was given"));
+            diagnostics.push(Diagnostic::new(Code::RenderFailed, "unknown error"));
         }
         Error(Box::new(Inner { kind, diagnostics, fields: Map::new() }))
     }

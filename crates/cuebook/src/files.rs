@@ -31,8 +31,8 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
     // `io::ErrorKind` has no stable name for a circle of links yet, so the system's number decides.
     #[cfg(unix)]
     if error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) {
-        let diagnostic = Diagnostic::new(Code::Unreadable, "symbolic links lead in a circle").file(name);
-        let hint = "replace one of the links with the file that was meant";
+        let diagnostic = Diagnostic::new(Code::Unreadable, "symbolic links form a cycle").file(name);
+        let hint = "replace one of the links with the file";
         return Error::new(ErrorKind::Io, diagnostic.hint(hint));
     }
     if let Some(closed) = error.get_ref().and_then(|inner| inner.downcast_ref::<Closed>()) {
@@ -40,17 +40,16 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
     }
     let (message, hint) = match error.kind() {
         io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
-            (error.to_string(), Some("replace the link with what was meant".to_owned()))
+            (error.to_string(), Some("replace the link with the file or folder".to_owned()))
         }
         io::ErrorKind::NotFound => ("the file does not exist".to_owned(), None),
-        io::ErrorKind::PermissionDenied => (
-            "the file may not be read".to_owned(),
-            Some(format!("give yourself the right to read it: chmod u+r {name}")),
-        ),
-        io::ErrorKind::IsADirectory => ("a file was expected, and this is a folder".to_owned(), None),
-        io::ErrorKind::NotADirectory => ("a folder was expected, and this is a file".to_owned(), None),
+        io::ErrorKind::PermissionDenied => {
+            ("permission denied".to_owned(), Some(format!("make the file readable: chmod u+r {name}")))
+        }
+        io::ErrorKind::IsADirectory => ("expected a file, found a folder".to_owned(), None),
+        io::ErrorKind::NotADirectory => ("expected a folder, found a file".to_owned(), None),
         io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => {
-            (error.to_string(), Some("put a plain file in its place".to_owned()))
+            (error.to_string(), Some("replace it with a plain file".to_owned()))
         }
         _ => (error.to_string(), None),
     };
@@ -62,8 +61,8 @@ pub fn folder_error(name: &str, error: &io::Error) -> Error {
     if error.kind() != io::ErrorKind::PermissionDenied {
         return io_error(name, error);
     }
-    let message = "the folder may not be looked into";
-    let hint = format!("give yourself the right to: chmod u+rx {name}");
+    let message = "permission denied to list the folder";
+    let hint = format!("make the folder readable: chmod u+rx {name}");
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint(hint))
 }
 
@@ -103,7 +102,7 @@ impl Closed {
 
 impl std::fmt::Display for Closed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} may not be looked into", self.folder.display())
+        write!(f, "permission denied to list {}", self.folder.display())
     }
 }
 
@@ -115,7 +114,7 @@ struct LeadsNowhere;
 
 impl std::fmt::Display for LeadsNowhere {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("a symbolic link leads nowhere")
+        f.write_str("broken symbolic link")
     }
 }
 
@@ -157,7 +156,7 @@ struct Special(&'static str);
 
 impl std::fmt::Display for Special {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "a file was expected, and this is {}", self.0)
+        write!(f, "expected a file, found {}", self.0)
     }
 }
 
@@ -184,7 +183,7 @@ pub fn not_a_file(metadata: &fs::Metadata) -> Option<io::Error> {
         }
     };
     #[cfg(not(unix))]
-    let what = "something else";
+    let what = "a special file";
     Some(io::Error::new(io::ErrorKind::InvalidInput, Special(what)))
 }
 
@@ -241,8 +240,8 @@ fn read_open(file: File, metadata: &fs::Metadata, name: &str, limit: u64) -> Res
 }
 
 fn too_large(name: &str, size: u64, limit: u64) -> Error {
-    let message = format!("the file has {size} bytes, and the limit is {limit}");
-    let hint = "raise `limits.file_size` in cuebook.toml if the file is meant to be this large";
+    let message = format!("the file has {size} bytes, but the limit is {limit}");
+    let hint = "raise `limits.file_size` in cuebook.toml if you need a file of this size";
     Error::new(ErrorKind::Limit, Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint))
 }
 
@@ -272,7 +271,7 @@ pub fn source_from_bytes(bytes: Vec<u8>, name: &str) -> Result<Arc<Source>> {
             let diagnostic =
                 Diagnostic::new(Code::NotUtf8, format!("byte {valid} (0x{wrong:02x}) is not UTF-8"))
                     .at(source.place(at..at + '\u{fffd}'.len_utf8()))
-                    .label("the text stops being UTF-8 here")
+                    .label("not UTF-8 from here")
                     .hint(hint);
             Err(Error::new(ErrorKind::PromptRead, diagnostic))
         }
@@ -291,16 +290,16 @@ pub fn not_there(path: &Path, name: &str) -> Error {
     let beside: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     let hint = if !folder.is_dir() {
         format!(
-            "there is no folder {} either; paths are relative to the folder that you are in",
+            "the folder {} does not exist either; paths are relative to the current folder",
             folder.display()
         )
     } else {
         let near = nearest(&wanted, beside.iter().map(String::as_str));
         let near: Vec<String> =
             near.iter().map(|file| path.with_file_name(file).display().to_string()).collect();
-        did_you_mean(&near).unwrap_or_else(|| "paths are relative to the folder that you are in".to_owned())
+        did_you_mean(&near).unwrap_or_else(|| "paths are relative to the current folder".to_owned())
     };
-    let diagnostic = Diagnostic::new(Code::Unreadable, "there is no such file or folder");
+    let diagnostic = Diagnostic::new(Code::Unreadable, "no such file or folder");
     Error::new(ErrorKind::Io, diagnostic.file(name).hint(hint))
 }
 
@@ -417,18 +416,18 @@ pub fn write_error(name: &str, error: &io::Error) -> Error {
             Some("make the folder writable, or choose another project with --root".to_owned())
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
-            Some("a file stands where a folder is needed: move it away".to_owned())
+            Some("a file is where a folder is needed: move it away".to_owned())
         }
         io::ErrorKind::IsADirectory => Some("name a file, not a folder".to_owned()),
-        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => {
-            Some("Cuebook writes plain files only: name another file, or remove what is there".to_owned())
-        }
+        io::ErrorKind::InvalidInput if error.get_ref().is_some_and(|inner| inner.is::<Special>()) => Some(
+            "Cuebook writes only plain files: choose another path, or remove the special file".to_owned(),
+        ),
         io::ErrorKind::StorageFull => {
-            Some("make room on the disk and try again; nothing was changed".to_owned())
+            Some("free some disk space and try again; nothing was changed".to_owned())
         }
         _ => None,
     };
-    let diagnostic = Diagnostic::new(Code::WriteFailed, format!("could not be written: {error}"));
+    let diagnostic = Diagnostic::new(Code::WriteFailed, format!("cannot write the file: {error}"));
     Error::new(ErrorKind::Io, diagnostic.file(name).hint_opt(hint))
 }
 
@@ -559,8 +558,8 @@ mod tests {
             error.diagnostic().hint.clone().unwrap().replace(&*folder.path().to_string_lossy(), "")
         };
         assert_eq!(hint("input.json"), "did you mean `/inputs.json`?");
-        assert_eq!(hint("zebra"), "paths are relative to the folder that you are in");
-        assert!(hint("none/x").starts_with("there is no folder /none either"));
+        assert_eq!(hint("zebra"), "paths are relative to the current folder");
+        assert!(hint("none/x").starts_with("the folder /none does not exist either"));
     }
 
     #[cfg(unix)]
@@ -571,7 +570,7 @@ mod tests {
         std::os::unix::fs::symlink(&b, &a).unwrap();
         std::os::unix::fs::symlink(&a, &b).unwrap();
         let error = read_bytes(&a, "a", 10).unwrap_err();
-        assert!(error.to_string().contains("links lead in a circle"), "{error}");
+        assert!(error.to_string().contains("links form a cycle"), "{error}");
     }
 
     #[test]
@@ -608,7 +607,7 @@ mod tests {
         for (path, what) in [(&*pipe, "a pipe"), (&*socket, "a socket"), (Path::new("/dev/zero"), "a device")]
         {
             let error = read_bytes(path, "t.md", 10).unwrap_err();
-            let wanted = format!("IoError: t.md: a file was expected, and this is {what} [CB110]");
+            let wanted = format!("IoError: t.md: expected a file, found {what} [CB110]");
             assert_eq!(error.to_string(), wanted);
         }
     }
@@ -655,7 +654,7 @@ mod tests {
         let error = read_text_inside(&pack, &pack.join("out"), "out", 10).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "IoError: out: a symbolic link leads out of the project or pack [CB110]"
+            "IoError: out: the symbolic link leads out of the project or pack [CB110]"
         );
     }
 

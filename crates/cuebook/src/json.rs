@@ -83,11 +83,11 @@ impl Document {
         let value =
             serde_json::from_str(source.text()).map_err(|error| syntax_error(source, code, kind, &error))?;
         let mut findings = duplicate_keys(source.text()).into_iter().map(|(key, first, second)| {
-            Diagnostic::new(code, format!("the key {} stands twice in one object", quoted(&key)))
+            Diagnostic::new(code, format!("duplicate key {} in an object", quoted(&key)))
                 .at(source.place(second))
-                .label("the second time")
-                .related(source.place(first), "the first time")
-                .hint("keep one of the two: readers of JSON disagree about which of them counts")
+                .label("second one here")
+                .related(source.place(first), "first one here")
+                .hint("remove one of them: JSON readers disagree about which one counts")
         });
         match findings.next() {
             Some(first) => Err(findings.fold(Error::new(kind, first), Error::and)),
@@ -110,10 +110,10 @@ impl Document {
         match &self.value {
             Value::Object(object) => Ok(object),
             other => {
-                let diagnostic = Diagnostic::new(self.code, "a JSON object was expected")
+                let diagnostic = Diagnostic::new(self.code, "expected a JSON object")
                     .at(self.opening(&[]))
                     .label(format!("this is {}", kind_of(other)))
-                    .hint("begin with { and end with }");
+                    .hint("start with { and end with }");
                 Err(Error::new(self.kind, diagnostic))
             }
         }
@@ -364,7 +364,7 @@ fn syntax_error(source: &Arc<Source>, code: Code, kind: ErrorKind, error: &serde
             Some("an object") => ("the text ends inside an object", "close it with `}`"),
             Some("a list") => ("the text ends inside an array", "close it with `]`"),
             Some("a string") => ("the text ends inside a string", "close it with `\"`"),
-            _ => ("the text ends where a value should stand", "write the value, or remove what announces it"),
+            _ => ("the text ends where a value belongs", "add the value, or remove the text that needs it"),
         };
         let diagnostic = Diagnostic::new(code, format!("not valid JSON: {message}"))
             .at(source.place(end - last..end))
@@ -394,13 +394,13 @@ fn range_of(text: &str, line: usize, column: usize) -> Range<usize> {
 /// The mistakes that people make most, told by what stands at the place.
 fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
     if message == "trailing comma" {
-        return Some("remove the comma before it: JSON has none after the last element");
+        return Some("remove the comma before it: JSON allows no trailing comma");
     }
     if message == "recursion limit exceeded" {
-        return Some("nest the values less deeply: 127 levels are the most");
+        return Some("nest the values less: the limit is 127 levels");
     }
     if message == "number out of range" {
-        return Some("write the number in quotes if its digits matter");
+        return Some("write the number in quotes to keep its digits");
     }
     if message.starts_with("control character") {
         return Some("write a line break inside a string as \\n");
@@ -415,18 +415,16 @@ fn syntax_hint(message: &str, rest: &str) -> Option<&'static str> {
         return Some("put a colon between the key and its value");
     }
     if message == "invalid number" && rest.starts_with(|digit: char| digit.is_ascii_digit()) {
-        return Some("a number has no zeros in front");
+        return Some("a number cannot start with zeros");
     }
     if message == "trailing characters" {
-        return Some("a file holds one value: remove what follows it");
+        return Some("a file holds one value: remove the rest");
     }
     match rest.chars().next()? {
-        '\'' => Some("strings stand in double quotes"),
+        '\'' => Some("use double quotes for strings"),
         '/' | '#' => Some("JSON has no comments: remove it"),
-        'T' | 'F' | 'N' => Some("JSON writes true, false and null in lower case"),
-        letter if message == "expected value" && letter.is_alphabetic() => {
-            Some("text stands in double quotes")
-        }
+        'T' | 'F' | 'N' => Some("write true, false and null in lowercase"),
+        letter if message == "expected value" && letter.is_alphabetic() => Some("put text in double quotes"),
         _ => None,
     }
 }

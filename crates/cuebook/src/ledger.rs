@@ -100,10 +100,11 @@ pub struct ContributorTokens {
 
 /// Why the tokens of tools are an estimate.
 const TOOLS_WHY: &str =
-    "Tools are counted as the JSON of a request; how a provider shows them to its model is not published";
+    "Tools are counted as the JSON of a request; providers do not publish how a model sees them";
 
 /// Why the tokens of the answer's schema are an estimate.
-const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; how a provider shows it to its model is not published";
+const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; providers do not publish how a \
+     model sees it";
 
 /// The places of sections and contributors in their lists.
 #[derive(Default)]
@@ -256,14 +257,15 @@ impl Ledger {
             reasons.push(OUTPUT_WHY.to_owned());
         }
         if self.output_refused {
-            reasons.push("The schema of the answer is not counted: the provider cannot take it".to_owned());
+            reasons
+                .push("The schema of the answer is not counted: the provider does not accept it".to_owned());
         }
         if self.uncounted > 0 {
             let what = match self.uncounted {
-                1 => "One picture, sound or document is not counted".to_owned(),
-                many => format!("{many} pictures, sounds or documents are not counted"),
+                1 => "One image, audio or file is not counted".to_owned(),
+                many => format!("{many} images, audio and files are not counted"),
             };
-            reasons.push(format!("{what}: what it costs depends on the provider"));
+            reasons.push(format!("{what}: the cost depends on the provider"));
         }
         reasons
     }

@@ -107,9 +107,9 @@ impl Reason {
     /// The reason in words.
     pub fn describe(&self) -> String {
         match self {
-            Reason::Only => "the only place that offers this id".into(),
+            Reason::Only => "no other prompt has this id".into(),
             Reason::Nearest(shadowed) => {
-                format!("the nearest space that has this directive; it shadows {}", shadowed.join(", "))
+                format!("the nearest space with this directive; it shadows {}", shadowed.join(", "))
             }
             Reason::Recorded(resolution) => {
                 let when = resolution.resolved_at.as_deref().unwrap_or("an unknown time");
@@ -118,7 +118,7 @@ impl Reason {
                     None => format!("chosen at {when}, recorded in {SHARED}/resolution.json"),
                 }
             }
-            Reason::Given => "given by its path".into(),
+            Reason::Given => "named by its path".into(),
         }
     }
 }
@@ -199,11 +199,9 @@ impl Library {
     fn missing_folder(&self, name: &str, path: &Path) -> Result<Error> {
         let source = self.read_inside(&self.root.join(CONFIG_FILE), 1 << 20)?;
         let written = path.to_string_lossy();
-        let diagnostic = Diagnostic::new(
-            Code::BadConfig,
-            format!("`library.paths` names the folder {name}, which does not exist"),
-        )
-        .hint("make the folder, or remove the entry");
+        let diagnostic =
+            Diagnostic::new(Code::BadConfig, format!("the folder {name} in `library.paths` does not exist"))
+                .hint("create the folder, or remove the entry");
         Ok(Error::new(
             ErrorKind::Config,
             match source.text().find(&*written) {
@@ -419,13 +417,12 @@ impl Library {
         let folder = self.root.join(raw);
         let hint = match did_you_mean(&similar) {
             _ if folder.is_dir() || folder.is_file() => {
-                format!("there is a file or folder of that name: give it as a path, `./{raw}`")
+                format!("a file or folder has this name: name it as a path, `./{raw}`")
             }
             Some(hint) => hint,
-            None => "`cuebook list` shows every prompt".to_owned(),
+            None => "list the prompts: cuebook list".to_owned(),
         };
-        let diagnostic =
-            Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` was found")).hint(hint);
+        let diagnostic = Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` found")).hint(hint);
         Ok(Error::new(ErrorKind::PromptNotFound, diagnostic).with("prompt_id", raw).with("nearest", similar))
     }
 
@@ -486,9 +483,7 @@ impl Library {
         let alone = if shadowed.is_empty() { Reason::Only } else { Reason::Nearest(shadowed) };
         let chosen = match &recorded {
             None if candidates.len() == 1 => Ok((candidates.swap_remove(0), alone)),
-            None => {
-                Err((Code::PromptConflict, format!("{} places offer the prompt `{id}`", candidates.len())))
-            }
+            None => Err((Code::PromptConflict, format!("{} prompts have the id `{id}`", candidates.len()))),
             Some(resolution) => {
                 let position = candidates.iter().position(|candidate| candidate.source == resolution.source);
                 let new: Vec<&str> = match &resolution.candidates {
@@ -504,14 +499,11 @@ impl Library {
                 match position {
                     None => Err((
                         Code::StaleResolution,
-                        format!("the choice for `{id}`, {}, is no longer there", resolution.source),
+                        format!("the recorded choice for `{id}`, {}, no longer exists", resolution.source),
                     )),
                     Some(_) if !new.is_empty() => Err((
                         Code::StaleResolution,
-                        format!(
-                            "a new place offers the prompt `{id}` since it was chosen: {}",
-                            new.join(", ")
-                        ),
+                        format!("another prompt has the id `{id}` since the choice: {}", new.join(", ")),
                     )),
                     Some(position) => {
                         Ok((candidates.swap_remove(position), Reason::Recorded(resolution.clone())))
@@ -577,7 +569,7 @@ impl Library {
             }
             (None, _, Some((pack, source))) => (source.clone(), Some(pack.clone())),
             _ => {
-                let message = format!("{source} does not offer the prompt `{id}`");
+                let message = format!("{source} has no prompt `{id}`");
                 let hint = format!("choose one of: {}", sources.join(", "));
                 let diagnostic = Diagnostic::new(Code::UnknownSource, message).hint(hint);
                 return Err(Error::new(ErrorKind::PromptConflict, diagnostic)
@@ -623,7 +615,7 @@ impl Library {
         else {
             let message = format!("{wanted} does not provide `{namespace}`");
             let hint = match sources.is_empty() {
-                true => "no installed pack does: cuebook pack list".to_owned(),
+                true => "no installed pack provides it: cuebook pack list".to_owned(),
                 false => format!("choose one of: {}", sources.join(", ")),
             };
             let diagnostic = Diagnostic::new(Code::UnknownSource, message).hint(hint);
@@ -676,10 +668,13 @@ pub(crate) fn provider_source(pack: &str, provider: &VariableProvider) -> String
 fn empty_folder(name: &str) -> Error {
     let diagnostic = Diagnostic::new(
         Code::NoTemplate,
-        format!("the folder holds neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}, and no {PROMPTY_END} or {SECTIONS_END} file of its name"),
+        format!(
+            "the folder has neither a {TEMPLATE_FILE} nor a {PROMPT_FILE}, and no {PROMPTY_END} or \
+             {SECTIONS_END} file with its name"
+        ),
     )
     .file(name)
-    .hint(format!("put the prompt's text into {name}/{TEMPLATE_FILE}"));
+    .hint(format!("write the prompt's text into {name}/{TEMPLATE_FILE}"));
     Error::new(ErrorKind::PromptNotFound, diagnostic)
 }
 
@@ -694,7 +689,7 @@ fn conflict(
     let hint = if choices.is_empty() {
         "install the pack again, or remove the entry from resolution.json".to_owned()
     } else {
-        format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
+        format!("choose one; Cuebook records the choice:\n  {}", choices.join("\n  "))
     };
     let error = Error::new(ErrorKind::PromptConflict, diagnostic.hint(hint))
         .with("prompt_id", id)

@@ -87,9 +87,9 @@ impl Node {
             Data::Bool(true) => "true",
             Data::Bool(false) => "false",
             Data::Number(_) => "a number",
-            Data::Text(_) => "a text",
+            Data::Text(_) => "a string",
             Data::List(_) => "a list",
-            Data::Map(_) => "a map of keys and values",
+            Data::Map(_) => "a map",
         }
     }
 

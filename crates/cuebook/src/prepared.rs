@@ -517,7 +517,7 @@ fn inherit(
         if chain.contains(&found.id) {
             let shown = chain.iter().chain([&found.id]).cloned().collect::<Vec<_>>().join(" → ");
             let diagnostic =
-                Diagnostic::new(Code::ParentCycle, format!("prompts extend each other in a circle: {shown}"))
+                Diagnostic::new(Code::ParentCycle, format!("prompts extend each other in a cycle: {shown}"))
                     .at(place)
                     .hint("remove one of the `extends`");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));

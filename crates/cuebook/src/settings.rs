@@ -111,8 +111,8 @@ impl Setting {
         for (name, setting) in entries.iter().filter(|(name, _)| !known.contains(&name.as_str())) {
             let within = if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path) };
             let near = did_you_mean(&nearest(name, known.iter().copied()));
-            let hint = near.unwrap_or_else(|| format!("there are: {}", known.join(", ")));
-            let message = format!("there is no key `{name}`{within}");
+            let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
+            let message = format!("unknown key `{name}`{within}");
             wrong.push(Diagnostic::new(self.code, message).at(setting.key.clone()).hint(hint));
         }
         if wrong.is_empty() { Ok(entries) } else { Err(Error::all(self.kind, wrong)) }
@@ -123,7 +123,7 @@ impl Setting {
         let entries = match &self.node.data {
             Data::Null => return Ok(IndexMap::new()),
             Data::Map(entries) => entries,
-            _ => return Err(self.must_be("a map of keys and values")),
+            _ => return Err(self.must_be("a map")),
         };
         let entry = |(key, node): &(crate::node::Key, Node)| {
             let path =
@@ -162,7 +162,7 @@ impl Setting {
         match self.node.text() {
             Some(text) if !text.trim().is_empty() => Ok(text),
             Some(_) => Err(self.wrong("must not be empty", None)),
-            None => Err(self.must_be("a text")),
+            None => Err(self.must_be("a string")),
         }
     }
 
@@ -178,7 +178,7 @@ impl Setting {
     pub fn whole(&self) -> Result<u64> {
         match &self.node.data {
             Data::Number(number) if number.as_u64().is_some() => Ok(number.as_u64().unwrap_or_default()),
-            _ => Err(self.must_be("a whole number of zero or more")),
+            _ => Err(self.must_be("a whole number of at least 0")),
         }
     }
 
@@ -187,9 +187,9 @@ impl Setting {
         match &self.node.data {
             Data::Number(number) => match number.as_f64() {
                 Some(amount) if amount.is_finite() && amount >= 0.0 => Ok(amount),
-                _ => Err(self.must_be("a number of zero or more")),
+                _ => Err(self.must_be("a number of at least 0")),
             },
-            _ => Err(self.must_be("a number of zero or more")),
+            _ => Err(self.must_be("a number of at least 0")),
         }
     }
 
@@ -198,8 +198,8 @@ impl Setting {
         let text = self.text()?;
         words.iter().position(|word| *word == text).ok_or_else(|| {
             let near = did_you_mean(&nearest(text, words.iter().copied()));
-            let hint = near.unwrap_or_else(|| format!("there are: {}", words.join(", ")));
-            self.wrong(format!("cannot be `{text}`"), Some(hint))
+            let hint = near.unwrap_or_else(|| format!("known: {}", words.join(", ")));
+            self.wrong(format!("has the unknown value `{text}`"), Some(hint))
         })
     }
 
@@ -224,7 +224,7 @@ impl Setting {
             Data::Number(number) => number.to_string(),
             _ => self.node.describe().to_owned(),
         };
-        self.wrong(format!("must be {what}, and is {is}"), None)
+        self.wrong(format!("must be {what}, but is {is}"), None)
     }
 }
 
@@ -243,7 +243,7 @@ mod tests {
         let error = retry.fields(&["attempts"]).unwrap_err();
         let place = error.diagnostic().place.clone().unwrap();
         assert_eq!((place.line(), place.column()), (2, 3));
-        assert_eq!(error.diagnostic().message, "there is no key `atempts` in `retry`");
+        assert_eq!(error.diagnostic().message, "unknown key `atempts` in `retry`");
     }
 
     #[test]
@@ -253,7 +253,7 @@ mod tests {
         let items = fields["a"].entries().unwrap()["b"].items().unwrap();
         assert_eq!(
             items[1].whole().unwrap_err().diagnostic().message,
-            "`a.b[1]` must be a whole number of zero or more, and is a text"
+            "`a.b[1]` must be a whole number of at least 0, but is a string"
         );
         assert!(fields["c"].amount().is_err());
         assert_eq!(items[1].word(&["y", "x"]).unwrap(), 1);

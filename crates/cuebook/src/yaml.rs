@@ -57,10 +57,10 @@ impl Document {
     ) -> Result<Document> {
         let text = source.text().get(range.clone()).unwrap_or_default();
         if text.len() > MOST_BYTES {
-            let message = format!("the YAML has {} bytes, and the limit is {MOST_BYTES}", text.len());
+            let message = format!("the YAML has {} bytes, but the limit is {MOST_BYTES}", text.len());
             let diagnostic = Diagnostic::new(code, message)
                 .at(source.place(range.start..range.start + 1))
-                .hint("keep long texts in files of their own");
+                .hint("move long texts into separate files");
             return Err(Error::new(kind, diagnostic));
         }
         let (root, wrong) =

@@ -230,6 +230,6 @@ fn an_engine_that_passes_values_off_as_the_authors_is_found_out() {
     assert_eq!(first.to_diagnostic().code, Code::ForgedStructure);
     assert!(attack.inputs[0].breaches > 100 && attack.breaches.len() == 5);
     let second = &attack.breaches[1];
-    assert_eq!(second.what, "a part of the value of `name` is said to be somebody else's");
+    assert_eq!(second.what, "a part of the value of `name` is attributed to something else");
     assert_eq!(second.after, "an author");
 }

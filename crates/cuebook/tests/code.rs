@@ -98,7 +98,7 @@ fn code_of_a_pack_runs_only_once_it_is_approved() {
         let error = stage.render(prompt).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::PromptApprovalRequired);
         assert_eq!(error.code(), Code::ApprovalRequired);
-        assert_eq!(error.diagnostic().message, "the code of the pack `tools` has not been approved");
+        assert_eq!(error.diagnostic().message, "you have not approved the code of the pack `tools`");
         assert!(error.diagnostic().hint.as_ref().unwrap().contains("cuebook pack approve tools"));
         assert_eq!(error.field("approval"), Some(&json!("missing")));
     }
@@ -124,7 +124,7 @@ fn a_pack_that_changed_is_not_approved_any_more_and_what_changed_is_said() {
         .project
         .write("user_data/packs/tools/variables/git.py", "import os\nasync def provide(context): ...\n");
     let error = stage.render("own").unwrap_err();
-    assert_eq!(error.diagnostic().message, "the pack `tools` has changed since its code was approved");
+    assert_eq!(error.diagnostic().message, "the pack `tools` has changed since you approved its code");
     let hint = error.diagnostic().hint.clone().unwrap();
     assert!(
         hint.contains("new: prompts/partials/x.md") && hint.contains("changed: variables/git.py"),
@@ -213,7 +213,7 @@ fn permissions_hold_for_the_text_that_they_stand_in() {
     stage.approve("tools");
     let error = prepared.render(&values(json!({})), &Arc::new(context)).unwrap_err();
     assert_eq!(error.code(), Code::ApprovalRequired);
-    assert!(error.diagnostic().message.contains("changed while it was being looked at"), "{error}");
+    assert!(error.diagnostic().message.contains("changed while Cuebook read it"), "{error}");
     assert!(stage.ran().is_empty());
     stage.render("tools_prompt").unwrap();
 }
@@ -295,7 +295,7 @@ fn two_packs_that_provide_the_same_namespace_are_a_conflict_until_somebody_choos
     stage.book.library().remove_pack("other").unwrap();
     let error = stage.render("own").unwrap_err();
     assert_eq!(error.code(), Code::ProviderConflict);
-    assert!(error.diagnostic().message.ends_with("is no longer there"), "{error}");
+    assert!(error.diagnostic().message.ends_with("no longer exists"), "{error}");
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn an_optional_provider_that_fails_or_may_not_run_is_skipped_with_a_warning() {
     assert_eq!(rendered.notes()[0].code, Code::ProviderSkipped);
     assert_eq!(
         rendered.notes()[0].message,
-        "the provider `git` of the pack `tools` was skipped: the code of the pack `tools` has not been approved"
+        "the provider `git` of the pack `tools` was skipped: you have not approved the code of the pack `tools`"
     );
     stage.approve("tools");
     let rendered = stage.render("own").unwrap();
@@ -337,15 +337,15 @@ fn a_check_finds_names_that_are_nearly_right_and_hooks_that_cannot_be_called() {
     assert_eq!(
         found(&["p"]),
         [
-            "CB315 `PERMISION` means nothing here, and is spelt nearly like `PERMISSIONS`",
-            "CB315 `prerender` means nothing here, and is spelt nearly like `pre_render`",
-            "CB317 `post_render` is called as post_render(text, variables, context), and this cannot be",
+            "CB315 unknown name `PERMISION`, similar to `PERMISSIONS`",
+            "CB315 unknown name `prerender`, similar to `pre_render`",
+            "CB317 `post_render` cannot be called as post_render(text, variables, context)",
         ]
     );
     let pack = project.path("user_data/packs/tools");
     let provider = [
-        "CB317 a variable provider needs a function `provide(context)`, and there is none",
-        "CB315 `provides` means nothing here, and is spelt nearly like `provide`",
+        "CB317 the variable provider has no function `provide(context)`",
+        "CB315 unknown name `provides`, similar to `provide`",
     ];
     for findings in [found(&[&pack.to_string_lossy()]), found(&[])] {
         assert!(provider.iter().all(|wanted| findings.iter().any(|found| found == wanted)), "{findings:#?}");

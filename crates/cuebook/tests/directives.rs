@@ -170,7 +170,7 @@ fn inputs_are_checked_in_the_order_of_the_seed() {
     assert_eq!(missing.field("prompt_id").unwrap(), "ops/deploy");
     assert_eq!(
         error(json!({"app": "a", "replicas": "x"})).diagnostic().message,
-        "`replicas` must be integer, and a string was given"
+        "`replicas` must be of type integer, but is a string"
     );
     assert!(book.validate("ops/deploy", &app("a"), &Context::default()).unwrap().is_empty());
 }
@@ -187,7 +187,7 @@ fn a_nearer_space_shadows_the_others_and_that_is_shown() {
     assert!(explanation.rendered().text().contains("Brings an app"));
     assert_eq!(
         explanation.to_json()["prompt"]["reason"],
-        "the nearest space that has this directive; it shadows ~/.ai/directives/ops/deploy.md"
+        "the nearest space with this directive; it shadows ~/.ai/directives/ops/deploy.md"
     );
     let listed = book.list_prompts(Some("directive"), None).unwrap();
     let ids: Vec<&str> = listed.iter().map(|listing| listing.id.as_str()).collect();
@@ -283,10 +283,10 @@ fn check_tells_what_keeps_a_directive_from_working() {
     let all = found("ops/deploy");
     let expect = |start: &str| assert!(all.iter().any(|found| found.starts_with(start)), "{start}: {all:#?}");
     expect("CB220 ");
-    expect("CB222 the category is \"other\", and by its place it is \"ops\"");
+    expect("CB222 the category is \"other\", but its path says \"ops\"");
     expect("CB308 Failed to load parent directive 'ops/base': Directive not found: ops/base");
-    expect("CB402 `replcas` is not declared");
-    expect("CB403 `replicas` is declared");
+    expect("CB402 the prompt `ops/deploy` does not declare `replcas`");
+    expect("CB403 unused variable `replicas`");
     assert!(
         found("ops/loop")
             .iter()

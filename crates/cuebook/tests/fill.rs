@@ -93,11 +93,11 @@ fn everything_that_is_wrong_with_the_variables_is_told_at_once() {
         messages,
         [
             "the required variable `a` is missing (the first)",
-            "`b` must be a list, and the caller gave a string",
-            "`c` must be an integer, and the caller gave a number",
-            "`d` must be a boolean, and the caller gave an integer",
-            "`e` must be an object, and the caller gave a list",
-            "`f` must be a number, and the caller gave a string",
+            "`b` must be a list, but the caller passed a string",
+            "`c` must be an integer, but the caller passed a number",
+            "`d` must be a boolean, but the caller passed an integer",
+            "`e` must be an object, but the caller passed a list",
+            "`f` must be a number, but the caller passed a string",
         ]
     );
     assert_eq!(error.field("missing"), Some(&json!(["a"])));
@@ -271,7 +271,7 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     let project = Project::with_template("{{ system.language }}");
     let error = project.error("p", json!({"system": "evil"}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));
-    assert!(error.to_string().contains("`system` is the name of the system's own variables"), "{error}");
+    assert!(error.to_string().contains("the name `system` is reserved"), "{error}");
     assert_eq!(error.diagnostic().hint.as_deref(), Some("choose another name"));
     let mut context = Context::default();
     context.agent.variables = values(json!({"system": {}}));

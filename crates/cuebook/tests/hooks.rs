@@ -107,7 +107,7 @@ fn values_are_validated_before_any_hook_and_again_after_it() {
     let error = render(&project, hooks(), json!({})).unwrap_err();
     assert_eq!((error.code(), called.load(Ordering::Relaxed)), (Code::InvalidVariables, 0));
     let error = render(&project, hooks(), json!({"n": 1})).unwrap_err();
-    assert_eq!(error.diagnostic().message, "`n` must be an integer, and `pre_render of p` gave a string");
+    assert_eq!(error.diagnostic().message, "`n` must be an integer, but `pre_render of p` passed a string");
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn a_hook_that_forgets_the_variables_is_told() {
     let hooks = Hooks::new().pre_render("p", |_, _| object(json!({"other": 1})));
     let rendered = render(&project, hooks, json!({"n": 1})).unwrap();
     assert_eq!((rendered.text(), rendered.notes().len()), ("1", 1));
-    assert!(rendered.notes()[0].message.contains("none of the variables"), "{:?}", rendered.notes());
+    assert!(rendered.notes()[0].message.contains("none of its variables"), "{:?}", rendered.notes());
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn providers_that_ask_each_other_in_a_circle_are_an_error_and_not_a_standstill()
     };
     let hooks = Hooks::new().provider("a", ask("b")).provider("b", ask("a"));
     let error = render(&project, hooks, json!({})).unwrap_err();
-    assert!(error.diagnostic().message.contains("in a circle"), "{error}");
+    assert!(error.diagnostic().message.contains("in a cycle"), "{error}");
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn a_context_grants_what_the_prompt_declares_and_nothing_else() {
         }
         assert_eq!(
             context.session_state().unwrap_err().message,
-            "`session_state` is not granted to the prompt `p`"
+            "the prompt `p` does not have the permission `session_state`"
         );
         for function in ["http_request", "llm_call", "session_state", "eval"] {
             let asked = object(json!({"url": "http://x", "prompt": "x"})).unwrap();
@@ -391,7 +391,7 @@ fn what_comes_back_is_limited() {
 #[test]
 fn a_workspace_that_is_none_is_refused_before_anything_runs() {
     let project = Project::with_template("x");
-    for (path, part) in [("/", "whole file system"), ("nowhere/at/all", "cannot be used")] {
+    for (path, part) in [("/", "root of the file system"), ("nowhere/at/all", "cannot open the workspace")] {
         let hooks = Hooks::new().pre_render("p", |_, _| panic!("ran"));
         let context = Context { workspace_path: Some(path.into()), ..Context::default() };
         let error = project.book().with_hooks(hooks).render("p", &values(json!({})), &context).unwrap_err();

@@ -111,14 +111,14 @@ fn a_recorded_choice_decides_until_what_it_was_made_among_changes() {
     project.write("user_data/packs/b/prompts/c/template.md", "pack b");
     let error = project.error("c", json!({}));
     assert_eq!(error.code(), Code::StaleResolution);
-    assert!(error.diagnostic().message.contains("a new place offers the prompt `c`"), "{error}");
+    assert!(error.diagnostic().message.contains("another prompt has the id `c` since the choice"), "{error}");
     assert_eq!(sources(&error).len(), 3);
 
     book.set_resolution("c", "b").unwrap();
     assert_eq!(project.text("c", json!({})), "pack b");
     std::fs::remove_dir_all(project.path("user_data/packs/b")).unwrap();
     let error = project.error("c", json!({}));
-    assert!(error.diagnostic().message.contains("is no longer there"), "{error}");
+    assert!(error.diagnostic().message.contains("no longer exists"), "{error}");
     // Another candidate going away changes nothing about the choice.
     book.set_resolution("c", "a").unwrap();
     std::fs::remove_dir_all(project.path(&format!("{SHARED}/c"))).unwrap();
@@ -207,7 +207,7 @@ fn a_packs_own_files_come_first_for_the_pack_and_partial_packs_serve_everybody()
     project.write("user_data/packs/more/prompts/partials/rare.md", "another");
     let error = project.error("mine", json!({}));
     assert_eq!(error.code(), Code::PromptConflict);
-    assert!(error.diagnostic().message.contains("2 packs offer the template `partials/rare.md`"), "{error}");
+    assert!(error.diagnostic().message.contains("2 packs have the template `partials/rare.md`"), "{error}");
 }
 
 #[test]
@@ -381,7 +381,7 @@ fn a_settings_file_that_is_a_link_to_nowhere_or_in_a_circle_is_an_error_and_not_
         "user_data/shared/vocab.json",
     ] {
         let name = file.rsplit('/').next().unwrap();
-        for (target, message) in [("nowhere", "leads nowhere"), (name, "lead in a circle")] {
+        for (target, message) in [("nowhere", "broken symbolic link"), (name, "form a cycle")] {
             let project = Project::new()
                 .file("prompts/p/template.md", "text")
                 .file("user_data/shared/prompts/README", "");

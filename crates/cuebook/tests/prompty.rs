@@ -448,7 +448,7 @@ fn check_finds_what_would_only_be_noticed_when_something_is_sent() {
     let tool = "tools: [{name: f, kind: fuction}]";
     assert!(found(tool, "Hi")[0].contains("`fuction`"));
     let bound = "inputs: {a: x}\ntools: [{name: f, kind: function, parameters: {b: {kind: string}}, bindings: {c: a}}]";
-    assert!(only(bound, "{{ a }}").contains("binds the parameter `c`"));
+    assert!(only(bound, "{{ a }}").contains("binds the unknown parameter `c`"));
     assert!(only("template: {parser: mine}", "Hi").starts_with("CB507 "));
     let thread = "inputs: {h: {kind: thread}}";
     let codes: Vec<String> = found(thread, "{% for m in h %}{{ m.content }}{% endfor %}");

@@ -325,19 +325,19 @@ tools:
     assert_eq!(
         found,
         [
-            "3:3 CB325 an input of a tree of sections cannot be of the kind `image`",
-            "4:3 CB325 an input cannot be called `session`: templates find what is known of it there",
+            "3:3 CB325 an input of a tree of sections cannot have the kind `image`",
+            "4:3 CB325 an input cannot have the reserved name `session`",
             "5:11 CB325 `headings` must be `plain` or `numbered`",
-            "6:1 CB315 the front matter has the key `nme`, which means nothing here",
-            "8:1 CB325 there is text before the first heading, and it belongs to no section",
+            "6:1 CB315 unknown key `nme` in the front matter",
+            "8:1 CB325 the text before the first heading belongs to no section",
             "12:6 CB325 `key` must match ^[a-z0-9][a-z0-9._-]{0,63}$.",
-            "13:1 CB315 the section has the key `visibilty`, which means nothing here",
-            "14:10 CB304 the condition `1 +` is no expression: unexpected `)`",
+            "13:1 CB315 unknown key `visibilty` in the section",
+            "14:10 CB304 invalid condition `1 +`: unexpected `)`",
             "16:125 CB325 `tools.search.examples[0].input` does not fit the parameters of `search`: Missing required field: 'q'",
             "17:12 CB325 the tool `Search` has no description",
-            "20:1 CB325 the heading skips a level: 3 marks below one with 1",
-            "22:3 CB325 two sections have the key `same`",
-            "23:3 CB325 no key can be made of the title `概要`",
+            "20:1 CB325 this heading skips a level: it has 3 marks below one with 1",
+            "22:3 CB325 duplicate section key `same`",
+            "23:3 CB325 the title `概要` cannot become a key",
         ]
     );
 }

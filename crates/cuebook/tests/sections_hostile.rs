@@ -126,12 +126,12 @@ fn check_looks_into_the_words_of_overrides() {
     assert_eq!(
         told,
         [
-            (Code::BadOverride, "the tool `find` has no parameter `query`, so its description does nothing"),
-            (Code::TemplateSyntax, "a `$` begins no placeholder"),
             (
-                Code::UndeclaredVariable,
-                "the override of `a` shows `nobody`, which the prompt does not declare"
+                Code::BadOverride,
+                "the tool `find` has no parameter `query`, so this description has no effect"
             ),
+            (Code::TemplateSyntax, "`$` does not begin a placeholder"),
+            (Code::UndeclaredVariable, "the override of `a` uses the undeclared name `nobody`"),
         ]
     );
     let error = project.error("p", json!({}));
@@ -275,7 +275,7 @@ fn what_is_wrong_with_examples_of_tasks_is_told_with_its_place() {
             14,
             "`task_examples[0].steps[0]` has no `tool`",
         ),
-        ("key: second", "key: find-the-price-of-tea", 16, "the name `find-the-price-of-tea` is used twice"),
+        ("key: second", "key: find-the-price-of-tea", 16, "duplicate name `find-the-price-of-tea`"),
         (
             "{tool: find, description: Look it up, input: {q: tea}",
             "{tool: fnd, description: Look it up, input: {q: tea}",
@@ -298,13 +298,13 @@ fn what_is_wrong_with_examples_of_tasks_is_told_with_its_place() {
             "\n## Find the price of milk",
             "Some words.\n\n## Find the price of milk",
             22,
-            "a section of examples of tasks has no text of its own",
+            "a section of task examples cannot have text",
         ),
         (
             "task_example:\n",
             "task_examples: []\ntask_example:\n",
             27,
-            "a section lists examples of tasks, or is one: not both",
+            "a section cannot both list task examples and be one",
         ),
     ] {
         assert!(TASKS.contains(from), "{from}");
@@ -317,10 +317,7 @@ fn what_is_wrong_with_examples_of_tasks_is_told_with_its_place() {
     }
     let alone = "# Task\nDo it.\n## Example\n```yaml section\ntask_example: {outcome: Done., steps: [{tool: a, description: b}]}\n```\n";
     let error = project(alone).error("p", json!({}));
-    assert_eq!(
-        error.diagnostic().message,
-        "examples of tasks stand below a section of their own, which has no text"
-    );
+    assert_eq!(error.diagnostic().message, "task examples need their own section, without text");
 }
 
 #[test]
@@ -346,12 +343,12 @@ fn the_outcome_of_an_example_is_what_the_prompt_asks_for() {
 fn what_would_mean_nothing_is_told_and_not_passed_over() {
     let text = |front: &str, settings: &str| format!("---\n{front}\n---\n{}", section(settings));
     for (front, settings, code, message) in [
-        ("output: {container: array}", "", Code::BadSection, "`output` does not say what an answer holds"),
+        ("output: {container: array}", "", Code::BadSection, "`output` has no `properties`"),
         (
             "inputs: {n: {kind: integr}}",
             "enabled: n",
             Code::BadSection,
-            "`integr` is a kind that nobody knows, so `n` may be anything",
+            "unknown kind `integr`: `n` accepts any value",
         ),
         ("", "skills: [\"\"]", Code::BadSection, "`skills[0]` has an empty name"),
         ("", "skills: [3]", Code::BadSection, "`skills[0]` must be a name, or a map with a `name`"),
@@ -359,9 +356,9 @@ fn what_would_mean_nothing_is_told_and_not_passed_over() {
             "",
             "tools: [{name: open_sections, description: Mine.}]",
             Code::BadSection,
-            "`open_sections` is the name of a tool that Cuebook adds itself",
+            "Cuebook itself adds a tool with the name `open_sections`",
         ),
-        ("", "task_examples: [x]", Code::BadSection, "`task_examples[0]` must be an example of a task"),
+        ("", "task_examples: [x]", Code::BadSection, "`task_examples[0]` must be a task example"),
     ] {
         let found = findings(&project(&text(front, settings)));
         let told: Vec<(Code, &str)> =
@@ -401,7 +398,7 @@ fn thousands_of_overrides_that_no_longer_fit_are_counted_and_not_told_one_by_one
     project.write(file, &json.to_string());
     let rendered = project.render("p", json!({})).unwrap();
     assert_eq!(rendered.notes().len(), 51);
-    assert_eq!(rendered.notes()[50].message, "2950 more overrides no longer fit");
+    assert_eq!(rendered.notes()[50].message, "2950 more overrides are stale");
     assert_eq!(findings(&project).len(), 51);
 }
 
@@ -409,7 +406,7 @@ fn thousands_of_overrides_that_no_longer_fit_are_counted_and_not_told_one_by_one
 fn a_prompt_whose_id_makes_no_key_is_told_where_to_write_one() {
     let project = Project::new().file("prompts/概要.sections.md", "# A\nText.\n");
     let error = project.error("概要", json!({}));
-    assert_eq!(error.diagnostic().message, "no key can be made of the id `概要`, and overrides need one");
+    assert_eq!(error.diagnostic().message, "the id `概要` cannot become a key, which overrides need");
     assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "prompts/概要.sections.md:1:1");
     project.write("prompts/概要.sections.md", "---\nkey: overview\n---\n# A\nText.\n");
     assert_eq!(project.text("概要", json!({})), "# A\n\nText.");

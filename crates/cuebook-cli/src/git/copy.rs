@@ -381,6 +381,6 @@ mod tests {
         let paths: Vec<&str> = tree.entries.keys().filter_map(|path| path.to_str()).collect();
         assert_eq!(paths, ["link", "prompts/a.md"]);
         assert!(tree.has(Path::new("prompts")) && tree.has(Path::new("")) && !tree.has(Path::new("prompt")));
-        assert!(Tree::read("HEAD", b"something else").is_err());
+        assert!(Tree::read("HEAD", b"another type").is_err());
     }
 }

@@ -114,7 +114,7 @@ pub fn every_setting_is_named_with_its_default() {
     let known = |text: &str| {
         let error = Config::read(&Source::new("cuebook.toml", text)).expect_err("no such key");
         let hint = error.diagnostic().hint.clone().expect("a hint");
-        let names = hint.strip_prefix("known here: ").unwrap_or_else(|| panic!("{hint}")).to_owned();
+        let names = hint.strip_prefix("known: ").unwrap_or_else(|| panic!("{hint}")).to_owned();
         names.split(", ").map(str::to_owned).collect::<Vec<_>>()
     };
     for table in known("qqqqqqqqqq = 1\n") {

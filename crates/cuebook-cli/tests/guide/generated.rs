@@ -29,14 +29,12 @@ fn of_stage(digit: char) -> impl Iterator<Item = &'static Code> {
 pub fn every_error_is_in_the_book() {
     let mut wrong = String::new();
     let mut list = format!(
-        "# Errors\n\n{NOTE}Every code is stable: it is never reused. `cuebook help CODE` prints its page, and `cuebook help codes \
-         --json` all\nof them. Of each the severity is the usual one: an *error* ends what was asked for, a *warning* is told and does \
-         not,\na *note* is worth knowing.\n"
+        "# Errors\n\n{NOTE}Codes are stable and never reused. `cuebook help CODE` prints the page of a code, and \
+         `cuebook help codes --json`\nprints all of them. The table shows the usual severity: an *error* ends the command, a *warning* \
+         does not, and a *note* is\nfor your information.\n"
     );
     for (digit, title) in STAGES {
-        list += &format!(
-            "\n## {title}\n\n| code | name | severity | what it means |\n| --- | --- | --- | --- |\n"
-        );
+        list += &format!("\n## {title}\n\n| code | name | severity | meaning |\n| --- | --- | --- | --- |\n");
         let mut pages = format!("# {title}: CB{digit}xx\n\n{NOTE}");
         for code in of_stage(digit) {
             let (name, severity, summary) = (code.name(), code.severity().as_str(), code.summary());

@@ -18,7 +18,7 @@ error[CB113]: byte 9 (0xff) is not UTF-8
   |
 1 | first
 2 | ok \u{fffd} bad
-  |    ^ the text stops being UTF-8 here
+  |    ^ not UTF-8 from here
   |
   = help: save the file as UTF-8",
     );
@@ -35,7 +35,7 @@ error[CB113]: byte 0 (0xff) is not UTF-8
  --> prompts/p/template.md:1:1
   |
 1 | \u{fffd}\u{fffd}h\u{2400}i\u{2400}
-  | ^ the text stops being UTF-8 here
+  | ^ not UTF-8 from here
   |
   = help: the file looks like UTF-16: save it as UTF-8",
     );
@@ -61,7 +61,7 @@ fn windows_line_ends_render_as_newlines_and_are_noted() {
     assert_eq!(project.run(&["render", "p"]).text(), "a\nb");
     assert_eq!(
         project.run(&["check", "p"]).text().lines().next().unwrap(),
-        "note[CB312]: prompts/p/template.md: the file has Windows line ends"
+        "note[CB312]: prompts/p/template.md: the file has Windows line endings"
     );
 }
 
@@ -72,8 +72,8 @@ fn a_folder_without_a_template_is_told_where_one_belongs() {
         &project,
         &["render", "p"],
         "\
-error[CB111]: prompts/p: the folder holds neither a template.md nor a prompt.py, and no .prompty or .sections.md file of its name
-help: put the prompt's text into prompts/p/template.md",
+error[CB111]: prompts/p: the folder has neither a template.md nor a prompt.py, and no .prompty or .sections.md file with its name
+help: write the prompt's text into prompts/p/template.md",
     );
 }
 
@@ -85,8 +85,8 @@ fn a_template_of_200_megabytes_is_refused_unread() {
         &project,
         &["render", "p"],
         "\
-error[CB112]: prompts/p/template.md: the file has 209715200 bytes, and the limit is 4194304
-help: raise `limits.file_size` in cuebook.toml if the file is meant to be this large",
+error[CB112]: prompts/p/template.md: the file has 209715200 bytes, but the limit is 4194304
+help: raise `limits.file_size` in cuebook.toml if you need a file of this size",
     );
 }
 
@@ -96,8 +96,8 @@ help: raise `limits.file_size` in cuebook.toml if the file is meant to be this l
 fn a_circle_of_links_is_named_wherever_it_stands() {
     let circle = |file: &str| {
         format!(
-            "error[CB110]: {file}: symbolic links lead in a circle
-help: replace one of the links with the file that was meant"
+            "error[CB110]: {file}: symbolic links form a cycle
+help: replace one of the links with the file"
         )
     };
     let project = Project::new().link(TEMPLATE, "template.md");
@@ -116,8 +116,8 @@ help: replace one of the links with the file that was meant"
 fn a_link_that_leads_nowhere_is_named() {
     let nowhere = |file: &str| {
         format!(
-            "error[CB110]: {file}: a symbolic link leads nowhere
-help: replace the link with what was meant"
+            "error[CB110]: {file}: broken symbolic link
+help: replace the link with the file or folder"
         )
     };
     fails(&Project::new().link(TEMPLATE, "gone.md"), &["render", "p"], &nowhere(TEMPLATE));
@@ -130,19 +130,15 @@ help: replace the link with what was meant"
 #[test]
 fn a_folder_with_the_name_of_a_template_is_named() {
     let project = Project::new().write("prompts/p/template.md/x", "");
-    fails(
-        &project,
-        &["render", "p"],
-        "error[CB110]: prompts/p/template.md: a file was expected, and this is a folder",
-    );
+    fails(&project, &["render", "p"], "error[CB110]: prompts/p/template.md: expected a file, found a folder");
 }
 
 #[test]
 fn a_pipe_or_a_device_keeps_nobody_waiting() {
     let refused = |file: &str, what: &str| {
         format!(
-            "error[CB110]: {file}: a file was expected, and this is {what}
-help: put a plain file in its place"
+            "error[CB110]: {file}: expected a file, found {what}
+help: replace it with a plain file"
         )
     };
     let project = Project::new();
@@ -190,8 +186,8 @@ fn a_file_that_may_not_be_read_is_told_with_the_way_out() {
         &project,
         &["render", "p"],
         "\
-error[CB110]: prompts/p/template.md: the file may not be read
-help: give yourself the right to read it: chmod u+r prompts/p/template.md",
+error[CB110]: prompts/p/template.md: permission denied
+help: make the file readable: chmod u+r prompts/p/template.md",
     );
 }
 
@@ -204,8 +200,8 @@ fn a_folder_that_may_not_be_looked_into_is_told_and_offers_nothing_that_is_not_t
     let folder = project.path("prompts/p");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     let said = "\
-error[CB110]: prompts/p: the folder may not be looked into
-help: give yourself the right to: chmod u+rx prompts/p";
+error[CB110]: prompts/p: permission denied to list the folder
+help: make the folder readable: chmod u+rx prompts/p";
     fails(&project, &["render", "p"], said);
     let listed = project.run(&["list"]);
     let tested = project.run(&["test"]);
@@ -235,7 +231,7 @@ fn a_closed_folder_on_the_way_is_named_and_not_a_file_that_nobody_can_know_of() 
         let runs: Vec<Run> = commands.iter().map(|args| project.run(args)).collect();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
         for (run, args) in runs.iter().zip(commands) {
-            let said = format!("error[CB110]: {folder}: the folder may not be looked into\n");
+            let said = format!("error[CB110]: {folder}: permission denied to list the folder\n");
             assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
             let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
             assert_eq!(all.matches(&said).count(), 1, "{args:?}: {all}");
@@ -253,7 +249,7 @@ fn a_directive_that_is_a_circle_of_links_is_told_by_everything_that_looks_at_all
         let run = project.run(args);
         assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
         let all = String::from_utf8_lossy(&run.stdout).into_owned() + &run.stderr;
-        assert!(all.contains("x.md: symbolic links lead in a circle"), "{args:?}: {all}");
+        assert!(all.contains("x.md: symbolic links form a cycle"), "{args:?}: {all}");
     }
 }
 
@@ -299,7 +295,7 @@ fn a_place_of_prompts_that_cannot_be_looked_into_is_told_and_offers_nothing() {
         let run = project.run(args);
         assert_eq!(run.code, Some(1), "{args:?}: {}", run.stderr);
         assert!(
-            run.stderr.starts_with("error[CB110]: prompts: symbolic links lead in a circle\n"),
+            run.stderr.starts_with("error[CB110]: prompts: symbolic links form a cycle\n"),
             "{args:?}: {}",
             run.stderr
         );

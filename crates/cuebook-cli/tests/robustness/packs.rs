@@ -15,13 +15,13 @@ const MANIFEST: &str = r#"{"pack_id": "k", "version": "1.0.0", "type": "prompt_p
 fn a_pack_that_lists_what_it_does_not_contain_is_found_and_not_installed() {
     let project = pack(MANIFEST);
     let wanted = "\
-error[CB202]: the pack lists the prompt `q` and does not contain it
+error[CB202]: the pack lists the prompt `q`, but does not contain it
  --> user_data/packs/k/pack.json:1:73
   |
 1 | {\"pack_id\": \"k\", \"version\": \"1.0.0\", \"type\": \"prompt_pack\", \"prompts\": [\"q\"]}
-  |                                                                         ^^^ there is neither a folder prompts/q nor a file prompts/q.prompty
+  |                                                                         ^^^ neither a folder prompts/q nor a file prompts/q.prompty exists
   |
-  = help: add prompts/q/template.md, or take the id out of the list
+  = help: add prompts/q/template.md, or remove the id from the list
 ";
     let checked = project.run(&["check"]);
     assert_eq!((checked.code, String::from_utf8_lossy(&checked.stdout).as_ref()), (Some(1), wanted));
@@ -42,7 +42,7 @@ fn a_pack_that_contains_what_it_does_not_list_is_a_warning() {
     assert_eq!(findings[0]["code"], "CB203");
     assert_eq!(
         findings[0]["message"],
-        "`user_data/packs/k/prompts/stowaway` holds a prompt that pack.json does not list"
+        "`user_data/packs/k/prompts/stowaway` is a prompt that pack.json does not list"
     );
 }
 
@@ -56,7 +56,7 @@ fn a_pack_whose_id_is_not_its_folders_is_found() {
         String::from_utf8_lossy(&checked.stdout),
         "\
 error[CB201]: user_data/packs/k/pack.json: pack.json says `other`, but the folder is `k`
-help: rename the folder to user_data/packs/other, or mend `pack_id`
+help: rename the folder to user_data/packs/other, or fix `pack_id`
 "
     );
 }
@@ -65,8 +65,8 @@ help: rename the folder to user_data/packs/other, or mend `pack_id`
 fn a_link_that_leads_out_of_a_pack_is_never_read() {
     let refused = |file: &str| {
         format!(
-            "error[CB110]: {file}: a symbolic link leads out of the project or pack
-help: put the file itself in its place"
+            "error[CB110]: {file}: the symbolic link leads out of the project or pack
+help: replace the link with the file"
         )
     };
     let outside = tempfile::tempdir().unwrap();
@@ -103,13 +103,13 @@ fn a_link_leads_out_of_no_project() {
         .link("prompts/linked", outside.path().to_str().unwrap());
     let run = project.run(&["render", "p"]);
     assert_eq!((run.code, run.stdout.len()), (Some(1), 0));
-    assert!(run.stderr.contains("a symbolic link leads out of the project or pack"), "{}", run.stderr);
+    assert!(run.stderr.contains("the symbolic link leads out of the project or pack"), "{}", run.stderr);
     let developed = Project::new().write("k/prompts/q/template.md", "here").write("k/pack.json", MANIFEST);
     for (link, target) in [("user_data/packs/k", "k"), ("user_data/packs", "")] {
         let project = Project::new().link(link, developed.path(target).to_str().unwrap());
         let run = project.run(&["render", "q"]);
         assert_eq!((run.code, run.stdout.len()), (Some(1), 0), "{link}");
-        assert!(run.stderr.contains("a symbolic link leads out of the project or pack"), "{}", run.stderr);
+        assert!(run.stderr.contains("the symbolic link leads out of the project or pack"), "{}", run.stderr);
     }
 }
 
@@ -125,8 +125,8 @@ fn a_pack_with_links_is_not_approved() {
         &project,
         &["pack", "approve", "k", "--yes"],
         "\
-error[CB207]: user_data/packs/k/prompts/q/prompt.py: a pack with links cannot be approved: what they lead to can change without the pack
-help: put the file itself in its place",
+error[CB207]: user_data/packs/k/prompts/q/prompt.py: a pack with links cannot be approved: their targets can change without the pack
+help: replace the link with the file",
     );
 }
 
@@ -137,8 +137,8 @@ fn ids_with_tricks_lead_nowhere() {
     let project = Project::new().write(TEMPLATE, "text").write("secret/template.md", "secret");
     let not_an_id = |shown: &str, why: &str| {
         format!(
-            "error[CB104]: {shown} is not a prompt id: {why}
-help: give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`"
+            "error[CB104]: invalid prompt id {shown}: {why}
+help: use an id such as `general_system`, or a path such as `./prompts/greeting`"
         )
     };
     let long = "x".repeat(10_000);
@@ -155,15 +155,15 @@ help: give an id such as `general_system`, or a path to a file or folder such as
         ),
         (
             "🦀",
-            "error[CB101]: no prompt `🦀` was found\nhelp: `cuebook list` shows every prompt".into(),
+            "error[CB101]: no prompt `🦀` was found\nhelp: list the prompts: cuebook list".into(),
         ),
         (
             "secret",
-            "error[CB101]: no prompt `secret` was found\nhelp: there is a file or folder of that name: give it as a path, `./secret`".into(),
+            "error[CB101]: no prompt `secret` was found\nhelp: a file or folder has this name: name it as a path, `./secret`".into(),
         ),
         (
             "./nothing",
-            "error[CB110]: nothing: there is no such file or folder\nhelp: paths are relative to the folder that you are in".into(),
+            "error[CB110]: nothing: no such file or folder\nhelp: paths are relative to the current folder".into(),
         ),
     ] {
         fails(&project, &["render", id], &said);
@@ -198,13 +198,13 @@ fn includes_never_leave_the_library() {
             &["render", "p"],
             &format!(
                 "\
-error[CB306]: no template `{name}` exists
+error[CB306]: no template `{name}` found
  --> prompts/p/template.md:1:12
   |
 1 | {{% include '{name}' %}}
   |            {marks}
   |
-  = help: paths are relative to the folder that holds the prompts, as in `partials/safety_rules.md`"
+  = help: paths are relative to the prompts' folder, as in `partials/safety_rules.md`"
             ),
         );
         // The same by a name that is computed while it runs.

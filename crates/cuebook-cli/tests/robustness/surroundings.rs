@@ -13,15 +13,15 @@ fn variables_that_cannot_be_read_are_told_with_their_place() {
     for (content, said) in [
         (
             &b"[1]"[..],
-            "error[CB407]: a JSON object was expected\n --> v.json:1:1\n  |\n1 | [1]\n  | ^ this is an array\n  |\n  = help: begin with { and end with }",
+            "error[CB407]: expected a JSON object\n --> v.json:1:1\n  |\n1 | [1]\n  | ^ this is an array\n  |\n  = help: begin with { and end with }",
         ),
         (
             br#"{"x": "one", "x": "two"}"#,
-            "error[CB407]: the key `x` stands twice in one object\n --> v.json:1:14\n  |\n1 | {\"x\": \"one\", \"x\": \"two\"}\n  |  ---         ^^^ the second time\n  |  |\n  |  the first time\n  |\n  = help: keep one of the two: readers of JSON disagree about which of them counts",
+            "error[CB407]: duplicate key `x` in an object\n --> v.json:1:14\n  |\n1 | {\"x\": \"one\", \"x\": \"two\"}\n  |  ---         ^^^ second one here\n  |  |\n  |  first one here\n  |\n  = help: remove one of them: readers of JSON disagree about which of them counts",
         ),
         (
             b"\0\x01\xff",
-            "error[CB113]: byte 2 (0xff) is not UTF-8\n --> v.json:1:3\n  |\n1 | \u{2400}\u{2401}\u{fffd}\n  |   ^ the text stops being UTF-8 here\n  |\n  = help: save the file as UTF-8",
+            "error[CB113]: byte 2 (0xff) is not UTF-8\n --> v.json:1:3\n  |\n1 | \u{2400}\u{2401}\u{fffd}\n  |   ^ not UTF-8 from here\n  |\n  = help: save the file as UTF-8",
         ),
         (b"", "error[CB407]: v.json: not valid JSON: the file is empty\nhelp: write at least `{}`"),
     ] {
@@ -31,12 +31,12 @@ fn variables_that_cannot_be_read_are_told_with_their_place() {
     fails(
         &project,
         &["render", "p", "--vars", "none.json"],
-        "error[CB110]: none.json: there is no such file or folder\nhelp: paths are relative to the folder that you are in",
+        "error[CB110]: none.json: no such file or folder\nhelp: paths are relative to the current folder",
     );
     fails(
         &project,
         &["render", "p", "--vars", "prompts"],
-        "error[CB110]: prompts: a file was expected, and this is a folder",
+        "error[CB110]: prompts: expected a file, found a folder",
     );
 }
 
@@ -165,7 +165,7 @@ fn commands_work_as_far_as_they_can_in_a_folder_that_is_gone() {
     assert!(gone("list").text().contains("general_system"));
     gone("render ./x").says("error[CB110]: ./x: the file does not exist");
     gone("init")
-        .says("error[CB114]: cuebook.toml: could not be written: No such file or directory (os error 2)");
+        .says("error[CB114]: cuebook.toml: cannot write the file: No such file or directory (os error 2)");
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn a_project_that_does_not_exist_is_not_an_empty_one() {
 #[test]
 fn a_file_in_the_place_of_a_folder_is_named() {
     let project = Project::new().write("user_data/packs", "");
-    fails(&project, &["list"], "error[CB110]: user_data/packs: a folder was expected, and this is a file");
+    fails(&project, &["list"], "error[CB110]: user_data/packs: expected a folder, found a file");
     let project = Project::new().write("prompts", "");
-    fails(&project, &["list"], "error[CB110]: prompts: a folder was expected, and this is a file");
+    fails(&project, &["list"], "error[CB110]: prompts: expected a folder, found a file");
 }

@@ -68,7 +68,7 @@ error[CB505]: templates or macros are nested more than 500 deep
 1 | {% include 'p/template.md' %}
   |    ^^^^^^^^^^^^^^^^^^^^^^^
   |
-  = help: templates include each other in a circle: prompts/p/template.md → prompts/p/template.md; if it is meant to end, raise `limits.recursion` in cuebook.toml",
+  = help: templates include each other in a cycle: prompts/p/template.md → prompts/p/template.md; if the recursion ends, raise `limits.recursion` in cuebook.toml",
     );
     assert_eq!(hostile("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}"), "CB505");
     assert_eq!(hostile("{% extends 'p/template.md' %}"), "CB307");
@@ -84,7 +84,7 @@ fn loops_without_end_run_out_of_fuel() {
         &project,
         &["render", "p"],
         "\
-error[CB504]: the template took more than 5000000 steps
+error[CB504]: the template exceeded 5000000 steps
  --> prompts/p/template.md:1:1
   |
 1 | {% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}

@@ -52,7 +52,7 @@ fn asking_behind_the_contexts_back_is_refused_by_the_host() {
     };
     assert_eq!(
         bench.message(),
-        "CB410: `pre_render` of the prompt `p` raised PermissionError: `read_file` is not granted to the prompt `p`"
+        "CB410: `pre_render` of the prompt `p` raised PermissionError: the prompt `p` does not have the permission `read_file`"
     );
 }
 

@@ -308,7 +308,7 @@ mod tests {
     fn an_id_that_nothing_can_have_is_denied_whatever_is_allowed() {
         for id in ["..", "a/../b", "/etc/passwd", "a\\b", "a//b", "a\0b", "a\nb", "./a", "a/"] {
             let denied = capabilities(&["rye.*", "*"]).check("execute", "tool", id).unwrap_err();
-            assert!(denied.error.contains("is no id of an item"), "{id:?}: {}", denied.error);
+            assert!(denied.error.contains("invalid item id"), "{id:?}: {}", denied.error);
         }
     }
 

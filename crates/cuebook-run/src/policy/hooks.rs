@@ -249,13 +249,9 @@ mod tests {
             (
                 "{path: cost.spend, op: gte,\n      value: a lot}",
                 4,
-                "this can never hold: `cost.spend` is a number, and the value is a text",
+                "this condition is never true: `cost.spend` is a number, but the value is a string",
             ),
-            (
-                "{path: error, op: regex,\n      value: (a}",
-                4,
-                "the pattern of `regex` cannot be used: unclosed group",
-            ),
+            ("{path: error, op: regex,\n      value: (a}", 4, "invalid pattern of `regex`: unclosed group"),
         ] {
             let text = format!(
                 "hooks:\n  - event: limit\n    condition: {condition}\n    action: {{primary: execute, item_id: a}}\n"

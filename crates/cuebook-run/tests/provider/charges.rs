@@ -57,7 +57,7 @@ fn an_answer_that_came_whole_and_makes_no_sense_costs_what_the_provider_says() {
     let unheard = ask(&provider, &Ear::default()).unwrap_err();
     let told = &unheard.error.diagnostic().message;
     assert!(
-        told.contains("sent what cannot be understood: call") && told.contains("names no tool"),
+        told.contains("sent what cannot be understood: tool call") && told.contains("has no name"),
         "{told}"
     );
     let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };

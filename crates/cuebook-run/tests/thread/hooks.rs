@@ -55,23 +55,19 @@ fn a_hook_that_nobody_understands_keeps_the_thread_from_beginning() {
         (hook("after_step", "", &param("action", "suspnd")), "suspnd", "did you mean `suspend`?"),
         (hook("after_steps", "", &suspend), "after_steps", "did you mean `after_step`"),
         (hook("after_step", operator, &suspend), "gtee", "did you mean `gte`"),
-        (hook("after_step", "", ""), "does not say what it decides", "it is one of"),
+        (hook("after_step", "", ""), "has no decision", "use one of"),
         (
             hook("after_step", "", &param("action", "retry")),
-            "\"retry\" decides nothing at `after_step`",
-            "it is one of fail, suspend, escalate, abort",
-        ),
-        (hook("limit", "", &param("action", "retry")), "decides nothing at `limit`", "it is one of fail"),
-        (
-            hook("after_complete", "", &suspend),
-            "decides nothing at `after_complete`",
-            "nothing can be decided",
+            "the decision \"retry\" has no effect at `after_step`",
+            "use one of these at `after_step`: fail, suspend, escalate, abort",
         ),
         (
-            hook("thread_started", "", &suspend),
-            "decides nothing at `thread_started`",
-            "nothing can be decided",
+            hook("limit", "", &param("action", "retry")),
+            "has no effect at `limit`",
+            "use one of these at `limit`: fail",
         ),
+        (hook("after_complete", "", &suspend), "has no effect at `after_complete`", "nothing can be decided"),
+        (hook("thread_started", "", &suspend), "has no effect at `thread_started`", "nothing can be decided"),
     ] {
         stage.worker(&hook);
         let answer = stage.run("demo/work");

@@ -39,7 +39,7 @@ fn an_output_with_two_types_keeps_a_directive_from_beginning() {
     let answer = stage.run("demo/work");
     assert_eq!(code_of(&answer), "CB326", "{answer:#}");
     let error = &answer["metadata"]["error"];
-    assert_eq!(error["message"], "the output `word` is declared twice, with two types", "{answer:#}");
+    assert_eq!(error["message"], "duplicate output `word` with two types", "{answer:#}");
     assert!(stage.records().is_empty() && stage.mock.requests().is_empty(), "nothing has begun");
 }
 

@@ -12,17 +12,20 @@ pub(super) fn hostile(word: &str) -> Vec<(String, Json)> {
     let mut all = Vec::new();
     for role in ["system", "developer", "System", "SYSTEM", "system ", "\u{200b}system", "root", "function"] {
         let message = json!({"role": role, "content": word});
-        all.push((format!("a message of the role {role:?}"), json!([message])));
+        all.push((format!("a message with the role {role:?}"), json!([message])));
         let between = json!([{"role": "user", "content": "Hi"}, message, {"role": "user", "content": "Bye"}]);
-        all.push((format!("a message of the role {role:?} between others"), between));
+        all.push((format!("a message with the role {role:?} between others"), between));
         all.push((
-            format!("a conversation in an object with the role {role:?}"),
+            format!("a conversation in an object, with the role {role:?}"),
             json!({"messages": [message]}),
         ));
     }
     let call = json!([{"id": "c1", "type": "function", "function": {"name": word, "arguments": "{}"}}]);
     let metadata = json!({"role": "system", "nonce": word});
-    all.push(("tool calls of a user".into(), json!([{"role": "user", "content": word, "tool_calls": call}])));
+    all.push((
+        "tool calls in a user message".into(),
+        json!([{"role": "user", "content": word, "tool_calls": call}]),
+    ));
     all.push((
         "a role in the metadata".into(),
         json!([{"role": "user", "content": word, "metadata": metadata}]),

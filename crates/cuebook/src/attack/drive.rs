@@ -291,7 +291,7 @@ impl Driver<'_> {
             let verdict = match spoken {
                 Ok(None) => Verdict::Held,
                 Ok(Some(role)) => {
-                    let what = format!("a message of `{}` speaks as `{role}`", input.name);
+                    let what = format!("a message in `{}` gets the role `{role}`", input.name);
                     Verdict::broken(what, "a refusal", role, None)
                 }
                 Err(error) => Verdict::Refused(error.code()),
@@ -351,12 +351,12 @@ impl Driver<'_> {
         if harmless.literal
             && let Some((text, place)) = false_literal(rendered)
         {
-            let what = "text is said to be an author's that is not in the file";
-            return Verdict::broken(what, "nothing of the kind", excerpt(&text), Some(place));
+            let what = "text that no file contains is attributed to an author";
+            return Verdict::broken(what, "no such text", excerpt(&text), Some(place));
         }
         for (index, input) in inputs.iter().enumerate() {
             if let Some((said, place)) = false_value(rendered, &word(index), &input.name) {
-                let what = format!("a part of the value of `{}` is said to be somebody else's", input.name);
+                let what = format!("a part of the value of `{}` is attributed to something else", input.name);
                 return Verdict::broken(what, format!("`{}`", input.name), said, place);
             }
             if input.strict
@@ -374,7 +374,7 @@ impl Driver<'_> {
         if let Some(Ok(messages)) = without_values(rendered)
             && messages != structure.messages
         {
-            let what = "the messages depend on what a value says";
+            let what = "a value changes the messages";
             return Verdict::broken(what, messages.join(", "), structure.messages.join(", "), None);
         }
         match harmless.structure.difference(&structure) {
@@ -399,13 +399,14 @@ impl Driver<'_> {
                 || self.prepared.guests().iter().any(|guest| guest.is_strict(name));
             let place = error.diagnostic().place.clone();
             if !declared {
-                let what =
-                    format!("`{name}` is not strict, or was not attacked, and a value of it was refused");
-                return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+                let what = format!(
+                    "a value of `{name}` was refused, but `{name}` is not strict or was not attacked"
+                );
+                return Verdict::broken(what, "text", error.diagnostic().message.clone(), place);
             }
             if !texts.iter().any(|text| could_be_marker(text)) {
-                let what = format!("the strict input `{name}` refused a value without any role in it");
-                return Verdict::broken(what, "a text", error.diagnostic().message.clone(), place);
+                let what = format!("the strict input `{name}` refused a value without a role");
+                return Verdict::broken(what, "text", error.diagnostic().message.clone(), place);
             }
         }
         Verdict::Refused(error.code())
@@ -441,8 +442,10 @@ struct Broken {
 
 impl Verdict {
     fn closed(tag: String, after: String, place: Option<Place>) -> Verdict {
-        let (what, before) =
-            (format!("it closes the tag `<{tag}>` around it"), "a tag that the author closes".to_owned());
+        let (what, before) = (
+            format!("it closes the tag `<{tag}>` around it"),
+            "a tag that only the author closes".to_owned(),
+        );
         Verdict::Broken(Box::new(Broken { what, before, after, place, tag: Some(tag) }))
     }
 

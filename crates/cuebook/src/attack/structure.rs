@@ -86,7 +86,7 @@ impl Structure {
             written.map_or("nothing".to_owned(), |written| excerpt(&written.text))
         };
         Some(Difference {
-            what: "what its authors wrote",
+            what: "the authors' text",
             before: shown(self.written.get(at)),
             after: shown(now.written.get(at)),
             place: place(),

@@ -71,15 +71,12 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
             Part::Heading { name, range } => {
                 let place = source.place(range.clone());
                 if name.is_empty() {
-                    problems.push(wrong("a case has no name", place.clone(), "write it behind the `##`"));
+                    problems.push(wrong("the case has no name", place.clone(), "write the name after `##`"));
                 }
                 if let Some(other) = cases.iter().find(|case| case.name == name) {
-                    let diagnostic = wrong(
-                        format!("there are two cases `{name}`"),
-                        place.clone(),
-                        "give one another name",
-                    );
-                    problems.push(diagnostic.related(other.place.clone(), "the other one"));
+                    let diagnostic =
+                        wrong(format!("duplicate case `{name}`"), place.clone(), "rename one of them");
+                    problems.push(diagnostic.related(other.place.clone(), "the other case"));
                 }
                 // What holds for all is said before the first of them.
                 cases.push(Case { name, place, said: shared.clone(), end: range.end });
@@ -91,8 +88,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
                         &mut case.said
                     }
                     None if what == "expected" || what == "messages" => {
-                        let hint = "put it below the heading of its case";
-                        problems.push(wrong("what is expected belongs to a case", block.place, hint));
+                        let hint = "move the block below the heading of its case";
+                        problems.push(wrong("this block must belong to a case", block.place, hint));
                         continue;
                     }
                     None => &mut shared,
@@ -109,10 +106,9 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
         }
     }
     if cases.is_empty() && problems.is_empty() {
-        let hint = "begin each case with a heading, as in `## greets by name`: cuebook help testing";
-        problems.push(
-            Diagnostic::new(Code::BadCases, "there are no cases in this file").file(source.name()).hint(hint),
-        );
+        let hint = "start each case with a heading, as in `## greets by name`: cuebook help testing";
+        problems
+            .push(Diagnostic::new(Code::BadCases, "the file has no cases").file(source.name()).hint(hint));
     }
     problems.sort_by_key(|problem| problem.place.as_ref().map_or(0, |place| place.range().start));
     if problems.is_empty() { Ok(cases) } else { Err(Error::all(ErrorKind::Config, problems)) }
@@ -126,7 +122,11 @@ impl Said {
                 let Data::Map(entries) = &node.data else {
                     return match node.is_null() {
                         true => Ok(()),
-                        false => Err(refuse("inputs are names and values", &node, "write `name: value`")),
+                        false => Err(refuse(
+                            "`inputs` must be a map of names and values",
+                            &node,
+                            "write `name: value`",
+                        )),
                     };
                 };
                 for (key, value) in entries {
@@ -138,8 +138,8 @@ impl Said {
             "messages" => {
                 let node = yaml(source, &block)?;
                 if !matches!(node.data, Data::List(_)) {
-                    let hint = "write [{\"role\": \"system\"}, …]: what a message says may be left out";
-                    return Err(refuse("messages are a list", &node, hint));
+                    let hint = "write [{\"role\": \"system\"}, …]; the content of a message is optional";
+                    return Err(refuse("`messages` must be a list", &node, hint));
                 }
                 self.messages = Some((node.to_json(), block.place));
             }
@@ -227,7 +227,7 @@ fn parts(source: &Arc<Source>, problems: &mut Vec<Diagnostic>) -> Vec<Part> {
         let opened = source.place(start..start + bare.len());
         let Some(end) = closing else {
             problems.push(wrong(
-                "this block is never closed",
+                "the block is not closed",
                 opened,
                 format!("close it with {}", &bare[..length]),
             ));
@@ -241,9 +241,9 @@ fn parts(source: &Arc<Source>, problems: &mut Vec<Diagnostic>) -> Vec<Part> {
         let Some(what) = BLOCKS.into_iter().find(|known| *known == word) else {
             let near = did_you_mean(&nearest(word, BLOCKS));
             let hint = near.unwrap_or_else(|| {
-                format!("the blocks are {}; a block with a language alone is prose", BLOCKS.join(", "))
+                format!("known blocks: {}; a block with only a language is prose", BLOCKS.join(", "))
             });
-            problems.push(wrong(format!("there is no block `{word}`"), opened, hint));
+            problems.push(wrong(format!("unknown block `{word}`"), opened, hint));
             continue;
         };
         let block = Block { whole: start..at, inside: inside..end, info, place: opened };
@@ -301,25 +301,25 @@ mod tests {
         assert_eq!(
             crate::json::shown(error.diagnostics()),
             "\
-error p.tests.md:2:1: there is no block `expeted` [CB515]
+error p.tests.md:2:1: unknown block `expeted` [CB515]
   at ```text expeted -- (no label)
   help: did you mean `expected`?
-error p.tests.md:5:1: there are two cases `one` [CB515]
+error p.tests.md:5:1: duplicate case `one` [CB515]
   at ## one -- (no label)
-  and p.tests.md:1:1 ## one -- the other one
-  help: give one another name
-error p.tests.md:7:1: there is no setting `max_token` [CB515]
+  and p.tests.md:1:1 ## one -- the other case
+  help: rename one of them
+error p.tests.md:7:1: unknown setting `max_token` [CB515]
   at max_token -- (no label)
   help: did you mean `max_tokens`?
-error p.tests.md:8:5: there is no form `txt` [CB515]
+error p.tests.md:8:5: unknown output format `txt` [CB515]
   at txt -- (no label)
   help: did you mean `text`?
-error p.tests.md:11:1: this block is never closed [CB515]
+error p.tests.md:11:1: the block is not closed [CB515]
   at ```text expected -- (no label)
   help: close it with ```
 "
         );
         let error = read_text("Nothing.\n").unwrap_err();
-        assert_eq!(error.diagnostic().message, "there are no cases in this file");
+        assert_eq!(error.diagnostic().message, "the file has no cases");
     }
 }

@@ -44,18 +44,18 @@ pub(super) fn run(
         (Ok(rendered), None) => rendered,
         (Err(error), Some((code, place))) => {
             if !error.diagnostics().iter().any(|diagnostic| diagnostic.code == *code) {
-                let what = format!("it failed with {}, and {code} was expected", error.code());
+                let what = format!("expected the error {code}, but got {}", error.code());
                 outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, place) });
             }
             return outcome;
         }
         (Ok(_), Some((code, place))) => {
-            let what = format!("it was rendered, and {code} was expected");
+            let what = format!("expected the error {code}, but the prompt rendered");
             outcome.failures.push(Failure::new(what, place));
             return outcome;
         }
         (Err(error), None) => {
-            let what = "it could not be rendered".to_owned();
+            let what = "the prompt did not render".to_owned();
             outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, &case.place) });
             return outcome;
         }
@@ -103,11 +103,11 @@ fn prepare_context(
                 {
                     continue;
                 }
-                (format!("there is no file `{name}`"), did_you_mean(&nearest(name, files.iter().copied())))
+                (format!("no file `{name}` found"), did_you_mean(&nearest(name, files.iter().copied())))
             }
             Forbidden::Layer(_) => continue,
         };
-        let hint = hint.unwrap_or_else(|| "a name that nothing has forbids nothing".to_owned());
+        let hint = hint.unwrap_or_else(|| "name something that exists".to_owned());
         return Err(Error::new(ErrorKind::Config, wrong(message, place.clone(), hint)));
     }
     for (wanted, place) in &said.settings.expand {
@@ -121,8 +121,8 @@ fn prepare_context(
                 .collect();
             let near = did_you_mean(&nearest(wanted, known.iter().copied()));
             let hint = near.unwrap_or_else(|| match known.is_empty() {
-                true => "it is no tree of sections".to_owned(),
-                false => format!("its sections are {}", known.join(", ")),
+                true => "the prompt has no sections".to_owned(),
+                false => format!("its sections: {}", known.join(", ")),
             });
             let message = format!("the prompt `{id}` has no section `{wanted}`");
             return Err(Error::new(ErrorKind::Config, wrong(message, place.clone(), hint)));
@@ -155,7 +155,7 @@ fn form(rendered: &Rendered, form: &Form) -> Result<Actual> {
 fn say_in_settings(error: Error) -> Error {
     error.map(|told| match told.hint.as_deref() {
         Some(NAME_A_MODEL) => {
-            told.hint("write `model: NAME` into the settings of the case, or into its file")
+            told.hint("add `model: NAME` to the settings of the case, or to the prompt's file")
         }
         _ => told,
     })
@@ -190,7 +190,7 @@ impl Judge<'_> {
         let compare = |before: &str, after: &str| compare_with(before, after, &|_| None, &origin);
         let Some(block) = &case.said.expected else {
             if !case.said.expects_something() {
-                let what = "it says nothing of what is expected".to_owned();
+                let what = "the case expects nothing".to_owned();
                 self.outcome.failures.push(Failure::new(what, &case.place));
                 let mut diff = compare("", &text);
                 // Where nothing was, nothing is gone, not even an empty line.
@@ -209,8 +209,8 @@ impl Judge<'_> {
         if !same {
             let diff = compare(&bare(wanted), &bare(&text));
             let what = match &actual {
-                Actual::Text => "the text is not what was expected",
-                Actual::Json(_) => "the document is not what was expected",
+                Actual::Text => "the text differs from the expected text",
+                Actual::Json(_) => "the JSON differs from the expected JSON",
             };
             let failure = Failure { diff: diff.clone(), ..Failure::new(what.to_owned(), &block.place) };
             self.outcome.failures.push(failure);
@@ -223,7 +223,7 @@ impl Judge<'_> {
         let messages: Vec<Json> = match self.rendered.messages() {
             Ok(messages) => messages.iter().map(Message::to_json).collect(),
             Err(error) => {
-                let what = "it has no messages".to_owned();
+                let what = "the prompt has no messages".to_owned();
                 self.outcome.failures.push(Failure { error: Some(error), ..Failure::new(what, place) });
                 return;
             }
@@ -235,13 +235,13 @@ impl Judge<'_> {
         };
         if wanted.len() != messages.len() {
             let all: Vec<&Json> = messages.iter().collect();
-            let what = format!("the messages are {}, and {} were expected", roles(&all), roles(&wanted));
+            let what = format!("expected the messages {1}, but got {0}", roles(&all), roles(&wanted));
             self.outcome.failures.push(Failure::new(what, place));
             return;
         }
         for (number, (wanted, message)) in wanted.iter().zip(&messages).enumerate() {
             if let Some((path, wanted, found)) = missing(wanted, message, "") {
-                let what = format!("message {}: {path} is not what was expected", number + 1);
+                let what = format!("message {}: {path} differs", number + 1);
                 let diff = compare(&shown(&wanted), &shown(&found), None);
                 self.outcome.failures.push(Failure { diff, ..Failure::new(what, place) });
             }
@@ -252,13 +252,13 @@ impl Judge<'_> {
         let text = self.rendered.text();
         for (snippet, place) in &said.contains {
             if !text.contains(snippet.as_str()) {
-                let what = format!("`{snippet}` is not in the text");
+                let what = format!("the text does not contain `{snippet}`");
                 self.outcome.failures.push(Failure::new(what, place));
             }
         }
         for (snippet, place) in &said.absent {
             if let Some(at) = text.find(snippet.as_str()) {
-                let what = format!("`{snippet}` is in the text");
+                let what = format!("the text contains `{snippet}`");
                 self.outcome
                     .failures
                     .push(Failure { origin: self.origin_at(at), ..Failure::new(what, place) });
@@ -275,7 +275,7 @@ impl Judge<'_> {
         self.outcome.tokens = Some(count);
         if count > *most {
             let about = if tokenizer.is_exact() { "" } else { "about " };
-            let what = format!("the text has {about}{count} tokens, and {most} are allowed");
+            let what = format!("the text has {about}{count} tokens, but the limit is {most}");
             self.outcome.failures.push(Failure::new(what, place));
         }
     }

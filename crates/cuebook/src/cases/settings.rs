@@ -61,7 +61,11 @@ impl Settings {
         let Data::Map(entries) = &node.data else {
             return match node.is_null() {
                 true => Ok(()),
-                false => Err(refuse("settings are names and values", node, "write `max_tokens: 200`")),
+                false => Err(refuse(
+                    "`settings` must be a map of names and values",
+                    node,
+                    "write `max_tokens: 200`",
+                )),
             };
         };
         let mut problems = Vec::new();
@@ -77,7 +81,7 @@ impl Settings {
         match key.name.as_str() {
             "as" => self.form = form(value)?,
             "model" => {
-                self.model = Some(text(value, "`model` is the id of a model", "write `model: gpt-4o`")?)
+                self.model = Some(text(value, "`model` must be the id of a model", "write `model: gpt-4o`")?)
             }
             "max_tokens" => {
                 let number = match &value.data {
@@ -85,7 +89,7 @@ impl Settings {
                     _ => None,
                 };
                 let number = number.ok_or_else(|| {
-                    refuse("`max_tokens` is a whole number", value, "write `max_tokens: 200`")
+                    refuse("`max_tokens` must be a whole number", value, "write `max_tokens: 200`")
                 })?;
                 self.max_tokens = Some((number, value.place.clone()));
             }
@@ -97,25 +101,27 @@ impl Settings {
             }
             "expand" => {
                 let section = |node: &&Node| {
-                    let path = text(node, "a section is a path with dots", "write `expand: [task.detail]`")?;
+                    let path =
+                        text(node, "a section must be a path with dots", "write `expand: [task.detail]`")?;
                     Ok((path, node.place.clone()))
                 };
                 self.expand = list(value).iter().map(section).collect::<Result<_>>()?;
             }
             "error" => {
-                let wanted = text(value, "`error` is a code", "write `error: CB401`")?;
+                let wanted = text(value, "`error` must be an error code", "write `error: CB401`")?;
                 let code = Code::find(&wanted).ok_or_else(|| {
                     let codes = Code::ALL.iter().flat_map(|code| [code.as_str(), code.name()]);
                     let near = did_you_mean(&nearest(&wanted, codes));
-                    let hint = near.unwrap_or_else(|| "`cuebook help codes` lists them".to_owned());
-                    error(wrong(format!("there is no code `{wanted}`"), value.place.clone(), hint))
+                    let hint = near.unwrap_or_else(|| "list the codes: cuebook help codes".to_owned());
+                    error(wrong(format!("unknown error code `{wanted}`"), value.place.clone(), hint))
                 })?;
                 self.error = Some((code, value.place.clone()));
             }
             "hooks" => self.hooks = Some(boolean(value, "hooks")?),
             "strict" => self.strict = boolean(value, "strict")?,
             "now" => {
-                let time = text(value, "`now` is a time", "write `now: 2026-02-20T15:30:00+00:00[UTC]`")?;
+                let time =
+                    text(value, "`now` must be a time", "write `now: 2026-02-20T15:30:00+00:00[UTC]`")?;
                 let clock = FixedClock::at(&time).map_err(|bad| {
                     let hint = bad.diagnostic().hint.clone().unwrap_or_default();
                     error(wrong(bad.diagnostic().message.clone(), value.place.clone(), hint))
@@ -125,7 +131,7 @@ impl Settings {
             "context" => {
                 let Data::Map(entries) = &value.data else {
                     return Err(refuse(
-                        "`context` is names and values",
+                        "`context` must be a map of names and values",
                         value,
                         "write `context: {language: ja}`",
                     ));
@@ -136,8 +142,8 @@ impl Settings {
             }
             other => {
                 let near = did_you_mean(&nearest(other, NAMES));
-                let hint = near.unwrap_or_else(|| format!("the settings are {}", NAMES.join(", ")));
-                return Err(error(wrong(format!("there is no setting `{other}`"), key.place.clone(), hint)));
+                let hint = near.unwrap_or_else(|| format!("known settings: {}", NAMES.join(", ")));
+                return Err(error(wrong(format!("unknown setting `{other}`"), key.place.clone(), hint)));
             }
         }
         Ok(())
@@ -148,16 +154,16 @@ impl Settings {
         if !FACTS.contains(&name) {
             let near = did_you_mean(&nearest(name, FACTS));
             let hint = near.unwrap_or_else(|| format!("known: {}", FACTS.join(", ")));
-            let message = format!("there is no fact `{name}` about a render");
+            let message = format!("unknown key `{name}` in `context`");
             return Err(error(wrong(message, key.place.clone(), hint)));
         }
         let is_map = matches!(value.data, Data::Map(_));
         if is_map != matches!(name, "session" | "session_state") || !is_map && value.text().is_none() {
-            let what = if is_map { "a text" } else { "of the right type" };
+            let what = if is_map { "a string" } else { "of the right type" };
             return Err(refuse(
                 format!("`{name}` must be {what}"),
                 value,
-                "`session` and `session_state` are maps, the others are texts",
+                "`session` and `session_state` are maps, all others are strings",
             ));
         }
         self.facts.insert(name.to_owned(), value.to_json());
@@ -199,7 +205,7 @@ fn text(node: &Node, message: &str, hint: &str) -> Result<String> {
 fn boolean(node: &Node, name: &str) -> Result<bool> {
     match node.data {
         Data::Bool(value) => Ok(value),
-        _ => Err(refuse(format!("`{name}` is true or false"), node, format!("write `{name}: true`"))),
+        _ => Err(refuse(format!("`{name}` must be true or false"), node, format!("write `{name}: true`"))),
     }
 }
 
@@ -213,7 +219,7 @@ fn list(node: &Node) -> Vec<&Node> {
 }
 
 fn form(node: &Node) -> Result<Form> {
-    let wanted = text(node, "`as` is a form", "write text, messages, wire or wire:NAME")?;
+    let wanted = text(node, "`as` must be an output format", "write text, messages, wire or wire:NAME")?;
     match (wanted.as_str(), wanted.strip_prefix("wire:")) {
         ("text", _) => Ok(Form::Text),
         ("messages", _) => Ok(Form::Messages),
@@ -222,19 +228,19 @@ fn form(node: &Node) -> Result<Form> {
         (other, _) => {
             let near = did_you_mean(&nearest(other, FORMS));
             let hint = near.unwrap_or_else(|| "write text, messages, wire or wire:NAME".to_owned());
-            Err(error(wrong(format!("there is no form `{other}`"), node.place.clone(), hint)))
+            Err(error(wrong(format!("unknown output format `{other}`"), node.place.clone(), hint)))
         }
     }
 }
 
 fn forbidden(node: &Node) -> Result<Forbidden> {
     let form = "write `variable NAME`, `layer NAME` or `file PATH`";
-    let wanted = text(node, "a forbidden origin is a text", form)?;
+    let wanted = text(node, "a forbidden origin must be a string", form)?;
     let (kind, name) = wanted.split_once(' ').unwrap_or((wanted.as_str(), ""));
     let name = name.trim();
     match kind {
         _ if name.is_empty() => {
-            Err(error(wrong(format!("`{wanted}` names no origin"), node.place.clone(), form)))
+            Err(error(wrong(format!("`{wanted}` does not name an origin"), node.place.clone(), form)))
         }
         "variable" => Ok(Forbidden::Variable(name.to_owned())),
         "file" => Ok(Forbidden::File(name.to_owned())),
@@ -243,14 +249,14 @@ fn forbidden(node: &Node) -> Result<Forbidden> {
                 || {
                     let names = Layer::ALL.map(Layer::as_str);
                     let near = did_you_mean(&nearest(name, names));
-                    let hint = near.unwrap_or_else(|| format!("the layers are {}", names.join(", ")));
-                    error(wrong(format!("there is no layer `{name}`"), node.place.clone(), hint))
+                    let hint = near.unwrap_or_else(|| format!("known layers: {}", names.join(", ")));
+                    error(wrong(format!("unknown layer `{name}`"), node.place.clone(), hint))
                 },
             )
         }
         other => {
             let hint = did_you_mean(&nearest(other, ORIGINS)).unwrap_or_else(|| form.to_owned());
-            Err(error(wrong(format!("there is no kind of origin `{other}`"), node.place.clone(), hint)))
+            Err(error(wrong(format!("unknown kind of origin `{other}`"), node.place.clone(), hint)))
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn messages(value: &Json) -> Result<Vec<Message>, String> {
     for (index, part) in content.iter().enumerate() {
         match part["type"].as_str() {
             Some("tool_use") => {
-                calls.push(call(part).ok_or(format!("part {} is a call without a name", index + 1))?)
+                calls.push(call(part).ok_or(format!("part {} is a tool call without a name", index + 1))?)
             }
             Some("tool_result") => {
                 results.push(result(part).map_err(|why| format!("part {} {why}", index + 1))?);
@@ -55,7 +55,9 @@ fn call(part: &Json) -> Option<Json> {
 }
 
 fn result(part: &Json) -> Result<Message, String> {
-    let Some(id) = part["tool_use_id"].as_str() else { return Err("is a result that names no call".into()) };
+    let Some(id) = part["tool_use_id"].as_str() else {
+        return Err("is a tool result without `tool_use_id`".into());
+    };
     let mut metadata = Map::new();
     metadata.insert("tool_call_id".into(), json!(id));
     if let Some(failed) = part["is_error"].as_bool() {
@@ -65,7 +67,7 @@ fn result(part: &Json) -> Result<Message, String> {
         None | Some(Json::Null) => Vec::new(),
         Some(Json::String(text)) => vec![Part::text(text)],
         Some(Json::Array(parts)) => parts.iter().map(Part::from_json).collect::<Result<_, _>>()?,
-        Some(_) => return Err("is a result that is neither text nor parts".into()),
+        Some(_) => return Err("is a tool result whose content is neither text nor parts".into()),
     };
     Ok(Message { role: Role::Tool, parts, metadata })
 }

@@ -115,10 +115,10 @@ impl Media {
         let bytes = files::read_bytes(path, &name, MOST_MEDIA)?;
         let file = path.file_name().map(|file| file.to_string_lossy().into_owned());
         let Some(media_type) = media_type_of(&name) else {
-            let message = "nothing tells what kind of file this is";
+            let message = "unknown file type";
             let diagnostic = Diagnostic::new(Code::BadMessages, message)
                 .file(&*name)
-                .hint("give it a name that ends in .png, .jpg, .pdf, .mp3 and the like");
+                .hint("rename the file so that it ends in .png, .jpg, .pdf, .mp3 or a similar extension");
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
         };
         let source = format!("data:{media_type};base64,{}", BASE64_STANDARD.encode(bytes));

@@ -135,7 +135,7 @@ impl OutputSpec {
             // Lines and columns are those of a text that nobody has seen.
             let text = error.to_string();
             let why = text.rsplit_once(" at line ").map_or(text.as_str(), |(why, _)| why);
-            self.error(&format!("the value does not fit the type that was asked for: {why}"))
+            self.error(&format!("the value does not fit the requested type: {why}"))
         })
     }
 
@@ -147,7 +147,7 @@ impl OutputSpec {
     fn read(&self, reply: &str, typed: bool) -> Result<Value> {
         let range = extract::extract(reply).map_err(|missing| self.missing(missing, reply))?;
         let value = scan::read(&reply[range]).map_err(|scan::TooDeep| {
-            self.error(&format!("the JSON in the reply is more than {} levels deep", scan::DEEPEST))
+            self.error(&format!("the JSON in the reply is nested more than {} levels deep", scan::DEEPEST))
         })?;
         self.fit(&value, typed).map_err(|fault| self.fault(&fault))
     }
@@ -184,7 +184,7 @@ impl OutputSpec {
                 let diagnostic = if reply.len() <= LONGEST_EXCERPT {
                     let length = reply[at..].chars().next().map_or(0, char::len_utf8);
                     let place = Source::verbatim("reply", reply).place(at..at + length);
-                    diagnostic.at(place).label("this does not belong there")
+                    diagnostic.at(place).label("unexpected character")
                 } else {
                     diagnostic.hint(format!("see line {}", line(at)))
                 };
@@ -194,9 +194,12 @@ impl OutputSpec {
                 let message = "No JSON object or array found in assistant message.";
                 let hint = match cut {
                     Some(at) => {
-                        format!("what begins in line {} is never closed: was the reply cut off?", line(at))
+                        format!(
+                            "the JSON that begins in line {} is never closed: was the reply cut off?",
+                            line(at)
+                        )
                     }
-                    None => format!("ask the model for nothing but a JSON {}", self.container.as_str()),
+                    None => format!("ask the model to return only a JSON {}", self.container.as_str()),
                 };
                 self.finish(Diagnostic::new(Code::OutputMismatch, message).hint(hint))
             }

@@ -142,8 +142,8 @@ fn refuse_remains(text: &str, run: &Run<'_>, found: &[(Range<usize>, &RichInput)
         let shown = text[run.range.clone()].to_lowercase().matches(&mark).count();
         if digits.len() >= 8 && shown > found.iter().filter(|(_, known)| known.name == input.name).count() {
             let (name, kind) = (&input.name, input.kind.as_str());
-            let message = format!("the template changes the nonce that stands for the {kind} `{name}`");
-            let hint = format!("show it as it is, without filters: {{{{ {name} }}}}");
+            let message = format!("the template changes the placeholder of the {kind} `{name}`");
+            let hint = format!("print it without filters: {{{{ {name} }}}}");
             let diagnostic =
                 Diagnostic::new(Code::ChangedNonce, message).severity(Severity::Error).hint(hint);
             return Err(Error::new(ErrorKind::PromptRender, diagnostic));

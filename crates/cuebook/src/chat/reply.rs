@@ -149,10 +149,14 @@ fn explain(error: Error, api: Api, response: &Json) -> Error {
     };
     let hint = match looks_like {
         Some(other) if other != api => {
-            format!("this looks like a reply of {}, and was read as one of {}", label(other), label(api))
+            format!(
+                "this looks like a reply from {}, but was read as a reply from {}",
+                label(other),
+                label(api)
+            )
         }
         _ => format!(
-            "it was read as a reply of {}: see what the endpoint, or a gateway before it, sends",
+            "it was read as a reply from {}: check what the endpoint, or a gateway in front of it, sends",
             label(api)
         ),
     };
@@ -190,8 +194,8 @@ fn failure(error: &Json) -> Error {
     // The type of an event that is the error itself says nothing.
     let kind = text("type").filter(|kind| kind != "error").or_else(|| text("status"));
     let name = kind.clone().or_else(|| text("code"));
-    let said = message.or_else(|| name.clone()).unwrap_or_else(|| "no reason was given".to_owned());
-    let hint = name.map(|name| format!("the provider calls this {}", crate::json::quoted(&name)));
+    let said = message.or_else(|| name.clone()).unwrap_or_else(|| "it gave no reason".to_owned());
+    let hint = name.map(|name| format!("the provider's error type is {}", crate::json::quoted(&name)));
     let mut failure = failed(format!("the provider failed: {said}"), hint).with("provider_message", said);
     for (name, value) in [("provider_type", kind), ("provider_code", text("code"))] {
         if let Some(value) = value {
@@ -267,12 +271,10 @@ impl Reply {
     pub fn cast<T: DeserializeOwned>(&self) -> Result<T> {
         let wrong = |error: serde_json::Error| {
             let hint = match self {
-                Reply::Text(_) => {
-                    "the answer is text; JSON is promised only by models that were given the outputs"
-                }
-                _ => "the type must fit the outputs that the prompt declares",
+                Reply::Text(_) => "the answer is text; a model returns JSON only if it gets the outputs",
+                _ => "use a type that fits the outputs of the prompt",
             };
-            let message = format!("the answer does not fit the type that was asked for: {error}");
+            let message = format!("the answer does not fit the requested type: {error}");
             let diagnostic = bad(message).diagnostic().clone().hint(hint);
             Error::new(crate::ErrorKind::Reply, diagnostic)
         };
@@ -283,7 +285,7 @@ impl Reply {
                 Err(_) => serde_json::from_str(arguments::unfenced(text)).map_err(wrong),
             },
             Reply::Refusal(why) => {
-                Err(failed(format!("the model refused: {why}"), Some("ask in another way".into())))
+                Err(failed(format!("the model refused: {why}"), Some("rephrase the request".into())))
             }
             other => T::deserialize(other.to_json()).map_err(wrong),
         }

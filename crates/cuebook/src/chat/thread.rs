@@ -14,14 +14,14 @@ pub(crate) fn messages(input: &str, value: &Json, roles: &[String]) -> Result<Ve
     // A host may keep more than the messages in one object.
     let list = value.get("messages").unwrap_or(value);
     let Json::Array(items) = list else {
-        let message = format!("`{input}` is a conversation, and {} was given", kind_of(value));
+        let message = format!("`{input}` must be a conversation, but is {}", kind_of(value));
         return Err(refuse(message, "pass a list: [{\"role\": \"user\", \"content\": \"Hello\"}]"));
     };
     let read = |(index, item): (usize, &Json)| {
         blocks::messages(item).map_err(|why| {
             refuse(
-                format!("message {} of `{input}` cannot be understood: {why}", index + 1),
-                "a message is {\"role\": \"user\", \"content\": \"Hello\"}",
+                format!("message {} of `{input}` is invalid: {why}", index + 1),
+                "write a message as {\"role\": \"user\", \"content\": \"Hello\"}",
             )
         })
     };
@@ -42,7 +42,7 @@ fn refuse_role(input: &str, number: usize, message: &Message, roles: &[String]) 
     if !is_usual && !roles.iter().any(|listed| listed == role.as_str()) {
         let shown = quoted(role.as_str());
         let text =
-            format!("message {number} of `{input}` has the role {shown}, which the input does not take");
+            format!("message {number} of `{input}` has the role {shown}, which this input does not accept");
         let hint = format!(
             "pass user, assistant and tool messages, or declare the input with `roles: [{}]`",
             printable(role.as_str())
@@ -50,9 +50,11 @@ fn refuse_role(input: &str, number: usize, message: &Message, roles: &[String]) 
         return Err(refuse(text, &hint));
     }
     if *role != Role::Assistant && message.metadata.contains_key("tool_calls") {
-        let text =
-            format!("message {number} of `{input}` has `tool_calls` and the role {}", quoted(role.as_str()));
-        return Err(refuse(text, "only an assistant calls tools"));
+        let text = format!(
+            "message {number} of `{input}` has `tool_calls`, but its role is {}",
+            quoted(role.as_str())
+        );
+        return Err(refuse(text, "move `tool_calls` to an `assistant` message"));
     }
     Ok(())
 }
@@ -61,7 +63,7 @@ fn refuse_role(input: &str, number: usize, message: &Message, roles: &[String]) 
 pub(crate) fn media(input: &str, kind: Rich, value: &Json) -> Result<Part> {
     let media = read_media(value).map_err(|why| {
         refuse(
-            format!("the {} `{input}` cannot be understood: {why}", kind.as_str()),
+            format!("the {} `{input}` is invalid: {why}", kind.as_str()),
             "pass a URL, a data: URI, base64, or {\"source\": …, \"mediaType\": …}",
         )
     })?;
@@ -80,18 +82,23 @@ impl Message {
     /// Reads a message in any of the forms that people keep them in: ours, Prompty's (`parts`, `source`), or a provider's
     /// (`content` as text or as blocks with a `type`). The error says what is wrong with it.
     pub fn from_json(value: &Json) -> Result<Message, String> {
-        let Json::Object(object) = value else { return Err(format!("it is {}", kind_of(value))) };
+        let Json::Object(object) = value else {
+            return Err(format!("expected an object, found {}", kind_of(value)));
+        };
         let role = match object.get("role") {
             // Gemini's word for it.
             Some(Json::String(role)) if role == "model" => Role::Assistant,
             Some(Json::String(role)) if !role.is_empty() => Role::named(role),
-            Some(other) => return Err(format!("its role is {}", kind_of(other))),
+            Some(other) => return Err(format!("its role must be a string, but is {}", kind_of(other))),
             None => return Err("it has no role".into()),
         };
         let content = object.get("content").or_else(|| object.get("parts"));
         if content.is_none() && !["tool_calls", "metadata"].iter().any(|key| object.contains_key(*key)) {
             let near = nearest("content", object.keys().map(String::as_str).filter(|key| *key != "role"));
-            let meant = near.first().map(|key| format!(": is `{key}` meant?")).unwrap_or_default();
+            let meant = near
+                .first()
+                .map(|key| format!("; did you mean `content` instead of `{key}`?"))
+                .unwrap_or_default();
             return Err(format!("it has no content{meant}"));
         }
         let parts = match content {
@@ -103,12 +110,17 @@ impl Message {
                 .enumerate()
                 .map(|(index, part)| Part::from_json(part).map_err(|why| format!("part {} {why}", index + 1)))
                 .collect::<Result<_, String>>()?,
-            Some(other) => return Err(format!("its content is {}", kind_of(other))),
+            Some(other) => {
+                return Err(format!(
+                    "its content must be text or a list of parts, but is {}",
+                    kind_of(other)
+                ));
+            }
         };
         let mut metadata: Map<String, Json> = match object.get("metadata") {
             Some(Json::Object(metadata)) => metadata.clone(),
             None | Some(Json::Null) => Map::new(),
-            Some(other) => return Err(format!("its metadata is {}", kind_of(other))),
+            Some(other) => return Err(format!("its metadata must be an object, but is {}", kind_of(other))),
         };
         for (key, value) in object {
             if !["role", "content", "parts", "metadata"].contains(&key.as_str()) {
@@ -125,7 +137,7 @@ impl Part {
         let object = match value {
             Json::String(text) => return Ok(Part::text(text)),
             Json::Object(object) => object,
-            other => return Err(format!("is {}", kind_of(other))),
+            other => return Err(format!("must be an object, but is {}", kind_of(other))),
         };
         let text = |key: &str| object.get(key).and_then(Json::as_str);
         // Gemini's parts have no kind, and a text by its name.
@@ -134,9 +146,9 @@ impl Part {
         match kind {
             "text" | "input_text" | "output_text" => match text("value").or_else(|| text("text")) {
                 Some(text) => Ok(Part::text(text)),
-                None => Err("is a text without a value".into()),
+                None => Err("is a text part without text".into()),
             },
-            "refusal" => text("refusal").map(Part::text).ok_or_else(|| "is a refusal without words".into()),
+            "refusal" => text("refusal").map(Part::text).ok_or_else(|| "is a refusal without text".into()),
             "image" => read_media(value).map(Part::Image),
             "audio" => read_media(value).map(Part::Audio),
             "file" if object.contains_key("file") => {
@@ -160,7 +172,7 @@ impl Part {
                 }
                 Ok(Part::Audio(media))
             }
-            other => Err(format!("has the kind `{other}`, which is none of text, image, audio and file")),
+            other => Err(format!("has the unknown kind `{other}`; known: text, image, audio, file")),
         }
     }
 }
@@ -173,7 +185,7 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     let object = match value {
         Json::String(source) => return checked(Media { source: source.clone(), ..Media::default() }),
         Json::Object(object) => object,
-        other => return Err(format!("it is {}", kind_of(other))),
+        other => return Err(format!("expected a string or an object, found {}", kind_of(other))),
     };
     let text = |names: &[&str]| {
         names.iter().find_map(|name| object.get(*name).and_then(Json::as_str)).map(str::to_owned)
@@ -198,7 +210,7 @@ pub(crate) fn read_media(value: &Json) -> Result<Media, String> {
     }
     match text(&SOURCES) {
         Some(source) => checked(Media { source, media_type, detail, name }),
-        None => Err(format!("it has none of {}", SOURCES.join(", "))),
+        None => Err(format!("it has none of the keys {}", SOURCES.join(", "))),
     }
 }
 
@@ -211,12 +223,12 @@ fn checked(media: Media) -> Result<Media, String> {
     if let Some(data) = source.strip_prefix("data:") {
         let (kind, bytes) = data.split_once(',').ok_or("it is a data: URI without data")?;
         if kind.ends_with(";base64") && !is_base64(bytes) {
-            return Err("it is a data: URI whose data is no base64".into());
+            return Err("it is a data: URI with invalid base64".into());
         }
         return Ok(Media { source: source.to_owned(), ..media });
     }
     if source == "http://" || source == "https://" {
-        return Err("it is an address of nothing".into());
+        return Err("it is a URL without a host".into());
     }
     let is_address = source.split_once(':').is_some_and(|(scheme, rest)| {
         scheme.len() > 1
@@ -228,7 +240,7 @@ fn checked(media: Media) -> Result<Media, String> {
     if is_address || (is_base64(source) && !is_path) {
         return Ok(Media { source: source.to_owned(), ..media });
     }
-    Err("it is neither a URL, nor a data: URI, nor base64".into())
+    Err("it is not a URL, a data: URI or base64".into())
 }
 
 fn is_base64(text: &str) -> bool {
@@ -244,7 +256,7 @@ pub(super) fn kind_of(value: &Json) -> &'static str {
         Json::Null => "null",
         Json::Bool(_) => "a boolean",
         Json::Number(_) => "a number",
-        Json::String(_) => "a text",
+        Json::String(_) => "a string",
         Json::Array(_) => "a list",
         Json::Object(_) => "an object",
     }
@@ -298,18 +310,18 @@ mod tests {
     #[test]
     fn a_wrong_conversation_says_which_message_is_wrong_and_how() {
         let wrong = |value: Json| messages("history", &value, &[]).unwrap_err().diagnostic().message.clone();
-        assert_eq!(wrong(json!("hi")), "`history` is a conversation, and a text was given");
+        assert_eq!(wrong(json!("hi")), "`history` must be a conversation, but is a string");
         assert_eq!(
             wrong(json!([{"role": "user", "contnt": "x"}])),
-            "message 1 of `history` cannot be understood: it has no content: is `contnt` meant?"
+            "message 1 of `history` is invalid: it has no content; did you mean `content` instead of `contnt`?"
         );
         assert_eq!(
             wrong(json!([{"role": "user", "content": "y"}, {"content": "x"}])),
-            "message 2 of `history` cannot be understood: it has no role"
+            "message 2 of `history` is invalid: it has no role"
         );
         assert_eq!(
             wrong(json!([{"role": "user", "content": [{"kind": "smell"}]}])),
-            "message 1 of `history` cannot be understood: part 1 has the kind `smell`, which is none of text, image, audio and file"
+            "message 1 of `history` is invalid: part 1 has the unknown kind `smell`; known: text, image, audio, file"
         );
     }
 

@@ -110,9 +110,9 @@ impl Api {
             _ => return Err(unknown_name(name)),
         };
         chosen.ok_or_else(|| {
-            let message = format!("`{name}` has no interface of the type `{api_type}` here");
+            let message = format!("`{name}` has no API of the type `{api_type}`");
             let near = did_you_mean(&nearest(&api_type, types.iter().copied()));
-            let hint = near.unwrap_or_else(|| format!("`apiType` may be: {}", types.join(", ")));
+            let hint = near.unwrap_or_else(|| format!("use one of: {}", types.join(", ")));
             Error::new(ErrorKind::Invoker, Diagnostic::new(Code::UnknownWire, message).hint(hint))
         })
     }
@@ -130,10 +130,10 @@ impl Api {
     /// What people call it.
     pub(crate) fn title(self) -> &'static str {
         match self {
-            Api::OpenAiChat => "OpenAI's chat interface",
-            Api::OpenAiResponses => "OpenAI's responses interface",
-            Api::OpenAiEmbeddings => "OpenAI's embeddings interface",
-            Api::OpenAiImages => "OpenAI's image interface",
+            Api::OpenAiChat => "OpenAI's chat API",
+            Api::OpenAiResponses => "OpenAI's responses API",
+            Api::OpenAiEmbeddings => "OpenAI's embeddings API",
+            Api::OpenAiImages => "OpenAI's image API",
             Api::Anthropic => "Anthropic",
             Api::Gemini => "Gemini",
         }
@@ -149,11 +149,11 @@ impl fmt::Display for Api {
 fn unknown_name(name: &str) -> Error {
     let formats = Api::ALL.map(Api::as_str);
     let providers = ["openai", "azure", "foundry", "google"];
-    let message = format!("there is no wire format `{name}`; there are: {}", formats.join(", "));
+    let message = format!("unknown wire format `{name}`; known: {}", formats.join(", "));
     let near = nearest(name, formats.into_iter().chain(providers));
     let hint = did_you_mean(&near).unwrap_or_else(|| {
-        "a provider does as well (`openai`, `azure`, `foundry`, `anthropic`, `google`); a server that speaks \
-         OpenAI's language is `openai`"
+        "you can also name a provider (`openai`, `azure`, `foundry`, `anthropic`, `google`); use \
+             `openai` for OpenAI-compatible servers"
             .into()
     });
     let diagnostic = Diagnostic::new(Code::UnknownWire, message).hint(hint);
@@ -192,7 +192,7 @@ pub struct Payload {
 }
 
 /// The way out where nobody names a model. Cases have another.
-pub(crate) const NAME_A_MODEL: &str = "write `model: NAME` into its file, or say `--model NAME`";
+pub(crate) const NAME_A_MODEL: &str = "add `model: NAME` to its file, or pass --model NAME";
 
 /// Writes the body of a request.
 pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {
@@ -206,7 +206,7 @@ pub fn payload(api: Api, request: &Request<'_>) -> Result<Payload> {
         said.body.write(&mut bytes).map_err(|error| {
             let message = format!("the body cannot be written as JSON: {error}");
             let diagnostic = Diagnostic::new(Code::UnsupportedContent, message)
-                .hint("that should not happen; say what you sent, please");
+                .hint("this is a bug in Cuebook; please report it with the request");
             Error::new(ErrorKind::Wire, diagnostic)
         })?;
         Ok(Payload { bytes, notes: said.notes })
@@ -226,7 +226,7 @@ fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Resu
     let draft = Draft::new(api, request);
     // Gemini's body does not name the model, but nobody can send it without one.
     if request.model.id.trim().is_empty() {
-        let message = format!("the prompt names no model, and {} needs one", api.title());
+        let message = format!("the prompt names no model, but {} needs one", api.title());
         return Err(Error::new(
             ErrorKind::Wire,
             Diagnostic::new(Code::UnsupportedContent, message).hint(NAME_A_MODEL),
@@ -236,11 +236,11 @@ fn say<T>(api: Api, request: &Request<'_>, finish: impl FnOnce(Said<'_>) -> Resu
     if !moved.is_empty() {
         draft.warn(
             format!(
-                "{} of a system message {} to the user's",
+                "{} of a system message {} to the user message",
                 things(&moved),
                 if moved.len() == 1 { "is moved" } else { "are moved" }
             ),
-            "providers take only text from the system; show it below `user:` to say where it belongs",
+            "system messages hold only text; write it below `user:` to choose its place",
         );
     }
     finish(match api {

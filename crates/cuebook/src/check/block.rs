@@ -26,11 +26,11 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
             }
             let source = program.units()[*unit].source();
             let parent = program.units()[above[0]].source().name();
-            let message = format!("no parent has a block `{}`, so its text is never shown", block.name);
+            let message = format!("the block `{}` is never shown, because no parent has it", block.name);
             let hint = did_you_mean(&nearest(&block.name, known.iter().copied())).unwrap_or_else(|| {
                 match known.is_empty() {
                     true => format!("{parent} has no blocks"),
-                    false => format!("{parent} has: {}", known.join(", ")),
+                    false => format!("the blocks of {parent}: {}", known.join(", ")),
                 }
             });
             findings.push(

@@ -45,13 +45,15 @@ pub(super) fn check(prepared: &Prepared, spaces: &Spaces, ids: &Ids) -> Vec<Diag
         if built_in || known.iter().any(|id| glob.is_match(id)) {
             return None;
         }
-        let message = format!("to {action} `{pattern}` is permitted, and no {kind} is called like that");
+        let message = format!("the permission to {action} `{pattern}` matches no {kind}");
         let near = match pattern.contains(['*', '?', '[']) {
             false => nearest(&pattern, known.iter().map(String::as_str)),
             true => nearest(&pattern, folders(&known).iter().map(String::as_str)),
         };
         let hint = did_you_mean(&near).unwrap_or_else(|| {
-            format!("a pattern is the id with dots, as in team.report or team.*; cuebook search {kind} shows what there is")
+            format!(
+                "write the id with dots, as in team.report or team.*; list the items: cuebook search {kind}"
+            )
         });
         let diagnostic = Diagnostic::new(Code::ItemNotFound, message).severity(Severity::Warning);
         Some(diagnostic.at(place.clone()).hint(hint))
@@ -113,14 +115,12 @@ mod tests {
     fn a_permission_that_fits_no_item_is_a_warning_with_the_nearest_one() {
         assert_eq!(
             told("<execute><tool>teem.*</tool></execute>"),
-            [
-                "warning 9 CB116: to execute `teem.*` is permitted, and no tool is called like that; did you mean `team.*`?"
-            ]
+            ["warning 9 CB116: the permission to execute `teem.*` matches no tool; did you mean `team.*`?"]
         );
         assert_eq!(
             told("<execute>\n<tool>team/reprt</tool></execute>"),
             [
-                "warning 10 CB116: to execute `team.reprt` is permitted, and no tool is called like that; did you mean `team.report`?"
+                "warning 10 CB116: the permission to execute `team.reprt` matches no tool; did you mean `team.report`?"
             ]
         );
         assert_eq!(told("<load><knowledge>nothing.*</knowledge></load>").len(), 1);

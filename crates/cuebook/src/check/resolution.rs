@@ -25,7 +25,9 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
         if let Err(error) = survey.choose(library, id) {
             match error.code() {
                 Code::PromptNotFound => {
-                    let message = format!("a choice is recorded for `{id}`, and no place offers it any more");
+                    let message = format!(
+                        "the recorded choice for `{id}` is unused: the library no longer has this prompt"
+                    );
                     let diagnostic = Diagnostic::new(Code::StaleResolution, message)
                         .hint(format!("remove the entry `{id}`"));
                     findings.push(match resolutions.place(id) {

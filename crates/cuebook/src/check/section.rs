@@ -22,12 +22,13 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
             && !has_text
             && let Some(place) = &section.section.place
         {
-            let message = format!("the section `{}` is summarized, and has no summary", section.dotted());
+            let message = format!("the section `{}` is summarized, but has no summary", section.dotted());
             let diagnostic = Diagnostic::new(crate::error::Code::BadSection, message)
                 .severity(Severity::Warning)
                 .at(place.clone())
                 .hint(
-                    "write `summary: …` into its settings: a model decides by it whether to open the section",
+                    "add `summary: …` to its settings: the model reads the summary to decide whether to open the \
+                         section",
                 );
             findings.push(diagnostic);
         }

@@ -40,9 +40,8 @@ fn almost_markers(unit: &Unit) -> Vec<Diagnostic> {
         let text = line.trim_end_matches('\n');
         if let Some(role) = Marker::almost(text) {
             let indent = text.len() - text.trim_start().len();
-            let message =
-                format!("this line looks like the beginning of a message of the {role}, and is text");
-            let hint = format!("put `{role}:` on a line of its own, if a message is meant");
+            let message = format!("this line looks like a {role} marker, but is text");
+            let hint = format!("put `{role}:` on a separate line to begin a message");
             let place = source.place(start + indent..start + text.len());
             findings.push(Diagnostic::new(Code::AlmostMarker, message).at(place).hint(hint));
         }
@@ -58,8 +57,9 @@ fn opened_nonces(prepared: &Prepared) -> Vec<Diagnostic> {
         let rich = prepared.prompt().variable(&read.root).and_then(|variable| variable.rich);
         if let Some(kind) = rich.filter(|_| read.path != read.root) {
             let (name, kind) = (&read.root, kind.as_str());
-            let message = format!("`{name}` is of the kind {kind}, and a template cannot look into it");
-            let hint = format!("show all of it: {{{{ {name} }}}}");
+            let message =
+                format!("`{name}` is an input of the kind {kind}: a template cannot read its parts");
+            let hint = format!("print all of it: {{{{ {name} }}}}");
             findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
         }
     }
@@ -79,8 +79,8 @@ fn changed_nonces(prepared: &Prepared, unit: &Unit) -> Vec<Diagnostic> {
         for (variable, kind) in rich.filter(|(variable, _)| is_changed(&variable.name)) {
             let (name, kind) = (&variable.name, kind.as_str());
             let message =
-                format!("`{name}` is of the kind {kind}, and is found only where it is shown as it is");
-            let hint = format!("write {{{{ {name} }}}} without filters and operators");
+                format!("`{name}` is an input of the kind {kind}: a template can only print it unchanged");
+            let hint = format!("write {{{{ {name} }}}}, without filters and operators");
             let place = unit.source().place(emission.range.clone());
             findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
         }
@@ -97,7 +97,7 @@ fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
             return;
         }
         if let Some(hint) = did_you_mean(&nearest(given, known.iter().copied())) {
-            let message = format!("{what} is `{given}`, which is nearly one that is known");
+            let message = format!("unknown value `{given}` of {what}");
             let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning).hint(hint);
             findings.push(match place {
                 Some(place) => finding.at(place.clone()),
@@ -159,8 +159,7 @@ fn bindings(prepared: &Prepared) -> Vec<Diagnostic> {
     };
     let unknown = bound().filter_map(|(tool, to, _)| match &tool.kind {
         ToolKind::Function { parameters, .. } if parameters.iter().all(|parameter| parameter.name != *to) => {
-            let message =
-                format!("the tool `{}` binds the parameter `{to}`, which it does not have", tool.name);
+            let message = format!("the tool `{}` binds the unknown parameter `{to}`", tool.name);
             let names = parameters.iter().map(|parameter| parameter.name.as_str());
             let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning);
             let finding = finding.hint_opt(did_you_mean(&nearest(to, names)));
@@ -176,8 +175,7 @@ fn bindings(prepared: &Prepared) -> Vec<Diagnostic> {
         .map(|(tool, _, input)| (tool, input))
         .filter(|(_, input)| !inputs.contains(&input.as_str()))
         .map(|(tool, input)| {
-            let message =
-                format!("the tool `{}` is bound to the input `{input}`, which is not declared", tool.name);
+            let message = format!("the tool `{}` is bound to the undeclared input `{input}`", tool.name);
             let hint = did_you_mean(&nearest(input, inputs.iter().copied()))
                 .unwrap_or_else(|| format!("declare it under `inputs`: {{name: {input}, kind: string}}"));
             let finding = Diagnostic::new(Code::BadPrompty, message).severity(Severity::Warning).hint(hint);
@@ -197,7 +195,7 @@ fn defaults(prepared: &Prepared) -> Vec<Diagnostic> {
         .filter_map(|variable| {
             let default = variable.default.as_ref().filter(|default| !variable.kind.admits(default))?;
             let message = format!(
-                "`{}` is of the kind {}, and its default is {default}",
+                "`{}` is of the kind {}, but its default is {default}",
                 variable.name,
                 variable.kind.as_str()
             );

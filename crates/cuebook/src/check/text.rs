@@ -15,8 +15,9 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
             findings.push(diagnostic.file(source.name()).hint("save it as UTF-8 without a byte-order mark"));
         }
         if source.has_carriage_returns() {
-            let diagnostic = Diagnostic::new(Code::CarriageReturns, "the file has Windows line ends");
-            let hint = "they are rendered as plain newlines; `git config core.autocrlf input` keeps them out of the repository";
+            let diagnostic = Diagnostic::new(Code::CarriageReturns, "the file has Windows line endings");
+            let hint = "Cuebook renders them as plain newlines; `git config core.autocrlf input` keeps them out of \
+                 the repository";
             findings.push(diagnostic.file(source.name()).hint(hint));
         }
     }

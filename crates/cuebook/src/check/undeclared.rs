@@ -38,7 +38,7 @@ pub(super) fn check(prepared: &Prepared, namespaces: &[String]) -> Vec<Diagnosti
                 ),
             }
         });
-        let message = format!("`{root}` is not declared by the prompt `{}`", prompt.id);
+        let message = format!("the prompt `{}` does not declare `{root}`", prompt.id);
         findings.push(Diagnostic::new(Code::UndeclaredVariable, message).at(place).hint(hint));
     }
     findings

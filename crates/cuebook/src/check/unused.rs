@@ -19,7 +19,7 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
         .iter()
         .filter(|variable| variable.inherited_from.is_none() && !used.contains(&variable.name))
         .map(|variable| {
-            let message = format!("`{}` is declared, and no template of the prompt uses it", variable.name);
+            let message = format!("unused variable `{}`: no template of the prompt uses it", variable.name);
             let diagnostic =
                 Diagnostic::new(Code::UnusedVariable, message).hint("use it, or remove the declaration");
             match &variable.place {

@@ -27,7 +27,7 @@ pub(super) fn rename(draft: &mut Draft, fits: impl Fn(&str) -> bool, report: &mu
             new = format!("input_{new}");
         }
         let place = draft.input(name).and_then(|input| input.place.clone());
-        let message = format!("`{name}` is called `{new}` now: templates cannot read the other name");
+        let message = format!("`{name}` is renamed to `{new}`, because templates cannot read the old name");
         report.changed("inputs", message).at(place).hint("pass it by its new name");
         before.insert(new.clone(), name.clone());
         renamed.insert(name.clone(), new);
@@ -67,7 +67,8 @@ pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Rep
                 continue;
             }
             let message = format!(
-                "a value of `{name}` that is neither text nor a whole number may read otherwise: {} in a {}, {} in a {}",
+                "a value of `{name}` that is neither text nor a whole number may print differently: {} in a \
+                     {}, {} in a {}",
                 chunk.print.example(),
                 noun(draft.from),
                 target.example(),
@@ -86,19 +87,19 @@ pub(super) fn prints(draft: &Draft, target: Print, to: Dialect, report: &mut Rep
 pub(super) fn said_by_the_system(draft: &Draft, to: Dialect, report: &mut Report) {
     if draft.role != Role::System && draft.from != Dialect::Directive {
         let message = format!(
-            "the message is the system's, and no longer the {}'s: a {} has no roles",
+            "the message has the role system, and no longer {}: a {} has no roles",
             draft.role.as_str(),
             noun(to)
         );
-        report.changed("roles", message).hint("let the program that uses it say whose message it is");
+        report.changed("roles", message).hint("set the role in the program that uses the prompt");
     }
 }
 
 pub(super) fn no_model(draft: &Draft, to: Dialect, report: &mut Report) {
     if let Some((model, place)) = &draft.model {
         let named = model.get("id").and_then(Json::as_str).map_or_else(String::new, |id| format!(" `{id}`"));
-        let message = format!("the model{named} is left out: a {} names none", noun(to));
-        report.lost("model", message).at(place.clone()).hint("name it where the prompt is used: --model");
+        let message = format!("the model{named} is left out: a {} cannot name a model", noun(to));
+        report.lost("model", message).at(place.clone()).hint("name it when you use the prompt: --model");
     }
 }
 
@@ -106,24 +107,23 @@ pub(super) fn no_tools(draft: &Draft, to: Dialect, report: &mut Report) {
     for (tool, place) in &draft.tools {
         let name = tool.get("name").and_then(Json::as_str).unwrap_or_default();
         let message = format!("the tool `{name}` is left out: a {} has no tools", noun(to));
-        report.lost("tools", message).at(place.clone()).hint("give it to the model where the prompt is used");
+        report.lost("tools", message).at(place.clone()).hint("give the tool to the model in your program");
     }
 }
 
 pub(super) fn no_outputs(draft: &Draft, to: Dialect, report: &mut Report) {
     for (output, place) in &draft.outputs {
         let name = output.get("name").and_then(Json::as_str).unwrap_or_default();
-        let message =
-            format!("the output `{name}` is left out: a {} does not say what an answer holds", noun(to));
-        report.lost("outputs", message).at(place.clone()).hint("ask for it in the text");
+        let message = format!("the output `{name}` is left out: a {} does not declare outputs", noun(to));
+        report.lost("outputs", message).at(place.clone()).hint("describe it in the text");
     }
 }
 
 /// A directive's results are returned by a call, and others' are the answer.
 pub(super) fn returned_otherwise(draft: &Draft, report: &mut Report) {
     if let (Dialect::Directive, Some((_, place))) = (draft.from, draft.outputs.first()) {
-        let message = "the outputs are the answer itself now, where a directive returns them by a call";
-        report.changed("outputs", message).at(place.clone()).hint("read them from the answer");
+        let message = "the answer holds the outputs: a directive returns them by a call";
+        report.changed("outputs", message).at(place.clone()).hint("read the outputs from the answer");
     }
 }
 
@@ -157,6 +157,6 @@ pub(super) fn space_gone(draft: &Draft, gone: &str, edge: &str, report: &mut Rep
             .note("text", format!("newlines at the {edge} of the file are left out: they are in no message"));
         return;
     }
-    let message = format!("white space at the {edge} of the text is taken away");
-    report.changed("text", message).hint("no model minds, as a rule");
+    let message = format!("whitespace at the {edge} of the text is removed");
+    report.changed("text", message).hint("this rarely changes a model's answer");
 }

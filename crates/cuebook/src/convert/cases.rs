@@ -28,7 +28,7 @@ pub(super) fn carry(
             let message = format!("the cases in {} are left out: {}", own.name, error.diagnostic().message);
             report
                 .lost("cases", message)
-                .hint(format!("mend them, and convert again: cuebook test {}", own.prompt));
+                .hint(format!("fix them, and convert again: cuebook test {}", own.prompt));
             return Ok(None);
         }
     };
@@ -48,7 +48,7 @@ pub(super) fn carry(
         Ok(outcomes) => outcomes,
         Err(error) => {
             let message = format!("the cases in {} fail: {}", own.name, error.diagnostic().message);
-            report.changed("cases", message).hint("look at them where they are written to: cuebook test");
+            report.changed("cases", message).hint("run them where you wrote the result: cuebook test");
             return Ok(Some(cases));
         }
     };
@@ -61,8 +61,8 @@ pub(super) fn carry(
         }
     }
     let message = match (passing, before.len()) {
-        (passing, all) if passing == all => format!("the cases in {} come along, and all pass", own.name),
-        (passing, all) => format!("the cases in {} come along, and {passing} of {all} pass", own.name),
+        (passing, all) if passing == all => format!("the cases in {} are copied, and all pass", own.name),
+        (passing, all) => format!("the cases in {} are copied, and {passing} of {all} pass", own.name),
     };
     report.note("cases", message);
     Ok(Some(cases))
@@ -74,15 +74,15 @@ fn tell(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut Report)
     let failure = now.failures.first();
     let (why, hint) = match failure {
         Some(failure) if failure.error.as_ref().is_some_and(missing) => (
-            "what the prompt includes is found from another place",
-            "run it where the result is written to: cuebook test",
+            "the result finds its includes only in its final folder",
+            "run it where you wrote the result: cuebook test",
         ),
         Some(failure) => (
             failure.what.as_str(),
-            "look at what it says now, and write that down if it is right: cuebook test --update",
+            "compare the new text, and accept it if it is right: cuebook test --update",
         ),
         None => return,
     };
-    let message = format!("the case `{}` passed, and no longer does: {why}", before.case);
+    let message = format!("the case `{}` no longer passes: {why}", before.case);
     report.changed("cases", message).at(Some(before.place.clone())).hint(hint);
 }

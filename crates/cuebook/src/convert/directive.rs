@@ -49,7 +49,7 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
     let mut out = String::new();
     if let Some(name) = &draft.name {
         out.push_str(&format!("# {}\n\n", name.replace('\n', " ").trim()));
-        let message = "the name for people is the heading of the file, which no model is shown";
+        let message = "the display name becomes the heading of the file, which models do not see";
         report.note("metadata", message);
     }
     let version = draft.version.as_deref().unwrap_or("1.0.0");
@@ -62,15 +62,16 @@ pub(super) fn write(draft: &mut Draft, category: &str, report: &mut Report) -> R
     inputs(draft, report, &mut out);
     outputs(draft, report, &mut out);
     out.push_str(&format!("</directive>\n```\n{}\n", body.trim_matches(is_space)));
-    let message = "a directive is said by the user, with an instruction, its name, its description and how to return results around the text";
-    report.note("frame", message).hint("[directives] in cuebook.toml says how the instruction reads");
+    let message = "a directive is sent as a user message, and Cuebook adds an instruction, its name, its \
+         description and how to return results";
+    report.note("frame", message).hint("change the instruction with [directives] in cuebook.toml");
     let path = match category {
         "" => draft.id.clone(),
         category => format!("{category}/{}", draft.id),
     };
-    let message = "the directive is not signed, and is executed only when it is";
+    let message = "the directive is not signed yet, and cannot run until it is";
     let hint =
-        format!("put it at .ai/directives/{path}.md, read it, and sign it: cuebook sign directive {path}");
+        format!("put it at .ai/directives/{path}.md, review it, and sign it: cuebook sign directive {path}");
     report.note("signature", message).hint(hint);
     Ok(vec![OutFile { path: format!("{}.md", draft.id), text: out }])
 }
@@ -80,28 +81,27 @@ fn signable(draft: &mut Draft, report: &mut Report) {
     let is_said = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.trim().is_empty());
     if !is_said(&draft.description) {
         let title = draft.title();
-        let message =
-            format!("the prompt has no description, which signing asks for: `{title}` stands in its place");
-        report.note("signature", message).hint("write into <description> what the directive is for");
+        let message = format!("the prompt has no description, which a signature requires: `{title}` is used");
+        report.note("signature", message).hint("describe the directive in <description>");
         draft.description = Some(title);
     }
     if !is_said(&author(draft)) {
         let message =
-            format!("the prompt names no author, which signing asks for: `{NO_AUTHOR}` stands in its place");
-        report.note("signature", message).hint("write into <author> whose it is, before you sign it");
+            format!("the prompt names no author, which a signature requires: `{NO_AUTHOR}` is used");
+        report.note("signature", message).hint("write the author into <author> before you sign it");
         draft.extra.insert("author".into(), NO_AUTHOR.into());
     }
     let (id, version) = (&draft.id, draft.version.as_deref().unwrap_or("1.0.0"));
     if !crate::items::sign::is_directive_name(id) {
         let message = format!(
-            "`{id}` cannot be signed by that name: it takes small letters, digits and `_`, a letter first"
+            "the name `{id}` cannot be signed: use lowercase letters, digits and `_`, starting with a \
+                 letter"
         );
-        report.note("signature", message).hint("name it otherwise: --out .ai/directives/NAME.md");
+        report.note("signature", message).hint("choose another name: --out .ai/directives/NAME.md");
     }
     if !crate::items::sign::is_version(version) {
-        let message =
-            format!("the version `{version}` cannot be signed: it takes three numbers, as in 1.0.0");
-        report.note("signature", message).hint("write such a version");
+        let message = format!("the version `{version}` cannot be signed: use three numbers, as in 1.0.0");
+        report.note("signature", message).hint("change the version");
     }
 }
 
@@ -158,13 +158,12 @@ fn edges(draft: &Draft, pieces: &[Piece], report: &mut Report) {
         let at_start = edge == "beginning";
         match piece {
             Some(Piece::Value { name, .. }) => {
-                let message =
-                    format!("white space that `{name}` brings at the {edge} of the text is taken away");
+                let message = format!("whitespace of `{name}` at the {edge} of the text is removed");
                 let place = draft.input(name).and_then(|input| input.place.clone());
                 report
                     .changed("text", message)
                     .at(place)
-                    .hint("write a word before or behind it")
+                    .hint("write a word before or after it")
                     .spares(Spared::Edge(name.clone()));
             }
             Some(Piece::Text(text)) => {
@@ -196,8 +195,8 @@ fn metadata(draft: &Draft, category: &str, report: &mut Report, out: &mut String
                 }
                 _ => {
                     let message =
-                        format!("`{key}` of the model is left out: a directive names the model, and no more");
-                    let hint = "what runs the directive says how the model is asked";
+                        format!("`{key}` of the model is left out: a directive only names its model");
+                    let hint = "set it in the program that runs the directive";
                     report.lost("model", message).at(place.clone()).hint(hint);
                 }
             }
@@ -214,9 +213,10 @@ fn metadata(draft: &Draft, category: &str, report: &mut Report, out: &mut String
             Some(text) => element(&key, text, None, report, out),
             None => {
                 let message = format!(
-                    "`{key}` of the metadata is left out: a directive has texts there, each in an element of its name"
+                    "`{key}` of the metadata is left out: a directive holds only strings there, and the key must \
+                         be a valid element name"
                 );
-                report.lost("metadata", message).hint("write it as a text, if it is to be kept");
+                report.lost("metadata", message).hint("write it as a string to keep it");
             }
         }
     }
@@ -227,8 +227,8 @@ fn element(name: &str, text: &str, place: Option<Place>, report: &mut Report, ou
     match xml(text) {
         Some(written) => out.push_str(&format!("    <{name}>{written}</{name}>\n")),
         None => {
-            let message = format!("`{name}` is left out: it has letters that XML cannot hold");
-            report.lost("metadata", message).at(place).hint("remove what cannot be seen in it");
+            let message = format!("`{name}` is left out: it has characters that XML does not allow");
+            report.lost("metadata", message).at(place).hint("remove the invisible characters");
         }
     }
 }
@@ -245,9 +245,11 @@ fn inputs(draft: &Draft, report: &mut Report, out: &mut String) {
             out.push_str(" required=\"true\"");
         }
         let mut lose = |what: &str| {
-            let message =
-                format!("the {what} of `{}` is left out: it has letters that XML cannot hold", input.name);
-            report.lost("inputs", message).at(input.place.clone()).hint("remove what cannot be seen in it");
+            let message = format!(
+                "the {what} of `{}` is left out: it has characters that XML does not allow",
+                input.name
+            );
+            report.lost("inputs", message).at(input.place.clone()).hint("remove the invisible characters");
         };
         if let Some(default) = &input.default {
             let text = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
@@ -270,11 +272,8 @@ fn inputs(draft: &Draft, report: &mut Report, out: &mut String) {
 
 fn outputs(draft: &Draft, report: &mut Report, out: &mut String) {
     let Some((_, first)) = draft.outputs.first() else { return };
-    let message = "the outputs are returned by a call now, where they were the answer itself";
-    report
-        .changed("outputs", message)
-        .at(first.clone())
-        .hint("whoever runs the directive gets them as its results");
+    let message = "the model returns the outputs by a call: they were the answer before";
+    report.changed("outputs", message).at(first.clone()).hint("read them from the results of the directive");
     out.push_str("  <outputs>\n");
     for (output, place) in &draft.outputs {
         let text = |key: &str| output.get(key).and_then(Json::as_str);
@@ -291,8 +290,8 @@ fn outputs(draft: &Draft, report: &mut Report, out: &mut String) {
         };
         let more: Vec<&String> = output.iter().filter(says).map(|(key, _)| key).collect();
         if !more.is_empty() || kind == "any" && text("kind") != Some("any") {
-            let message = format!("what the output `{name}` looks like inside is left out");
-            report.lost("outputs", message).at(place.clone()).hint("say it in the description");
+            let message = format!("the inner structure of the output `{name}` is left out");
+            report.lost("outputs", message).at(place.clone()).hint("describe it in the description");
         }
         out.push_str(&format!("    <output name=\"{}\" type=\"{kind}\"", sure(name)));
         if output.get("required") != Some(&Json::Bool(true)) {

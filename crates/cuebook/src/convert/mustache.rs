@@ -256,6 +256,6 @@ fn kind_of(declared: Option<&Map<String, Json>>) -> Kind {
 
 fn unclear(what: &str, keys: &[String], range: &std::ops::Range<usize>) -> Beyond {
     let name = if keys.is_empty() { ".".to_owned() } else { keys.join(".") };
-    let what = format!("{what} `{name}` of which it is not declared what it is");
+    let what = format!("{what} `{name}` without a declared type");
     Beyond { range: range.clone(), what }
 }

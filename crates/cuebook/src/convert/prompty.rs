@@ -48,8 +48,8 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
                 .iter()
                 .any(|chunk| matches!(chunk.written, Some((Language::Mustache { escape: true }, _))))
             {
-                let message = "values are shown as they are, and no longer escaped for HTML";
-                let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
+                let message = "values are no longer escaped for HTML";
+                let hint = "to avoid escaping in Mustache, write {{{…}}}";
                 report.changed("text", message).hint(hint).spares(Spared::Markup);
             }
             let jinja = Jinja { guard: Guard::Roles, blocks_are_safe: true, kept: &[], forced: &[] };

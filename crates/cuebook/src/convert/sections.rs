@@ -47,8 +47,9 @@ pub(super) fn write(
     let mut front = aside::front(draft);
     if let Some((model, place)) = &draft.model {
         if model.get("connection").is_some_and(|connection| connection.to_string().contains("${")) {
-            let message = "references in the model's connection are not followed in a tree of sections";
-            let hint = "say how the provider is reached where the prompt is used";
+            let message =
+                "references in the model's connection are left out: a tree of sections does not resolve them";
+            let hint = "configure the provider in your program";
             report.lost("model", message).at(place.clone()).hint(hint);
         }
         front.insert("model".into(), Json::Object(model.clone()));
@@ -106,8 +107,11 @@ pub(super) fn write(
     }
     if let Some((files, prefix, plan, engine, title, verdict)) = spare {
         if verdict == Verdict::ButSpace {
-            let message = "white space that the template makes at an edge of a section is taken away";
-            report.changed("text", message).hint("no model minds, as a rule").spares(Spared::Space);
+            let message = "whitespace at the edge of a section is removed";
+            report
+                .changed("text", message)
+                .hint("this rarely changes a model's answer")
+                .spares(Spared::Space);
         }
         told(draft, &texts, plan, engine, &title, report);
         return Ok((files, prefix));
@@ -295,14 +299,14 @@ fn tools(draft: &Draft, report: &mut Report) -> Vec<Json> {
             tool.get("description").and_then(Json::as_str).is_some_and(|text| !text.trim().is_empty());
         if !is_function || !described {
             let why = match is_function {
-                true => "sections have only tools with a description",
-                false => "sections have only functions",
+                true => "sections accept only tools with a description",
+                false => "sections accept only functions",
             };
             let message = format!("the tool `{name}` is left out: {why}");
             report
                 .lost("tools", message)
                 .at(place.clone())
-                .hint("give it to the model where the prompt is used");
+                .hint("give the tool to the model in your program");
             continue;
         }
         let mut object = Map::new();
@@ -313,8 +317,9 @@ fn tools(draft: &Draft, report: &mut Report) -> Vec<Json> {
                 "parameters" if value.as_array().is_some_and(Vec::is_empty) => {}
                 "parameters" => drop(object.insert(key.clone(), value.clone())),
                 other => {
-                    let message =
-                        format!("`{other}` of the tool `{name}` is left out: tools of sections have none");
+                    let message = format!(
+                        "`{other}` of the tool `{name}` is left out: tools of sections do not have it"
+                    );
                     report.lost("tools", message).at(place.clone());
                 }
             }
@@ -355,22 +360,21 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         let _ = jinja.write(draft, Some(report));
     }
     if engine == "mustache" && mustache(draft).is_some_and(|(_, escape)| !escape) {
-        let message = "values are escaped for HTML: Mustache in sections always does that";
+        let message = "values are escaped for HTML: Mustache in sections always escapes";
         report
             .changed("text", message)
-            .hint("write {{{name}}} for values that are to show as they are")
+            .hint("write {{{name}}} to print a value unchanged")
             .spares(Spared::Markup);
     }
     match plan {
         Plan::Split => {}
         Plan::First => {
-            let message =
-                "the text is one section: its other headings cannot be split off without changing it";
+            let message = "the text stays one section: splitting it at its other headings would change it";
             report.note("sections", message);
         }
         Plan::Added => {
-            let message = format!("the heading `# {title}` is added: every section shows one");
-            let hint = "begin the text with a heading and an empty line, and it is kept";
+            let message = format!("the heading `# {title}` is added: every section needs one");
+            let hint = "start the text with a heading and an empty line to keep it";
             report.changed("text", message).hint(hint);
         }
     }
@@ -392,13 +396,12 @@ fn told(draft: &Draft, texts: &Texts, plan: Plan, engine: &str, title: &str, rep
         let written: Vec<&Piece> = body.iter().flatten().filter(|piece| !is_blank(piece)).collect();
         for (edge, piece) in [("beginning", written.first()), ("end", written.last())] {
             if let Some(Piece::Value { name, .. }) = piece {
-                let message =
-                    format!("white space that `{name}` brings at the {edge} of its section is taken away");
+                let message = format!("whitespace of `{name}` at the {edge} of its section is removed");
                 let place = draft.input(name).and_then(|input| input.place.clone());
                 report
                     .changed("text", message)
                     .at(place)
-                    .hint("write a word before or behind it")
+                    .hint("write a word before or after it")
                     .spares(Spared::Edge(name.clone()));
             }
         }

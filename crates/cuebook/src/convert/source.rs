@@ -182,7 +182,7 @@ impl Drafting<'_> {
     ) -> Result<std::result::Result<(String, BTreeSet<String>), Beyond>> {
         let settings = self.config.template_settings(false);
         if self.target == Dialect::Template && (settings.trim_blocks || settings.lstrip_blocks) {
-            let what = "a Mustache section, and tags take white space away in this project".to_owned();
+            let what = "a Mustache section in a project whose tags strip whitespace".to_owned();
             return Ok(Err(Beyond { range: 0..0, what }));
         }
         let branches = match mustache::bits::branches(source, DEEPEST, escape)? {
@@ -214,8 +214,8 @@ impl Drafting<'_> {
     }
 
     fn no_longer_escaped(&mut self, name: &str, place: Place) {
-        let message = format!("the value of `{name}` is shown as it is, and no longer escaped for HTML");
-        let hint = "if that is what was meant all along, write {{{…}}} in the Mustache template";
+        let message = format!("the value of `{name}` is no longer escaped for HTML");
+        let hint = "to avoid escaping in Mustache, write {{{…}}}";
         self.report.changed("text", message).at(Some(place)).hint(hint).spares(Spared::Markup);
     }
 
@@ -239,8 +239,8 @@ impl Drafting<'_> {
             pieces.push(match bit {
                 Bit::Text { text, .. } => Piece::Text(text),
                 Bit::Value { name, range, .. } if rich.contains(&name.as_str()) => {
-                    let message = format!("`{name}` is no text, and nothing stands where it stood");
-                    let hint = "put conversations, pictures, files and sounds into messages of their own";
+                    let message = format!("`{name}` is not text, so it is removed");
+                    let hint = "put conversations, images, files and audio into separate messages";
                     self.report
                         .lost("inputs", message)
                         .at(Some(source.place(range)))
@@ -255,8 +255,9 @@ impl Drafting<'_> {
                     Piece::Value { name, absent }
                 }
                 Bit::Environment { name, otherwise, range } => {
-                    let message =
-                        format!("the environment's `{name}` does not show: only directives ask for it");
+                    let message = format!(
+                        "`{name}` from the environment is left out: only directives read the environment"
+                    );
                     let hint = format!("make it an input, and pass it: --var {name}=\"${name}\"");
                     self.report
                         .lost("text", message)
@@ -319,13 +320,11 @@ impl Drafting<'_> {
     fn edges(&mut self, pieces: &[Piece], place: Place, of: &str) {
         for (edge, piece) in [("beginning", pieces.first()), ("end", pieces.last())] {
             if let Some(Piece::Value { name, .. }) = piece {
-                let message = format!(
-                    "white space that `{name}` brings at the {edge} shows: around {of} it is taken away"
-                );
+                let message = format!("whitespace of `{name}` at the {edge} is printed: {of} removes it");
                 self.report
                     .changed("text", message)
                     .at(Some(place.clone()))
-                    .hint("write a word before it, or pass values without white space around them")
+                    .hint("write a word before it, or pass values without surrounding whitespace")
                     .spares(Spared::Edge(name.clone()));
             }
         }
@@ -347,11 +346,11 @@ impl Drafting<'_> {
             at += 1;
             let section = &node.section;
             if let Selector::Always(false) = section.enabled {
-                let message = format!("the section `{}` is turned off, and left out", node.dotted());
+                let message = format!("the section `{}` is disabled, so it is left out", node.dotted());
                 self.report
                     .lost("sections", message)
                     .at(section.enabled_place.clone())
-                    .hint("turn it on before, if it is to be kept");
+                    .hint("enable it before you convert to keep it");
                 at = node.end();
                 continue;
             }
@@ -384,7 +383,8 @@ impl Drafting<'_> {
                     if let (Ok(pieces), Some(place)) = (&under.pieces, place) {
                         self.edges(pieces, place, "the text of a section");
                     } else if let Err(stop) = &under.pieces {
-                        let message = "white space that the template makes at an edge of its section shows: around a section it is taken away";
+                        let message =
+                            "whitespace at the edge of a section is printed: a tree of sections removes it";
                         if let Some((_, text)) = &under.written
                             && (text.trim_start().starts_with('{') || text.trim_end().ends_with('}'))
                         {

@@ -66,13 +66,13 @@ impl Terms {
                 Spared::Code => terms.tell("hooks and providers did not run"),
                 Spared::Conditions => {
                     terms.unconditional = true;
-                    terms.tell("all sections were there");
+                    terms.tell("every section was enabled");
                 }
                 Spared::Folds => {
                     terms.unfolded = true;
-                    terms.tell("all sections were shown in full");
+                    terms.tell("every section was shown in full");
                 }
-                Spared::Environment => terms.tell("the environment said nothing"),
+                Spared::Environment => terms.tell("the environment was empty"),
                 Spared::Value(name) => {
                     hidden.push(named(name.clone()));
                     terms.masked.insert(named(name));
@@ -91,26 +91,26 @@ impl Terms {
                 Spared::Edge(name) => drop(terms.filled.insert(named(name))),
                 Spared::Markup => {
                     terms.no_markup = true;
-                    terms.tell("values held no HTML");
+                    terms.tell("values without HTML");
                 }
                 Spared::Space => {
                     terms.no_space = true;
-                    terms.tell("white space did not count");
+                    terms.tell("whitespace was ignored");
                 }
             }
         }
-        terms.tell_of(&hidden, "was left out", "were left out");
+        terms.tell_of(&hidden, "was ignored", "were ignored");
         let odd: Vec<String> = terms.odd.iter().cloned().collect();
         terms.tell_of(
             &odd,
-            "counted, but not how a value of it is written",
-            "counted, but not how values of them are written",
+            "was compared, but not how its value prints",
+            "were compared, but not how their values print",
         );
-        terms.tell_of(&texts, "was a text", "were texts");
+        terms.tell_of(&texts, "was a string", "were strings");
         let given: Vec<String> = terms.given.iter().cloned().collect();
         terms.tell_of(&given, "had a value", "had values");
         let filled: Vec<String> = terms.filled.iter().cloned().collect();
-        terms.tell_of(&filled, "had no white space around it", "had no white space around them");
+        terms.tell_of(&filled, "had no surrounding whitespace", "had no surrounding whitespace");
         terms.given.extend(filled);
         terms
     }

@@ -132,11 +132,13 @@ impl Bench<'_> {
         self.messages_of_source(draft, report);
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => {
-                let message = "the result could not be rendered for a comparison: the templates that it includes are found from another place";
+                let message = "Cuebook cannot render the result to compare it: the result finds its includes only in its \
+                     final folder";
                 report
                     .note("check", message)
-                    .hint("put it where they are found, and look at it: cuebook render");
-                let why_not = "renders of both were not compared: the templates that it includes are found from another place".to_owned();
+                    .hint("move it to its final folder, and check it: cuebook render");
+                let why_not =
+                    "not compared: the result finds its includes only in its final folder".to_owned();
                 return Ok(Compared { why_not: Some(why_not), ..Compared::default() });
             }
             read => read?,
@@ -144,26 +146,28 @@ impl Bench<'_> {
         let terms = Terms::new(report.spared(), draft);
         let outcome = self.compare(draft, &prepared, prefix, &terms);
         if outcome.difference.is_some() && self.messages_of_result(draft, &prepared, &terms, report) {
-            let why_not = Some("renders of both are not the same".to_owned());
+            let why_not = Some("the renders differ".to_owned());
             return Ok(Compared { why_not, ..Compared::default() });
         }
         if let Some(difference) = outcome.difference {
-            let message = format!("the rendered text is not the same: {difference}");
+            let message = format!("the rendered text differs: {difference}");
             let hint = match self.has_references() {
                 true => {
-                    "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
+                    "an include loses its last newline in a template, but keeps it in other dialects: add `-` to \
+                         the tags, as in {%- include … -%}"
                 }
-                false => "look at both with cuebook render; if nothing explains it, it is a bug",
+                false => {
+                    "compare both with cuebook render; if you cannot explain the difference, please report a bug"
+                }
             };
             report.changed("text", message).hint(hint);
-            let why_not = Some("renders of both are not the same".to_owned());
+            let why_not = Some("the renders differ".to_owned());
             return Ok(Compared { why_not, ..Compared::default() });
         }
         let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
             let why = &error.diagnostic().message;
-            let why =
-                format!("renders of both were not compared: values that were made up do not fit: {why}");
-            let hint = "render both with values that fit, and compare: cuebook diff";
+            let why = format!("not compared: the test values do not fit: {why}");
+            let hint = "render both with your own values, and compare: cuebook diff";
             report.note("check", why.clone()).hint(hint);
             why
         });
@@ -197,16 +201,19 @@ impl Bench<'_> {
         let target = noun(self.target);
         let message = match roles.as_slice() {
             [role] => format!(
-                "rendered, the prompt is a message of the {}, which a {target} cannot begin: the line that does is text in it",
+                "the rendered prompt is a message with the role {}, but a {target} has no roles: the role \
+                     line becomes text",
                 role.as_str()
             ),
             roles => format!(
-                "rendered, the prompt is {} messages ({}), and a {target} is one: the lines that begin them are text in it",
+                "the rendered prompt is {} messages ({}), but a {target} is one message: the role lines \
+                     become text",
                 roles.len(),
                 names_of(roles)
             ),
         };
-        let hint = "only .prompty files have several; split the prompt, or let the program add the others";
+        let hint = "only .prompty files can have several messages; split the prompt, or add the others in your \
+             program";
         report.lost("roles", message).at(self.speaker()).hint(hint);
     }
 
@@ -227,10 +234,10 @@ impl Bench<'_> {
         let renders = renders.map(|sample| way.roles(result, &sample).unwrap_or_default());
         let Some(roles) = other_roles(renders, draft) else { return false };
         let message = format!(
-            "lines that were text begin messages in a .prompty file: rendered, it is said by {}",
+            "lines that were text begin messages in a .prompty file: the roles are {}",
             names_of(&roles)
         );
-        let hint = "include what has no such lines, if the text is to be one message";
+        let hint = "include a text without role lines to get one message";
         report.changed("roles", message).at(self.speaker()).hint(hint);
         true
     }
@@ -320,9 +327,10 @@ impl Bench<'_> {
         let expected = source.said(self.source, values)?;
         let expected = format!("{prefix}{}", expected.trim_matches(is_space));
         Ok(match target.said(result, sample) {
-            Err(error) => {
-                Some(format!("it fails with values for which it did not: {}", error.diagnostic().message))
-            }
+            Err(error) => Some(format!(
+                "the result fails with values that the source accepts: {}",
+                error.diagnostic().message
+            )),
             Ok(found) => difference(&found, &expected, terms),
         })
     }
@@ -381,7 +389,7 @@ fn difference(found: &str, expected: &str, terms: &Terms) -> Option<String> {
         text[start..].chars().take(30).collect::<String>()
     };
     let place = if terms.is_exact() { format!("at byte {at} ") } else { String::new() };
-    Some(format!("{place}it is {:?}, where it was {:?}", excerpt(&found), excerpt(&expected)))
+    Some(format!("{place}it is {:?}, but was {:?}", excerpt(&found), excerpt(&expected)))
 }
 
 /// What a draft says with some texts. `None` if a value is missing without which it says nothing.
@@ -429,8 +437,8 @@ impl Scratch {
                 Ok(folder)
             })
             .map_err(|error| {
-                let message = format!("there is no room to read the result in: {error}");
-                let hint = "TMPDIR says where temporary files are made";
+                let message = format!("cannot create a temporary folder: {error}");
+                let hint = "set TMPDIR to a writable folder";
                 Error::new(ErrorKind::Io, Diagnostic::new(Code::WriteFailed, message).hint(hint))
             })?;
         Ok(Scratch(folder))

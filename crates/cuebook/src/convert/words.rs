@@ -282,9 +282,8 @@ pub(super) fn input(draft: &Draft, pieces: &[Piece], report: &mut Report) -> Str
                     Absent::Shows(text) if *text == kept => kept,
                     Absent::Shows(text) if !text.contains('}') => format!("{{input:{name}:{text}}}"),
                     Absent::Shows(text) => {
-                        let message = format!(
-                            "without a value for `{name}` nothing shows, where `{text}` did: a default in the text ends at its first brace"
-                        );
+                        let message =
+                            format!("without a value, `{name}` prints nothing: before, it printed `{text}`");
                         report
                             .changed("text", message)
                             .at(input.and_then(|input| input.place.clone()))
@@ -324,8 +323,8 @@ fn escaped_input(text: &str, out: &mut String) {
 /// Tells of the comments of a stretch that is written anew.
 pub(super) fn no_comments(chunk: &Chunk, report: &mut Report) {
     for place in &chunk.comments {
-        let message = "a comment of the template is left out: the text is written anew";
-        let hint = "copy it by hand, if it still matters";
+        let message = "a comment in the template is left out";
+        let hint = "copy it by hand to keep it";
         report.lost("comments", message).at(Some(place.clone())).hint(hint);
     }
 }
@@ -357,9 +356,10 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Erro
     let message = match is_partial {
         // Templates have includes, but none that does the same.
         true => format!(
-            "the text has {PARTIAL} in it, and an `{{% include %}}` does not do the same: a partial is indented where it stands, and sees the item of the section around it"
+            "the text has {PARTIAL}, but an `{{% include %}}` differs: a partial is indented like its \
+                 tag, and sees the item of the section around it"
         ),
-        false => format!("the text has {} in it, which a {} cannot say", stop.what, noun(target)),
+        false => format!("the text has {}, but a {} has no equivalent", stop.what, noun(target)),
     };
     // Only what works is named: other notations refuse some things as well.
     let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
@@ -367,16 +367,16 @@ pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Erro
     let others: Vec<String> =
         others.into_iter().filter(can).map(|other| format!("--to {}", other.as_str())).collect();
     let hint = match others.as_slice() {
-        _ if stop.what.contains("{include:") => "write what it shows into the directive itself".to_owned(),
+        _ if stop.what.contains("{include:") => "copy the included text into the directive".to_owned(),
         _ if is_partial => {
-            let jinja = "write the prompt in Jinja2, with an include where the partial stands";
+            let jinja = "write the prompt in Jinja2, with an include instead of the partial";
             match others.as_slice() {
                 [] => jinja.to_owned(),
-                others => format!("{jinja}, or convert to what has partials: {}", others.join(", ")),
+                others => format!("{jinja}, or convert to a dialect with partials: {}", others.join(", ")),
             }
         }
-        [] => "write it without".to_owned(),
-        others => format!("write it without, or convert to what can say it: {}", others.join(", ")),
+        [] => "remove it".to_owned(),
+        others => format!("remove it, or convert to a dialect that has it: {}", others.join(", ")),
     };
     let diagnostic = Diagnostic::new(Code::CannotConvert, message).at(stop.place.clone()).hint(hint);
     Error::new(ErrorKind::PromptRead, diagnostic).with("target", target.as_str())

@@ -169,12 +169,13 @@ pub fn read(source: &Arc<Source>) -> Result<Directive> {
         Found::Unclosed(opened) => {
             let diagnostic = no_block()
                 .at(source.place(opened))
-                .label("this one is not closed")
-                .hint("end it with a line ``` at the margin");
+                .label("this block is not closed")
+                .hint("close it with a line ``` without indentation");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
         Found::Nothing => {
-            let hint = "a directive has a block that begins with a line ```xml at the margin and holds <directive name=\"…\" version=\"1.0.0\">";
+            let hint = "a directive needs a block that begins with a line ```xml without indentation and holds \
+                 <directive name=\"…\" version=\"1.0.0\">";
             let place = source.place(0..text.find('\n').unwrap_or(text.len()));
             return Err(Error::new(ErrorKind::PromptRead, no_block().at(place).hint(hint)));
         }

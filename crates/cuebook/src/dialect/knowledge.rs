@@ -58,9 +58,9 @@ pub fn read(source: &Arc<Source>) -> Result<Knowledge> {
             Ok(knowledge(data, block.after..text.len()))
         }
         Found::Unclosed(opened) => {
-            let diagnostic = Diagnostic::new(Code::BadKnowledge, "the block of YAML is not closed")
+            let diagnostic = Diagnostic::new(Code::BadKnowledge, "the YAML block is not closed")
                 .at(source.place(opened))
-                .hint("end it with a line ``` at the margin");
+                .hint("close it with a line ``` without indentation");
             Err(Error::new(ErrorKind::PromptRead, diagnostic))
         }
         Found::Nothing => {
@@ -73,7 +73,7 @@ pub fn read(source: &Arc<Source>) -> Result<Knowledge> {
                 // What is to be YAML must be; anything else is text that happens not to be.
                 Err(error) if is_yaml => Err(error),
                 Ok(None) if is_yaml && !text[start..].trim().is_empty() => {
-                    let diagnostic = Diagnostic::new(Code::BadKnowledge, "the YAML must be keys and values")
+                    let diagnostic = Diagnostic::new(Code::BadKnowledge, "the YAML must be a map")
                         .at(source.place(start..start + 1))
                         .hint("write `key: value`, one per line");
                     Err(Error::new(ErrorKind::PromptRead, diagnostic))
@@ -127,8 +127,8 @@ fn front_matter(source: &Arc<Source>) -> Result<Option<(Range<usize>, usize)>> {
     }
     let diagnostic = Diagnostic::new(Code::BadKnowledge, "the front matter is not closed")
         .at(source.place(start..start + 3))
-        .label("it begins here")
-        .hint("end it with another line `---`");
+        .label("opened here")
+        .hint("close it with another line `---`");
     Err(Error::new(ErrorKind::PromptRead, diagnostic))
 }
 
@@ -205,10 +205,10 @@ mod tests {
         let error = |name, text| read_text(name, text).unwrap_err().diagnostic().to_string();
         assert_eq!(
             error("k.md", "```yaml\na: [1\n```\nbody"),
-            "k.md:2:4: not valid YAML: a `[` is not closed [CB327]"
+            "k.md:2:4: invalid YAML: `[` is not closed [CB327]"
         );
         assert_eq!(error("k.md", "---\na: 1\n"), "k.md:1:1: the front matter is not closed [CB327]");
-        assert_eq!(error("k.md", "x\n```yaml\na: 1\n"), "k.md:2:1: the block of YAML is not closed [CB327]");
-        assert_eq!(error("k.yaml", "- a\n"), "k.yaml:1:1: the YAML must be keys and values [CB327]");
+        assert_eq!(error("k.md", "x\n```yaml\na: 1\n"), "k.md:2:1: the YAML block is not closed [CB327]");
+        assert_eq!(error("k.yaml", "- a\n"), "k.yaml:1:1: the YAML must be a map [CB327]");
     }
 }

@@ -215,11 +215,10 @@ impl Definition {
             Data::Map(_) => {}
             Data::Null => return Ok(Definition { body: Some(body), ..Definition::default() }),
             _ => {
-                let diagnostic =
-                    Diagnostic::new(Code::BadFrontMatter, "the front matter must be keys and values")
-                        .at(root.opening())
-                        .label(format!("this is {}", root.describe()))
-                        .hint("write `name: …`, `model: …` and the like, one per line");
+                let diagnostic = Diagnostic::new(Code::BadFrontMatter, "the front matter must be a map")
+                    .at(root.opening())
+                    .label(format!("this is {}", root.describe()))
+                    .hint("write `name: …`, `model: …` and other keys, one per line");
                 return Err(invalid_front_matter(Error::new(ErrorKind::PromptRead, diagnostic)));
             }
         }

@@ -79,11 +79,11 @@ impl Module {
         check_size(source)?;
         check_encoding(source)?;
         if let Some(at) = text.find('\0') {
-            let hint = "write \\0 inside a string if one is meant".to_owned();
+            let hint = "write \\0 inside a string instead".to_owned();
             return Err(syntax_error(source, at..at + 1, "a NUL byte".into(), hint));
         }
         if let Some((what, range)) = depth::too_deep(text) {
-            let hint = "spread the value over several names, or move it into a data file";
+            let hint = "split the value into several names, or move it into a data file";
             return Err(syntax_error(source, range, what.describe(), hint.into()));
         }
         let parsed = parse(source)?;
@@ -179,11 +179,10 @@ fn parse(source: &Arc<Source>) -> Result<Parsed<ModModule>> {
             let range = bracket.range().to_std_range();
             let text = &source.text()[range.clone()];
             let (reason, hint) = match bracket.kind() {
-                TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace => (
-                    format!("`{text}` closes nothing"),
-                    "remove it, or open the bracket that it should close",
-                ),
-                _ => (format!("`{text}` is never closed"), "add the closing bracket"),
+                TokenKind::Rpar | TokenKind::Rsqb | TokenKind::Rbrace => {
+                    (format!("`{text}` has no opening bracket"), "remove it, or add the opening bracket")
+                }
+                _ => (format!("`{text}` is not closed"), "add the closing bracket"),
             };
             return Err(syntax_error(source, range, reason, hint.into()));
         }
@@ -230,7 +229,7 @@ fn syntax_error(source: &Arc<Source>, range: Range<usize>, reason: String, hint:
 }
 
 fn python_says(source: &Source) -> String {
-    format!("see what Python itself says: python3 -m py_compile {}", source.name())
+    format!("check the file with Python: python3 -m py_compile {}", source.name())
 }
 
 /// The way out for the one mistake that everybody knows: a statement that Python 3 made a function.
@@ -279,7 +278,7 @@ fn check_encoding(source: &Arc<Source>) -> Result<()> {
             if !matches!(name.as_str(), "utf-8" | "utf8" | "utf-8-sig" | "u8" | "utf") {
                 let reason = format!("the file declares the encoding `{}`", &line[encoding.clone()]);
                 let range = start + encoding.start..start + encoding.end;
-                let hint = "save the file as UTF-8 and remove the declaration";
+                let hint = "save the file as UTF-8, and remove the declaration";
                 return Err(syntax_error(source, range, reason, hint.into()));
             }
             break;

@@ -176,8 +176,8 @@ pub(crate) fn read(
     let mut reader = Reader::for_sections();
     let (front, body) = front(&source, &mut reader)?;
     if front.key.is_none() && key_of(id).is_empty() {
-        let message = format!("no key can be made of the id {}, and overrides need one", quoted(id));
-        let hint = "write `key: …` between two lines of `---` at the top of the file";
+        let message = format!("the id {} cannot become a key, which overrides need", quoted(id));
+        let hint = "add `key: …` to the front matter, between two lines `---` at the top of the file";
         reader.wrong(&source.place(0..0), message, hint);
     }
     let mut conditions = Vec::new();
@@ -248,7 +248,7 @@ fn front(source: &Arc<Source>, reader: &mut Reader) -> Result<(Front, std::ops::
 }
 
 fn not_a_map(node: &Node, code: Code, what: &str) -> Diagnostic {
-    Diagnostic::new(code, format!("{what} must be keys and values"))
+    Diagnostic::new(code, format!("{what} must be a map"))
         .at(node.opening())
         .label(format!("this is {}", node.describe()))
         .hint("write `key: value`, one per line")

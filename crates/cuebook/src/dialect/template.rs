@@ -60,7 +60,7 @@ pub(crate) fn read(
         && candidate.entry == id
     {
         let message =
-            format!("METADATA says `{declared}`, but the folder is `{id}`, and the folder's name counts");
+            format!("METADATA says `{declared}`, but the folder is `{id}`: Cuebook uses the folder's name");
         let hint = format!("write \"prompt_id\": \"{id}\", or rename the folder");
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
@@ -172,7 +172,7 @@ fn read_template(
 ) -> Result<Arc<Source>> {
     if let (Some(literal), Some(module)) = (&definition.inline, module) {
         if candidate.has_template {
-            let message = format!("{TEMPLATE_FILE} is not used, because {PROMPT_FILE} has a TEMPLATE");
+            let message = format!("{TEMPLATE_FILE} is unused, because {PROMPT_FILE} has a TEMPLATE");
             let place = module.source().place(literal.range.clone());
             let hint = format!("delete {TEMPLATE_FILE}, or delete TEMPLATE");
             let note = Diagnostic::new(Code::BadDefinition, message).severity(Severity::Warning);
@@ -187,13 +187,13 @@ fn read_template(
         Some(None) => {
             let diagnostic = Diagnostic::new(
                 Code::MissingTemplate,
-                "METADATA says that there is no template file, and there is no TEMPLATE either",
+                "METADATA says that there is no template file, but TEMPLATE is missing",
             );
             let diagnostic = match &definition.template_place {
                 Some(place) => diagnostic.at(place.clone()),
                 None => diagnostic.file(&candidate.source),
             };
-            let hint = "write the template into TEMPLATE = \"\"\"…\"\"\", or name a file";
+            let hint = "add TEMPLATE = \"\"\"…\"\"\", or name a file";
             return Err(Error::new(ErrorKind::PromptRead, diagnostic.hint(hint)));
         }
     };
@@ -207,7 +207,7 @@ fn read_template(
             let files = candidate.root.path(&candidate.entry).map(|folder| markdown_files(&folder));
             let near = nearest(&file, files.iter().flatten().map(String::as_str));
             let hint = did_you_mean(&near).unwrap_or_else(|| {
-                "name a file that lies beside prompt.py, or write the template into TEMPLATE".to_owned()
+                "name a file next to prompt.py, or write the template into TEMPLATE".to_owned()
             });
             diagnostic.at(place).hint(hint)
         }
@@ -248,8 +248,7 @@ pub(crate) fn provider_problems(source: &Arc<Source>) -> Result<Vec<Diagnostic>>
     let module = Module::parse(source)?;
     let (name, arguments) = PROVIDE;
     if module.defines(name).is_none() && module.star_import().is_none() {
-        let message =
-            format!("a variable provider needs a function `{name}({arguments})`, and there is none");
+        let message = format!("the variable provider has no function `{name}({arguments})`");
         let diagnostic = Diagnostic::new(Code::HookSignature, message)
             .file(source.name())
             .hint(format!("add it: def {name}({arguments}): return {{…}}"));
@@ -270,8 +269,8 @@ fn slips(module: &Module, functions: &[&str], definitions: &[&str]) -> Vec<Diagn
                 && strsim::damerau_levenshtein(&letters(name), &letters(known)) <= 2
         })?;
         let place = module.source().place(module.defines(name)?);
-        let message = format!("`{name}` means nothing here, and is spelt nearly like `{meant}`");
-        let hint = format!("write `{meant}`, if that was meant");
+        let message = format!("unknown name `{name}`, similar to `{meant}`");
+        let hint = format!("did you mean `{meant}`?");
         Some(Diagnostic::new(Code::UnknownKey, message).at(place).hint(hint))
     };
     let functions = module.functions().iter().filter_map(|function| slip(&function.name, functions));
@@ -285,7 +284,7 @@ fn wrong_signature(module: &Module, name: &str, arguments: &str) -> Option<Diagn
     if function.takes(arguments.split(',').count()) {
         return None;
     }
-    let message = format!("`{name}` is called as {name}({arguments}), and this cannot be");
+    let message = format!("`{name}` cannot be called as {name}({arguments})");
     let definition = if function.is_async { "async def" } else { "def" };
     Some(
         Diagnostic::new(Code::HookSignature, message)

@@ -210,7 +210,7 @@ fn map_of(node: crate::node::Node) -> Result<Constants> {
             .collect()),
         Data::Null if node.place.text().trim().is_empty() => Ok(Constants::new()),
         _ => {
-            let diagnostic = Diagnostic::new(Code::BadTool, "a tool is a map of keys and values")
+            let diagnostic = Diagnostic::new(Code::BadTool, "a tool must be a map")
                 .at(node.opening())
                 .label(format!("this is {}", node.describe()))
                 .hint("begin with `version: \"1.0.0\"`");
@@ -287,7 +287,7 @@ impl Reader {
             && let Err(error) = crate::items::ItemId::new(id)
         {
             let place = self.constant("executor_id").map(|constant| constant.place.clone());
-            let message = format!("{} names an executor that cannot be: {id:?}", self.name_of("executor_id"));
+            let message = format!("{} has an invalid executor {id:?}", self.name_of("executor_id"));
             let mut diagnostic = Diagnostic::new(Code::BadTool, message);
             diagnostic.place = place;
             diagnostic.hint = error.diagnostic().hint.clone();
@@ -352,9 +352,7 @@ impl Reader {
         match self.constant(field) {
             None => Ok(Map::new()),
             Some(Constant { value: Json::Object(map), .. }) => Ok(map.clone()),
-            Some(constant) => {
-                Err(self.refuse(field, constant, "a map of keys and values", "write keys and values"))
-            }
+            Some(constant) => Err(self.refuse(field, constant, "a map", "write keys and values")),
         }
     }
 
@@ -371,7 +369,7 @@ impl Reader {
             Json::Object(map) => Some(map.keys().cloned().collect()),
             _ => None,
         };
-        let hint = "write names, or maps that have a `name`";
+        let hint = "write names, or maps with a `name`";
         names.map(Some).ok_or_else(|| self.refuse(field, constant, "a list of names", hint))
     }
 }

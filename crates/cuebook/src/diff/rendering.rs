@@ -61,8 +61,8 @@ pub(super) struct Outcome {
     pub(super) not_run: Vec<NotRun>,
 }
 
-const NOBODY_APPROVED: &str = "in a comparison with a revision or an archive no code is run";
-const ASKED_FOR: &str = "--no-hooks leaves it out";
+const NOBODY_APPROVED: &str = "comparing a revision or an archive runs no code";
+const ASKED_FOR: &str = "skip it with --no-hooks";
 
 /// Renders both, with their code or without it: a comparison of one with and one without would compare the code's work.
 pub(super) fn render_both(before: &Version<'_>, after: &Version<'_>) -> (Outcome, Outcome) {

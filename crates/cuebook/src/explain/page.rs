@@ -153,7 +153,10 @@ impl Page {
             self.span(&span, &text[span.range.clone()], &numbers);
         }
         self.raw("</pre>\n<aside id=\"origin\" aria-live=\"polite\"><p>Point at a piece of the text to see where it came from; ");
-        self.raw("click to keep it. A row below marks everything that somebody wrote.</p></aside>\n</div>\n");
+        self.raw(
+            "click to keep it. Point at a row below to mark everything from that \
+             source.</p></aside>\n</div>\n",
+        );
     }
 
     fn span(&mut self, span: &Span, text: &str, numbers: &HashMap<&Contributor, usize>) {
@@ -202,7 +205,7 @@ impl Page {
     }
 
     fn counts(&mut self, ledger: &Ledger) {
-        self.table("Who wrote how much", &["what", "who", "tokens", "bytes"], |page| {
+        self.table("Text by source", &["what", "who", "tokens", "bytes"], |page| {
             for (index, entry) in ledger.contributors.iter().enumerate() {
                 let kind = entry.contributor.kind();
                 page.raw(&format!(

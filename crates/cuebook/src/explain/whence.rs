@@ -31,8 +31,8 @@ impl Position {
     /// # Ok::<(), cuebook::Error>(())
     /// ```
     pub fn read(text: &str) -> Result<Position> {
-        let form = "write a byte from 0, as in 120, or a line and a column from 1, as in 3:14";
-        let wrong = || refuse(format!("`{text}` is no place in a text"), form);
+        let form = "write a byte offset from 0, as in 120, or line:column from 1, as in 3:14";
+        let wrong = || refuse(format!("invalid position `{text}`"), form);
         let number = |text: &str| text.trim().parse::<usize>().map_err(|_| wrong());
         match text.split_once(':') {
             None => number(text).map(Position::Offset),
@@ -46,25 +46,22 @@ impl Position {
     /// The byte that is meant in a text. It is an error if there is none, or if it is in the middle of a character.
     fn offset(self, text: &str) -> Result<usize> {
         if text.is_empty() {
-            return Err(refuse(
-                "the prompt renders to an empty text, so there is nothing to ask about",
-                "give it values",
-            ));
+            return Err(refuse("the prompt renders to an empty text", "pass values for its variables"));
         }
         let length = text.len();
         match self {
             Position::Offset(offset) if offset >= length => {
-                let message = format!("the byte {offset} is behind the end: the text has {length} bytes");
-                Err(refuse(message, format!("ask for 0 to {}", length - 1)))
+                let message = format!("the byte {offset} is after the end: the text has {length} bytes");
+                Err(refuse(message, format!("use 0 to {}", length - 1)))
             }
             Position::Offset(offset) if !text.is_char_boundary(offset) => {
                 let start = (0..offset).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
                 let letter = text[start..].chars().next().unwrap_or_default();
                 let message = format!(
-                    "the byte {offset} is inside of a character: {letter:?} is the bytes {start} to {}",
+                    "the byte {offset} is inside a character: {letter:?} spans the bytes {start} to {}",
                     start + letter.len_utf8() - 1
                 );
-                Err(refuse(message, format!("ask for {start}, where it begins")))
+                Err(refuse(message, format!("use {start}, where the character begins")))
             }
             Position::Offset(offset) => Ok(offset),
             Position::LineColumn(line, column) => {
@@ -75,17 +72,17 @@ impl Position {
                     start += if here.is_none() { found.len() } else { 0 };
                     here
                 }) else {
-                    let message = format!("there is no line {line}: the text has {lines}");
-                    return Err(refuse(message, format!("ask for 1:1 to {lines}:…")));
+                    let message = format!("line {line} does not exist: the text has {lines} lines");
+                    return Err(refuse(message, format!("use 1:1 to {lines}:…")));
                 };
                 match found.char_indices().nth(column - 1) {
                     Some((at, _)) => Ok(start + at),
                     None => {
                         let letters = found.chars().count();
                         let message = format!(
-                            "line {line} has no column {column}: it has {letters} characters with its line end"
+                            "line {line} has no column {column}: it has {letters} characters, including its newline"
                         );
-                        Err(refuse(message, format!("ask for {line}:1 to {line}:{letters}")))
+                        Err(refuse(message, format!("use {line}:1 to {line}:{letters}")))
                     }
                 }
             }
@@ -201,12 +198,13 @@ impl Explanation {
     pub fn find(&self, wanted: &str) -> Result<Vec<Answer>> {
         let text = self.rendered().text();
         if wanted.is_empty() {
-            return Err(refuse("an empty text is everywhere", "say which text is meant: --find TEXT"));
+            return Err(refuse("the text to find is empty", "pass a text: --find TEXT"));
         }
         let found: Vec<_> = text.match_indices(wanted).map(|(at, found)| at..at + found.len()).collect();
         if found.is_empty() {
-            let diagnostic = Diagnostic::new(Code::BadInput, format!("the rendered text has no {wanted:?}"))
-                .hint(self.why_not_found(wanted));
+            let diagnostic =
+                Diagnostic::new(Code::BadInput, format!("the rendered text does not contain {wanted:?}"))
+                    .hint(self.why_not_found(wanted));
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("find", wanted));
         }
         Ok(self.answers(found))
@@ -219,15 +217,16 @@ impl Explanation {
             let there =
                 text.get(there..there + wanted.len()).filter(|there| there.eq_ignore_ascii_case(wanted));
             return match there {
-                Some(there) => format!("it is there as {there:?}; upper and lower case count"),
-                None => "it is there with other upper and lower case letters, which count".to_owned(),
+                Some(there) => format!("did you mean {there:?}? The search is case-sensitive"),
+                None => "the search is case-sensitive: the text differs only in case".to_owned(),
             };
         }
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         match words(text).contains(&words(wanted)) && !words(wanted).is_empty() {
-            true => "it is there with other white space, which counts: look for a shorter piece".to_owned(),
+            true => "the text differs only in whitespace: search for a shorter piece".to_owned(),
             false => {
-                "`cuebook render` prints the text; values may print otherwise than they were given".to_owned()
+                "print the text with `cuebook render`; values may print differently from what you passed"
+                    .to_owned()
             }
         }
     }

@@ -21,9 +21,9 @@ pub fn read_bytes_inside(folder: &Path, path: &Path, name: &str, limit: u64) -> 
     let file = match open_inside(folder, path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
-            let message = "a symbolic link leads out of the project or pack";
+            let message = "the symbolic link leads out of the project or pack";
             let diagnostic = Diagnostic::new(Code::Unreadable, message).file(name);
-            return Err(Error::new(ErrorKind::Io, diagnostic.hint("put the file itself in its place")));
+            return Err(Error::new(ErrorKind::Io, diagnostic.hint("replace the link with the file")));
         }
         // A socket cannot be opened at all; what it is says more than that.
         Err(error) => {

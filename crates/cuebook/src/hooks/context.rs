@@ -224,7 +224,7 @@ impl<'h> HookContext<'h> {
         if granted {
             return Ok(());
         }
-        Err(Refusal::permission(format!("`{name}` is not granted to {}", self.subject)))
+        Err(Refusal::permission(format!("{} does not have the permission `{name}`", self.subject)))
     }
 
     /// Answers a request that came from another process: the name of a function and its arguments by name. What is granted
@@ -248,7 +248,7 @@ impl<'h> HookContext<'h> {
                 self.render_template(text("name")?, values).map(Json::from)
             }
             "get_variable" => self.get_variable(text("name")?),
-            _ => Err(Refusal::permission(format!("there is no `{function}` to call"))),
+            _ => Err(Refusal::permission(format!("unknown function `{function}`"))),
         }
     }
 }

@@ -134,7 +134,7 @@ impl Provide for ScriptHook {
 }
 
 fn unfitting(function: &str) -> Error {
-    let message = format!("the engine's answer does not fit a call of `{function}`");
+    let message = format!("the result of the hook engine does not fit a call of `{function}`");
     Error::new(ErrorKind::Hook, Diagnostic::new(Code::HookReturn, message))
 }
 
@@ -174,7 +174,7 @@ fn refuse_forgotten(prepared: &Prepared, before: &Values, changes: &Changes) -> 
     let place = prompt.hooks.iter().find(|hook| hook.name == "pre_render").map(|hook| hook.place.clone());
     let finding = |message: String| {
         let diagnostic = Diagnostic::new(Code::HookReturn, message)
-            .hint("end it with `return variables`: what is not returned is gone");
+            .hint("end it with `return variables`: Cuebook drops variables that the hook does not return");
         match &place {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -192,8 +192,7 @@ fn refuse_forgotten(prepared: &Prepared, before: &Values, changes: &Changes) -> 
     let given = before.keys().filter(|name| *name != SYSTEM).count();
     let gone = changes.removed.iter().filter(|name| *name != SYSTEM).count();
     Ok((given > 0 && given == gone && !changes.set.is_empty()).then(|| {
-        let message =
-            format!("`pre_render` of the prompt `{}` returned none of the variables that it got", prompt.id);
+        let message = format!("`pre_render` of the prompt `{}` returned none of its variables", prompt.id);
         finding(message).severity(Severity::Warning)
     }))
 }
@@ -250,7 +249,7 @@ impl Run<'_> {
             return Ok(());
         }
         let message = format!(
-            "`{function}` of {} returned {characters} characters, and the limit is {limit}",
+            "`{function}` of {} returned {characters} characters, but the limit is {limit}",
             context.subject
         );
         let hint = match &context.subject {

@@ -45,7 +45,7 @@ impl HttpRequest {
         let mut body = text(arguments, "body")?;
         if let Some(json) = arguments.get("json").filter(|json| !json.is_null()) {
             if body.is_some() {
-                return Err(Refusal::usage("`body` and `json` exclude each other"));
+                return Err(Refusal::usage("pass either `body` or `json`, not both"));
             }
             body = Some(json.to_string());
             if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("content-type")) {

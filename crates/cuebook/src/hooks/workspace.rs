@@ -78,7 +78,7 @@ impl Workspace {
             let (exception, what) = if metadata.is_dir() {
                 ("IsADirectoryError", "is a folder")
             } else {
-                ("PermissionError", "is no plain file")
+                ("PermissionError", "is not a plain file")
             };
             return Err(Refusal::new(exception, format!("read_file: {path} {what}")));
         }

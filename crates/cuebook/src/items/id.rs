@@ -16,27 +16,26 @@ impl ItemId {
     /// Checks what somebody wrote.
     pub fn new(text: &str) -> Result<ItemId> {
         let why = if text.is_empty() {
-            Some("an id is the path of a file, without its extension")
+            Some("an id is the path of a file without its extension")
         } else if text.len() > MOST {
-            Some("an id has at most 512 bytes")
+            Some("an id can have at most 512 bytes")
         } else if text.starts_with('/') || text.get(1..2) == Some(":") {
             Some("an id is relative to the folder of its type")
         } else if text.contains('\\') {
-            Some("an id has `/` between its parts")
+            Some("use `/` between the parts of an id")
         } else if text.chars().any(char::is_control) {
-            Some("an id has no control characters")
+            Some("an id cannot contain control characters")
         } else if text.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
-            Some("no part of an id is empty, `.` or `..`")
+            Some("a part of an id cannot be empty, `.` or `..`")
         } else if text.split('/').any(|part| part.len() > LONGEST_PART) {
-            Some("no part of an id has more than 240 bytes: it is the name of a file")
+            Some("a part of an id can have at most 240 bytes, because it names a file")
         } else {
             None
         };
         match why {
             None => Ok(ItemId(text.into())),
             Some(why) => {
-                let diagnostic =
-                    Diagnostic::new(Code::InvalidItemId, format!("{text:?} is no id of an item"));
+                let diagnostic = Diagnostic::new(Code::InvalidItemId, format!("invalid item id {text:?}"));
                 Err(Error::new(ErrorKind::Usage, diagnostic.hint(why)).with("item_id", text))
             }
         }

@@ -96,9 +96,9 @@ fn copy(spaces: &Spaces, item: &Item, destination: SpaceKind, replace: bool) -> 
             return Ok(path);
         }
         if !replace {
-            let message = "there is another file of this name, which a copy would take the place of";
+            let message = "another file has this name";
             let diagnostic = Diagnostic::new(Code::WriteFailed, message).file(name);
-            let hint = "move it away, or say that it may be replaced: --replace";
+            let hint = "move it away, or replace it: --replace";
             return Err(Error::new(ErrorKind::Io, diagnostic.hint(hint)));
         }
     }
@@ -155,7 +155,7 @@ pub fn answer(spaces: &Spaces, trust: &Trust, request: &LoadRequest) -> Json {
 pub(super) fn item_type(name: &str) -> Result<ItemType> {
     ItemType::named(name).ok_or_else(|| {
         let near = did_you_mean(&nearest(name, ItemType::ALL.map(ItemType::as_str)));
-        let hint = near.unwrap_or_else(|| "write directive, tool or knowledge".to_owned());
+        let hint = near.unwrap_or_else(|| "use directive, tool or knowledge".to_owned());
         let diagnostic = Diagnostic::new(Code::BadInput, format!("Unknown item type: {name}")).hint(hint);
         Error::new(ErrorKind::Usage, diagnostic)
     })
@@ -166,9 +166,9 @@ pub(super) fn space_named(name: &str, allowed: &[SpaceKind]) -> Result<SpaceKind
     let found = SpaceKind::named(name).filter(|space| allowed.contains(space));
     found.ok_or_else(|| {
         let names: Vec<&str> = allowed.iter().map(|space| space.as_str()).collect();
-        let message = format!("`{name}` is none of the spaces that can stand here");
+        let message = format!("invalid space `{name}`");
         let hint = did_you_mean(&nearest(name, names.iter().copied()));
-        let hint = hint.unwrap_or_else(|| format!("write {}", names.join(", ")));
+        let hint = hint.unwrap_or_else(|| format!("use {}", names.join(", ")));
         Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
     })
 }

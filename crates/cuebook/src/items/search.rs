@@ -159,14 +159,14 @@ impl Searcher {
         let texts = request.fields.values().filter_map(Json::as_str).chain([request.query.as_str()]);
         if texts.map(str::len).sum::<usize>() > LONGEST {
             return json!({
-                "error": format!("the query is too long: it can have {LONGEST} bytes"),
-                "hint": "look for a few words of it",
+                "error": format!("the query is longer than {LONGEST} bytes"),
+                "hint": "search for a few words",
             });
         }
         if !request.query.trim().is_empty() && Query::new(&request.query).is_empty() {
             return json!({
-                "error": format!("the query `{}` looks for nothing: it has no word in it", request.query),
-                "hint": "write words between AND, OR, NOT and parentheses; `\"not\"` in quotes is a word",
+                "error": format!("the query `{}` contains no word", request.query),
+                "hint": "write words between AND, OR, NOT and parentheses; quote `\"not\"` to search for the word",
             });
         }
         let lists = self.lists(scope.kind, request.space);

@@ -84,7 +84,7 @@ pub fn sign(
     let own = || spaces.space(SpaceKind::Project).filter(|_| spaces.user_folder().is_some());
     let found = spaces.space(space).or_else(own).and_then(|space| Some((space, space.folder()?)));
     let Some((space, folder)) = found else {
-        return failed("there is no user's space: set USER_SPACE".to_owned());
+        return failed("there is no user space: set USER_SPACE".to_owned());
     };
     let signer = Signer { spaces, trust, folder, now, made: RefCell::default() };
     if request.is_pattern() {
@@ -138,7 +138,8 @@ impl Signer<'_> {
     /// Records the signatures that were made, all at once. One that is not recorded is valid all the same.
     fn record(&self, space: SpaceKind, answer: &mut Json) {
         if let Err(error) = self.trust.record_signed(space, &self.made.borrow()) {
-            let warning = format!("the signing time was not recorded: {}", error.diagnostic().message);
+            let warning =
+                format!("Cuebook could not record the signing time: {}", error.diagnostic().message);
             match answer["warnings"].as_array_mut() {
                 Some(warnings) => warnings.push(warning.into()),
                 None => answer["warnings"] = json!([warning]),
@@ -186,7 +187,7 @@ impl Signer<'_> {
         self.made.borrow_mut().push((purpose, signed_at));
         if self.trust.trusts(key.fingerprint()).is_ok_and(|key| key.is_none()) {
             warnings.push(format!(
-                "your own key {} is not in your trust store: cuebook trust add",
+                "your key {} is not in your trust store: cuebook trust add",
                 key.fingerprint()
             ));
         }
@@ -221,7 +222,7 @@ impl Signer<'_> {
         }
         let permissions = fs::metadata(&target).map_err(io)?.permissions();
         if files::read_bytes(&target, name, MOST)? != old {
-            let error = std::io::Error::other("it was changed while it was being signed; try again");
+            let error = std::io::Error::other("the file changed while Cuebook signed it; try again");
             return Err(files::write_error(name, &error));
         }
         files::write_atomic(&target, name, new)?;
@@ -254,7 +255,7 @@ impl Signer<'_> {
         let whole = if pattern.contains('/') { pattern.to_owned() } else { format!("**/{pattern}") };
         let glob = match GlobBuilder::new(&whole).literal_separator(true).build() {
             Ok(glob) => glob.compile_matcher(),
-            Err(error) => return failed(format!("`{pattern}` is no pattern: {}", error.kind())),
+            Err(error) => return failed(format!("invalid pattern `{pattern}`: {}", error.kind())),
         };
         let all = match self.spaces.walk(kind, space) {
             Ok(all) => all,

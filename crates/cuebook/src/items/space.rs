@@ -239,7 +239,7 @@ impl Spaces {
         let hint = hint.unwrap_or_else(|| {
             let extension = kind.extensions()[0];
             format!(
-                "it would be {FOLDER}/{}/{id}.{extension} in the project or in the user's space",
+                "its path would be {FOLDER}/{}/{id}.{extension}, in the project or in the user space",
                 kind.folder()
             )
         });

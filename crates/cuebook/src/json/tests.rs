@@ -57,10 +57,10 @@ fn a_key_that_stands_twice_is_refused_with_both_places() {
     assert_eq!(
         findings("{\n  \"a\": 1,\n  \"b\": {\"a\": 2},\n  \"\\u0061\": 3\n}\n"),
         "\
-error t.json:4:3: the key `a` stands twice in one object [CB201]
-  at \"\\u0061\" -- the second time
-  and t.json:2:3 \"a\" -- the first time
-  help: keep one of the two: readers of JSON disagree about which of them counts
+error t.json:4:3: duplicate key `a` in an object [CB201]
+  at \"\\u0061\" -- second one here
+  and t.json:2:3 \"a\" -- first one here
+  help: remove one of them: JSON readers disagree about which one counts
 "
     );
 }
@@ -73,8 +73,8 @@ fn the_same_key_in_two_objects_is_fine_and_an_empty_one_counts_too() {
     assert_eq!(
         messages,
         [
-            "t.json:1:9: the key `` stands twice in one object [CB201]",
-            "t.json:1:30: the key `y` stands twice in one object [CB201]",
+            "t.json:1:9: duplicate key `` in an object [CB201]",
+            "t.json:1:30: duplicate key `y` in an object [CB201]",
         ]
     );
 }
@@ -86,7 +86,7 @@ fn a_syntax_error_is_underlined_where_it_stands() {
         "\
 error t.json:2:14: not valid JSON: trailing comma [CB201]
   at ] -- here
-  help: remove the comma before it: JSON has none after the last element
+  help: remove the comma before it: JSON allows no trailing comma
 "
     );
 }
@@ -96,9 +96,9 @@ fn a_text_that_stops_early_is_underlined_at_its_end() {
     assert_eq!(
         findings("{\n  \"a\": [1,\n\n"),
         "\
-error t.json:2:10: not valid JSON: the text ends where a value should stand [CB201]
+error t.json:2:10: not valid JSON: the text ends where a value belongs [CB201]
   at , -- the text ends here
-  help: write the value, or remove what announces it
+  help: add the value, or remove the text that needs it
 "
     );
 }
@@ -106,17 +106,17 @@ error t.json:2:10: not valid JSON: the text ends where a value should stand [CB2
 #[test]
 fn the_usual_mistakes_get_a_hint_of_their_own() {
     let hint = |text: &str| parse(text).unwrap_err().diagnostic().hint.clone().unwrap_or_default();
-    assert_eq!(hint("{'a': 1}"), "strings stand in double quotes");
+    assert_eq!(hint("{'a': 1}"), "use double quotes for strings");
     assert_eq!(hint("{\"a\": 1 // one\n}"), "JSON has no comments: remove it");
-    assert_eq!(hint("{\"a\": True}"), "JSON writes true, false and null in lower case");
+    assert_eq!(hint("{\"a\": True}"), "write true, false and null in lowercase");
     assert_eq!(hint("{\"a\": \"x\ny\"}"), "write a line break inside a string as \\n");
-    assert_eq!(hint("{\"a\": 1e999}"), "write the number in quotes if its digits matter");
+    assert_eq!(hint("{\"a\": 1e999}"), "write the number in quotes to keep its digits");
     assert_eq!(hint("{\"a\": 1 \"b\": 2}"), "put a comma between the two");
     assert_eq!(hint("{\"a\" 1}"), "put a colon between the key and its value");
-    assert_eq!(hint("{\"a\": 01}"), "a number has no zeros in front");
-    assert_eq!(hint("{\"a\": word}"), "text stands in double quotes");
+    assert_eq!(hint("{\"a\": 01}"), "a number cannot start with zeros");
+    assert_eq!(hint("{\"a\": word}"), "put text in double quotes");
     assert_eq!(hint("{a: 1}"), "put the key in double quotes");
-    assert_eq!(hint("{} {}"), "a file holds one value: remove what follows it");
+    assert_eq!(hint("{} {}"), "a file holds one value: remove the rest");
     assert_eq!(hint("{\"a\": 1"), "close it with `}`");
     assert_eq!(hint("[1"), "close it with `]`");
     assert_eq!(hint("[\"a]"), "close it with `\"`");

@@ -154,19 +154,23 @@ impl CachePlan {
         if plan.cacheable == 0 {
             let (stable, total) = (stability.stable, stability.total);
             plan.advice.push(match total < minimum {
-                true => format!("The whole request has {total} tokens, and nothing below {minimum} is kept"),
-                false => format!("{stable} tokens stay the same, and nothing below {minimum} is kept"),
+                true => format!(
+                    "The whole request has {total} tokens, but the provider caches only {minimum} or more"
+                ),
+                false => {
+                    format!("{stable} tokens stay the same, but the provider caches only {minimum} or more")
+                }
             });
         }
         if provider == Provider::Gemini && plan.cacheable > 0 {
-            plan.advice.push("Google keeps it if it can and promises nothing".to_owned());
+            plan.advice.push("Google caches it if possible, without a guarantee".to_owned());
         }
         if let Some(unstable) = &stability.first
             && stability.total >= minimum
             && stability.stable < stability.total
         {
             plan.advice.push(format!(
-                "What changes first is {}; move it further back, and more is kept",
+                "The first part that changes is {}; move it back to cache more",
                 unstable.contributor.label()
             ));
         }
@@ -207,7 +211,8 @@ impl CachePlan {
         {
             let at = stability.first.as_ref().map_or(0, |first| first.offset);
             self.advice.push(format!(
-                "The first {} tokens of {} stay the same: send it in two blocks, cut before byte {at}, and mark the first",
+                "The first {} tokens of {} stay the same: send it as two blocks, cut before byte {at}, and \
+                     mark the first",
                 block.stable, block.label
             ));
         }

@@ -210,7 +210,7 @@ fn anthropic_is_marked_behind_tools_system_and_messages_where_enough_stands_befo
     assert!(plan.advice.iter().any(|advice| advice.contains("two blocks")), "{:?}", plan.advice);
     let plan = CachePlan::new(Provider::Anthropic, Some("claude-opus-4-5-20251101"), &found);
     assert_eq!((plan.minimum, plan.cacheable, plan.breakpoints.len()), (4096, 0, 0));
-    assert!(plan.advice[0].contains("nothing below 4096 is kept"), "{:?}", plan.advice);
+    assert!(plan.advice[0].contains("caches only 4096 or more"), "{:?}", plan.advice);
 }
 
 #[test]

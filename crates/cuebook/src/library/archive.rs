@@ -83,7 +83,7 @@ pub struct Unpacked {
 pub fn unpack(from: &Path, name: &str, into: &Path, limits: &ArchiveLimits) -> Result<Unpacked> {
     let mut target = fs::read_dir(into).map_err(|error| files::write_error(name, &error))?;
     if target.next().is_some() {
-        let full = io::Error::new(io::ErrorKind::DirectoryNotEmpty, "the folder to unpack into is not empty");
+        let full = io::Error::new(io::ErrorKind::DirectoryNotEmpty, "the target folder is not empty");
         return Err(files::write_error(name, &full));
     }
     let metadata = fs::metadata(from).map_err(|error| files::io_error(name, &error))?;
@@ -100,10 +100,10 @@ pub fn unpack(from: &Path, name: &str, into: &Path, limits: &ArchiveLimits) -> R
 }
 
 const PACK_FORMS: &str = "a pack is a folder, a .tar.gz or a .zip with a pack.json in it";
-const UNTRUSTED: &str = "get the pack from someone you trust: a sound archive holds no such entry";
-const FILES_ONLY: &str = "put the file itself in its place: a pack holds files and folders only";
-const RENAME: &str = "rename it, so that the pack can be installed everywhere";
-const DAMAGED: &str = "fetch or make the archive again";
+const UNTRUSTED: &str = "get the pack from a source you trust: a valid archive has no such entry";
+const FILES_ONLY: &str = "replace it with a plain file: a pack holds only files and folders";
+const RENAME: &str = "rename it, so that the pack works on every system";
+const DAMAGED: &str = "download or create the archive again";
 
 /// A path that an entry has claimed.
 struct Known {
@@ -165,7 +165,7 @@ impl<'u> Writer<'u> {
     }
 
     fn ambiguous(&self, reason: impl std::fmt::Display) -> Error {
-        let message = format!("the archive means different things to different programs: {reason}");
+        let message = format!("the archive is ambiguous: {reason}");
         let diagnostic = Diagnostic::new(Code::ArchiveRefused, message).file(self.name).hint(UNTRUSTED);
         Error::new(ErrorKind::Pack, diagnostic)
     }
@@ -178,7 +178,7 @@ impl<'u> Writer<'u> {
         };
         if path.len() > self.limits.path_bytes {
             let message = format!(
-                "the entry {} has a path of {} bytes, and the limit is {}",
+                "the entry {} has a path of {} bytes, but the limit is {}",
                 quoted(path),
                 path.len(),
                 self.limits.path_bytes
@@ -191,12 +191,12 @@ impl<'u> Writer<'u> {
         })?;
         if parts.len() > self.limits.depth {
             let message = format!(
-                "the entry {} lies {} folders deep, and the limit is {}",
+                "the entry {} is {} folders deep, but the limit is {}",
                 quoted(path),
                 parts.len(),
                 self.limits.depth
             );
-            return Err(self.over_limit(message, "move it further up"));
+            return Err(self.over_limit(message, "move it up"));
         }
         if let Some(at) = parts.iter().position(|part| portable::is_left_out(part)) {
             self.skipped.insert(parts[..=at].join("/"));
@@ -211,8 +211,8 @@ impl<'u> Writer<'u> {
     }
 
     fn too_many_entries(&self) -> Error {
-        let message = format!("holds more than {} files and folders", self.limits.entries);
-        self.over_limit(message, "a pack holds prompts: leave everything else out")
+        let message = format!("has more than {} files and folders", self.limits.entries);
+        self.over_limit(message, "a pack holds prompts: remove everything else")
     }
 
     /// Claims a path, and says whether it is new.
@@ -224,19 +224,19 @@ impl<'u> Writer<'u> {
                 return Ok(true);
             }
             Some(known) if known.path != path && known.path.to_lowercase() == path.to_lowercase() => {
-                format!("differs from {} only in the case of its letters", quoted(&known.path))
+                format!("differs from {} only in case", quoted(&known.path))
             }
             Some(known) if known.path != path => {
                 format!("has the same name as {} on some systems", quoted(&known.path))
             }
-            Some(known) if known.folder != folder => "is a file and a folder at once".to_owned(),
+            Some(known) if known.folder != folder => "is both a file and a folder".to_owned(),
             Some(known) if folder && !(known.listed && listed) => {
                 known.listed |= listed;
                 return Ok(false);
             }
-            Some(_) => "is there twice".to_owned(),
+            Some(_) => "appears twice".to_owned(),
         };
-        Err(self.refused(path, reason, "keep one of the two"))
+        Err(self.refused(path, reason, "remove one of them"))
     }
 
     /// Makes a folder, and those that it lies in.
@@ -296,8 +296,8 @@ impl<'u> Writer<'u> {
             *counted += count as u64;
             if file.is_some() && size > self.limits.file_bytes {
                 let message =
-                    format!("the entry {} has more than {} bytes", quoted(path), self.limits.file_bytes);
-                return Err(self.over_limit(message, "a pack holds prompts: leave large files out").into());
+                    format!("the entry {} is larger than {} bytes", quoted(path), self.limits.file_bytes);
+                return Err(self.over_limit(message, "a pack holds prompts: remove large files").into());
             }
             if self.bytes + self.bytes_left_out > self.budget {
                 return Err(self.over_budget().into());
@@ -313,15 +313,15 @@ impl<'u> Writer<'u> {
             let message = format!("unpacks to more than {} times its size", self.limits.ratio);
             return self.over_limit(message, UNTRUSTED);
         }
-        let message = format!("holds more than {} bytes", self.limits.total_bytes);
-        self.over_limit(message, "a pack holds prompts: leave large files out")
+        let message = format!("is larger than {} bytes", self.limits.total_bytes);
+        self.over_limit(message, "a pack holds prompts: remove large files")
     }
 
     fn write_error(&self, path: &str, error: &io::Error) -> Error {
         // What was claimed is new by name; that the system knows it nevertheless means that it spells names its own way.
         if error.kind() == io::ErrorKind::AlreadyExists {
-            let reason = "has the name of another entry on this file system";
-            return self.refused(path, reason, "keep one of the two");
+            let reason = "has the same name as another entry on this file system";
+            return self.refused(path, reason, "remove one of them");
         }
         files::write_error(&format!("{}: {}", self.name, quoted(path)), error)
     }
@@ -335,8 +335,8 @@ impl<'u> Writer<'u> {
         file.rewind().map_err(unreadable)?;
         if size > self.limits.total_bytes {
             let message =
-                format!("the archive has {size} bytes, and the limit is {}", self.limits.total_bytes);
-            return Err(self.over_limit(message, "a pack holds prompts: leave large files out"));
+                format!("the archive has {size} bytes, but the limit is {}", self.limits.total_bytes);
+            return Err(self.over_limit(message, "a pack holds prompts: remove large files"));
         }
         let unpacked = size.saturating_mul(self.limits.ratio).max(RATIO_FREE_BYTES);
         self.budget = unpacked.min(self.limits.total_bytes);
@@ -378,7 +378,7 @@ impl<'u> Writer<'u> {
         {
             return Ok(self.into.join(&only.path));
         }
-        let message = if self.known.is_empty() { "holds nothing" } else { "holds no pack.json" };
+        let message = if self.known.is_empty() { "is empty" } else { "has no pack.json" };
         let mut elsewhere: Vec<&str> = self
             .known
             .values()
@@ -389,7 +389,7 @@ impl<'u> Writer<'u> {
         elsewhere.sort_by_key(|path| (path.matches('/').count(), *path));
         let hint = match elsewhere.first() {
             Some(path) => format!(
-                "there is {}: pack.json belongs at the top, or in the only folder at the top",
+                "found {}: pack.json must be at the top, or in the only folder at the top",
                 quoted(path)
             ),
             None => PACK_FORMS.to_owned(),
@@ -424,7 +424,7 @@ fn no_archive(head: &[u8]) -> String {
     let tar =
         head.get(257..262).is_some_and(|magic| magic == b"ustar").then_some("a tar archive without gzip");
     match known.or(tar) {
-        Some(what) => format!("is {what}, which Cuebook does not unpack"),
+        Some(what) => format!("is {what}, which Cuebook cannot unpack"),
         None if head.is_empty() => "is an empty file".into(),
         None => "is not an archive".into(),
     }

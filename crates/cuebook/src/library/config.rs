@@ -234,11 +234,11 @@ impl Config {
             Err(Error::new(ErrorKind::Config, diagnostic.hint(hint)))
         };
         if limits.recursion > MAX_RECURSION {
-            let message = format!("`limits.recursion` can be {MAX_RECURSION} at most");
+            let message = format!("`limits.recursion` can be at most {MAX_RECURSION}");
             return wrong("recursion", message, "the default of 500 is enough for most templates");
         }
         if limits.file_size > MAX_FILE_SIZE {
-            let message = format!("`limits.file_size` can be {MAX_FILE_SIZE} at most");
+            let message = format!("`limits.file_size` can be at most {MAX_FILE_SIZE}");
             return wrong("file_size", message, "the default is 4194304 bytes");
         }
         let hooks = &self.hooks;
@@ -247,18 +247,18 @@ impl Config {
             return wrong("python", "`hooks.python` is empty".into(), hint);
         }
         if hooks.memory < LEAST_MEMORY {
-            let message = format!("`hooks.memory` must be {LEAST_MEMORY} at least: Python itself needs that");
+            let message = format!("`hooks.memory` must be at least {LEAST_MEMORY}, which Python needs");
             return wrong("memory", message, "the default is 536870912 bytes");
         }
         for (key, value, least) in [("processes", hooks.processes, 1), ("open_files", hooks.open_files, 16)] {
             if value < least {
-                let message = format!("`hooks.{key}` must be {least} at least");
-                return wrong(key, message, "leave the setting out to get the default");
+                let message = format!("`hooks.{key}` must be at least {least}");
+                return wrong(key, message, "remove the setting to use the default");
             }
         }
         for host in &hooks.http_hosts {
             if !is_host(host) {
-                let message = format!("`hooks.http_hosts` lists {}, which is no host", quoted(host));
+                let message = format!("`hooks.http_hosts` has an invalid host {}", quoted(host));
                 return wrong(
                     "http_hosts",
                     message,
@@ -381,8 +381,8 @@ fn unknown_field(message: &str) -> Option<(String, String)> {
     let (field, expected) = rest.split_once('`')?;
     let known: Vec<&str> = expected.split('`').skip(1).step_by(2).collect();
     let near = did_you_mean(&nearest(field, known.iter().copied()));
-    let hint = near.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
-    Some((format!("`{field}` is not known here"), hint))
+    let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
+    Some((format!("unknown key `{field}`"), hint))
 }
 
 /// Whether something can be the host of an address, with or without a port.
@@ -494,8 +494,7 @@ mod tests {
     fn a_host_that_no_request_can_have_is_refused() {
         for host in ["", "http://x", "localhost:99999", "localhost:", "a b", "x/y", "[::1", "u@x"] {
             let error = read(&format!("[hooks]\nhttp_hosts = [{host:?}]\n")).unwrap_err();
-            let told =
-                format!("cuebook.toml:2:1: `hooks.http_hosts` lists `{host}`, which is no host [CB105]");
+            let told = format!("cuebook.toml:2:1: `hooks.http_hosts` has an invalid host `{host}` [CB105]");
             assert_eq!(error.diagnostic().to_string(), told);
         }
         for host in ["localhost", "localhost:8080", "10.0.0.7", "::1", "[::1]", "[::1]:80", "bücher.example."]
@@ -509,7 +508,7 @@ mod tests {
         let error = read("# recursion is a matter of taste\n[limits]\nrecursion = 10001\n").unwrap_err();
         assert_eq!(
             error.diagnostic().to_string(),
-            "cuebook.toml:3:1: `limits.recursion` can be 10000 at most [CB105]"
+            "cuebook.toml:3:1: `limits.recursion` can be at most 10000 [CB105]"
         );
     }
 

@@ -70,7 +70,7 @@ impl Defaults {
                     problems.wrong(&path, message, "write the number of characters, as in 50000");
                 }
                 ("max_execution_time", _) => {
-                    let message = "`max_execution_time` must be a number above zero, and a day at most";
+                    let message = "`max_execution_time` must be a number above zero, and at most one day";
                     problems.wrong(&path, message, "write the number of seconds, as in 5");
                 }
                 _ => unknown(problems, &path, key, &LIMIT_KEYS),
@@ -81,8 +81,8 @@ impl Defaults {
 
 fn unknown(problems: &mut Problems<'_>, path: &[Step<'_>], key: &str, known: &[&str]) {
     let near = did_you_mean(&nearest(key, known.iter().copied()));
-    let hint = near.unwrap_or_else(|| format!("known here: {}", known.join(", ")));
-    problems.wrong_key(path, format!("{} is not known here", quoted(key)), hint);
+    let hint = near.unwrap_or_else(|| format!("known: {}", known.join(", ")));
+    problems.wrong_key(path, format!("unknown key {}", quoted(key)), hint);
 }
 
 #[cfg(test)]
@@ -120,7 +120,7 @@ error defaults.json:1:15: `variables` must be an object [CB108]
 error defaults.json:2:32: `max_output_size` must be a whole number above zero [CB108]
   at 0 -- (no label)
   help: write the number of characters, as in 50000
-error defaults.json:2:35: `time` is not known here [CB108]
+error defaults.json:2:35: unknown key `time` [CB108]
   at \"time\" -- (no label)
   help: did you mean `max_execution_time`?
 "

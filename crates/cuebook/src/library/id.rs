@@ -46,9 +46,8 @@ fn is_separator(letter: char) -> bool {
 pub(crate) fn check_id(id: &str) -> Result<()> {
     let Some(wrong) = why_no_id(id) else { return Ok(()) };
     let shown: String = id.chars().take(60).collect();
-    let diagnostic = Diagnostic::new(Code::InvalidId, format!("{shown:?} is not a prompt id: {wrong}")).hint(
-        "give an id such as `general_system`, or a path to a file or folder such as `./prompts/greeting`",
-    );
+    let diagnostic = Diagnostic::new(Code::InvalidId, format!("invalid prompt id {shown:?}: {wrong}"))
+        .hint("use an id such as `general_system`, or a path such as `./prompts/greeting`");
     Err(Error::new(ErrorKind::PromptNotFound, diagnostic))
 }
 

@@ -412,9 +412,8 @@ impl LibraryLoader {
             ([root], _) => self.read_variant(root, name),
             (several, Some(index)) => self.read_variant(several[index], name),
             (_, None) => {
-                let message = format!("{} packs offer the template `{name}`", sources.len());
-                let hint =
-                    format!("copy the one that is meant to {}/{name}: {}", super::SHARED, sources.join(", "));
+                let message = format!("{} packs have the template `{name}`", sources.len());
+                let hint = format!("copy the right one to {}/{name}: {}", super::SHARED, sources.join(", "));
                 let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint(hint);
                 let candidates: Vec<_> = offering
                     .iter()

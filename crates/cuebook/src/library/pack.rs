@@ -155,7 +155,7 @@ impl Library {
     pub fn unused_approvals(&self) -> Option<Diagnostic> {
         let path = self.packs_folder().join("approvals.json");
         path.is_file().then(|| {
-            let message = "approvals in a project count for nothing; yours are in your own space";
+            let message = "Cuebook ignores approvals in a project; yours are in your own space";
             Diagnostic::new(Code::BadApprovals, message)
                 .severity(Severity::Warning)
                 .file(self.name(&path))
@@ -201,7 +201,7 @@ impl Library {
         let (manifest, mut findings) = self.inspect_pack_at(&folder)?;
         if manifest.pack_id != id {
             let message = format!("pack.json says `{}`, but the folder is `{id}`", manifest.pack_id);
-            let hint = format!("rename the folder to {PACKS}/{}, or mend `pack_id`", manifest.pack_id);
+            let hint = format!("rename the folder to {PACKS}/{}, or fix `pack_id`", manifest.pack_id);
             findings.push(
                 Diagnostic::new(Code::BadManifest, message).file(format!("{name}/{MANIFEST}")).hint(hint),
             );
@@ -224,7 +224,7 @@ impl Library {
         }
         let ids = self.pack_ids()?;
         let hint = did_you_mean(&nearest(id, ids.iter().map(String::as_str)))
-            .unwrap_or_else(|| "`cuebook pack list` shows every pack".into());
+            .unwrap_or_else(|| "list the packs: cuebook pack list".into());
         let diagnostic =
             Diagnostic::new(Code::PackNotFound, format!("no pack `{id}` is installed")).hint(hint);
         Err(Error::new(ErrorKind::Pack, diagnostic))
@@ -352,11 +352,10 @@ impl Library {
         let folder = self.pack_folder(id)?;
         let content = self.content(id)?;
         if let Some(link) = content.links().next() {
-            let message =
-                "a pack with links cannot be approved: what they lead to can change without the pack";
+            let message = "a pack with links cannot be approved: their targets can change without the pack";
             let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
                 .file(format!("{}/{link}", self.name(&folder)))
-                .hint("put the file itself in its place");
+                .hint("replace the link with the file");
             return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
         }
         let (manifest, _) = self.read_manifest(&folder)?;
@@ -408,8 +407,8 @@ impl Library {
         let packs = self.packs_folder();
         let _lock = Lock::acquire(&packs, &self.name(&packs))?;
         if self.content(id)? != *shown {
-            let message = format!("the pack `{id}` changed while it was being looked at");
-            let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("look at it again");
+            let message = format!("the pack `{id}` changed while Cuebook read it");
+            let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("review it again");
             return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
         }
         let approvals = self.approvals_file();

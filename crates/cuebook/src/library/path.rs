@@ -88,9 +88,9 @@ impl Library {
                     .iter()
                     .map(|file| if *file == TEMPLATE_FILE { "a template" } else { file })
                     .collect();
-                let message = format!("the folder holds {}", held.join(" and "));
+                let message = format!("the folder has {}", held.join(" and "));
                 let paths: Vec<String> = files.iter().map(|file| format!("{name}/{file}")).collect();
-                let hint = format!("say which one is meant: {}", paths.join(" or "));
+                let hint = format!("name one of them: {}", paths.join(" or "));
                 let diagnostic = Diagnostic::new(Code::PromptConflict, message).file(name).hint(hint);
                 Err(Error::new(ErrorKind::PromptConflict, diagnostic))
             }
@@ -137,7 +137,7 @@ impl Library {
         }
         match id.filter(|id| self.search(id).is_ok_and(|candidates| !candidates.is_empty())) {
             Some(id) => {
-                let hint = format!("`{id}` is the id of a prompt, and is given without a path");
+                let hint = format!("`{id}` is a prompt id: use it without a path");
                 Error::new(error.kind(), error.diagnostic().clone().hint(hint))
             }
             None => error,

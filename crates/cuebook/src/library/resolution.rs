@@ -42,7 +42,7 @@ impl Resolutions {
         let document = Document::parse(source, Code::BadResolution, ErrorKind::Config)?;
         let mut problems = Problems::new(&document);
         for (id, entry) in document.object()? {
-            let hint = format!("mend the entry, or remove it and choose again: cuebook resolve {id} SOURCE");
+            let hint = format!("fix the entry, or remove it and choose again: cuebook resolve {id} SOURCE");
             let Json::Object(fields) = entry else {
                 let what = format!("the choice for {}", quoted(id));
                 problems.wrong_type(&[Key(id)], entry, &what, "an object with a `source`", &hint);
@@ -208,13 +208,13 @@ mod tests {
             "\
 error resolution.json:1:7: the choice for `a` must be an object with a `source` [CB107]
   at 1 -- this is a number
-  help: mend the entry, or remove it and choose again: cuebook resolve a SOURCE
+  help: fix the entry, or remove it and choose again: cuebook resolve a SOURCE
 error resolution.json:2:18: `source` must be a string [CB107]
   at 2 -- this is a number
-  help: mend the entry, or remove it and choose again: cuebook resolve b SOURCE
+  help: fix the entry, or remove it and choose again: cuebook resolve b SOURCE
 error resolution.json:3:43: a candidate must be a string [CB107]
   at { -- this is an object
-  help: mend the entry, or remove it and choose again: cuebook resolve c SOURCE
+  help: fix the entry, or remove it and choose again: cuebook resolve c SOURCE
 "
         );
     }

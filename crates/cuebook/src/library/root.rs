@@ -268,11 +268,11 @@ impl Root {
                     // What begins with a dot is hidden on purpose.
                     _ if lossy.starts_with('.') => return None,
                     Some(_) => why_no_id(id)?,
-                    None => "its name is no text in UTF-8",
+                    None => "its name is not UTF-8",
                 };
-                let message = format!("nobody can ask for this prompt: {why}");
+                let message = format!("this prompt cannot be used: {why}");
                 let diagnostic = Diagnostic::new(Code::InvalidId, message).severity(Severity::Warning);
-                Some(diagnostic.file(self.file_name(&lossy)).hint("give it another name"))
+                Some(diagnostic.file(self.file_name(&lossy)).hint("rename it"))
             })
             .collect();
         found.sort_by(|one, other| one.file.cmp(&other.file));

@@ -190,10 +190,11 @@ fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script,
         }
     }
     let Some(text) = modules.get(&path) else {
-        let message = format!("{} is not among the files that were approved", file.name);
-        let diagnostic = Diagnostic::new(Code::ApprovalRequired, message)
-            .at(file.place.clone())
-            .hint("hidden files, links and what lies outside of the pack are left out: give it a place and a name in it");
+        let message = format!("{} is not among the approved files", file.name);
+        let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(file.place.clone()).hint(
+            "hidden files, links and files outside the pack are not approved: move it into the pack, \
+                 under a visible name",
+        );
         return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
     };
     let source = Source::new(&*file.name, text.clone());
@@ -213,7 +214,7 @@ fn approved(library: &Library, file: &ScriptFile, pack: &str) -> Result<(Script,
 }
 
 fn changed(name: &str) -> Error {
-    let message = format!("{name} changed while it was being looked at");
+    let message = format!("{name} changed while Cuebook read it");
     let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).hint("render again");
     Error::new(ErrorKind::PromptApprovalRequired, diagnostic)
 }
@@ -231,8 +232,8 @@ fn resolved(path: &Path, name: &str) -> Result<PathBuf> {
 
 fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
     let message = match approval {
-        Approval::Changed { .. } => format!("the pack `{pack}` has changed since its code was approved"),
-        _ => format!("the code of the pack `{pack}` has not been approved"),
+        Approval::Changed { .. } => format!("the pack `{pack}` has changed since you approved its code"),
+        _ => format!("you have not approved the code of the pack `{pack}`"),
     };
     let mut hint = String::new();
     let mut error_fields = Vec::new();
@@ -245,7 +246,7 @@ fn not_approved(file: &ScriptFile, pack: &str, approval: &Approval) -> Error {
         error_fields =
             vec![("added", added.clone()), ("removed", removed.clone()), ("changed", changed.clone())];
     }
-    hint.push_str(&format!("look at it and let it run: cuebook pack approve {pack}"));
+    hint.push_str(&format!("review and approve it: cuebook pack approve {pack}"));
     let mut diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(file.place.clone()).hint(hint);
     if file.place.file() != file.name {
         diagnostic = diagnostic.label(format!("needs {}", file.name));

@@ -42,12 +42,12 @@ fn refuse_ambiguous(document: &Document, entries: &IndexMap<String, Vec<String>>
                 continue;
             }
             let message =
-                format!("{} is an alias of {} and of {}", quoted(alias), quoted(owner), quoted(name));
+                format!("{} is an alias of both {} and {}", quoted(alias), quoted(owner), quoted(name));
             let diagnostic = Diagnostic::new(Code::BadVocab, message)
                 .at(document.place(&[Key(name), Index(index)]))
-                .label("the second one")
-                .related(document.place(&[Key(owner), Index(earlier)]), "the first one")
-                .hint("keep one of the two");
+                .label("second one here")
+                .related(document.place(&[Key(owner), Index(earlier)]), "first one here")
+                .hint("remove one of them");
             found.push(diagnostic);
         }
     }
@@ -171,10 +171,10 @@ impl Library {
             match &found {
                 Some((other, known)) if known != name => {
                     let message = format!(
-                        "`{raw}` means `{known}` to the pack `{other}` and `{name}` to the pack `{pack}`"
+                        "`{raw}` means `{known}` in the pack `{other}`, but `{name}` in the pack `{pack}`"
                     );
                     let hint = format!(
-                        "say which in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}",
+                        "choose in {}: {{\"prompt.{known}\": [\"prompt.{raw}\"]}}",
                         self.name(&self.vocab_path()?)
                     );
                     let diagnostic = Diagnostic::new(Code::BadVocab, message).hint(hint);
@@ -202,8 +202,8 @@ pub(crate) fn idle(
         let Some(id) = name.strip_prefix(PROMPT) else { continue };
         if !offers(id) {
             let near = did_you_mean(&nearest(id, ids.iter().copied()));
-            let message = format!("there is no prompt {}, so its aliases lead nowhere", quoted(id));
-            let hint = near.unwrap_or_else(|| "name a prompt that is there: cuebook list".to_owned());
+            let message = format!("the aliases of {} have no prompt", quoted(id));
+            let hint = near.unwrap_or_else(|| "use the id of an existing prompt: cuebook list".to_owned());
             found.push(warning(message).at(document.key_place(&[Key(name)])).hint(hint));
             continue;
         }
@@ -214,10 +214,9 @@ pub(crate) fn idle(
             let Some(own) = [bare, normal.as_str()].into_iter().find(|own| *own != id && offers(own)) else {
                 continue;
             };
-            let message =
-                format!("{} is a prompt itself, so it never stands for {}", quoted(own), quoted(id));
+            let message = format!("{} is a prompt, so it cannot be an alias of {}", quoted(own), quoted(id));
             let place = document.place(&[Key(name), Index(index)]);
-            found.push(warning(message).at(place).hint("remove the alias, or give it another name"));
+            found.push(warning(message).at(place).hint("remove the alias, or rename it"));
         }
     }
     found.truncate(MOST_FINDINGS);
@@ -255,10 +254,10 @@ mod tests {
         assert_eq!(
             crate::json::shown(error.diagnostics()),
             "\
-error v.json:2:15: `prompt.sayHello` is an alias of `prompt.a` and of `prompt.d` [CB106]
-  at \"prompt.sayHello\" -- the second one
-  and v.json:1:15 \"prompt.say_hello\" -- the first one
-  help: keep one of the two
+error v.json:2:15: `prompt.sayHello` is an alias of both `prompt.a` and `prompt.d` [CB106]
+  at \"prompt.sayHello\" -- second one here
+  and v.json:1:15 \"prompt.say_hello\" -- first one here
+  help: remove one of them
 "
         );
         assert!(read("{\"prompt.a\": [\"prompt.b\", \"prompt.B\"]}").is_ok());
@@ -273,10 +272,10 @@ error v.json:2:15: `prompt.sayHello` is an alias of `prompt.a` and of `prompt.d`
         assert_eq!(
             crate::json::shown(&found),
             "\
-warning v.json:1:27: `b` is a prompt itself, so it never stands for `a` [CB106]
+warning v.json:1:27: `b` is a prompt, so it cannot be an alias of `a` [CB106]
   at \"prompt.B\" -- (no label)
-  help: remove the alias, or give it another name
-warning v.json:2:2: there is no prompt `aa`, so its aliases lead nowhere [CB106]
+  help: remove the alias, or rename it
+warning v.json:2:2: the aliases of `aa` have no prompt [CB106]
   at \"prompt.aa\" -- (no label)
   help: did you mean `a`?
 "

@@ -226,7 +226,7 @@ impl JsonText {
             Ok(value) => Ok(JsonText { text, value }),
             Err(error) => {
                 let message = format!("the text is not valid JSON: {error}");
-                let hint = "write what the tool takes or gives as JSON inside the string";
+                let hint = "write the tool's input or output as JSON inside the string";
                 Err(Error::new(ErrorKind::Overrides, Diagnostic::new(Code::BadOverride, message).hint(hint)))
             }
         }

@@ -158,8 +158,8 @@ fn outcome_of(text: &str, is_structured: bool, place: &Option<Place>) -> Result<
         return Ok(Json::String(text.to_owned()));
     }
     serde_json::from_str(text).map_err(|error| {
-        let message = format!("the prompt declares its output, and this `outcome` is not JSON: {error}");
-        let hint = "write the outcome as the prompt's output, as JSON inside the string";
+        let message = format!("this `outcome` is not JSON, but the prompt declares its output: {error}");
+        let hint = "write the outcome as JSON inside the string";
         refusal(message, place, hint)
     })
 }
@@ -219,12 +219,12 @@ impl<T: Clone> Editing<T> {
         match self.old.get_mut(index) {
             Some(Some(item)) => Ok(item),
             Some(None) => {
-                let message = format!("number {index} of its {what} is changed and removed as well");
-                Err(refusal(message, place, "keep one of the two"))
+                let message = format!("number {index} of its {what} is both changed and removed");
+                Err(refusal(message, place, "remove one of the two entries"))
             }
             None => {
-                let message = format!("{owner} {count} {what}, so there is no number {index}");
-                Err(refusal(message, place, "numbers begin at 0"))
+                let message = format!("number {index} does not exist: {owner} {count} {what}");
+                Err(refusal(message, place, "numbers start at 0"))
             }
         }
     }

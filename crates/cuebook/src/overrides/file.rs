@@ -89,8 +89,8 @@ fn section(reader: &mut Reader, key: &Key, node: &Node) -> Option<SectionOverrid
     if let Some(stated) = node.get("path")
         && reader.path(node, "`path`", &key.place).is_some_and(|stated| stated != path)
     {
-        let hint = format!("write the keys of {} there, one by one", quoted(&key.name));
-        reader.wrong(&stated.opening(), "`path` is another one than the key of its entry", &hint);
+        let hint = format!("write the keys of {}, one by one", quoted(&key.name));
+        reader.wrong(&stated.opening(), "`path` differs from the key of its entry", &hint);
     }
     let expected_hash = reader.hash(node, "expected_hash", &owner, &key.place);
     // Null would be as good as nothing, but WINK refuses it, and it is more likely a mistake than a wish.
@@ -102,7 +102,7 @@ fn section(reader: &mut Reader, key: &Key, node: &Node) -> Option<SectionOverrid
     let visibility = visibility(reader, node);
     let is_unset = |field: &str| node.get(field).is_none_or(Node::is_null);
     if node.get("body").is_none() && is_unset("summary") && is_unset("visibility") {
-        let hint = "give it a `body`, a `summary` or a `visibility`, or remove it";
+        let hint = "add a `body`, a `summary` or a `visibility`, or remove the entry";
         reader.wrong(&key.place, &format!("{owner} changes nothing"), hint);
     }
     let place = Some(key.place.clone());
@@ -113,7 +113,7 @@ fn visibility(reader: &mut Reader, node: &Node) -> Option<Visibility> {
     let value = node.get("visibility").filter(|value| !value.is_null())?;
     let found = value.text().and_then(Visibility::named);
     if found.is_none() {
-        let hint = "choose one of the two; without a `visibility` the author's choice holds";
+        let hint = "use one of them; without a `visibility`, the author's choice applies";
         reader.wrong(&value.opening(), "`visibility` must be \"full\" or \"summary\"", hint);
     }
     found
@@ -230,8 +230,8 @@ fn task_example(
                 Some(_) => false,
             };
             if has_none {
-                let hint = "give it at least one step in `steps_to_append`";
-                reader.wrong(&node.opening(), "an example of a task must have steps", hint);
+                let hint = "add at least one step in `steps_to_append`";
+                reader.wrong(&node.opening(), "a task example must have steps", hint);
             }
             TaskExampleChange::Append { objective: objective?, outcome: outcome?, steps: appended }
         }
@@ -273,7 +273,7 @@ fn changed_step(
     let index = match node.get("index") {
         Some(index) => reader.index(index, "`index`")?,
         None => {
-            let hint = "say which step is meant; the first one is 0";
+            let hint = "add the number of the step; the first step is 0";
             reader.wrong(&node.opening(), &format!("{owner} has no `index`"), hint);
             return None;
         }

@@ -47,15 +47,16 @@ fn checked<'n>(what: &str, raw: &'n str) -> Result<&'n str> {
     if is_well_formed {
         return Ok(name);
     }
-    let rule = "small letters, digits, `.`, `_` and `-`, at most 64, beginning with a letter or digit";
+    let rule = "lowercase letters, digits, `.`, `_` and `-`, at most 64 characters, starting with a letter \
+         or digit";
     let (message, hint) = if name.is_empty() {
-        (format!("the {what} of an override cannot be empty"), format!("give it a name: {rule}"))
+        (format!("the {what} of an override cannot be empty"), format!("use {rule}"))
     } else {
         let lower = name.to_lowercase();
         let hint = if lower != name && checked(what, &lower).is_ok() {
-            format!("write it as {}", quoted(&lower))
+            format!("write {}", quoted(&lower))
         } else {
-            format!("it may have {rule}")
+            format!("use {rule}")
         };
         (format!("{} cannot be the {what} of an override", quoted(name)), hint)
     };
@@ -95,7 +96,7 @@ mod tests {
             error.to_string(),
             "PromptOverridesError: `Latest` cannot be the tag of an override [CB210]"
         );
-        assert_eq!(error.diagnostic().hint.as_deref(), Some("write it as `latest`"));
+        assert_eq!(error.diagnostic().hint.as_deref(), Some("write `latest`"));
         let error = Names::new("ns", "key", " ").unwrap_err();
         assert_eq!(error.diagnostic().message, "the tag of an override cannot be empty");
     }

@@ -43,11 +43,13 @@ impl Resolved {
         if let Some(next) = self.stale.get(MOST_TOLD) {
             let more = self.stale.len() - MOST_TOLD;
             let message = match more {
-                1 => "one more override no longer fits".to_owned(),
-                more => format!("{more} more overrides no longer fit"),
+                1 => "one more override is stale".to_owned(),
+                more => format!("{more} more overrides are stale"),
             };
-            let diagnostic = Diagnostic::new(Code::StaleOverride, message)
-                .hint("if the whole prompt has changed, delete the file and seed it anew");
+            let diagnostic = Diagnostic::new(Code::StaleOverride, message).hint(
+                "if the whole prompt has changed, delete the file and create it again with cuebook overrides \
+                     seed",
+            );
             findings.push(match &next.place {
                 Some(place) => diagnostic.file(place.file()),
                 None => diagnostic,
@@ -127,15 +129,15 @@ impl Stale {
         let what = &self.what;
         let (message, label, hint) = match &self.found {
             Some(found) => (
-                format!("the override of {what} was made for another text than there is now"),
-                "left out",
-                format!("compare the two; if the override is still right, its hash is now {found}"),
+                format!("the override of {what} is stale: the original has changed since"),
+                "ignored",
+                format!("compare both texts; if the override is still right, set its hash to {found}"),
             ),
             None => (
-                format!("there is an override of {what}, which cannot be overridden or is gone"),
-                "left out",
+                format!("the override of {what} has no original, or the original cannot be overridden"),
+                "ignored",
                 did_you_mean(&self.nearest)
-                    .unwrap_or_else(|| "remove the entry, or move it to its new name".into()),
+                    .unwrap_or_else(|| "remove the entry, or move it to the new name".into()),
             ),
         };
         let mut diagnostic = Diagnostic::new(Code::StaleOverride, message).hint(hint);

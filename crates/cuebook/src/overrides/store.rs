@@ -105,8 +105,8 @@ impl Store {
         };
         let root = match (is_there(&ours, OURS)?, is_there(&wink, WINK)?) {
             (true, true) => {
-                let message = format!("the project has overrides in {OURS} and in {WINK}");
-                let hint = format!("move all of them to one of the two; WINK knows {WINK} only");
+                let message = format!("the project has overrides in both {OURS} and {WINK}");
+                let hint = format!("move them to one folder; WINK reads only {WINK}");
                 return Err(refused(Diagnostic::new(Code::BadOverride, message).file(OURS).hint(hint)));
             }
             (false, true) => wink,
@@ -169,11 +169,11 @@ impl Store {
         {
             if theirs.trim() != ours {
                 let message = format!(
-                    "the overrides are for the {what} {}, and the prompt has the {what} {}",
+                    "the overrides are for the {what} {}, but the prompt has the {what} {}",
                     quoted(theirs),
                     quoted(ours)
                 );
-                let hint = "take the overrides of this prompt";
+                let hint = "use the overrides of this prompt";
                 return Err(refused(Diagnostic::new(Code::BadOverride, message).hint(hint)));
             }
         }
@@ -293,9 +293,8 @@ impl Store {
         let counts = bytes.and_then(|bytes| {
             let source = files::source_from_bytes(bytes, &name)?;
             let names = Names::new(&ns, &key, &tag).map_err(|_| {
-                let message =
-                    "overrides lie in NAMESPACE/KEY/TAG.json, and this file cannot be found by any prompt";
-                let hint = "move it to the folders of its prompt, or delete it";
+                let message = "no prompt uses this file: overrides belong in NAMESPACE/KEY/TAG.json";
+                let hint = "move it to the folder of its prompt, or delete it";
                 refused(Diagnostic::new(Code::BadOverride, message).file(&name).hint(hint))
             })?;
             let overrides = file::read(&source, &names)?;
@@ -349,7 +348,7 @@ impl Store {
         let text = file::write(overrides);
         if text.len() as u64 > self.limit {
             let message =
-                format!("the overrides would take {} bytes, and the limit is {}", text.len(), self.limit);
+                format!("the overrides would need {} bytes, but the limit is {}", text.len(), self.limit);
             let hint = "raise `limits.file_size` in cuebook.toml, or override less";
             let diagnostic = Diagnostic::new(Code::FileTooLarge, message).file(name).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
@@ -381,9 +380,10 @@ impl Store {
                 None => {}
                 Some(target) if target.starts_with(&root) => return Ok(()),
                 Some(_) => {
-                    let diagnostic = Diagnostic::new(Code::BadOverride, "a link leads out of the overrides")
-                        .file(self.name(part))
-                        .hint("put the file or folder itself in its place");
+                    let diagnostic =
+                        Diagnostic::new(Code::BadOverride, "a link leads out of the overrides folder")
+                            .file(self.name(part))
+                            .hint("replace the link with the file or folder");
                     return Err(refused(diagnostic));
                 }
             }
@@ -443,8 +443,8 @@ fn insert(overrides: &mut Overrides, new: Override) {
 /// Overrides that say what the author said.
 fn seeded(descriptor: &Descriptor, names: &Names, originals: &Originals) -> Result<Overrides> {
     let missing = |what: Target| {
-        let message = format!("there is no original of {what} to begin with");
-        refused(Diagnostic::new(Code::BadOverride, message).hint("give the originals of the same prompt"))
+        let message = format!("{what} has no original");
+        refused(Diagnostic::new(Code::BadOverride, message).hint("pass the originals of the same prompt"))
     };
     let mut overrides = empty(names);
     for section in &descriptor.sections {
@@ -483,8 +483,8 @@ fn fitting(overrides: &Overrides, descriptor: &Descriptor) -> Result<Resolved> {
             diagnostic.code = Code::BadOverride;
             if let (Some(expected), Some(found)) = (&stale.expected, &stale.found) {
                 diagnostic.message =
-                    format!("{} has the hash {found}, and its override was made for {expected}", stale.what);
-                diagnostic.hint = Some("make the override for the text that there is now".into());
+                    format!("{} has the hash {found}, but its override was made for {expected}", stale.what);
+                diagnostic.hint = Some("make the override for the current text".into());
             }
             diagnostic
         })
@@ -493,16 +493,15 @@ fn fitting(overrides: &Overrides, descriptor: &Descriptor) -> Result<Resolved> {
     let is_once = overrides.sections.iter().all(|section| paths.insert(&section.path))
         && overrides.tools.iter().all(|tool| names.insert(&tool.name));
     if !is_once {
-        let message = "two overrides are about the same section or tool";
-        wrong.push(Diagnostic::new(Code::BadOverride, message).hint("make one of the two"));
+        let message = "two overrides are for the same section or tool";
+        wrong.push(Diagnostic::new(Code::BadOverride, message).hint("merge them"));
     }
     if wrong.is_empty() { Ok(resolved) } else { Err(Error::all(ErrorKind::Overrides, wrong)) }
 }
 
 fn nothing_fits(name: &str, names: &Names, stale: &Stale) -> Error {
-    let message = "the file is there, and none of its overrides fits the prompt any more";
-    let hint =
-        format!("look at what it says; to begin anew, delete it or seed another tag than `{}`", names.tag);
+    let message = "all overrides in the file are stale";
+    let hint = format!("check the file; to start again, delete it, or seed another tag than `{}`", names.tag);
     let diagnostic = Diagnostic::new(Code::BadOverride, message).file(name).hint(hint);
     refused(diagnostic).and(stale.diagnostic())
 }

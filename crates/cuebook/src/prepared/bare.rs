@@ -21,13 +21,11 @@ impl Prepared {
                     }) else {
                         continue;
                     };
-                    let message = format!("a path includes text alone: {what} of `{name}` are not included");
+                    let message = format!("a path includes only text: {what} of `{name}` are not included");
                     findings.push(
                         Diagnostic::new(Code::LeftBehind, message)
                             .at(unit.source().place(reference.range.clone()))
-                            .hint(format!(
-                                "to include the prompt, write its address instead: \"prompt:{id}\""
-                            )),
+                            .hint(format!("to include the whole prompt, write its address: \"prompt:{id}\"")),
                     );
                 }
             }

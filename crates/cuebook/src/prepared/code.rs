@@ -155,18 +155,19 @@ impl Prepared {
         let name_one = "name a folder: --context workspace_path=DIR";
         let folder = match self.workspace.get(&path) {
             Ok(folder) if folder.is_dir() => folder,
-            Ok(_) => return refuse("the workspace must be a folder, and this is none".into(), name_one),
-            Err(error) => return refuse(format!("the workspace cannot be used: {error}"), name_one),
+            Ok(_) => return refuse("the workspace is not a folder".into(), name_one),
+            Err(error) => return refuse(format!("cannot open the workspace: {error}"), name_one),
         };
         if folder.parent().is_none() {
-            let message = "the whole file system cannot be a workspace: hooks could read all of it".into();
+            let message =
+                "the root of the file system cannot be a workspace: hooks could read everything".into();
             return refuse(message, name_one);
         }
         if folder.to_str().is_none() {
-            return refuse("hooks cannot work in a folder whose path is not UTF-8".into(), name_one);
+            return refuse("the path of the workspace is not UTF-8".into(), name_one);
         }
         if OCCUPIED.iter().any(|taken| folder == Path::new(taken)) {
-            let message = "hooks cannot be given this folder: they have one of their own in its place".into();
+            let message = "hooks cannot use this folder: the sandbox replaces it".into();
             return refuse(message, name_one);
         }
         Ok(Workspace::new(folder, self.config.limits.file_size))
@@ -252,13 +253,13 @@ impl Prepared {
         let values = if pass.is_empty() {
             String::new()
         } else {
-            format!(", and pass what the hook would compute: {}", pass.join(" "))
+            format!(", and pass the values that the hook computes: {}", pass.join(" "))
         };
         let message =
-            format!("`{}` has the hook `{}`, and {}", self.prompt.id, hook.name, self.why_nothing_runs());
+            format!("`{}` has the hook `{}`, but {}", self.prompt.id, hook.name, self.why_nothing_runs());
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message)
             .at(hook.place.clone())
-            .hint(format!("render without the hooks on purpose: --no-hooks{values}"));
+            .hint(format!("render without hooks: --no-hooks{values}"));
         let names: Vec<&str> = self.prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
         Error::new(ErrorKind::Hook, diagnostic).with("hooks", names)
     }
@@ -270,13 +271,12 @@ impl Prepared {
         namespace: &str,
     ) -> Error {
         let message = format!(
-            "`{namespace}` comes from the provider {} of the pack `{pack}`, and {}",
+            "`{namespace}` comes from the provider {} of the pack `{pack}`, but {}",
             provider.file,
             self.why_nothing_runs()
         );
-        let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message).hint(format!(
-            "pass the values yourself: --var {namespace}:='{{…}}', or render without them on purpose: --no-hooks"
-        ));
+        let diagnostic = Diagnostic::new(Code::ProviderUnavailable, message)
+            .hint(format!("pass the values: --var {namespace}:='{{…}}', or render without them: --no-hooks"));
         let diagnostic = match self.namespaces.get(namespace) {
             Some(place) => diagnostic.at(place.clone()),
             None => diagnostic,
@@ -286,8 +286,8 @@ impl Prepared {
 
     fn why_nothing_runs(&self) -> &'static str {
         match self.config.hooks.enabled {
-            false => "hooks are turned off (`hooks.enabled` in cuebook.toml)",
-            true => "nothing here can run hooks",
+            false => "hooks are disabled (`hooks.enabled` in cuebook.toml)",
+            true => "this program cannot run hooks",
         }
     }
 }
@@ -300,7 +300,7 @@ fn shows_keys(folder: &Path) -> Error {
     let message = "code in this folder could read your home folder or your keys";
     let diagnostic = Diagnostic::new(Code::BadWorkspace, message)
         .file(folder.to_string_lossy())
-        .hint("name the folder that the agent works in: --context workspace_path=DIR");
+        .hint("name a separate folder: --context workspace_path=DIR");
     Error::new(ErrorKind::Hook, diagnostic)
 }
 
@@ -311,9 +311,9 @@ fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()
     let Some(pack) = script.ancestors().skip(1).take_while(|above| **above != root).find(holds_pack) else {
         return Ok(());
     };
-    let message = "this is code of a pack that is not installed, so nobody can have approved it";
+    let message = "this code belongs to a pack that is not installed, so it cannot be approved";
     let diagnostic = Diagnostic::new(Code::ApprovalRequired, message).at(hook.place.clone()).hint(format!(
-        "install it, look at the code and approve it: cuebook pack install {}",
+        "install the pack, then review and approve its code: cuebook pack install {}",
         pack.display()
     ));
     Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic))
@@ -343,11 +343,12 @@ pub(crate) fn choose_provider(
     match (sources.iter().position(|source| *source == recorded.source), new) {
         (Some(position), None) => Ok(Some(offers.swap_remove(position))),
         (Some(_), Some(new)) => {
-            let message = format!("another pack provides `{namespace}` since it was chosen: {new}");
+            let message = format!("another pack provides `{namespace}` since the choice: {new}");
             Err(provider_conflict(namespace, message, &sources, place))
         }
         (None, _) => {
-            let message = format!("the choice for `{namespace}`, {}, is no longer there", recorded.source);
+            let message =
+                format!("the recorded choice for `{namespace}`, {}, no longer exists", recorded.source);
             Err(provider_conflict(namespace, message, &sources, place))
         }
     }
@@ -360,7 +361,7 @@ fn provider_conflict(namespace: &str, message: String, sources: &[String], place
     let hint = if choices.is_empty() {
         format!("install the pack again, or remove the entry `{key}` from resolution.json")
     } else {
-        format!("choose one, and the choice is recorded:\n  {}", choices.join("\n  "))
+        format!("choose one; Cuebook records the choice:\n  {}", choices.join("\n  "))
     };
     let diagnostic = Diagnostic::new(Code::ProviderConflict, message).hint(hint);
     let diagnostic = match place {

@@ -172,7 +172,7 @@ impl Prepared {
             {
                 return Err(error);
             }
-            let hint = format!("sign it before it is executed: cuebook sign directive {}", item.located.id);
+            let hint = format!("sign it before you run it: cuebook sign directive {}", item.located.id);
             let finding = error.diagnostic().clone().severity(Severity::Warning).hint(hint);
             return Ok(Some(finding));
         }
@@ -292,14 +292,13 @@ fn misplaced(prepared: &Prepared, directive: &Directive) -> Option<Diagnostic> {
     let Body::Directive(body) = &prepared.body else { return None };
     let id: &ItemId = &body.item.as_ref()?.located.id;
     let wrong = |what: &str, said: Option<&crate::dialect::directive::Written>, is: &str| {
-        let message =
-            format!("the {what} is {:?}, and by its place it is {is:?}", said.map_or("", |said| said));
+        let message = format!("the {what} is {:?}, but its path says {is:?}", said.map_or("", |said| said));
         let diagnostic = Diagnostic::new(Code::ItemMoved, message).severity(Severity::Warning);
         let diagnostic = match said {
             Some(said) => diagnostic.at(said.place()),
             None => diagnostic.file(directive.source.name()),
         };
-        diagnostic.hint(format!("write {is:?}, or move the file: it cannot be signed as it is"))
+        diagnostic.hint(format!("write {is:?}, or move the file; otherwise it cannot be signed"))
     };
     let name = directive.name.as_ref();
     if name.map(|name| name.as_str()) != Some(id.name()) {

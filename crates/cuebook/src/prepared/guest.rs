@@ -386,18 +386,15 @@ pub(crate) fn findings(
         if !guest.left.is_empty() {
             let what = guest.left.join(" and ");
             told(
-                format!("only the text of `{}` is included: its {what} are not", guest.id),
-                "declare them in this prompt too, or run the other one by itself".to_owned(),
+                format!("only the text of `{}` is included, not its {what}", guest.id),
+                "declare them in this prompt too, or run the other prompt separately".to_owned(),
             );
         }
         if guest.begins_messages && host != Dialect::Prompty {
             told(
+                format!("role lines of `{}` are text here: only .prompty files have roles", guest.id),
                 format!(
-                    "`{}` has lines that begin messages, and they are text here: only .prompty files have roles",
-                    guest.id
-                ),
-                format!(
-                    "include it in a .prompty file, or move the text that both need out of `{}` into a partial",
+                    "include it in a .prompty file, or move the shared text of `{}` into a partial",
                     guest.id
                 ),
             );
@@ -405,11 +402,11 @@ pub(crate) fn findings(
         if let [first, ..] = guest.summarized().as_slice() {
             told(
                 format!(
-                    "the section `{first}` of `{}` is included as a summary, and nothing can open it",
+                    "the section `{first}` of `{}` is included as a summary, and a model cannot open it",
                     guest.id
                 ),
                 format!(
-                    "include it by itself where it is shown in full, or give `{}` another visibility",
+                    "include the section alone where you need all of it, or change the visibility of `{}`",
                     guest.id
                 ),
             );

@@ -110,32 +110,30 @@ impl Asked {
         let (one, two) = (&self.variable, &other.variable);
         let named = |asked: &Asked| asked.variable.inherited_from.clone().unwrap_or_default();
         let has_any = |variable: &Variable| variable.rich.is_none() && variable.kind == Type::Any;
-        let (message, hint) = if (one.kind, one.rich) != (two.kind, two.rich)
-            && !has_any(one)
-            && !has_any(two)
-        {
-            let message = format!(
-                "two prompts that are included want different values of `{}`: for `{}` it is {}, and for `{}` {}",
-                one.name,
-                named(self),
-                one.type_name(),
-                named(other),
-                two.type_name()
-            );
-            (message, "no value of a caller suits both")
-        } else if one.default.is_some() && two.default.is_some() && one.default != two.default {
-            let message = format!(
-                "two prompts that are included have different defaults for `{}`: `{}` and `{}`",
-                one.name,
-                named(self),
-                named(other)
-            );
-            (message, "each shows its own as long as nobody gives a value")
-        } else {
-            return None;
-        };
+        let (message, hint) =
+            if (one.kind, one.rich) != (two.kind, two.rich) && !has_any(one) && !has_any(two) {
+                let message = format!(
+                    "two included prompts declare `{0}` with different types: `{1}` as {2}, `{3}` as {4}",
+                    one.name,
+                    named(self),
+                    one.type_name(),
+                    named(other),
+                    two.type_name()
+                );
+                (message, "no value fits both")
+            } else if one.default.is_some() && two.default.is_some() && one.default != two.default {
+                let message = format!(
+                    "two included prompts have different defaults for `{}`: `{}` and `{}`",
+                    one.name,
+                    named(self),
+                    named(other)
+                );
+                (message, "without a value, each prints its own default")
+            } else {
+                return None;
+            };
         let hint = format!(
-            "{hint}: set `{name}` where each is included, as in {{% with {name} = … %}}, or rename one",
+            "{hint}: set `{name}` at each include, as in {{% with {name} = … %}}, or rename one",
             name = one.name
         );
         let told = Diagnostic::new(Code::InvalidVariables, message).severity(Severity::Warning);
@@ -233,11 +231,11 @@ impl Hosting {
             let circle = &self.way[start..];
             let mut shown: Vec<&str> = circle.iter().map(|step| step.shown.as_str()).collect();
             shown.push(shown[0]);
-            let message = format!("prompts include each other in a circle: {}", shown.join(" → "));
+            let message = format!("prompts include each other in a cycle: {}", shown.join(" → "));
             let mut diagnostic = Diagnostic::new(Code::IncludeCycle, message)
                 .at(at.clone())
-                .label("leads back to the beginning")
-                .hint("break the circle: move what both need into a third prompt or a partial");
+                .label("completes the cycle")
+                .hint("break the cycle: move the shared text into a third prompt or a partial");
             for step in &circle[1..] {
                 if let Some(place) = &step.place {
                     diagnostic =
@@ -311,9 +309,8 @@ impl Hosting {
         if !has_hooks {
             return Ok(());
         }
-        let message = format!("`{}` has hooks, and they run only where it is rendered itself", prompt.id);
-        let hint =
-            format!("include the file of its template instead, which is text alone: {}", file_hint(prompt));
+        let message = format!("`{}` has hooks, which run only when it is rendered directly", prompt.id);
+        let hint = format!("include its template file instead, which is only text: {}", file_hint(prompt));
         let diagnostic = Diagnostic::new(Code::HooksUnavailable, message).at(at.clone()).hint(hint);
         Err(Error::new(ErrorKind::PromptRead, diagnostic))
     }
@@ -420,8 +417,8 @@ impl Loader for Hosting {
                 if told.code == Code::InvalidId {
                     // Where a command takes an id or a path, an include has an address for the one and a name for the other.
                     told = told.hint(
-                        "`prompt:` takes an id, as in {% include \"prompt:greeting\" %}; \
-                         a file is included without it, as in {% include \"partials/legal.md\" %}",
+                        "write an id after `prompt:`, as in {% include \"prompt:greeting\" %}; include a file without \
+                             it, as in {% include \"partials/legal.md\" %}",
                     );
                 }
                 error.replaced(told)

@@ -216,7 +216,7 @@ impl Prepared {
     /// The error for a budget that only sections could keep to.
     pub(super) fn cannot_fit(&self) -> Error {
         let message =
-            format!("the prompt `{}` is no tree of sections, so nothing can make room", self.prompt.id);
+            format!("the prompt `{}` has no sections, so Cuebook cannot shorten it", self.prompt.id);
         let hint = "render it without a budget, or write it as sections: cuebook help sections";
         Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
     }
@@ -234,9 +234,9 @@ impl Prepared {
             return Ok(());
         }
         let known = store.tags(&tree.ns, &tree.key)?;
-        let message = format!("there are no overrides of `{}` under the tag `{tag}`", self.prompt.id);
+        let message = format!("no overrides of `{}` with the tag `{tag}` found", self.prompt.id);
         let hint = did_you_mean(&nearest(tag, known.iter().map(String::as_str)))
-            .unwrap_or_else(|| format!("make them: cuebook overrides seed {} --tag {tag}", self.prompt.id));
+            .unwrap_or_else(|| format!("create them: cuebook overrides seed {} --tag {tag}", self.prompt.id));
         let diagnostic = Diagnostic::new(Code::BadOverride, message).hint(hint);
         Err(Error::new(ErrorKind::Overrides, diagnostic).with("tag", tag).with("known", known))
     }

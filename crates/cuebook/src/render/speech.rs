@@ -59,7 +59,7 @@ impl Rendered {
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
                 let diagnostic = Diagnostic::new(Code::UnknownEngine, message)
-                    .hint(format!("write `{PARSER}`, which is the only one"));
+                    .hint(format!("write `{PARSER}`, the only parser"));
                 let diagnostic = match &format.parser_place {
                     Some(place) => diagnostic.at(place.clone()),
                     None => diagnostic,
@@ -119,9 +119,9 @@ impl Rendered {
         let (messages, spoken_by_user) = self.messages_for(api)?;
         let (tools, outputs) = (self.tools(), &prompt.outputs);
         let note = spoken_by_user.then(|| {
-            let message =
-                format!("the prompt is sent as a message of the user: {} answers nothing else", api.title());
-            let hint = "a program that has something to ask sends the text as the system's, and the question behind it";
+            let message = format!("the prompt is sent as a user message, because {} needs one", api.title());
+            let hint =
+                "a program with a question sends the text as the system message, and the question after it";
             Diagnostic::new(Code::UnsupportedContent, message).severity(Severity::Note).hint(hint)
         });
         let request = Request { model: &model, messages: &messages, tools: &tools, outputs };
@@ -151,13 +151,13 @@ impl Rendered {
         };
         let hook = self.last_editor().map_or("a hook", |editor| editor.function);
         let message = format!(
-            "`{hook}` changed the text so that its roles cannot be told any more: they were {}, and would be {}",
+            "`{hook}` changed the roles of the text: they were {}, and would be {}",
             list(before),
             list(&now)
         );
         let diagnostic = Diagnostic::new(Code::HookReturn, message)
             .file(self.prompt().template.name())
-            .hint("let the hook leave lines with roles as they are; adding text before or behind is safe");
+            .hint("leave role lines unchanged in the hook; adding text before or after is safe");
         Err(Error::new(ErrorKind::Hook, diagnostic))
     }
 

@@ -77,8 +77,11 @@ fn refuse_forgery(text: &str, shown: Shown<'_>) -> Result<()> {
     let message = format!("the value of the strict input `{name}` looks like a role marker");
     let diagnostic = Diagnostic::new(Code::StrictViolation, message)
         .at(shown.unit.source().place(shown.emission.range.clone()))
-        .label("shown here")
-        .hint("treat it as an attack; or, if such values are fine, remove `strict: true`: they cannot begin a message anyway");
+        .label("printed here")
+        .hint(
+            "treat it as an attack; if such values are expected, remove `strict: true`: even then they \
+             cannot begin a message",
+        );
     Err(Error::new(ErrorKind::StrictViolation, diagnostic).with("input", name))
 }
 

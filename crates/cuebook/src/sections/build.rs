@@ -133,15 +133,15 @@ impl Making<'_> {
         check_key("Section key", &section.key).map_err(|error| placed(error, &section))?;
         let path: Vec<String> = above.iter().cloned().chain([section.key.clone()]).collect();
         if self.by_path.contains_key(&path) {
-            let message = format!("two sections that stand side by side have the key `{}`", section.key);
+            let message = format!("two sibling sections have the key `{}`", section.key);
             return Err(super::errors::hinted(
                 invalid(&section, &path, message),
-                Some("give one of them another key".into()),
+                Some("rename one of the keys".into()),
             ));
         }
         let depth = above.len();
         if depth >= MOST_LEVELS {
-            let message = format!("there are more than {MOST_LEVELS} levels of sections");
+            let message = format!("sections are nested more than {MOST_LEVELS} levels deep");
             return Err(invalid(&section, &path, message));
         }
         let children = std::mem::take(&mut section.children);

@@ -329,7 +329,7 @@ pub fn disclose<T>(
                 Turn::Call { name, arguments } => (name, arguments),
             };
             let told = tree.answer(&name, &arguments, &setting, session);
-            let told = told.ok_or_else(|| refuse(format!("`{name}` neither opens nor reads sections")))?;
+            let told = told.ok_or_else(|| refuse(format!("unknown tool `{name}` for sections")))?;
             let again = told.render_again;
             answer = Some(told);
             if again {
@@ -339,7 +339,7 @@ pub fn disclose<T>(
         expansions += 1;
         if expansions > MOST_EXPANSIONS {
             let message = format!("Visibility expansion retries exceeded ({MOST_EXPANSIONS})");
-            let hint = "look at why the model keeps opening sections, or show them in full from the start";
+            let hint = "check why the model keeps opening sections, or show them in full from the start";
             let diagnostic = Diagnostic::new(Code::ExpansionRequired, message).hint(hint);
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }

@@ -265,11 +265,12 @@ impl<'m, 's> Making<'m, 's> {
 
     fn too_long(&self, before: usize, budget: usize) -> Error {
         let message = format!(
-            "the prompt has {before} tokens, and {} when everything that may make room has; {budget} are allowed",
+            "the prompt has {before} tokens, and at least {} after dropping every optional section; the \
+                 budget is {budget}",
             self.total
         );
         let diagnostic = Diagnostic::new(Code::DoesNotFit, message)
-            .hint("give more sections a summary or a negative `priority`, or allow more tokens");
+            .hint("give more sections a summary or a negative `priority`, or raise the budget");
         Error::new(ErrorKind::Limit, diagnostic).with("tokens", self.total).with("budget", budget)
     }
 }

@@ -22,7 +22,7 @@ pub fn check_key(what: &str, key: &str) -> Result<()> {
     let diagnostic = Diagnostic::new(Code::BadSection, message);
     let diagnostic = match meant != key && check_key(what, &meant).is_ok() {
         true => diagnostic.hint(format!("write `{meant}`")),
-        false => diagnostic.hint("write something like `context` or `step-1`"),
+        false => diagnostic.hint("write a key such as `context` or `step-1`"),
     };
     Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("key", key))
 }

@@ -43,7 +43,7 @@ pub(super) fn tool_examples(tool: &SectionTool, by: &ToolOverride) -> Result<Vec
     let mut examples = apply_tool_examples(&tool.examples, &by.examples)?;
     for example in examples.iter_mut().filter(|example| !tool.examples.contains(example)) {
         (example.input, example.output) = fit(tool, &example.input, &example.output).map_err(|why| {
-            let message = format!("an example in the override of the tool `{}` does not fit it", tool.name);
+            let message = format!("an example in the override does not fit the tool `{}`", tool.name);
             let diagnostic = Diagnostic::new(Code::BadOverride, message).hint(why);
             placed(Error::new(ErrorKind::Overrides, diagnostic), &by.place)
         })?;
@@ -141,13 +141,9 @@ impl Tree {
             if fields().any(|field| field.name == name) || [SYSTEM, SESSION].contains(&name) {
                 continue;
             }
-            let message = format!(
-                "the override of `{}` shows `{name}`, which the prompt does not declare",
-                node.dotted
-            );
+            let message = format!("the override of `{}` uses the undeclared name `{name}`", node.dotted);
             let near = did_you_mean(&nearest(name, fields().map(|field| field.name.as_str())));
-            let hint =
-                near.unwrap_or_else(|| format!("write `$${name}` if the text is to show a dollar sign"));
+            let hint = near.unwrap_or_else(|| format!("write `$${name}` to print a dollar sign"));
             let diagnostic = Diagnostic::new(Code::UndeclaredVariable, message);
             found.push(diagnostic.at(source.place(read.range.clone())).hint(hint));
         }
@@ -161,7 +157,7 @@ fn unknown_params(tool: &SectionTool, by: &ToolOverride) -> Vec<Diagnostic> {
         |name: &&String| !fields().any(|field| field.name == **name || field.key() == name.as_str());
     let told = by.param_descriptions.keys().filter(is_unknown).map(|name| {
         let message =
-            format!("the tool `{}` has no parameter `{name}`, so its description does nothing", tool.name);
+            format!("the tool `{}` has no parameter `{name}`, so this description has no effect", tool.name);
         let mut diagnostic = Diagnostic::new(Code::BadOverride, message).severity(Severity::Warning);
         diagnostic.place.clone_from(&by.place);
         let near = did_you_mean(&nearest(name, fields().map(|field| field.name.as_str())));

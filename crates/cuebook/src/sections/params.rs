@@ -94,7 +94,7 @@ impl Bound {
             return Ok(Bound { type_name, values: Values::Own(fields), rust: Some(Arc::new(value)) });
         }
         let json = serde_json::to_value(&value).map_err(|error| {
-            let message = format!("a value of `{}` cannot be read: {error}", std::any::type_name::<P>());
+            let message = format!("cannot read a value of `{}`: {error}", std::any::type_name::<P>());
             Error::new(ErrorKind::PromptValidation, Diagnostic::new(Code::BadInput, message))
         })?;
         let Json::Object(values) = json else {

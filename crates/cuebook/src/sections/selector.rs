@@ -62,7 +62,9 @@ pub mod shape {
 
 fn params<'c, P: Params>(circumstances: &Circumstances<'c>) -> Result<&'c P, String> {
     let bound = circumstances.params.ok_or("the section has no parameters")?;
-    bound.rust::<P>().ok_or_else(|| format!("the parameters are no `{}`", std::any::type_name::<P>()))
+    bound
+        .rust::<P>()
+        .ok_or_else(|| format!("the parameters are not of type `{}`", std::any::type_name::<P>()))
 }
 
 impl<P, T, F: Fn() -> T + Send + Sync + 'static> Selects<P, T, shape::Nothing> for F {

@@ -85,8 +85,8 @@ impl VisibilityOverrides {
         let object = document.object()?;
         // A key that is misspelt would open nothing, and be lost with the next write.
         for key in object.keys().filter(|key| *key != VISIBILITY) {
-            let message = format!("a session has no {}", quoted(key));
-            problems.wrong_key(&[Key(key)], message, format!("all that it holds is `{VISIBILITY}`"));
+            let message = format!("unknown key {} in a session", quoted(key));
+            problems.wrong_key(&[Key(key)], message, format!("the only key is `{VISIBILITY}`"));
         }
         let visibility = object.get(VISIBILITY);
         if let Some(other) = visibility.filter(|visibility| !visibility.is_object()) {
@@ -104,7 +104,7 @@ impl VisibilityOverrides {
                     value,
                     &quoted(path),
                     "\"full\" or \"summary\"",
-                    "write one of the two",
+                    "use one of them",
                 ),
             }
         }
@@ -138,7 +138,7 @@ impl VisibilityOverrides {
 fn too_large(error: Error) -> Error {
     match error.code() {
         Code::FileTooLarge => {
-            let hint = "this is no session: name a file that --session has written, or a new one";
+            let hint = "this is not a session: name a new file, or a file that --session wrote";
             let diagnostic = error.diagnostic().clone().hint(hint);
             error.replaced(diagnostic)
         }

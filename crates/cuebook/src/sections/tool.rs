@@ -68,7 +68,7 @@ fn refuse(placeholder: &str, message: impl Into<String>, hint: &str) -> Error {
 /// A description as it is kept: without white space around it, short, and ASCII.
 fn check_description(what: &str, text: &str) -> Result<String> {
     let text = text.trim_matches(is_space);
-    let hint = "write one sentence in plain letters; details belong into the section's text";
+    let hint = "write one sentence in ASCII; put details into the section's text";
     if text.is_empty() || text.chars().count() > MOST_DESCRIPTION {
         let message = format!("{what} must be 1-{MOST_DESCRIPTION} ASCII characters.");
         return Err(refuse("description", message, hint));
@@ -107,7 +107,7 @@ impl SectionTool {
         let stripped = name.trim_matches(is_space);
         if stripped != name {
             let message = "Tool name must not contain surrounding whitespace.";
-            return Err(of_tool(refuse(stripped, message, "remove the white space")));
+            return Err(of_tool(refuse(stripped, message, "remove the whitespace")));
         }
         if !check_tool_name(&name) {
             let wanted = match name.is_empty() {
@@ -115,7 +115,7 @@ impl SectionTool {
                 false => "pattern: ^[a-z0-9_-]{1,64}$",
             };
             let message = format!("Tool name must match the OpenAI function name constraints ({wanted}).");
-            let hint = "write lower-case letters, digits, `_` and `-`";
+            let hint = "use lowercase letters, digits, `_` and `-`";
             return Err(of_tool(refuse(&name, message, hint)));
         }
         let description = check_description("Tool description", description).map_err(of_tool)?;

@@ -65,25 +65,25 @@ pub(super) fn missing(names: &[String], includes: bool, loader: &dyn Loader) -> 
             &near.iter().map(|near| format!("{near}:{}", &name[scheme.len() + 1..])).collect::<Vec<_>>(),
         );
         let hint = hint.unwrap_or_else(|| {
-            "beside files, `prompt:ID`, `prompt:ID#section`, `directive:ID` and `knowledge:ID` can be included".to_owned()
+            "include a file, `prompt:ID`, `prompt:ID#section`, `directive:ID` or `knowledge:ID`".to_owned()
         });
         let message = format!("`{name}` is neither a file nor an address");
         return Some(Diagnostic::new(Code::MissingInclude, message).hint(hint));
     };
     let what = address.kind.as_str();
     if !includes {
-        let message = format!("a {what} can be included, and neither extended nor imported");
-        let hint = format!("write {{% include \"{name}\" %}}, or name the file of a template");
+        let message = format!("a {what} can only be included, not extended or imported");
+        let hint = format!("write {{% include \"{name}\" %}}, or name a template file");
         return Some(Diagnostic::new(Code::MissingInclude, message).hint(hint));
     }
     let message = match address.section {
-        Some(section) => format!("no prompt `{}` with a section `{section}` exists", address.id),
-        None => format!("no {what} `{}` exists", address.id),
+        Some(section) => format!("no prompt `{}` with a section `{section}` found", address.id),
+        None => format!("no {what} `{}` found", address.id),
     };
     let hint = did_you_mean(&loader.suggestions(name)).unwrap_or_else(|| match address.kind {
-        Kind::Prompt => "`cuebook list` shows every prompt".to_owned(),
-        Kind::Directive => format!("it would be .ai/directives/{}.md", address.id),
-        Kind::Knowledge => format!("it would be .ai/knowledge/{}.md", address.id),
+        Kind::Prompt => "list the prompts: cuebook list".to_owned(),
+        Kind::Directive => format!("its path would be .ai/directives/{}.md", address.id),
+        Kind::Knowledge => format!("its path would be .ai/knowledge/{}.md", address.id),
     });
     Some(Diagnostic::new(Code::MissingInclude, message).hint(hint))
 }

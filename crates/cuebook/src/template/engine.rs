@@ -79,7 +79,7 @@ pub struct Job<'j> {
 impl Job<'_> {
     /// The error for an option that the engine cannot do anything with.
     pub fn bad_option(&self, name: &str, given: &Json, known: &str) -> Error {
-        let message = format!("the option `{name}` is {given}, and can be {known}");
+        let message = format!("the option `{name}` is {given}, but must be {known}");
         let diagnostic = Diagnostic::new(Code::BadPrompty, message);
         let diagnostic = match self.place {
             Some(place) => diagnostic.at(place.clone()),
@@ -146,7 +146,7 @@ impl Engines {
         self.0.get(key).ok_or_else(|| {
             let known: Vec<&str> = self.0.keys().map(String::as_str).collect();
             let hint = did_you_mean(&nearest(key, known.iter().copied()))
-                .unwrap_or_else(|| format!("registered are: {}", known.join(", ")));
+                .unwrap_or_else(|| format!("known: {}", known.join(", ")));
             let message = format!("no renderer is registered for the key `{key}`");
             let diagnostic = Diagnostic::new(Code::UnknownEngine, message).hint(hint);
             let diagnostic = match named {
@@ -219,7 +219,7 @@ impl Engine for Dollar {
             None | Some((_, Some("error"))) => Missing::Error,
             Some((_, Some("keep"))) => Missing::Keep,
             Some((other, _)) => {
-                let message = format!("`missing` is {other}, and can be \"error\" or \"keep\"");
+                let message = format!("`missing` is {other}, but must be \"error\" or \"keep\"");
                 let diagnostic = Diagnostic::new(Code::BadPrompty, message).file(job.source.name());
                 return Err(Error::new(ErrorKind::PromptRead, diagnostic));
             }

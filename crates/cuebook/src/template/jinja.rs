@@ -203,12 +203,10 @@ impl Template {
             return Ok(());
         }
         if sources.len() > self.program.own + MOST_COMPUTED {
-            let message = format!(
-                "more than {MOST_COMPUTED} templates are included by names that the template computes"
-            );
+            let message = format!("the template computes the names of more than {MOST_COMPUTED} includes");
             let diagnostic = Diagnostic::new(Code::TooDeep, message)
                 .file(self.main.name())
-                .hint("pass the texts in as a list and loop over it, or name the templates");
+                .hint("pass the texts as a list and loop over it, or write the names");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
         *larger = Some(Arc::new(Program::build(&sources, &self.loader, &self.settings, &self.syntax)?));

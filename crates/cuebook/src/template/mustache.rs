@@ -204,12 +204,10 @@ impl Template {
         // The main template comes first in the list of units and stays there.
         sources.push(wanted);
         if sources.len() > self.named + MOST_COMPUTED {
-            let message = format!(
-                "more than {MOST_COMPUTED} templates are included by names that the template computes"
-            );
+            let message = format!("the template computes the names of more than {MOST_COMPUTED} includes");
             let diagnostic = Diagnostic::new(Code::TooDeep, message)
                 .file(self.main.name())
-                .hint("pass the texts in as a list and go over it with a section, or name the templates");
+                .hint("pass the texts as a list and loop over it with a section, or write the names");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
         *program = Arc::new(Program::build(&sources, &*self.loader, &self.settings)?);
@@ -399,7 +397,7 @@ fn read(source: &Arc<Source>, settings: &Settings) -> Result<Vec<Node>> {
     if u32::try_from(source.text().len()).is_err() {
         let diagnostic = Diagnostic::new(Code::FileTooLarge, "the template is longer than 4 GiB")
             .file(source.name())
-            .hint("split it into several");
+            .hint("split it into several files files");
         return Err(Error::new(ErrorKind::Limit, diagnostic));
     }
     parse::parse(source, settings.recursion)

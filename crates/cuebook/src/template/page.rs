@@ -43,7 +43,8 @@ impl Page {
     pub fn literal(&mut self, range: Range<usize>) -> Result<()> {
         let source = self.source.clone();
         let Some(text) = source.text().get(range.clone()) else {
-            let message = format!("an engine copied bytes {range:?} of a template, which has none there");
+            let message =
+                format!("internal error: an engine copied bytes {range:?}, but the template is shorter");
             let diagnostic = Diagnostic::new(Code::RenderFailed, message).file(source.name());
             return Err(Error::new(ErrorKind::PromptRender, diagnostic));
         };

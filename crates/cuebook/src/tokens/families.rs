@@ -53,7 +53,7 @@ pub(super) fn missing(model: &str) -> String {
         .find_map(|(name, maker)| model.contains(name).then_some(maker));
     match maker {
         Some(maker) => format!("{maker} publishes no vocabulary for `{model}`"),
-        None => format!("The vocabulary of `{model}` is not known here"),
+        None => format!("Cuebook has no vocabulary for `{model}`"),
     }
 }
 
@@ -129,7 +129,7 @@ mod tests {
             missing("us.anthropic.claude-sonnet-4-5-v1:0").starts_with("Anthropic publishes no vocabulary")
         );
         assert!(missing("models/gemini-2.5-pro").starts_with("Google publishes no vocabulary"));
-        assert_eq!(missing("qwen3"), "The vocabulary of `qwen3` is not known here");
+        assert_eq!(missing("qwen3"), "Cuebook has no vocabulary for `qwen3`");
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn collect(
         let file_name = entry.file_name();
         // Two names that only look the same would be one here, and only one of them would have been shown.
         let Some(file_name) = file_name.to_str().map(str::to_owned) else {
-            let message = format!("the name of a file is not UTF-8: {}", file_name.to_string_lossy());
+            let message = format!("a file name is not UTF-8: {}", file_name.to_string_lossy());
             let diagnostic = Diagnostic::new(Code::NotUtf8, message).file(name).hint("rename the file");
             return Err(Error::new(ErrorKind::Pack, diagnostic));
         };
@@ -279,7 +279,7 @@ pub(crate) fn approve(
 ) -> Result<()> {
     let Some(file) = file else {
         let diagnostic =
-            Diagnostic::new(Code::ApprovalRequired, "there is no home folder to store an approval in")
+            Diagnostic::new(Code::ApprovalRequired, "there is no home folder to store approvals in")
                 .hint("set HOME, or USER_SPACE to the folder that holds your `.ai`");
         return Err(Error::new(ErrorKind::PromptApprovalRequired, diagnostic));
     };

@@ -82,7 +82,7 @@ impl Request {
 
     /// The request that MCP clients of a server for another project may work in this one.
     pub fn serve() -> Request {
-        let shown = "MCP clients that Cuebook serves another project to may read, search and execute here";
+        let shown = "MCP clients of another project's server may read, search and execute here";
         Request::new(Power::Serve, "mcp", shown)
     }
 
@@ -126,7 +126,7 @@ impl Request {
         };
         let mut message = format!("{what} `{}` needs a grant", printable(subject));
         if state == Granted::Changed {
-            message.push_str(": it changed since you granted it");
+            message.push_str(": it has changed since you granted it");
         }
         let hint = match self.power {
             Power::Interpreter | Power::Env => {
@@ -274,9 +274,8 @@ impl Grants {
     /// Changes the stored grants under their lock, so that two processes lose nothing.
     fn change<T>(&mut self, change: impl FnOnce(&mut IndexMap<String, Grant>) -> T) -> Result<T> {
         let Some((path, name)) = &self.file else {
-            let diagnostic =
-                Diagnostic::new(Code::GrantNeeded, "there is no home folder to store a grant in")
-                    .hint("set HOME, or USER_SPACE to the folder that holds your `.ai`");
+            let diagnostic = Diagnostic::new(Code::GrantNeeded, "there is no home folder to store grants in")
+                .hint("set HOME, or USER_SPACE to the folder that holds your `.ai`");
             return Err(Error::new(ErrorKind::Integrity, diagnostic));
         };
         let lock = Lock::acquire(path, name)?;

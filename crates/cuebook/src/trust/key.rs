@@ -37,8 +37,8 @@ impl PublicKey {
     /// Reads a key in PEM. A weak one, for which anybody could make signatures, is refused.
     pub fn from_pem(pem: &str) -> Result<PublicKey> {
         let key = ed25519_dalek::VerifyingKey::from_public_key_pem(pem.trim()).map_err(|_| {
-            bad("this is no public Ed25519 key in PEM")
-                .hint("it begins with `-----BEGIN PUBLIC KEY-----`: cuebook keys export prints one")
+            bad("not a public Ed25519 key in PEM")
+                .hint("a key begins with `-----BEGIN PUBLIC KEY-----`: cuebook keys export prints one")
         });
         PublicKey::of(key.map_err(integrity)?)
     }
@@ -46,10 +46,10 @@ impl PublicKey {
     fn of(key: ed25519_dalek::VerifyingKey) -> Result<PublicKey> {
         if key.is_weak() {
             let hint = "ask its owner for another key";
-            return Err(integrity(bad("this key is weak: anybody could make signatures for it").hint(hint)));
+            return Err(integrity(bad("this key is weak: anyone can forge its signatures").hint(hint)));
         }
         let pem = key.to_public_key_pem(LineEnding::LF);
-        let pem = pem.map_err(|_| integrity(bad("this key cannot be written as PEM")))?;
+        let pem = pem.map_err(|_| integrity(bad("cannot write this key as PEM")))?;
         let mut fingerprint = hex(&Sha256::digest(pem.as_bytes()));
         fingerprint.truncate(16);
         Ok(PublicKey { key, pem, fingerprint })
@@ -90,7 +90,7 @@ impl SigningKey {
     pub fn generate() -> Result<SigningKey> {
         let mut seed = [0; 32];
         getrandom::fill(&mut seed).map_err(|error| {
-            integrity(bad(format!("the system gives no random bytes: {error}")).hint("try again later"))
+            integrity(bad(format!("the system provides no random bytes: {error}")).hint("try again later"))
         })?;
         SigningKey::from_seed(&seed)
     }
@@ -106,8 +106,8 @@ impl SigningKey {
     pub fn from_pem(pem: &str) -> Result<SigningKey> {
         let key = ed25519_dalek::SigningKey::from_pkcs8_pem(pem.trim()).map_err(|_| {
             // What is wrong with it could hold a part of it.
-            let hint = "it begins with `-----BEGIN PRIVATE KEY-----` and has no password";
-            integrity(bad("this is no private Ed25519 key in PEM").hint(hint))
+            let hint = "a key begins with `-----BEGIN PRIVATE KEY-----` and has no password";
+            integrity(bad("not a private Ed25519 key in PEM").hint(hint))
         })?;
         let public = PublicKey::of(key.verifying_key())?;
         Ok(SigningKey { key, public })
@@ -118,13 +118,13 @@ impl SigningKey {
         let (path, name) = private_file(spaces)?;
         let found = files::look(&path).map_err(|error| files::io_error(&name, &error))?;
         let Some(metadata) = found else {
-            let hint = "make one: cuebook keys generate";
+            let hint = "create one: cuebook keys generate";
             return Err(integrity(bad("No signing key found").file(name).hint(hint)));
         };
         if is_open_to_others(&metadata) {
-            let message = "this private key can be read by others, so it may be theirs by now";
+            let message = "other users can read this private key, so they may have copied it";
             let hint =
-                format!("chmod 600 {}; or make a new one: cuebook keys generate --replace", path.display());
+                format!("chmod 600 {}; or create a new one: cuebook keys generate --replace", path.display());
             return Err(integrity(bad(message).file(name).hint(hint)));
         }
         let source = files::read_text(&path, &name, MOST)?;
@@ -139,13 +139,12 @@ impl SigningKey {
         let (path, name) = private_file(spaces)?;
         let found = path.symlink_metadata().is_ok();
         if found && !replace {
-            let hint = "keep it, or say --replace: what it has signed stays valid as long as it is trusted";
-            return Err(integrity(bad("there is a signing key already").file(name).hint(hint)));
+            let hint = "keep it, or pass --replace; its signatures stay valid as long as you trust it";
+            return Err(integrity(bad("a signing key already exists").file(name).hint(hint)));
         }
         let pair = KeypairBytes { secret_key: self.key.to_bytes(), public_key: None };
-        let pem = pair
-            .to_pkcs8_pem(LineEnding::LF)
-            .map_err(|_| integrity(bad("the key cannot be written as PEM")))?;
+        let pem =
+            pair.to_pkcs8_pem(LineEnding::LF).map_err(|_| integrity(bad("cannot write the key as PEM")))?;
         write_private(&path, pem.as_bytes()).map_err(|error| files::write_error(&name, &error))?;
         let public = path.with_file_name("public_key.pem");
         files::write_atomic(&public, &name.replace("private", "public"), self.public.pem.as_bytes())
@@ -171,7 +170,7 @@ impl SigningKey {
 fn private_file(spaces: &Spaces) -> Result<(PathBuf, String)> {
     let Some(folder) = spaces.user_folder() else {
         let hint = "set USER_SPACE to the folder that holds your .ai";
-        return Err(integrity(bad("there is no user's space, so there is no signing key").hint(hint)));
+        return Err(integrity(bad("there is no user space, so there is no signing key").hint(hint)));
     };
     let file = format!("{FOLDER}/private_key.pem");
     Ok((folder.join(&file), format!("{}/{file}", user_name(&folder))))

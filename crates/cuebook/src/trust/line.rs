@@ -90,20 +90,20 @@ const BOUND: &str = "cuebook@";
 impl SignatureLine {
     /// Reads what stands in the comment, or says what is wrong with it.
     fn read(text: &str) -> Result<SignatureLine, &'static str> {
-        let rest = text.strip_prefix(PREFIX).ok_or("it does not begin with `rye:signed:`")?;
+        let rest = text.strip_prefix(PREFIX).ok_or("it does not start with `rye:signed:`")?;
         // The time has colons of its own and a fixed length.
-        let (time, rest) = rest.split_at_checked(20).ok_or("it ends before its time does")?;
+        let (time, rest) = rest.split_at_checked(20).ok_or("it ends inside the time")?;
         if !is_time(time) {
-            return Err("its time is not like 2026-02-26T00:00:00Z");
+            return Err("its time must look like 2026-02-26T00:00:00Z");
         }
-        let mut fields = rest.strip_prefix(':').ok_or("a `:` is missing after its time")?.split(':');
+        let mut fields = rest.strip_prefix(':').ok_or("there is no `:` after its time")?.split(':');
         let (Some(hash), Some(encoded), Some(signer), None) =
             (fields.next(), fields.next(), fields.next(), fields.next())
         else {
-            return Err("it does not have a time, a hash, a signature and a fingerprint");
+            return Err("it must have a time, a hash, a signature and a fingerprint");
         };
         if !is_hex(hash, 64) {
-            return Err("its hash is not 64 small hexadecimal digits");
+            return Err("its hash is not 64 lowercase hexadecimal digits");
         }
         let signature = URL_SAFE.decode(encoded).ok().and_then(|bytes| <[u8; 64]>::try_from(bytes).ok());
         let signature = signature.ok_or("its signature is not 64 bytes in base64")?;
@@ -112,16 +112,16 @@ impl SignatureLine {
             None => (signer, None),
         };
         if !is_hex(fingerprint, 16) {
-            return Err("its fingerprint is not 16 small hexadecimal digits");
+            return Err("its fingerprint is not 16 lowercase hexadecimal digits");
         }
         let purpose = match provenance.and_then(|text| text.strip_prefix(BOUND)) {
             Some(text) => {
-                Some(Purpose::read(text).ok_or("what follows `|cuebook@` is not like tool/a/b.py")?)
+                Some(Purpose::read(text).ok_or("the text after `|cuebook@` must look like tool/a/b.py")?)
             }
             None => None,
         };
         if purpose.is_none() && !provenance.is_none_or(is_provenance) {
-            return Err("what follows the `|` is not like provider@user");
+            return Err("the text after `|` must look like provider@user");
         }
         Ok(SignatureLine {
             signed_at: time.to_owned(),
@@ -195,7 +195,7 @@ pub(crate) struct Malformed {
     pub(crate) range: Range<usize>,
 }
 
-const SIGN_AGAIN: &str = "look at what the file says, and sign it again";
+const SIGN_AGAIN: &str = "review the file, and sign it again";
 
 impl<'b> Split<'b> {
     /// Finds the signature line. That there is none is no error; that there is something else is.
@@ -205,17 +205,12 @@ impl<'b> Split<'b> {
         let wrong = |range: Range<usize>, what: String, hint| Err(Malformed { what, hint, range });
         let Some(text) = style.text(&bytes[line.clone()]).filter(|text| text.starts_with(PREFIX)) else {
             if in_other_style(&bytes[line.clone()]) {
-                let what =
-                    format!("it is not written as a comment of this kind of file: {}", style.comment("…"));
+                let what = format!("it is not a comment of this file type: {}", style.comment("…"));
                 return wrong(line, what, SIGN_AGAIN);
             }
             if let Some(found) = elsewhere(bytes, style) {
-                let what = "it does not stand at the beginning of the file".to_owned();
-                return wrong(
-                    found,
-                    what,
-                    "nothing may stand before it but a `#!` line: sign the file again",
-                );
+                let what = "it is not at the beginning of the file".to_owned();
+                return wrong(found, what, "only a `#!` line can be before it: sign the file again");
             }
             return Ok(Split { bytes, line: start..start, signature: None });
         };
@@ -225,8 +220,8 @@ impl<'b> Split<'b> {
         };
         let next = line_at(bytes, line.end);
         if style.text(&bytes[next.clone()]).is_some_and(|text| text.starts_with(PREFIX)) {
-            let what = "a second one follows it, and a file is signed once".to_owned();
-            return wrong(next, what, "take out the lines that are not yours, and sign the file again");
+            let what = "a second signature follows, but a file has one".to_owned();
+            return wrong(next, what, "remove the lines that you did not write, and sign the file again");
         }
         Ok(Split { bytes, line, signature: Some(signature) })
     }

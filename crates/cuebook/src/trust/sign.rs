@@ -66,10 +66,10 @@ pub(crate) fn signature_of(extension: &str, bytes: &[u8]) -> serde_json::Value {
 /// The style of an extension, or the error that says what to do instead.
 pub(crate) fn style(extension: &str) -> Result<Style> {
     Style::of(extension).ok_or_else(|| {
-        let message = format!("a .{extension} file has no comments, so there is no place for a signature");
+        let message = format!("a .{extension} file has no comments, so it cannot hold a signature");
         let hint = match extension {
-            "json" => "JSON is YAML as well: rename the file to .yaml",
-            _ => "write it as .md, .yaml, .py, .js, .ts, .sh or .toml",
+            "json" => "rename the file to .yaml: JSON is also YAML",
+            _ => "use .md, .yaml, .py, .js, .ts, .sh or .toml",
         };
         Error::new(ErrorKind::Integrity, Diagnostic::new(Code::BadSignature, message).hint(hint))
     })

@@ -224,16 +224,15 @@ impl Stores {
         found: &mut Found,
     ) -> Result<Option<String>> {
         let theirs = key.space == SpaceKind::Project && settings.project_keys == ProjectKeys::Signed;
-        let split = Split::of(bytes, Style::Hash).map_err(|malformed| {
-            wrong(&key.file, format!("its signature cannot be used: {}", malformed.what))
-        })?;
+        let split = Split::of(bytes, Style::Hash)
+            .map_err(|malformed| wrong(&key.file, format!("its signature is invalid: {}", malformed.what)))?;
         let Some(line) = &split.signature else {
-            let message = "a key in a project counts only if a key that you trust has signed the file";
+            let message = "Cuebook uses a key in a project only if a key that you trust signed its file";
             return if theirs { Err(not_vouched(key, message)) } else { Ok(None) };
         };
         if split.hash() != line.hash {
             let hint = "if you changed it, add the key again: cuebook trust add";
-            return Err(bad(&key.file, "the file was changed after it was signed", hint));
+            return Err(bad(&key.file, "the file changed after it was signed", hint));
         }
         // A signature of an item is no signature of a key, whatever the item holds.
         let written = std::str::from_utf8(bytes)
@@ -241,11 +240,11 @@ impl Stores {
             .and_then(|text| toml::from_str::<KeyFile>(text).ok())
             .is_some_and(|file| split.content() == file.text().as_bytes());
         if line.purpose.is_some() || !written {
-            return Err(wrong(&key.file, "its signature is not one for the file of a key".to_owned()));
+            return Err(wrong(&key.file, "its signature is not for a key file".to_owned()));
         }
         let own = line.fingerprint == key.key.fingerprint();
         if own && theirs {
-            return Err(not_vouched(key, "a key in a project cannot vouch for itself"));
+            return Err(not_vouched(key, "a key in a project cannot sign its own file"));
         }
         let signer = match own {
             true => Some(key.key.clone()),
@@ -264,8 +263,8 @@ impl Stores {
             return Err(not_vouched(key, &message));
         };
         if !line.is_made_by(&signer) {
-            let hint = "the signature is false: delete the file";
-            return Err(bad(&key.file, "the file's signature was not made with the key that it names", hint));
+            let hint = "the signature is forged: delete the file";
+            return Err(bad(&key.file, "the file's signature does not match the key that it names", hint));
         }
         Ok(Some(line.fingerprint.clone()))
     }
@@ -352,13 +351,13 @@ impl Stores {
         let fits: Vec<&String> = known.iter().filter(|known| known.starts_with(fingerprint)).collect();
         let [one] = fits.as_slice() else {
             let message = match fits.len() {
-                0 => format!("no key of this store has the fingerprint {fingerprint}"),
+                0 => format!("the store has no key with the fingerprint {fingerprint}"),
                 count => {
-                    format!("{count} keys of this store have fingerprints that begin with {fingerprint}")
+                    format!("{count} keys in the store have fingerprints that start with {fingerprint}")
                 }
             };
             let near = did_you_mean(&nearest(fingerprint, known.iter().map(String::as_str)));
-            let hint = near.unwrap_or_else(|| "cuebook trust list shows all of them".to_owned());
+            let hint = near.unwrap_or_else(|| "list the keys: cuebook trust list".to_owned());
             let diagnostic = Diagnostic::new(Code::BadTrust, message).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic));
         };
@@ -375,8 +374,8 @@ impl Stores {
             SpaceKind::System => None,
         };
         found.map(|folder| (folder, start_of(space, folder))).ok_or_else(|| {
-            let message = format!("there is no trust store of the {} that could be written", space.as_str());
-            let hint = "choose the user's space, and set USER_SPACE if there is none";
+            let message = format!("the trust store of the {} cannot be written", space.as_str());
+            let hint = "use the user space, and set USER_SPACE if there is none";
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadTrust, message).hint(hint))
         })
     }
@@ -416,9 +415,9 @@ fn read(bytes: &[u8], fingerprint: &str, space: SpaceKind, name: &str) -> Result
         Error::new(ErrorKind::Integrity, diagnostic)
     })?;
     let key = PublicKey::from_pem(&file.public_key.pem)
-        .map_err(|error| wrong(name, format!("its key cannot be used: {}", error.diagnostic().message)))?;
+        .map_err(|error| wrong(name, format!("its key is invalid: {}", error.diagnostic().message)))?;
     if key.fingerprint() != fingerprint || file.fingerprint != fingerprint {
-        let message = format!("the key in this file has the fingerprint {}", key.fingerprint());
+        let message = format!("the fingerprint of the key in this file is {}", key.fingerprint());
         return Err(bad(name, &message, "delete the file, and add the key again: cuebook trust add"));
     }
     let owner = Some(file.owner).filter(|owner| !owner.is_empty());
@@ -439,6 +438,6 @@ fn wrong(file: &str, message: String) -> Error {
 }
 
 fn not_vouched(key: &TrustedKey, message: &str) -> Error {
-    let hint = "if you know whose key it is, add it to your own store: cuebook trust add";
+    let hint = "if you know the owner of the key, add it to your own store: cuebook trust add";
     bad(&key.file, message, hint)
 }

@@ -239,7 +239,7 @@ fn a_key_of_a_project_counts_only_if_a_trusted_key_vouches_for_it() {
     add(bob.public(), None);
     let error = world.directive(&stranger).unwrap_err();
     assert_eq!(error.code(), Code::UntrustedKey);
-    assert!(error.diagnostic().hint.as_deref().unwrap().contains("does not count"), "{error:?}");
+    assert!(error.diagnostic().hint.as_deref().unwrap().contains("Cuebook ignores the key"), "{error:?}");
     add(bob.public(), Some(&bob));
     assert_eq!(code(world.directive(&stranger)), Code::UntrustedKey);
     // Two strangers who vouch for each other are strangers.

@@ -245,7 +245,7 @@ impl Trust {
         };
         let counting = signer.filter(counts);
         if space == SpaceKind::Project && counting.is_none() {
-            let message = "a key in a project counts only if it is signed with a key that is trusted itself";
+            let message = "Cuebook uses a key in a project only if a key that you trust signed it";
             let hint = "trust your own key first: cuebook keys export | cuebook trust add -";
             return Err(Error::new(ErrorKind::Integrity, Diagnostic::new(Code::BadKey, message).hint(hint)));
         }
@@ -264,7 +264,7 @@ impl Trust {
             subject.error(diagnostic.hint_opt(hint))
         })?;
         let split = Split::of(subject.bytes, style).map_err(|malformed| {
-            let message = format!("the signature cannot be used: {}", malformed.what);
+            let message = format!("invalid signature: {}", malformed.what);
             let text = String::from_utf8_lossy(subject.bytes).into_owned();
             let source = Source::verbatim(subject.name, text);
             let range = malformed.range.start..malformed.range.end.min(malformed.range.start + 40);
@@ -273,7 +273,7 @@ impl Trust {
         })?;
         let Some(line) = &split.signature else {
             let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", subject.name));
-            let hint = format!("if you trust what it says, sign it: {}", subject.sign_command());
+            let hint = format!("if you trust it, sign it: {}", subject.sign_command());
             return Err(subject.error(diagnostic.hint(hint)));
         };
         let mut found = Found::default();
@@ -282,7 +282,8 @@ impl Trust {
         if !line.is_made_by(&key.key) {
             let message = format!("Ed25519 signature verification failed: {}", subject.name);
             let hint = format!(
-                "the line names the key of {}, which did not make this signature: read the file before you use it",
+                "the key of {}, which the line names, did not make this signature: review the file before you \
+                     use it",
                 key.owner.as_deref().unwrap_or(&line.fingerprint)
             );
             let diagnostic = Diagnostic::new(Code::ForgedSignature, message).hint(hint);
@@ -331,9 +332,9 @@ impl Trust {
         if line.purpose.is_some() && *line.signed_at >= *newest {
             return Ok(*line.signed_at > *newest);
         }
-        let message = format!("{} is older than a version that was used here", subject.name);
+        let message = format!("{} is older than a version that you used before", subject.name);
         let hint = format!(
-            "get the version that was signed at {newest}; or use this one: {} --accept-older",
+            "get the version signed at {newest}, or accept this one: {} --accept-older",
             subject.verify_command()
         );
         let diagnostic = Diagnostic::new(Code::OlderVersion, message).hint(hint);
@@ -359,7 +360,7 @@ impl Trust {
             }
             let message = format!("the signature of {} covers only a part of it", subject.name);
             let hint = format!(
-                "read all of it, then sign it: {}; or accept such signatures: cuebook help CB226",
+                "review the file, then sign it: {}; or accept such signatures: cuebook help CB226",
                 subject.sign_command()
             );
             let diagnostic = Diagnostic::new(Code::NarrowSignature, message).hint(hint);
@@ -373,9 +374,9 @@ impl Trust {
         );
         let hint = match hashed::with_plain_line_ends(&content) {
             Some(plain) if plain == line.hash => {
-                "only its line ends were changed, from \\n to \\r\\n: change them back".to_owned()
+                "only its line endings changed, from \\n to \\r\\n: change them back".to_owned()
             }
-            _ => format!("if the change is yours, sign it again: {}", subject.sign_command()),
+            _ => format!("if you made the change, sign it again: {}", subject.sign_command()),
         };
         let diagnostic = Diagnostic::new(Code::ContentChanged, message).hint(hint);
         Err(subject.error(diagnostic).with("expected", &line.hash).with("actual", hash))
@@ -411,12 +412,15 @@ impl Trust {
                 let diagnostic = problem.diagnostic();
                 let file = diagnostic.file_name().unwrap_or_default();
                 format!(
-                    "the content is as it was signed; {file} names the key and does not count: {}",
+                    "the content is unchanged since it was signed; Cuebook ignores the key in {file}: {}",
                     diagnostic.message
                 )
             }
-            None => "the content is as it was signed; if you know whose key it is: cuebook trust add KEY.pem"
-                .to_owned(),
+            None => {
+                "the content is unchanged since it was signed; if you know the owner of the key: cuebook \
+                 trust add KEY.pem"
+                    .to_owned()
+            }
         };
         let diagnostic = Diagnostic::new(Code::UntrustedKey, message).hint(hint);
         Err(subject.error(diagnostic).with("fingerprint", &line.fingerprint).with("intact", true))
@@ -505,7 +509,7 @@ impl Subject<'_> {
             },
         };
         let message = format!("{} was moved or renamed: {what}", self.name);
-        let hint = format!("put it back; or, if you want it here, sign it again: {}", self.sign_command());
+        let hint = format!("move it back, or sign it again for its new location: {}", self.sign_command());
         let diagnostic = Diagnostic::new(Code::ItemMoved, message).hint(hint);
         Err(self.error(diagnostic).with("fingerprint", &line.fingerprint))
     }
@@ -522,7 +526,7 @@ impl Subject<'_> {
 
     fn unbound(&self, line: &SignatureLine) -> Error {
         let message = format!("the signature of {} does not say what it is for", self.name);
-        let hint = format!("if you trust what it says, sign it again: {}", self.sign_command());
+        let hint = format!("if you trust it, sign it again: {}", self.sign_command());
         let diagnostic = Diagnostic::new(Code::UnboundSignature, message).hint(hint);
         self.error(diagnostic).with("fingerprint", &line.fingerprint)
     }

@@ -143,7 +143,7 @@ impl FixedClock {
     /// A clock that always shows a time such as `2026-02-20T15:30:00+09:00[Asia/Tokyo]`.
     pub fn at(time: &str) -> Result<FixedClock> {
         time.parse().map(FixedClock).map_err(|error| {
-            let diagnostic = Diagnostic::new(Code::BadInput, format!("`{time}` is not a time: {error}"))
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("invalid time `{time}`: {error}"))
                 .hint("write it as 2026-02-20T15:30:00+09:00[Asia/Tokyo]");
             Error::new(ErrorKind::Config, diagnostic)
         })

@@ -31,7 +31,7 @@ impl NonceSource for SystemNonces {
     fn digits(&self) -> Result<String> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes).map_err(|error| {
-            let message = format!("the system gives no random bytes for a nonce: {error}");
+            let message = format!("the system provides no random bytes for a nonce: {error}");
             Error::new(ErrorKind::Io, Diagnostic::new(Code::RenderFailed, message))
         })?;
         Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())

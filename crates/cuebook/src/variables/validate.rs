@@ -50,10 +50,7 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
         let found = Some(type_name(value));
         let problem =
             Problem { name: "system".into(), expected: "nothing", found, layer: Some(layer.as_str()) };
-        let message = format!(
-            "`system` is the name of the system's own variables and cannot be given, and {} gave it",
-            layer.describe()
-        );
+        let message = format!("the name `system` is reserved, but {} set it", layer.describe());
         let diagnostic = Diagnostic::new(Code::InvalidVariables, message).hint("choose another name");
         problems.push((problem, diagnostic));
     }
@@ -88,7 +85,7 @@ pub(crate) fn validate_included(variable: &Variable, scope: &Scope) -> Option<(P
         let told = missing(variable, &[]);
         let told = match scope.lent(name) {
             Some(_) => {
-                told.hint(format!("where this is included, `{name}` is set to something that is not there"))
+                told.hint(format!("the text that includes this prompt sets `{name}` to an undefined value"))
             }
             None => told,
         };
@@ -105,21 +102,23 @@ pub(crate) fn validate_included(variable: &Variable, scope: &Scope) -> Option<(P
     }
     if let Some(rich) = variable.rich {
         let message = format!(
-            "`{name}` is of the kind {}, and the text that includes this sets it to {found}",
+            "`{name}` is an input of the kind {}, but the text that includes this prompt sets it to {found}",
             rich.as_str()
         );
-        let hint =
-            format!("only a caller has such values: do not set `{name}`, or set it to an input of that kind");
+        let hint = format!(
+            "only a caller passes such values: do not set `{name}`, or set it to an input of that kind"
+        );
         return wrong(message, hint);
     }
     if variable.lenient || takes(variable, Layer::Caller, value) {
         return None;
     }
     let what = format!("{} {}", article(variable.kind), variable.kind.as_str());
-    let message = format!("`{name}` must be {what}, and the text that includes this sets it to {found}");
+    let message =
+        format!("`{name}` must be {what}, but the text that includes this prompt sets it to {found}");
     let hint = match variable.kind {
         Type::String if !matches!(value.kind(), ValueKind::Seq | ValueKind::Iterable | ValueKind::Map) => {
-            format!("make a text of it, as in {{% set {name} = {name}|string %}}")
+            format!("convert it to a string, as in {{% set {name} = {name}|string %}}")
         }
         _ => format!("set `{name}` to {what} there"),
     };
@@ -148,7 +147,7 @@ fn missing(variable: &Variable, undeclared: &[String]) -> Diagnostic {
         None => format!("the required variable `{name}` is missing"),
     };
     let hint = match nearest(name, undeclared.iter().map(String::as_str)).first() {
-        Some(similar) => format!("`{similar}` was given: was `{name}` meant?"),
+        Some(similar) => format!("`{similar}` has a value: did you mean `{name}`?"),
         None if variable.rich == Some(Rich::Thread) => {
             format!("pass --var {name}:='[{{\"role\": \"user\", \"content\": \"…\"}}]'")
         }
@@ -175,17 +174,17 @@ fn mistyped(
         Some(supplier @ Supplier::Hook { .. }) => format!("`{supplier}`"),
         _ => layer.describe().to_owned(),
     };
-    let message = format!("`{name}` must be {what}, and {giver} gave {found}");
+    let message = format!("`{name}` must be {what}, but {giver} passed {found}");
     let hint = match (wanted, value.as_str()) {
         _ if layer < Layer::System => Some("change the default or the type".to_owned()),
         _ if layer != Layer::Caller => None,
         (Type::Integer | Type::Number | Type::Boolean | Type::List | Type::Object, Some(text)) => {
             let meant = serde_json::from_str(text).is_ok_and(|json| wanted.admits(&json));
             let shown = if meant { text.to_owned() } else { format!("JSON with {what}") };
-            Some(format!("what is no text is passed with `:=`, as in --var {name}:={shown}"))
+            Some(format!("pass anything but text with `:=`, as in --var {name}:={shown}"))
         }
-        _ if value.is_none() => Some(format!("leave `{name}` out if there is no value")),
-        (Type::String, None) => Some(format!("text is passed with `=`, as in --var {name}=TEXT")),
+        _ if value.is_none() => Some(format!("omit `{name}` to pass no value")),
+        (Type::String, None) => Some(format!("pass text with `=`, as in --var {name}=TEXT")),
         _ => None,
     };
     declared_at(Diagnostic::new(Code::InvalidVariables, message), variable).hint_opt(hint)
@@ -237,6 +236,6 @@ fn type_name(value: &Value) -> &'static str {
         ValueKind::String => "a string",
         ValueKind::Seq | ValueKind::Iterable => "a list",
         ValueKind::Map => "an object",
-        _ => "something else",
+        _ => "another type",
     }
 }

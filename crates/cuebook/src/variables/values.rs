@@ -157,9 +157,9 @@ mod tests {
         assert_eq!(
             crate::json::shown(read("[1]").unwrap_err().diagnostics()),
             "\
-error vars.json:1:1: a JSON object was expected [CB407]
+error vars.json:1:1: expected a JSON object [CB407]
   at [ -- this is an array
-  help: begin with { and end with }
+  help: start with { and end with }
 "
         );
     }

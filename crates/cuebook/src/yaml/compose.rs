@@ -47,7 +47,7 @@ pub(super) fn compose(
                 let start = composer.offset(error.marker());
                 let rest = source.text().get(start..range.end).unwrap_or_default();
                 let length = rest.chars().next().map_or(0, char::len_utf8);
-                let diagnostic = Diagnostic::new(code, format!("not valid YAML: {message}"))
+                let diagnostic = Diagnostic::new(code, format!("invalid YAML: {message}"))
                     .at(source.place(start..start + length))
                     .label("here")
                     .hint_opt(hint.map(str::to_owned));
@@ -120,11 +120,10 @@ impl Composer<'_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let diagnostic =
-                        Diagnostic::new(self.code, "there are several YAML documents, and one was expected")
-                            .at(self.place(span))
-                            .label("the second begins here")
-                            .hint("keep one document: remove the line `---` between them");
+                    let diagnostic = Diagnostic::new(self.code, "expected one YAML document, found several")
+                        .at(self.place(span))
+                        .label("the second begins here")
+                        .hint("keep one document: remove the line `---` between them");
                     return Err(Box::new(diagnostic));
                 }
                 Ok(())
@@ -175,12 +174,8 @@ impl Composer<'_> {
         self.nodes = self.nodes.saturating_add(nodes);
         if self.nodes > MOST_NODES {
             let message =
-                format!("the YAML holds too many values: {MOST_NODES} are the most, with every copy");
-            return Err(self.fatal(
-                span,
-                message,
-                "copy less with aliases, or keep the values in other files",
-            ));
+                format!("the YAML has too many values: the limit is {MOST_NODES}, including aliases");
+            return Err(self.fatal(span, message, "use fewer aliases, or move values into other files"));
         }
         Ok(())
     }
@@ -264,8 +259,8 @@ impl Composer<'_> {
             Scalar::Number(number) => Data::Number(number),
             Scalar::Text => Data::Text(text.to_owned()),
             Scalar::Unspeakable => {
-                let message = format!("the number {} has no place in JSON", quoted(text));
-                let hint = "put it in quotes if its digits matter";
+                let message = format!("JSON cannot represent the number {}", quoted(text));
+                let hint = "put it in quotes to keep its digits";
                 self.note(Diagnostic::new(self.code, message).at(self.place(span)).hint(hint));
                 Data::Null
             }
@@ -283,7 +278,7 @@ impl Composer<'_> {
 
     fn meaningless(&mut self, tag: &Tag, span: &Span) {
         let name = tag.original();
-        let message = format!("the tag {} means nothing here", quoted(&name));
+        let message = format!("unknown tag {}", quoted(&name));
         let start =
             span.tag_start.as_ref().map_or_else(|| self.offset(&span.start), |marker| self.offset(marker));
         let rest = self.source.text().get(start..).unwrap_or_default();
@@ -308,18 +303,17 @@ impl Composer<'_> {
             wrong = Some(diagnostic.hint("write a name before the colon"));
             NextKey::Dropped
         } else if tag.is_some_and(|tag| tag.core_suffix() != Some("str")) {
-            let diagnostic = Diagnostic::new(code, "a key has a tag").at(place);
-            wrong = Some(diagnostic.hint("remove the tag: a key is the text that stands there"));
+            let diagnostic = Diagnostic::new(code, "a key cannot have a tag").at(place);
+            wrong = Some(diagnostic.hint("remove the tag"));
             NextKey::Dropped
         } else if let Some(index) = names.get(name) {
             let first = entries.get(*index).map(|(key, _)| key.place.clone());
-            let mut diagnostic =
-                Diagnostic::new(code, format!("the key {} stands twice in one map", quoted(name)))
-                    .at(place)
-                    .label("the second time")
-                    .hint("keep one of the two: readers of YAML disagree about which of them counts");
+            let mut diagnostic = Diagnostic::new(code, format!("duplicate key {} in a map", quoted(name)))
+                .at(place)
+                .label("second one here")
+                .hint("remove one of them: YAML readers disagree about which one counts");
             if let Some(first) = first {
-                diagnostic = diagnostic.related(first, "the first time");
+                diagnostic = diagnostic.related(first, "first one here");
             }
             wrong = Some(diagnostic);
             NextKey::Dropped
@@ -357,7 +351,7 @@ impl Composer<'_> {
 
     fn too_deep(&self, span: &Span) -> Fatal {
         let (message, hint) = too_deep();
-        self.fatal(span, format!("not valid YAML: {message}"), hint.unwrap_or_default())
+        self.fatal(span, format!("invalid YAML: {message}"), hint.unwrap_or_default())
     }
 
     fn end(&mut self, span: &Span) -> Result<(), Fatal> {
@@ -392,11 +386,11 @@ impl Composer<'_> {
 
     fn alias(&mut self, anchor: usize, span: &Span) -> Result<(), Fatal> {
         if self.key_comes() {
-            return Err(self.fatal(span, "an alias cannot be a key", "write the key out"));
+            return Err(self.fatal(span, "an alias cannot be a key", "write the key instead of the alias"));
         }
         let Some(anchored) = self.anchors.get(&anchor) else {
-            let message = "an alias refers to what it is a part of";
-            return Err(self.fatal(span, message, "let it refer to something that ends before it"));
+            let message = "an alias refers to a value that contains it";
+            return Err(self.fatal(span, message, "refer to a value that ends before the alias"));
         };
         let (nodes, depth) = (anchored.nodes, anchored.depth);
         if self.open.len() + depth > MOST_DEPTH {
@@ -431,7 +425,7 @@ impl Composer<'_> {
                 Some(NextKey::Merge(place)) => match merge(node) {
                     Some(taken) => merged.extend(taken),
                     None => {
-                        let diagnostic = Diagnostic::new(code, "`<<` takes over keys, and this has none");
+                        let diagnostic = Diagnostic::new(code, "`<<` needs a map, but this is not a map");
                         wrong = Some(diagnostic.at(place).hint("write `<<: *name` with the anchor of a map"));
                     }
                 },

@@ -9,57 +9,51 @@ pub(super) fn explain(fault: &Fault) -> (String, Option<&'static str>) {
         | Fault::TabInBlockIndentation
         | Fault::TabInIndentation
         | Fault::TabAtBlockScalarStart
-        | Fault::TabInPlainScalar => {
-            ("a tab stands where only spaces may stand", "indent with spaces: YAML allows no tabs there")
+        | Fault::TabInPlainScalar => ("a tab where YAML allows only spaces", "indent with spaces"),
+        Fault::MappingValueNotAllowed | Fault::MappingKeyNotAllowed | Fault::InvalidColonPlacement => {
+            ("unexpected colon", "quote a text that contains `: `, or check the indentation")
         }
-        Fault::MappingValueNotAllowed | Fault::MappingKeyNotAllowed | Fault::InvalidColonPlacement => (
-            "a colon stands where no key can be",
-            "put a text that holds `: ` in quotes, or check the indentation of the line",
-        ),
         Fault::UnexpectedCharacter { .. } => {
-            ("no value can begin with this character", "put the text in quotes")
+            ("a value cannot start with this character", "put the text in quotes")
         }
-        Fault::UnclosedFlowCollection { open: '{' } | Fault::ExpectedFlowMappingSeparator => (
-            "a `{` is not closed",
-            "put a comma between entries and close with `}`, or put the text in quotes",
-        ),
+        Fault::UnclosedFlowCollection { open: '{' } | Fault::ExpectedFlowMappingSeparator => {
+            ("`{` is not closed", "put a comma between entries and close with `}`, or put the text in quotes")
+        }
         Fault::UnclosedFlowCollection { .. } | Fault::ExpectedFlowSequenceSeparator => (
-            "a `[` is not closed",
+            "`[` is not closed",
             "put a comma between elements and close with `]`, or put the text in quotes",
         ),
         Fault::MisplacedFlowCollectionEnd | Fault::MismatchedFlowCollectionEnd { .. } => {
-            ("a bracket closes what was not opened", "remove the bracket, or put the text in quotes")
+            ("closing bracket without an opening one", "remove the bracket, or put the text in quotes")
         }
         Fault::UnclosedQuotedScalar
         | Fault::InvalidQuotedScalarIndent
         | Fault::DocumentIndicatorInQuotedScalar => {
-            ("a quoted text is not closed", "close the quotes, and indent further lines of the text")
+            ("the quoted text is not closed", "add the closing quote, and indent continued lines")
         }
         Fault::InvalidTrailingSingleQuotedScalar | Fault::InvalidTrailingDoubleQuotedScalar => (
-            "something follows a quoted text",
-            "put the whole text in quotes; a quote inside '…' is written ''",
+            "unexpected text after a quoted text",
+            "put the whole text in quotes; write a quote inside '…' as ''",
         ),
         Fault::UnknownQuotedScalarEscape => {
-            ("this escape does not exist", "write a backslash as `\\\\`, or use single quotes")
+            ("unknown escape", "write a backslash as `\\\\`, or use single quotes")
         }
-        Fault::UnknownAnchor => (
-            "an alias refers to an anchor that does not exist",
-            "define it before with `&name`, or put the text in quotes",
-        ),
+        Fault::UnknownAnchor => {
+            ("unknown anchor", "define the anchor first with `&name`, or put the text in quotes")
+        }
         Fault::MissingAnchorOrAliasName => {
-            ("an anchor or alias has no name", "put a text that begins with `*` or `&` in quotes")
+            ("the anchor or alias has no name", "quote a text that starts with `*` or `&`")
         }
         Fault::ExpectedBlockMappingKey | Fault::SimpleKeyExpected | Fault::InvalidSimpleKey => {
-            ("a key was expected here", "write `key: value`, indented like the keys around it")
+            ("expected a key", "write `key: value`, indented like the keys around it")
         }
-        Fault::ExpectedBlockSequenceEntry | Fault::BlockSequenceEntryNotAllowed => (
-            "an element of a list stands where none can be",
-            "put the list on lines of its own, each beginning with `- `",
-        ),
+        Fault::ExpectedBlockSequenceEntry | Fault::BlockSequenceEntryNotAllowed => {
+            ("unexpected list element", "put each element on a separate line that starts with `- `")
+        }
         Fault::InvalidIndentation | Fault::InvalidBlockScalarIndent | Fault::InvalidFlowScalarIndent => {
-            ("the indentation fits no line above", "indent the line like the others that it belongs to")
+            ("the indentation matches no line above", "indent the line like its neighbours")
         }
-        Fault::UndeclaredTagHandle => ("this tag means nothing here", "put the text in quotes"),
+        Fault::UndeclaredTagHandle => ("unknown tag", "put the text in quotes"),
         Fault::RecursionLimitExceeded => return too_deep(),
         other => return (other.to_string(), None),
     };
@@ -68,6 +62,6 @@ pub(super) fn explain(fault: &Fault) -> (String, Option<&'static str>) {
 
 /// The message and the way out for values that are nested too deeply.
 pub(super) fn too_deep() -> (String, Option<&'static str>) {
-    let message = format!("values are nested too deeply: {} levels are the most", super::MOST_DEPTH);
-    (message, Some("nest the values less deeply"))
+    let message = format!("values are nested too deeply: the limit is {} levels", super::MOST_DEPTH);
+    (message, Some("nest the values less"))
 }

@@ -32,7 +32,7 @@ fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
         assert_eq!((cases.path.as_str(), cases.text.as_str()), ("p.tests.md", CASES));
         assert_eq!(
             told(&conversion),
-            [(Fate::Note, "the cases in prompts/p/tests.md come along, and all pass")]
+            [(Fate::Note, "the cases in prompts/p/tests.md are copied, and all pass")]
         );
         // And there they are found, and back again.
         let result = Project::new();
@@ -41,7 +41,7 @@ fn cases_that_pass_come_along_under_the_name_that_the_result_has() {
         }
         let back = convert(&result, Template);
         assert_eq!(back.cases.as_ref().unwrap().path, "tests.md");
-        assert_eq!(told(&back), [(Fate::Note, "the cases in prompts/p.tests.md come along, and all pass")]);
+        assert_eq!(told(&back), [(Fate::Note, "the cases in prompts/p.tests.md are copied, and all pass")]);
     }
 }
 
@@ -51,8 +51,8 @@ fn cases_that_pass_no_longer_are_told() {
     assert_eq!(
         told(&conversion),
         [
-            (Fate::Changed, "the case `Ann` passed, and no longer does: the text is not what was expected"),
-            (Fate::Note, "the cases in prompts/p/tests.md come along, and 1 of 2 pass"),
+            (Fate::Changed, "the case `Ann` no longer passes: the text differs from the expected text"),
+            (Fate::Note, "the cases in prompts/p/tests.md are copied, and 1 of 2 pass"),
         ]
     );
     assert_eq!(conversion.cases.unwrap().path, "p.tests.md");

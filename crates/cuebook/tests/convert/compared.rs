@@ -15,7 +15,7 @@ fn converted(files: &[(&str, &str)], to: Dialect) -> Conversion {
 fn compared(conversion: &Conversion, without: &[&str]) {
     assert!(conversion.compared >= 3 && conversion.uncompared.is_none(), "{conversion:#?}");
     assert_eq!(conversion.compared_without, without, "{:#?}", conversion.report);
-    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("not the same");
+    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("differs");
     assert!(!conversion.report.entries.iter().any(told), "{:#?}", conversion.report);
 }
 
@@ -45,7 +45,7 @@ fn sections_with_summaries_are_compared_in_full() {
     let text = "---\ninputs: {who: {kind: string, required: true}}\n---\n# Task\n\nGreet $who now.\n\n## More\n```yaml section\nsummary: In short.\nvisibility: summary\n```\nAll of it, $who.\n";
     for to in [Template, Prompty, Directive] {
         let conversion = converted(&[("prompts/p.sections.md", text)], to);
-        compared(&conversion, &["all sections were shown in full"]);
+        compared(&conversion, &["every section was shown in full"]);
     }
 }
 
@@ -53,7 +53,7 @@ fn sections_with_summaries_are_compared_in_full() {
 fn what_the_environment_says_has_no_part_in_a_comparison() {
     let text = directive("", "Go {env:PATH:home} now.");
     for to in [Template, Prompty] {
-        compared(&converted(&[(".ai/directives/p.md", &text)], to), &["the environment said nothing"]);
+        compared(&converted(&[(".ai/directives/p.md", &text)], to), &["the environment was empty"]);
     }
 }
 
@@ -66,9 +66,9 @@ fn a_value_that_reads_otherwise_is_taken_out_and_all_around_it_is_compared() {
             "VARIABLES = {\"required\": [{\"name\": \"flag\", \"type\": \"boolean\"}, {\"name\": \"who\", \"type\": \"string\"}]}\n",
         ),
     ];
-    compared(&converted(&files, Directive), &["`flag` counted, but not how a value of it is written"]);
+    compared(&converted(&files, Directive), &["`flag` was compared, but not how its value prints"]);
     let text = "---\ninputs:\n  photo: {kind: image}\n  who: {kind: string, required: true}\n---\nuser:\nSee {{ photo }}, {{ who }}.\n";
-    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`photo` was left out"]);
+    compared(&converted(&[("prompts/p.prompty", text)], Template), &["`photo` was ignored"]);
 }
 
 #[test]
@@ -86,16 +86,16 @@ fn a_default_that_is_not_written_down_is_compared_with_a_value_in_its_place() {
 #[test]
 fn escapes_for_html_are_compared_with_words_that_have_nothing_to_escape() {
     let text = "---\ntemplate: {format: {kind: mustache}}\ninputs: {who: {kind: string, required: true}}\n---\nHi {{who}}, {{{who}}}.\n";
-    compared(&converted(&[("prompts/p.prompty", text)], Template), &["values held no HTML"]);
+    compared(&converted(&[("prompts/p.prompty", text)], Template), &["values without HTML"]);
 }
 
 #[test]
 fn white_space_at_the_edges_of_sections_is_told_and_all_else_compared() {
     let files = [("prompts/p/template.md", "# A\n\n{% if x %}One.{% endif %} Two.\n\n## B\n\nThree.\n")];
     let conversion = converted(&files, Sections);
-    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("at an edge of a section");
+    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("at the edge of a section");
     assert!(conversion.report.losses().any(told), "{:#?}", conversion.report);
-    assert!(conversion.compared_without.contains(&"white space did not count".to_owned()));
+    assert!(conversion.compared_without.contains(&"whitespace was ignored".to_owned()));
     assert!(conversion.compared >= 3, "{conversion:#?}");
 }
 
@@ -112,10 +112,7 @@ fn renders_that_could_not_be_made_are_not_said_to_be_the_same() {
     let conversion = converted(&[("prompts/p/template.md", text)], Prompty);
     assert_eq!(conversion.compared, 0, "{conversion:#?}");
     let why = conversion.uncompared.unwrap();
-    assert!(
-        why.starts_with("renders of both were not compared: values that were made up do not fit: "),
-        "{why}"
-    );
+    assert!(why.starts_with("not compared: the test values do not fit: "), "{why}");
     let noted = conversion.report.entries.iter().any(|entry| entry.about == "check");
     assert!(noted, "{:#?}", conversion.report);
 }
@@ -139,5 +136,5 @@ fn overrides_of_the_project_are_told_and_have_no_part_in_a_comparison() {
     compared(&conversion, &[]);
     assert!(conversion.files[0].text.contains("Greet them"), "{}", conversion.files[0].text);
     let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
-    assert_eq!(told, ["the project's overrides of it are left out: latest"]);
+    assert_eq!(told, ["the project's overrides are left out: latest"]);
 }

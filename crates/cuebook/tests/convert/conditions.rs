@@ -71,11 +71,11 @@ fn where_there_are_none_they_are_lost_and_the_rest_is_compared() {
     assert_eq!(
         told(&conversion)[..2],
         [
-            "`details` is always there: its condition is left out",
-            "`details.inner` is always there: its condition is left out"
+            "the condition of `details` is left out: it is always shown",
+            "the condition of `details.inner` is left out: it is always shown"
         ]
     );
-    assert!(conversion.compared_without.contains(&"all sections were there".to_owned()), "{conversion:#?}");
+    assert!(conversion.compared_without.contains(&"every section was enabled".to_owned()), "{conversion:#?}");
     assert!(conversion.compared >= 3);
 }
 
@@ -84,7 +84,7 @@ fn conditions_and_folds_at_once_are_compared_without_the_folds_alone() {
     let text = TREE.replace("# End\n", "# End\n```yaml section\nsummary: Short.\nvisibility: summary\n```\n");
     let source = Project::new().file("prompts/p.sections.md", &text);
     let conversion = source.book().convert("p", &Target::new(Template)).unwrap();
-    assert_eq!(conversion.compared_without, ["all sections were shown in full"], "{:#?}", conversion.report);
+    assert_eq!(conversion.compared_without, ["every section was shown in full"], "{:#?}", conversion.report);
     assert_eq!(conversion.compared, 4);
 }
 
@@ -93,7 +93,7 @@ fn what_only_sections_know_keeps_a_condition_from_being_written() {
     let lost = |text: &str, to: Dialect| {
         let source = Project::new().file("prompts/p.sections.md", text);
         let conversion = source.book().convert("p", &Target::new(to)).unwrap();
-        told(&conversion).iter().any(|message| message.contains("is always there"))
+        told(&conversion).iter().any(|message| message.contains("is left out: it is always shown"))
     };
     assert!(!lost(TREE, Prompty));
     // A session, and a section at the beginning.
@@ -107,5 +107,5 @@ fn a_tool_that_came_and_went_with_its_section_is_told_to_stay() {
         TREE.replace("enabled: expert\n", "enabled: expert\ntools: [{name: find, description: Finds}]\n");
     let source = Project::new().file("prompts/p.sections.md", &text);
     let conversion = source.book().convert("p", &Target::new(Prompty)).unwrap();
-    assert_eq!(told(&conversion), ["the tool `find` is there also where `details` is not"]);
+    assert_eq!(told(&conversion), ["the tool `find` is always available, also without `details`"]);
 }

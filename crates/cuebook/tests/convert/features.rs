@@ -62,21 +62,21 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 inputs: "\"custom\": [{\"name\": \"mood\", \"type\": \"string\", \"default\": \"calm\"}],",
                 about: "inputs",
-                told: "`mood` is a point",
+                told: "the custom variable `mood`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 inputs: "\"optional\": [{\"name\": \"date\", \"source\": \"system\"}],",
                 about: "inputs",
-                told: "gives `date`",
+                told: "sets `date`",
                 lacking: REST_OF_TEMPLATE,
                 ..F
             },
             Feature {
                 text: "{# a note #}",
                 about: "comments",
-                told: "comment of the template",
+                told: "comment in the template",
                 lacking: &[Directive],
                 ..F
             },
@@ -91,7 +91,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " {{ who }}",
                 about: "text",
-                told: "white space that `who` brings at the end",
+                told: "whitespace of `who` at the end",
                 lacking: &[Sections, Directive],
                 ..F
             },
@@ -142,28 +142,28 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 inputs: "  careful: {kind: string, strict: true}\n",
                 about: "inputs",
-                told: "`careful` refuses",
+                told: "strict check of `careful`",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 inputs: "  photo: {kind: image}\n",
                 about: "inputs",
-                told: "`photo` is of the kind",
+                told: "`photo` has the kind",
                 lacking: REST_OF_PROMPTY,
                 ..F
             },
             Feature {
                 inputs: "  size: {kind: string, enumValues: [s, m]}\n",
                 about: "inputs",
-                told: "`size` may have",
+                told: "allowed values of `size`",
                 lacking: &[Template, Directive],
                 ..F
             },
             Feature {
                 inputs: "  list: {kind: array, items: {kind: string}}\n",
                 about: "inputs",
-                told: "`list` looks like",
+                told: "inner structure of `list`",
                 lacking: &[Template, Directive],
                 ..F
             },
@@ -244,14 +244,14 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " $who",
                 about: "text",
-                told: "white space that `who` brings",
+                told: "whitespace of `who`",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
             Feature {
                 text: "\n\n# Off\n```yaml section\nenabled: false\n```\nGone.",
                 about: "sections",
-                told: "`off` is turned off",
+                told: "`off` is disabled",
                 lacking: REST_OF_SECTIONS,
                 ..F
             },
@@ -260,14 +260,14 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 head: "<limits turns=\"5\"/>",
                 about: "limits",
-                told: "how far",
+                told: "limits of a thread",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
             Feature {
                 head: "<permissions><execute><tool>x.*</tool></execute></permissions>",
                 about: "permissions",
-                told: "may do",
+                told: "permissions of a thread",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },
@@ -310,7 +310,7 @@ fn features(from: Dialect) -> Vec<Feature> {
             Feature {
                 text: " {input:who}",
                 about: "text",
-                told: "white space that `who` brings",
+                told: "whitespace of `who`",
                 lacking: REST_OF_DIRECTIVE,
                 ..F
             },

@@ -37,8 +37,8 @@ fn a_mustache_partial_is_refused_in_words_that_are_true() {
         .file("prompts/note.prompty", "Note.\n")
         .file("prompts/p.prompty", &format!("{front}# Task\n\n{{{{> prompt:note}}}}\n"));
     for (to, words) in [
-        (Template, "the text has a Mustache partial in it, and an `{% include %}` does not do the same: "),
-        (Directive, "the text has a Mustache partial in it, which a directive cannot say"),
+        (Template, "the text has a Mustache partial, but an `{% include %}` differs: "),
+        (Directive, "the text has a Mustache partial, but a directive has no equivalent"),
     ] {
         let error = project.book().convert("p", &Target::new(to)).unwrap_err();
         assert_eq!(error.code(), Code::CannotConvert);
@@ -51,7 +51,7 @@ fn a_mustache_partial_is_refused_in_words_that_are_true() {
 fn a_limit_that_only_templates_have_is_told_also_if_nobody_wrote_it() {
     let text = "# A\n\n{{ text }}.\n";
     let project = Project::new().file("prompts/p/template.md", text);
-    let message = "the text may have 1000000 characters, and no longer 50000 at most";
+    let message = "the text may have 1000000 characters: its own limit of 50000 is left out";
     for to in [Prompty, Sections, Directive] {
         let conversion = convert(&project, to);
         assert_eq!(told(&conversion, "limits"), [(Fate::Note, message)], "{to:?}");
@@ -89,8 +89,8 @@ fn a_directive_has_what_signing_asks_for() {
     assert_eq!(
         notes[..2],
         [
-            "the prompt has no description, which signing asks for: `p` stands in its place",
-            "the prompt names no author, which signing asks for: `unknown` stands in its place",
+            "the prompt has no description, which a signature requires: `p` is used",
+            "the prompt names no author, which a signature requires: `unknown` is used",
         ]
     );
     assert!(conversion.report.is_lossless(), "{:#?}", conversion.report);
@@ -116,7 +116,10 @@ fn a_directive_has_what_signing_asks_for() {
     project.write("prompts/p.prompty", "---\ndescription: Greets.\nmetadata: {version: \"2\"}\n---\nHi.\n");
     let conversion = project.book().convert("p", &target).unwrap();
     let notes = told(&conversion, "signature");
-    assert!(notes.iter().any(|(_, message)| message.starts_with("`Say-hi` cannot be signed")), "{notes:?}");
+    assert!(
+        notes.iter().any(|(_, message)| message.starts_with("the name `Say-hi` cannot be signed")),
+        "{notes:?}"
+    );
     assert!(
         notes.iter().any(|(_, message)| message.starts_with("the version `2` cannot be signed")),
         "{notes:?}"

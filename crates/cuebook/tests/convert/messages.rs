@@ -27,7 +27,7 @@ fn messages_of_what_is_included_are_lost_and_told() {
     for (to, noun) in [(Template, "template"), (Sections, "tree of sections")] {
         let conversion = convert(&project, to);
         let message = format!(
-            "rendered, the prompt is 3 messages (system, system, user), and a {noun} is one: the lines that begin them are text in it"
+            "the rendered prompt is 3 messages (system, system, user), but a {noun} is one message: the role lines become text"
         );
         assert_eq!(told(&conversion), [(Fate::Lost, message.as_str())]);
         // All else is compared, and is the same.
@@ -43,7 +43,7 @@ fn messages_of_what_is_included_are_lost_and_told() {
 fn a_line_of_its_own_before_what_is_included_keeps_nothing_from_being_compared() {
     let conversion =
         convert(&project("prompts/p.prompty", "user:\nIntro\n{% include \"prompt:two\" %}\n"), Template);
-    let lost = "rendered, the prompt is 3 messages (user, system, user), and a template is one: the lines that begin them are text in it";
+    let lost = "the rendered prompt is 3 messages (user, system, user), but a template is one message: the role lines become text";
     assert!(told(&conversion).contains(&(Fate::Lost, lost)), "{:#?}", conversion.report);
     assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
     assert!(conversion.files[0].text.starts_with("Intro\n"), "{}", conversion.files[0].text);
@@ -54,7 +54,7 @@ fn a_role_from_a_partial_or_behind_a_condition_is_seen_as_well() {
     for text in ["{% include \"partials/ask.md\" %}", "{% if true %}user:{% endif %}\nGo.\n"] {
         let project = project("prompts/p.prompty", text).file("prompts/partials/ask.md", "user:\nGo.\n");
         let conversion = convert(&project, Template);
-        let message = "rendered, the prompt is a message of the user, which a template cannot begin: the line that does is text in it";
+        let message = "the rendered prompt is a message with the role user, but a template has no roles: the role line becomes text";
         assert_eq!(told(&conversion), [(Fate::Lost, message)], "{text}");
         assert_eq!(conversion.compared, 4, "{:#?}", conversion.report);
     }
@@ -78,9 +78,10 @@ fn what_stands_before_the_first_role_counts_as_a_message() {
 fn lines_that_were_text_and_begin_messages_are_a_change() {
     let project = project("prompts/p/template.md", "Intro\n{% include \"prompt:two\" %}\n");
     let conversion = convert(&project, Prompty);
-    let message = "lines that were text begin messages in a .prompty file: rendered, it is said by system, system, user";
+    let message =
+        "lines that were text begin messages in a .prompty file: the roles are system, system, user";
     assert_eq!(told(&conversion), [(Fate::Changed, message)]);
-    assert_eq!(conversion.uncompared.as_deref(), Some("renders of both are not the same"));
+    assert_eq!(conversion.uncompared.as_deref(), Some("the renders differ"));
 }
 
 #[test]
@@ -94,8 +95,7 @@ fn check_tells_where_lines_that_begin_messages_are_text() {
             .map(|found| (found.message.clone(), found.place.as_ref().unwrap().source().name().to_owned()))
             .collect::<Vec<_>>()
     };
-    let message =
-        "`two` has lines that begin messages, and they are text here: only .prompty files have roles";
+    let message = "role lines of `two` are text here: only .prompty files have roles";
     for (path, text) in [("prompts/p/template.md", include), ("prompts/p.sections.md", section.as_str())] {
         let [(told, place)] = found(path, text).try_into().unwrap();
         assert_eq!((told.as_str(), place.as_str()), (message, path));

@@ -74,7 +74,7 @@ fn a_role_line_and_braces_are_no_text_of_the_template() {
 #[test]
 fn what_is_not_declared_is_refused_where_it_stands_and_never_guessed() {
     for (body, what) in [
-        ("{{#other}}x{{/other}}", "a Mustache section `other` of which it is not declared what it is"),
+        ("{{#other}}x{{/other}}", "a Mustache section `other` without a declared type"),
         ("{{#nobody}}x{{/nobody}}", "a Mustache section `nobody`"),
         ("{{#flag}}{{$block}}x{{/block}}{{/flag}}", "a block"),
     ] {
@@ -97,7 +97,7 @@ fn escapes_are_told_and_the_rest_is_compared() {
     let conversion = project.book().convert("p", &Target::new(Template)).unwrap();
     let told = |part: &str| conversion.report.losses().any(|entry| entry.finding.message.contains(part));
     assert!(
-        told("the value of `.` is shown as it is") && !told("the value of `name` is"),
+        told("the value of `.` is no longer escaped") && !told("the value of `name` is"),
         "{:#?}",
         conversion.report
     );

@@ -199,7 +199,7 @@ proptest! {
                 there.report.losses().map(|entry| (entry.fate, entry.finding.message.as_str())).collect();
             // The one thing that sections cannot do is to say nothing before the text, and that is told.
             let title = match from { Dialect::Directive => "p", _ => "Probe" };
-            let told = format!("the heading `# {title}` is added: every section shows one");
+            let told = format!("the heading `# {title}` is added: every section needs one");
             prop_assert_eq!(losses, [(Fate::Changed, told.as_str())]);
             let expected = format!("# {title}\n\n{}", model.expected(&values));
             prop_assert_eq!(said(&result, Dialect::Sections, &values).1, expected);

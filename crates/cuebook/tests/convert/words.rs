@@ -84,7 +84,7 @@ fn a_name_that_templates_cannot_read_is_changed_and_told() {
     assert_eq!(conversion.files[0].text, "A {{ input_2nd }} {{ input_range }}.\n");
     let told: Vec<&str> = conversion.report.losses().map(|entry| entry.finding.message.as_str()).collect();
     assert_eq!(told.len(), 2, "{told:?}");
-    assert!(told[0].contains("`2nd` is called `input_2nd`"), "{told:?}");
+    assert!(told[0].contains("`2nd` is renamed to `input_2nd`"), "{told:?}");
     assert_eq!(conversion.compared, 4);
 }
 
@@ -106,8 +106,7 @@ fn the_prompts_that_ship_with_the_program_can_be_files_of_others() {
             let conversion = project.book().convert(prompt, &Target::new(to));
             let conversion = conversion.unwrap_or_else(|error| panic!("{prompt} to {to:?}: {error}"));
             // What they include ends with a newline, which only templates drop. That is noticed and told.
-            let told =
-                |entry: &cuebook::convert::Entry| entry.finding.message.contains("text is not the same");
+            let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("text differs");
             let includes = prompt.ends_with("_system");
             let text: Vec<_> = conversion.report.losses().filter(|entry| entry.about == "text").collect();
             assert!(
@@ -125,7 +124,7 @@ fn other_languages_are_told() {
     let conversion = project.book().convert("p", &Target::new(Dialect::Prompty)).unwrap();
     let about = conversion.report.losses().filter(|entry| entry.about == "variants");
     let told: Vec<&str> = about.map(|entry| entry.finding.message.as_str()).collect();
-    assert_eq!(told, ["`template.ja.md`, which is the prompt in another language, is left out"]);
+    assert_eq!(told, ["the translation `template.ja.md` is left out"]);
 }
 
 #[test]

@@ -24,20 +24,20 @@ fn circles_across_notations_are_found_and_shown_whole() {
         ("prompts/c.prompty", "---\nname: c\ntemplate: {format: mustache}\n---\n{{> parts/d.md}}"),
         ("prompts/parts/d.md", "{{> prompt:a}}"),
     ]);
-    assert_eq!(message, "prompts include each other in a circle: a → prompt:b#one → prompt:c → a");
+    assert_eq!(message, "prompts include each other in a cycle: a → prompt:b#one → prompt:c → a");
     assert_eq!(
         places,
         ["prompts/a/template.md:1:22", "prompts/b.sections.md:5:12", "prompts/parts/d.md:1:1"]
     );
     let (message, _) = circle(&[("prompts/a/template.md", "{% include 'prompt:a' %}")]);
-    assert_eq!(message, "prompts include each other in a circle: a → a");
+    assert_eq!(message, "prompts include each other in a cycle: a → a");
     // A tree may include another section of itself, but none that shows the same place again.
     let tree = "---\nengine: jinja2\n---\n# One\n{% include 'prompt:a#two' %}\n\n# Two\nText.\n";
     let project = Project::new().with("prompts/a.sections.md", tree);
     assert_eq!(project.text("a", json!({})), "# One\n\n# Two\n\nText.\n\n# Two\n\nText.");
     let tree = "---\nengine: jinja2\n---\n# One\nA.\n\n## Deep\n{% include 'prompt:a#one' %}\n";
     let (message, _) = circle(&[("prompts/a.sections.md", tree)]);
-    assert_eq!(message, "prompts include each other in a circle: prompt:a#one → prompt:a#one");
+    assert_eq!(message, "prompts include each other in a cycle: prompt:a#one → prompt:a#one");
 }
 
 #[test]

@@ -262,7 +262,7 @@ fn a_default_applies_where_nothing_has_been_set() {
         let error = project.error("host", json!({"who": "Ann"}));
         assert_eq!(error.code(), Code::InvalidVariables, "{address}");
         let hint = error.diagnostic().hint.clone().unwrap_or_default();
-        assert!(hint.contains("set to something that is not there"), "{address}: {hint}");
+        assert!(hint.contains("to an undefined value"), "{address}: {hint}");
     }
 }
 
@@ -282,8 +282,8 @@ fn what_is_set_must_be_of_the_declared_type() {
     assert_eq!(
         told,
         [
-            "`count` must be an integer, and the text that includes this sets it to a string",
-            "`who` must be a string, and the text that includes this sets it to an integer",
+            "`count` must be an integer, but the text that includes this prompt sets it to a string",
+            "`who` must be a string, but the text that includes this prompt sets it to an integer",
         ]
     );
     for told in error.diagnostics() {
@@ -355,7 +355,7 @@ fn strict_inputs_stay_strict_and_rich_ones_rich_whoever_sets_them() {
     let error = project.error("host", json!({"said": "three"}));
     assert_eq!(
         error.diagnostic().message,
-        "`before` is of the kind thread, and the text that includes this sets it to a string"
+        "`before` is an input of the kind thread, but the text that includes this prompt sets it to a string"
     );
 }
 

@@ -8,17 +8,17 @@ use crate::project::{Project, includers};
 #[test]
 fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
     for (written, message, hint) in [
-        ("prompt:nole", "no prompt `nole` exists", "did you mean `prompt:note`"),
+        ("prompt:nole", "no prompt `nole` found", "did you mean `prompt:note`"),
         (
             "prompt:guide#maner",
-            "no prompt `guide` with a section `maner` exists",
+            "no prompt `guide` with a section `maner` found",
             "did you mean `prompt:guide#manner`",
         ),
-        ("prompt:note#x", "no prompt `note` with a section `x` exists", "did you mean `prompt:note`?"),
-        ("directive:demo/gret", "no directive `demo/gret` exists", "did you mean `directive:demo/greet`"),
-        ("knowledge:demo/te", "no knowledge `demo/te` exists", "did you mean `knowledge:demo/tea`"),
+        ("prompt:note#x", "no prompt `note` with a section `x` found", "did you mean `prompt:note`?"),
+        ("directive:demo/gret", "no directive `demo/gret` found", "did you mean `directive:demo/greet`"),
+        ("knowledge:demo/te", "no knowledge `demo/te` found", "did you mean `knowledge:demo/tea`"),
         ("promt:note", "`promt:note` is neither a file nor an address", "did you mean `prompt:note`"),
-        ("directive:../x", "no directive `../x` exists", "it would be .ai/directives/../x.md"),
+        ("directive:../x", "no directive `../x` found", "its path would be .ai/directives/../x.md"),
     ] {
         for (id, path, text) in includers(written) {
             let error = Project::new().with(path, &text).error(id, json!({"who": "Ann"}));
@@ -34,7 +34,7 @@ fn a_wrong_name_is_told_where_it_stands_with_what_may_be_meant() {
     assert_eq!(error.diagnostic().place.as_ref().unwrap().to_string(), "prompts/host/template.md:1:12");
     let extends = Project::new().with("prompts/host/template.md", "{% extends 'prompt:note' %}");
     let error = extends.error("host", json!({"who": "Ann"}));
-    assert_eq!(error.diagnostic().message, "a prompt can be included, and neither extended nor imported");
+    assert_eq!(error.diagnostic().message, "a prompt can only be included, not extended or imported");
 }
 
 #[test]
@@ -65,5 +65,5 @@ fn a_path_behind_an_address_is_told_that_an_include_takes_an_id() {
     let error = project.error("host", json!({}));
     let hint = error.diagnostic().hint.clone().unwrap_or_default();
     assert_eq!(error.code(), Code::InvalidId, "{error:?}");
-    assert!(hint.contains("`prompt:` takes an id") && !hint.contains("./prompts/greeting"), "{hint}");
+    assert!(hint.contains("write an id after `prompt:`") && !hint.contains("./prompts/greeting"), "{hint}");
 }

@@ -146,7 +146,7 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
         (
             "{include:prompt:note}",
             Code::MissingInclude,
-            "it can include what is signed: {include:ID} for knowledge, {include:directive:ID} for another directive",
+            "include signed items: {include:ID} for knowledge, {include:directive:ID} for another directive",
         ),
         ("{include:../../prompts/plain/template}", Code::InvalidItemId, ""),
     ] {
@@ -161,20 +161,14 @@ fn a_directive_includes_no_file_and_leads_in_no_circle() {
         assert!(told.hint.as_deref().unwrap_or_default().starts_with(hint), "{body}: {:?}", told.hint);
     }
     let error = with("{include:directive:demo/welcome}");
-    assert_eq!(
-        error.diagnostic().message,
-        "directives include each other in a circle: demo/welcome → demo/welcome"
-    );
+    assert_eq!(error.diagnostic().message, "include cycle: demo/welcome → demo/welcome");
     let back = GREET.replace("Greet {input:who}", "{include:directive:demo/welcome}");
     let project = Project::new()
         .signed(WELCOME, &welcome("{include:directive:demo/greet}"))
         .signed(".ai/directives/demo/greet.md", &back)
         .with("prompts/host/template.md", "{% include 'directive:demo/greet' %}");
     let error = project.error("demo/welcome", json!({"who": "Ann"}));
-    assert_eq!(
-        error.diagnostic().message,
-        "directives include each other in a circle: demo/welcome → demo/greet → demo/welcome"
-    );
+    assert_eq!(error.diagnostic().message, "include cycle: demo/welcome → demo/greet → demo/welcome");
     assert_eq!(error.diagnostic().related.len(), 1);
     assert_eq!(project.error("host", json!({"who": "Ann"})).code(), Code::IncludeCycle);
 }

@@ -113,10 +113,10 @@ fn each_included_prompt_has_its_own_default_and_its_own_type() {
         assert_eq!(error.diagnostic().message, "the required variable `z` is missing");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
         let error = project.error("host", json!({"z": "x"}));
-        assert_eq!(error.diagnostic().message, "`z` must be an integer, and the caller gave a string");
+        assert_eq!(error.diagnostic().message, "`z` must be an integer, but the caller passed a string");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/ta/prompt.py"));
         let error = project.error("host", json!({"z": 5}));
-        assert_eq!(error.diagnostic().message, "`z` must be a string, and the caller gave an integer");
+        assert_eq!(error.diagnostic().message, "`z` must be a string, but the caller passed an integer");
         assert_eq!(error.diagnostic().file_name(), Some("prompts/tb/prompt.py"));
     }
     // What the prompt itself declares is for all of them, if it has their types.
@@ -144,9 +144,7 @@ fn check_tells_of_included_prompts_that_contradict_each_other() {
     let (_, found) = told("{% include 'prompt:ta' %}{% include 'prompt:tb' %}");
     assert_eq!(
         found,
-        [
-            "two prompts that are included want different values of `z`: for `ta` it is integer, and for `tb` string"
-        ]
+        ["two included prompts declare `z` with different types: `ta` as integer, `tb` as string"]
     );
     assert_eq!(told("{% include 'prompt:ta' %}{% include 'prompt:td' %}").1, Vec::<String>::new());
     let apart = "{% include 'prompt:ta' %}{% with z = 'x' %}{% include 'prompt:tb' %}{% endwith %}";
@@ -168,8 +166,8 @@ fn a_path_includes_text_alone_and_check_says_so() {
         (told.code, told.message.as_str(), told.hint.as_deref()),
         (
             Code::LeftBehind,
-            "a path includes text alone: the inputs and their defaults of `note.prompty` are not included",
-            Some("to include the prompt, write its address instead: \"prompt:note\"")
+            "a path includes only text: the inputs and their defaults of `note.prompty` are not included",
+            Some("to include the whole prompt, write its address: \"prompt:note\"")
         )
     );
     assert!(check("sec").iter().any(|told| told.code == Code::LeftBehind));

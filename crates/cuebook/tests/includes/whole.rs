@@ -84,8 +84,8 @@ fn check_tells_what_stays_behind_and_nothing_about_what_is_well() {
     assert_eq!(
         told,
         [
-            "only the text of `armed` is included: its tools are not",
-            "the section `long` of `folded` is included as a summary, and nothing can open it",
+            "only the text of `armed` is included, not its tools",
+            "the section `long` of `folded` is included as a summary, and a model cannot open it",
         ]
     );
     assert_eq!(report.errors(), 0);

@@ -62,7 +62,7 @@ fn an_unknown_interface_is_refused_with_those_that_exist_and_the_nearest() {
     let error = Api::choose("openai", Some("respones")).unwrap_err();
     assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `responses`?"));
     let error = Api::choose("anthropic", Some("embedding")).unwrap_err();
-    assert_eq!(error.diagnostic().hint.as_deref(), Some("`apiType` may be: chat"));
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("use one of: chat"));
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_the_system_shows_besides_text_goes_to_the_user_with_a_note() {
         {"role": "user", "content": [image, {"type": "text", "text": "Hi"}]},
     ]);
     assert_eq!(wire.body["messages"], expected);
-    assert_eq!(notes(&wire), ["an image of a system message is moved to the user's"]);
+    assert_eq!(notes(&wire), ["an image of a system message is moved to the user message"]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_chat_message_has_its_attributes_beside_role_and_content() {
         ]}),
     );
     assert_eq!(wire.body["messages"], json!([{"role": "user", "name": "Bob", "id": 7, "content": "Hi"}]));
-    assert_eq!(notes(&wire), ["message 1 (user): the attribute `id` is sent, and OpenAI may refuse it"]);
+    assert_eq!(notes(&wire), ["message 1 (user): OpenAI may refuse the attribute `id`"]);
 }
 
 #[test]
@@ -156,7 +156,7 @@ fn every_option_has_its_name_on_the_wire_or_a_note() {
             "the option `frequencyPenalty` is not sent",
             "the option `presencePenalty` is not sent",
             "the option `seed` is not sent",
-            "`temperature` is sent, and Anthropic may refuse it",
+            "Anthropic may refuse `temperature`",
         ]
     );
 
@@ -270,7 +270,7 @@ fn a_tool_that_is_no_function_is_noted_and_not_sent() {
     for api in [Api::OpenAiChat, Api::OpenAiResponses, Api::Anthropic, Api::Gemini] {
         let wire = wire(api, input.clone());
         assert_eq!(wire.body.get("tools"), None);
-        assert_eq!(notes(&wire), ["the tool `files` is not sent: its kind is `mcp`"]);
+        assert_eq!(notes(&wire), ["the tool `files` of the kind `mcp` is not sent"]);
     }
 }
 

@@ -111,7 +111,7 @@ fn system_messages_become_one_and_a_late_one_is_noted() {
     ] {
         let wire = wire(api, input.clone());
         assert_eq!(wire.body.pointer(place), Some(&json!("One\n\nTwo\n\nThree")));
-        assert_eq!(notes(&wire), ["message 4 (system) is moved in front of the conversation"]);
+        assert_eq!(notes(&wire), ["message 4 (system) is moved to the beginning of the conversation"]);
     }
 }
 

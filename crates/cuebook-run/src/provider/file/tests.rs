@@ -41,7 +41,7 @@ fn the_narrowest_pattern_decides_each_detail() {
 #[test]
 fn mistakes_are_told_where_they_stand() {
     let (message, hint, line) = wrong("retry: {attempt: 3}\n");
-    assert_eq!((message.as_str(), line), ("there is no key `attempt` in `retry`", 4));
+    assert_eq!((message.as_str(), line), ("unknown key `attempt` in `retry`", 4));
     assert_eq!(hint.as_deref(), Some("did you mean `attempts`?"));
     assert_eq!(wrong("models:\n  m: {price: {input: 3}}\n").0, "`models.m.price` needs `input` and `output`");
     assert_eq!(wrong("timeouts: {idle: 0}\n").2, 4);
@@ -57,7 +57,7 @@ fn mistakes_are_told_where_they_stand() {
 #[test]
 fn prices_are_amounts_in_a_currency() {
     let (message, _, line) = wrong("models:\n  m: {price: {input: -1, output: 2}}\n");
-    assert_eq!(message, "`models.m.price.input` must be a number of zero or more, and is -1");
+    assert_eq!(message, "`models.m.price.input` must be a number of at least 0, but is -1");
     assert_eq!(line, HEAD.lines().count() + 2);
     assert_eq!(read(HEAD).unwrap().currency, "USD");
     assert_eq!(read(&format!("{HEAD}currency: EUR\n")).unwrap().currency, "EUR");

@@ -14,14 +14,13 @@ const PROVIDERS: [&str; 6] = ["openai", "anthropic", "foundry", "azure", "gemini
 pub fn map_model(provider: &str, shape: &str, raw: &Json) -> Result<ModelInfo> {
     if !PROVIDERS.contains(&provider) {
         let known = nearest(provider, PROVIDERS);
-        let diagnostic =
-            Diagnostic::new(Code::UnknownWire, format!("no list of models is known of {}", quoted(provider)))
-                .hint("providers that speak like OpenAI are `openai`")
-                .hint_opt(did_you_mean(&known));
+        let diagnostic = Diagnostic::new(Code::UnknownWire, format!("unknown provider {}", quoted(provider)))
+            .hint("use `openai` for providers with an OpenAI-compatible API")
+            .hint_opt(did_you_mean(&known));
         return Err(Error::new(ErrorKind::Invoker, diagnostic));
     }
     let Json::Object(entry) = raw else {
-        return Err(wrong(format!("a model in a list must be an object, and is {}", kind_of(raw))));
+        return Err(wrong(format!("a model in the list must be an object, but is {}", kind_of(raw))));
     };
     let mut model = match provider {
         "anthropic" => anthropic(entry),
@@ -129,10 +128,10 @@ fn modalities(entry: &Map<String, Json>) -> ModelInfo {
 fn need(entry: &Map<String, Json>, key: &str) -> Result<String> {
     match entry.get(key) {
         Some(Json::String(text)) if !text.is_empty() => Ok(text.clone()),
-        Some(Json::String(_)) => Err(wrong(format!("`{key}` of a model in a list is empty"))),
-        None | Some(Json::Null) => Err(wrong(format!("`{key}` of a model in a list is missing"))),
+        Some(Json::String(_)) => Err(wrong(format!("`{key}` of a model in the list is empty"))),
+        None | Some(Json::Null) => Err(wrong(format!("`{key}` of a model in the list is missing"))),
         Some(other) => {
-            Err(wrong(format!("`{key}` of a model in a list must be a string, and is {}", kind_of(other))))
+            Err(wrong(format!("`{key}` of a model in the list must be a string, but is {}", kind_of(other))))
         }
     }
 }
@@ -148,7 +147,7 @@ fn first_number(entry: &Map<String, Json>, keys: &[&str]) -> Option<u64> {
 
 fn wrong(message: String) -> Error {
     let diagnostic = Diagnostic::new(Code::BadReply, message)
-        .hint("pass one entry of the list, under the provider that it came from");
+        .hint("pass one entry of the list, with the provider that it came from");
     Error::new(ErrorKind::Reply, diagnostic)
 }
 
@@ -241,13 +240,13 @@ mod tests {
         let message = |provider: &str, raw: Json| {
             map_model(provider, "model", &raw).unwrap_err().diagnostic().message.clone()
         };
-        assert_eq!(message("openai", json!([])), "a model in a list must be an object, and is an array");
-        assert_eq!(message("openai", json!({})), "`id` of a model in a list is missing");
+        assert_eq!(message("openai", json!([])), "a model in the list must be an object, but is an array");
+        assert_eq!(message("openai", json!({})), "`id` of a model in the list is missing");
         assert_eq!(
             message("anthropic", json!({"id": 5})),
-            "`id` of a model in a list must be a string, and is a number"
+            "`id` of a model in the list must be a string, but is a number"
         );
-        assert_eq!(message("gemini", json!({"name": ""})), "`name` of a model in a list is empty");
+        assert_eq!(message("gemini", json!({"name": ""})), "`name` of a model in the list is empty");
         let error = map_model("antropic", "model", &json!({})).unwrap_err();
         assert_eq!(error.code(), Code::UnknownWire);
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `anthropic`?"));

@@ -314,7 +314,7 @@ fn missing(field: &Field, map: &IndexMap<String, Value>) -> Fault {
 fn finite(value: &Value) -> Result<(), Fault> {
     match value {
         Value::Float(number) if !number.is_finite() => {
-            Err(Fault::new(format!("{} is not a number that JSON knows", value.to_repr())))
+            Err(Fault::new(format!("{} is not a valid JSON number", value.to_repr())))
         }
         Value::List(items) => items
             .iter()

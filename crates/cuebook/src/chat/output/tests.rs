@@ -43,11 +43,11 @@ fn numbers_of_any_length_keep_their_digits_in_rust_types_and_in_texts() {
 
 #[test]
 fn numbers_that_json_does_not_know_are_refused_where_they_would_be_lost() {
-    assert_eq!(value(Shape::Number, "NaN"), Err("v: nan is not a number that JSON knows".into()));
-    assert_eq!(value(Shape::Number, "\"-inf\""), Err("v: -inf is not a number that JSON knows".into()));
+    assert_eq!(value(Shape::Number, "NaN"), Err("v: nan is not a valid JSON number".into()));
+    assert_eq!(value(Shape::Number, "\"-inf\""), Err("v: -inf is not a valid JSON number".into()));
     assert_eq!(
         value(Shape::Any, "[{\"k\": Infinity}]"),
-        Err("v[0][k]: inf is not a number that JSON knows".into())
+        Err("v[0][k]: inf is not a valid JSON number".into())
     );
     assert_eq!(value(Shape::Integer, "NaN"), Err("v: unable to coerce nan to int".into()));
     assert_eq!(value(Shape::Text, "NaN"), Ok(json!("nan")));
@@ -63,7 +63,7 @@ fn a_truth_value_is_a_number_for_a_rust_type() {
     assert_eq!(value(Shape::Integer, "true"), Ok(json!(true)));
     assert_eq!(one(Shape::Integer).parse_as::<Count>(r#"{"v": true}"#).unwrap(), Count { v: 1 });
     let error = one(Shape::Integer).parse_as::<Count>(r#"{"v": 3000000000}"#).unwrap_err();
-    assert!(error.to_string().contains("does not fit the type"), "{error}");
+    assert!(error.to_string().contains("does not fit the requested type"), "{error}");
     assert!(!error.to_string().contains("column"), "{error}");
 }
 
@@ -177,7 +177,7 @@ fn errors_say_where_and_what_to_do() {
     let error = spec.parse("Sure:\n{\"title\": \"A").unwrap_err();
     assert_eq!(
         error.diagnostic().hint.as_deref(),
-        Some("what begins in line 2 is never closed: was the reply cut off?")
+        Some("the JSON that begins in line 2 is never closed: was the reply cut off?")
     );
     let error = spec.parse("```json\n{\"title\": oops}\n```").unwrap_err();
     let place = error.diagnostic().place.clone().unwrap();
@@ -238,7 +238,7 @@ fn a_reply_that_nests_too_deeply_is_refused() {
     assert!(value(Shape::Any, &deep(100)).is_ok());
     assert_eq!(
         value(Shape::Any, &deep(100_000)),
-        Err("the JSON in the reply is more than 128 levels deep".into())
+        Err("the JSON in the reply is nested more than 128 levels deep".into())
     );
 }
 

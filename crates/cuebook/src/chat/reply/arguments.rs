@@ -23,7 +23,7 @@ pub fn parse_arguments(text: &str) -> Result<Map<String, Json>> {
         Err(error) => error,
     };
     if text.trim().is_empty() {
-        return Err(refuse("there is no text"));
+        return Err(refuse("it is empty"));
     }
     let inner = unfenced(text);
     let object = first_object(inner).map(|range| &inner[range]);
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_is_not_an_object_is_an_error_and_never_empty_arguments() {
-        assert_eq!(refused(""), "the arguments of a tool call are not a JSON object: there is no text");
+        assert_eq!(refused(""), "the arguments of a tool call are not a JSON object: it is empty");
         assert_eq!(refused("null"), "the arguments of a tool call are not a JSON object: this is null");
         assert_eq!(
             refused("[{\"a\": 1}]"),

@@ -19,7 +19,7 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
     vectors.sort_by_key(|(index, _)| *index);
     let mut vectors: Vec<Vec<f64>> = vectors.into_iter().map(|(_, vector)| vector).collect();
     let answer = match vectors.len() {
-        0 => return Err(bad("`data` is empty, and at least one embedding was expected").with("path", "data")),
+        0 => return Err(bad("`data` is empty, but must hold at least one embedding").with("path", "data")),
         1 => Reply::Embedding(vectors.remove(0)),
         _ => Reply::Embeddings(vectors),
     };
@@ -44,7 +44,7 @@ fn vector(embedding: &Look<'_, '_>) -> Result<Vec<f64>> {
     };
     let bytes = STANDARD.decode(text).ok().filter(|bytes| bytes.len() % 4 == 0).ok_or_else(|| {
         let path = embedding.path();
-        bad(format!("`{path}` must be numbers, or 32-bit floats in base64")).with("path", path)
+        bad(format!("`{path}` must be a list of numbers, or 32-bit floats in base64")).with("path", path)
     })?;
     Ok(bytes
         .chunks_exact(4)

@@ -14,7 +14,7 @@ pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     if refusal.is_none() {
         let candidates = reply.need("candidates")?;
         let Some(candidate) = candidates.items()?.next() else {
-            return Err(bad("`candidates` is empty, and one answer was expected").with("path", "candidates"));
+            return Err(bad("`candidates` is empty, but must hold one answer").with("path", "candidates"));
         };
         candidate.object()?;
         finish = candidate.note("finishReason");
@@ -93,7 +93,7 @@ impl Said {
 pub(super) fn blocked_prompt(response: &Json) -> Option<String> {
     let reason = response.pointer("/promptFeedback/blockReason")?.as_str()?;
     let message = response.pointer("/promptFeedback/blockReasonMessage").and_then(Json::as_str);
-    Some(message.map_or_else(|| format!("the prompt was blocked ({reason})"), str::to_owned))
+    Some(message.map_or_else(|| format!("the provider blocked the prompt ({reason})"), str::to_owned))
 }
 
 /// That the answer was stopped because of what it says. What came before is no answer either.
@@ -111,12 +111,12 @@ pub(super) fn stopped(candidate: &Json) -> Option<String> {
     ];
     let reason = candidate.get("finishReason")?.as_str().filter(|reason| REASONS.contains(reason))?;
     let message = candidate.get("finishMessage").and_then(Json::as_str).filter(|text| !text.is_empty());
-    Some(message.map_or_else(|| format!("the answer was blocked ({reason})"), str::to_owned))
+    Some(message.map_or_else(|| format!("the provider blocked the answer ({reason})"), str::to_owned))
 }
 
 /// What may help when a model wrote a call that nobody can read.
-pub(super) const UNREADABLE_CALL: &str = "the model wrote a call that cannot be read: ask it again (`cuebook thread resume ID`), \
-     describe the parameters of the tools more simply, or take another model";
+pub(super) const UNREADABLE_CALL: &str = "the model wrote an unreadable tool call: ask it again (`cuebook thread resume ID`), simplify \
+     the tools' parameters, or use another model";
 
 /// That the model wrote a call that the provider could not read.
 pub(super) fn malformed(candidate: &Json) -> Option<String> {

@@ -20,7 +20,7 @@ pub(super) fn read(reply: &Look<'_, '_>) -> Result<Answer> {
         images.push(image.to_owned());
     }
     let answer = pictures(images)
-        .ok_or_else(|| bad("`data` is empty, and at least one picture was expected").with("path", "data"))?;
+        .ok_or_else(|| bad("`data` is empty, but must hold at least one image").with("path", "data"))?;
     Ok(Answer {
         reply: answer,
         thinking: None,

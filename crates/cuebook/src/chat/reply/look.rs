@@ -86,7 +86,7 @@ impl<'p, 'v> Look<'p, 'v> {
     pub(super) fn wrong(&self, wanted: &str) -> Error {
         let path = self.path();
         let what = if path.is_empty() { "the reply".to_owned() } else { format!("`{path}`") };
-        bad(format!("{what} must be {wanted}, and is {}", kind_of(self.value))).with("path", path)
+        bad(format!("{what} must be {wanted}, but is {}", kind_of(self.value))).with("path", path)
     }
 
     /// The way to it, as in `choices[0].message`; empty for the whole reply.
@@ -138,13 +138,13 @@ mod tests {
         let error = message.need("content").err().unwrap();
         assert_eq!(
             error.to_string(),
-            "ReplyError: `choices[0].message` must be an object, and is a number [CB605]"
+            "ReplyError: `choices[0].message` must be an object, but is a number [CB605]"
         );
         assert_eq!(error.field("path"), Some(&json!("choices[0].message")));
         assert_eq!(first.need("delta").err().unwrap().diagnostic().message, "`choices[0].delta` is missing");
         assert_eq!(
             reply.text().unwrap_err().diagnostic().message,
-            "the reply must be a string, and is an object"
+            "the reply must be a string, but is an object"
         );
     }
 

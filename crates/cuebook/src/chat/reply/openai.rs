@@ -8,12 +8,12 @@ use super::{Answer, Api, Carry, Reply, ToolCall, Usage, compact, some_text, spok
 use crate::error::Result;
 
 /// What is said when a filter took the answer and left no words.
-pub(super) const WITHHELD: &str = "the answer was withheld by a content filter";
+pub(super) const WITHHELD: &str = "a content filter withheld the answer";
 
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     let choices = reply.need("choices")?;
     let Some(choice) = choices.items()?.next() else {
-        return Err(bad("`choices` is empty, and one answer was expected").with("path", "choices"));
+        return Err(bad("`choices` is empty, but must hold one answer").with("path", "choices"));
     };
     let message = choice.need("message")?;
     message.object()?;

@@ -10,11 +10,11 @@ use crate::error::Result;
 pub(super) fn read(reply: &Look<'_, '_>, outputs: bool) -> Result<Answer> {
     reply.object()?;
     match reply.value.get("status").and_then(Json::as_str) {
-        Some("failed") => return Err(failed("the provider failed: no reason was given", None)),
-        Some("cancelled") => return Err(failed("the response was cancelled", None)),
+        Some("failed") => return Err(failed("the provider failed: it gave no reason", None)),
+        Some("cancelled") => return Err(failed("the provider cancelled the response", None)),
         Some(status @ ("queued" | "in_progress")) => {
             return Err(
-                bad(format!("the response is not complete: its status is `{status}`")).with("path", "status")
+                bad(format!("the response is incomplete: its status is `{status}`")).with("path", "status")
             );
         }
         _ => {}

@@ -136,9 +136,9 @@ impl Sse {
     }
 
     fn too_long(&self) -> Error {
-        let message = format!("an event of the stream has more than {} bytes", self.longest);
+        let message = format!("an event of the stream is larger than {} bytes", self.longest);
         let diagnostic = Diagnostic::new(Code::BadReply, message)
-            .hint("is this a stream of events? A plain reply has no empty lines between its parts");
+            .hint("check that the endpoint sends server-sent events, not a plain reply");
         Error::new(ErrorKind::Reply, diagnostic)
     }
 }
@@ -213,7 +213,7 @@ mod tests {
             let mut fed = endless.as_bytes().chunks(7).flat_map(|bytes| sse.feed(bytes));
             let error = fed.next().unwrap().unwrap_err();
             assert_eq!(fed.count(), 0);
-            assert_eq!(error.diagnostic().message, "an event of the stream has more than 100 bytes");
+            assert_eq!(error.diagnostic().message, "an event of the stream is larger than 100 bytes");
             assert!(sse.feed(b"\n\ndata: a\n\n").is_empty());
         }
         let mut sse = Sse::with_limit(100);

@@ -147,7 +147,7 @@ struct Draft {
 impl Draft {
     fn finish(self, number: usize) -> Result<ToolCall> {
         if self.name.is_empty() {
-            return Err(bad(format!("call {number} of the stream names no tool")));
+            return Err(bad(format!("tool call {number} of the stream has no name")));
         }
         // Where both are given they agree, unless pieces were lost on the way.
         let arguments = self.whole.filter(|whole| !whole.is_empty()).unwrap_or(self.arguments);
@@ -211,7 +211,7 @@ impl Stream {
             Api::Anthropic => anthropic::feed(self, &look, &mut chunks),
             Api::Gemini => gemini::feed(self, &look, &mut chunks),
             Api::OpenAiEmbeddings | Api::OpenAiImages => {
-                Err(bad(format!("replies of {} do not come as a stream", label(self.api))))
+                Err(bad(format!("{} does not stream replies", label(self.api))))
             }
         });
         // What came before an event went wrong has come, and stays.
@@ -259,7 +259,7 @@ impl Stream {
                     Some(Answer { reply: Reply::Refusal(self.refusal.clone()), ..self.answer(Vec::new()) });
                 chunks = self.fail(OutcomeKind::Determinate, message);
             } else if !self.ended {
-                let message = "the stream ended before the provider said that it was done".to_owned();
+                let message = "the stream ended before the reply was complete".to_owned();
                 chunks = self.fail(OutcomeKind::Indeterminate, message);
             } else {
                 let drafts = std::mem::take(&mut self.calls);

@@ -196,7 +196,7 @@ fn a_result_can_be_cast() {
     let error = text("five").cast::<u8>().unwrap_err();
     assert_eq!(
         error.diagnostic().message,
-        "the answer does not fit the type that was asked for: expected ident at line 1 column 2"
+        "the answer does not fit the requested type: expected ident at line 1 column 2"
     );
     assert!(error.diagnostic().hint.is_some());
     let refused = Reply::Refusal("no".into()).cast::<String>().unwrap_err();
@@ -223,15 +223,15 @@ fn a_refusal_is_told_from_an_answer() {
 #[test]
 fn what_a_filter_stopped_is_a_refusal() {
     let filtered = json!({"choices": [{"finish_reason": "content_filter", "message": {"content": "Once"}}]});
-    assert_eq!(refusal(Api::OpenAiChat, filtered), "the answer was withheld by a content filter");
+    assert_eq!(refusal(Api::OpenAiChat, filtered), "a content filter withheld the answer");
     let incomplete =
         json!({"status": "incomplete", "incomplete_details": {"reason": "content_filter"}, "output": []});
-    assert_eq!(refusal(Api::OpenAiResponses, incomplete), "the answer was withheld by a content filter");
+    assert_eq!(refusal(Api::OpenAiResponses, incomplete), "a content filter withheld the answer");
     let blocked = json!({"promptFeedback": {"blockReason": "SAFETY"}});
-    assert_eq!(refusal(Api::Gemini, blocked), "the prompt was blocked (SAFETY)");
+    assert_eq!(refusal(Api::Gemini, blocked), "the provider blocked the prompt (SAFETY)");
     let stopped =
         json!({"candidates": [{"finishReason": "SAFETY", "content": {"parts": [{"text": "Once"}]}}]});
-    assert_eq!(refusal(Api::Gemini, stopped), "the answer was blocked (SAFETY)");
+    assert_eq!(refusal(Api::Gemini, stopped), "the provider blocked the answer (SAFETY)");
     let short = json!({"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}, "output_text": "Hi"});
     let short = answer(Api::OpenAiResponses, short);
     assert_eq!((short.reply, short.finish.as_deref()), (Reply::Text("Hi".into()), Some("max_output_tokens")));
@@ -251,7 +251,7 @@ fn a_providers_failure_is_its_own_error() {
             json!({"status": "failed", "error": {"code": "server_error", "message": "Oh"}}),
             "Oh",
         ),
-        (Api::OpenAiResponses, json!({"status": "failed", "error": null}), "no reason was given"),
+        (Api::OpenAiResponses, json!({"status": "failed", "error": null}), "it gave no reason"),
         (
             Api::Anthropic,
             json!({"type": "error", "error": {"type": "overloaded_error", "message": "Oh"}}),
@@ -264,7 +264,7 @@ fn a_providers_failure_is_its_own_error() {
             json!({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}),
             "MALFORMED_FUNCTION_CALL",
         ),
-        (Api::OpenAiEmbeddings, json!({"error": {}}), "no reason was given"),
+        (Api::OpenAiEmbeddings, json!({"error": {}}), "it gave no reason"),
     ] {
         let error = read(api, &response, false).unwrap_err();
         assert_eq!(error.code(), Code::ProviderFailed, "{response}");
@@ -276,7 +276,7 @@ fn a_providers_failure_is_its_own_error() {
     }
     let error = read(Api::Anthropic, &json!({"error": {"type": "overloaded_error", "message": "Oh"}}), false)
         .unwrap_err();
-    assert_eq!(error.diagnostic().hint.as_deref(), Some("the provider calls this `overloaded_error`"));
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("the provider's error type is `overloaded_error`"));
     assert_eq!(error.field("provider_type"), Some(&json!("overloaded_error")));
 }
 
@@ -291,15 +291,15 @@ fn one_embedding_is_a_vector_and_several_are_a_list_in_the_order_of_the_texts() 
     );
     assert_eq!(
         wrong(Api::OpenAiEmbeddings, json!({"data": []})),
-        "`data` is empty, and at least one embedding was expected"
+        "`data` is empty, but must hold at least one embedding"
     );
     assert_eq!(
         wrong(Api::OpenAiEmbeddings, json!({"data": [{"embedding": [1, "x"]}]})),
-        "`data[0].embedding[1]` must be a number, and is a string"
+        "`data[0].embedding[1]` must be a number, but is a string"
     );
     assert_eq!(
         wrong(Api::OpenAiEmbeddings, json!({"data": [{"embedding": "AAA="}]})),
-        "`data[0].embedding` must be numbers, or 32-bit floats in base64"
+        "`data[0].embedding` must be a list of numbers, or 32-bit floats in base64"
     );
 }
 
@@ -314,7 +314,7 @@ fn a_picture_is_its_url_or_else_its_bytes() {
     assert_eq!(wrong(Api::OpenAiImages, json!({"data": [{}]})), "`data[0]` has neither `url` nor `b64_json`");
     assert_eq!(
         wrong(Api::OpenAiImages, json!({"data": []})),
-        "`data` is empty, and at least one picture was expected"
+        "`data` is empty, but must hold at least one image"
     );
     let drawn = candidate(json!([{"inlineData": {"mimeType": "image/png", "data": "AAAA"}}]));
     assert_eq!(result(Api::Gemini, drawn), "data:image/png;base64,AAAA");
@@ -326,15 +326,15 @@ fn a_picture_is_its_url_or_else_its_bytes() {
 fn a_reply_of_another_shape_says_what_was_expected_where() {
     for (api, response, message) in [
         (Api::OpenAiChat, json!({}), "`choices` is missing"),
-        (Api::OpenAiChat, json!("Hi"), "the reply must be an object, and is a string"),
-        (Api::OpenAiChat, json!({"choices": {}}), "`choices` must be an array, and is an object"),
-        (Api::OpenAiChat, json!({"choices": []}), "`choices` is empty, and one answer was expected"),
+        (Api::OpenAiChat, json!("Hi"), "the reply must be an object, but is a string"),
+        (Api::OpenAiChat, json!({"choices": {}}), "`choices` must be an array, but is an object"),
+        (Api::OpenAiChat, json!({"choices": []}), "`choices` is empty, but must hold one answer"),
         (Api::OpenAiChat, json!({"choices": [{}]}), "`choices[0].message` is missing"),
-        (Api::OpenAiChat, chat(json!(1)), "`choices[0].message` must be an object, and is a number"),
+        (Api::OpenAiChat, chat(json!(1)), "`choices[0].message` must be an object, but is a number"),
         (
             Api::OpenAiChat,
             chat(json!({"content": 5})),
-            "`choices[0].message.content` must be a string or an array of parts, and is a number",
+            "`choices[0].message.content` must be a string or an array of parts, but is a number",
         ),
         (
             Api::OpenAiChat,
@@ -342,24 +342,24 @@ fn a_reply_of_another_shape_says_what_was_expected_where() {
             "`choices[0].message.tool_calls[0].function` is missing",
         ),
         (Api::OpenAiResponses, json!({}), "`output` is missing"),
-        (Api::OpenAiResponses, json!({"output": 1}), "`output` must be an array, and is a number"),
+        (Api::OpenAiResponses, json!({"output": 1}), "`output` must be an array, but is a number"),
         (
             Api::OpenAiResponses,
             json!({"status": "in_progress", "output": []}),
-            "the response is not complete: its status is `in_progress`",
+            "the response is incomplete: its status is `in_progress`",
         ),
         (
             Api::OpenAiResponses,
             json!({"output": [{"type": "function_call", "call_id": "c"}]}),
             "`output[0].name` is missing",
         ),
-        (Api::Anthropic, json!({"content": "Hi"}), "`content` must be an array, and is a string"),
+        (Api::Anthropic, json!({"content": "Hi"}), "`content` must be an array, but is a string"),
         (
             Api::Anthropic,
             json!({"content": [{"type": "tool_use", "name": "f"}]}),
             "`content[0].input` is missing",
         ),
-        (Api::Gemini, json!({"candidates": []}), "`candidates` is empty, and one answer was expected"),
+        (Api::Gemini, json!({"candidates": []}), "`candidates` is empty, but must hold one answer"),
         (
             Api::Gemini,
             candidate(json!([{"functionCall": {}}])),
@@ -376,14 +376,14 @@ fn a_reply_of_another_interface_is_recognised() {
         |api, response: Json| read(api, &response, false).unwrap_err().diagnostic().hint.clone().unwrap();
     assert_eq!(
         hint(Api::OpenAiResponses, chat(json!({"content": "Hi"}))),
-        "this looks like a reply of OpenAI chat, and was read as one of OpenAI responses"
+        "this looks like a reply from OpenAI chat, but was read as a reply from OpenAI responses"
     );
     assert_eq!(
         hint(Api::OpenAiChat, json!({"content": [], "stop_reason": "end_turn"})),
-        "this looks like a reply of Anthropic messages, and was read as one of OpenAI chat"
+        "this looks like a reply from Anthropic messages, but was read as a reply from OpenAI chat"
     );
     assert_eq!(
         hint(Api::OpenAiChat, json!({"choices": []})),
-        "it was read as a reply of OpenAI chat: see what the endpoint, or a gateway before it, sends"
+        "it was read as a reply from OpenAI chat: check what the endpoint, or a gateway in front of it, sends"
     );
 }

@@ -38,9 +38,9 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     let is_given = |name: &&str| options.iter().any(|(given, _)| given == name);
     if let Some(name) = ["temperature", "top_p", "top_k"].into_iter().find(is_given) {
         draft.warn(
-            format!("`{name}` is sent, and Anthropic may refuse it"),
-            "newer models take none of `temperature`, `topP` and `topK`, and the interface takes them only with the \
-             header `anthropic-version: 2023-06-01`",
+            format!("Anthropic may refuse `{name}`"),
+            "newer models do not accept `temperature`, `topP` and `topK`; the API accepts them only with \
+                 the header `anthropic-version: 2023-06-01`",
         );
     }
     for (name, value) in options {
@@ -101,7 +101,7 @@ fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
         };
         let blocks = blocks(draft, spot)?;
         if blocks.is_empty() {
-            draft.warn(format!("{spot} is empty and is not sent"), "Anthropic takes no empty messages");
+            draft.warn(format!("{spot} is empty and is not sent"), "Anthropic accepts no empty messages");
             continue;
         }
         match turns.last_mut() {
@@ -113,7 +113,7 @@ fn messages<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
         }
     }
     if turns.is_empty() {
-        let why = "needs something to answer besides system messages";
+        let why = "needs at least one message that is not a system message";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
     let message = |(role, mut blocks): (&'static str, Vec<Piece<'r>>)| {
@@ -181,12 +181,8 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> 
             Part::Image(media) => image(draft, &draft.media(spot, media)?)?.into(),
             Part::File(media) => file(draft, &draft.media(spot, media)?)?.into(),
             Part::Audio(_) => {
-                let why = "Anthropic takes no sounds";
-                return Err(draft.refuse(
-                    spot,
-                    why,
-                    "pass what is said in it as text, or use another provider",
-                ));
+                let why = "Anthropic does not accept audio";
+                return Err(draft.refuse(spot, why, "pass a transcript as text, or use another provider"));
             }
         });
     }
@@ -195,14 +191,14 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Vec<Piece<'r>>> 
 
 fn image(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
     if found.detail.is_some() {
-        draft.warn("the `detail` of a picture is not sent", "Anthropic has no place for it");
+        draft.warn("the `detail` of an image is not sent", "Anthropic has no such setting");
     }
     let source = match &found.bytes {
         Bytes::Here(data) => {
             let media_type = found.known_type(draft)?;
             if !PICTURES.contains(&media_type) {
-                let why = format!("Anthropic takes no pictures of the type `{media_type}`");
-                return Err(found.refuse(draft, why, &format!("it takes {}", PICTURES.join(", "))));
+                let why = format!("Anthropic does not accept images of the type `{media_type}`");
+                return Err(found.refuse(draft, why, &format!("use one of: {}", PICTURES.join(", "))));
             }
             json!({"type": "base64", "media_type": media_type, "data": data})
         }
@@ -217,15 +213,15 @@ fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
         return image(draft, found);
     }
     let wrong_type = |media_type: &str| {
-        let why = format!("Anthropic takes no files of the type `{media_type}`");
-        found.refuse(draft, why, "it takes PDF, and text that is passed as a `data:` URI or in base64")
+        let why = format!("Anthropic does not accept files of the type `{media_type}`");
+        found.refuse(draft, why, "use PDF, or text as a `data:` URI or in base64")
     };
     let source = match &found.bytes {
         Bytes::Here(data) => match found.known_type(draft)? {
             "application/pdf" => json!({"type": "base64", "media_type": "application/pdf", "data": data}),
             text if text.starts_with("text/") || text == "application/json" => {
                 let text = media::text(data).ok_or_else(|| {
-                    found.refuse(draft, "it is not text in UTF-8", "pass it as PDF, or in UTF-8")
+                    found.refuse(draft, "the file is not UTF-8", "pass it as PDF, or save it as UTF-8")
                 })?;
                 json!({"type": "text", "media_type": "text/plain", "data": text})
             }
@@ -253,7 +249,7 @@ fn elsewhere(draft: &Draft<'_>, found: &Found<'_>, bytes: &Bytes<'_>) -> Result<
         Bytes::Url(url) if is_web(url) => Ok(json!({"type": "url", "url": url})),
         Bytes::Id(id) => Ok(json!({"type": "file", "file_id": id})),
         Bytes::Url(_) | Bytes::Here(_) => {
-            let why = "Anthropic cannot fetch it";
+            let why = "Anthropic cannot fetch this URL";
             Err(found.refuse(draft, why, "pass an `https://` URL, a `data:` URI, or the bytes in base64"))
         }
     }

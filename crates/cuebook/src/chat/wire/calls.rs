@@ -63,17 +63,17 @@ impl<'r> Draft<'r> {
             };
             for (index, entry) in entries.iter().enumerate() {
                 let call = entry.as_object().and_then(read).ok_or_else(|| {
-                    let why = format!("call {} in `{key}` has no id, or names no function", index + 1);
+                    let why = format!("tool call {} in `{key}` has no id or no function name", index + 1);
                     let form =
                         r#"{"id": "…", "type": "function", "function": {"name": "…", "arguments": "{}"}}"#;
-                    self.refuse(spot, why, format!("a call looks like {form}"))
+                    self.refuse(spot, why, format!("write a tool call as {form}"))
                 })?;
                 calls.push(call);
             }
         }
         if !calls.is_empty() && spot.message.role != Role::Assistant {
-            let hint = "give the message the role `assistant`";
-            return Err(self.refuse(spot, "only the assistant calls tools", hint));
+            let hint = "change the message's role to `assistant`";
+            return Err(self.refuse(spot, "only an assistant message can have tool calls", hint));
         }
         Ok(calls)
     }
@@ -85,9 +85,9 @@ impl<'r> Draft<'r> {
         }
         let value = serde_json::from_str(&call.arguments).unwrap_or(Json::Null);
         if !value.is_object() {
-            let why = format!("the arguments of the call of `{}` are not a JSON object", call.name);
+            let why = format!("the arguments of the tool call `{}` are not a JSON object", call.name);
             let hint = format!(
-                "{} takes the arguments of earlier calls as an object; mend them in the conversation",
+                "{} needs the arguments of earlier tool calls as an object; fix them in the conversation",
                 self.api.title()
             );
             return Err(self.refuse(spot, why, hint));
@@ -100,8 +100,8 @@ impl<'r> Draft<'r> {
         match spot.message.metadata.get(ANSWERS).and_then(Json::as_str).filter(|id| !id.is_empty()) {
             None if spot.message.role == Role::Tool => Err(self.refuse(
                 spot,
-                "it does not say which call it answers",
-                "put the id of the call under `tool_call_id`",
+                "the tool result does not say which tool call it answers",
+                "add the id of the tool call as `tool_call_id`",
             )),
             id => Ok(id),
         }

@@ -33,7 +33,9 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
         messages.push(message(&mut draft, spot)?);
     }
     if messages.is_empty() {
-        return Err(draft.nothing_to_say("needs at least one message", "write one, under a line `user:`"));
+        return Err(
+            draft.nothing_to_say("needs at least one message", "write a message under a line `user:`")
+        );
     }
     draft.put("messages", messages);
     for (name, value) in draft.options(&OPTIONS, &[]) {
@@ -45,8 +47,8 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
         && !draft.request.model.options.additional_properties.contains_key("tools")
     {
         draft.warn(
-            "`allowMultipleToolCalls` is sent without tools",
-            "OpenAI takes it only with tools; leave the option out",
+            "`allowMultipleToolCalls` is set, but the prompt has no tools",
+            "OpenAI accepts this option only with tools; remove it",
         );
     }
     if let Some(schema) = structured_output(&mut draft)? {
@@ -95,14 +97,14 @@ fn message<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
             continue;
         }
         if [THOUGHTS, FAILED, REASONING, PAUSED].contains(&key.as_str()) {
-            draft.warn(format!("{spot}: the attribute `{key}` is not sent"), "OpenAI has no place for it");
+            draft.warn(format!("{spot}: the attribute `{key}` is not sent"), "OpenAI has no such attribute");
             continue;
         }
         members.push((key, value.into()));
         if !known_attribute(&message.role, key) {
             draft.warn(
-                format!("{spot}: the attribute `{key}` is sent, and OpenAI may refuse it"),
-                "leave it out unless your provider knows it",
+                format!("{spot}: OpenAI may refuse the attribute `{key}`"),
+                "remove it, unless your provider accepts it",
             );
         }
     }
@@ -160,7 +162,7 @@ pub(super) fn image_url(draft: &Draft<'_>, found: &Found<'_>) -> Result<String> 
         Bytes::Url(url) if is_web(url) => Ok((*url).to_owned()),
         Bytes::Here(data) => found.data_uri(draft, data),
         Bytes::Url(_) | Bytes::Id(_) => {
-            let why = format!("{} cannot fetch this picture", draft.api.title());
+            let why = format!("{} cannot fetch this image", draft.api.title());
             Err(found.refuse(draft, why, "pass an `https://` URL, a `data:` URI, or the bytes in base64"))
         }
     }
@@ -168,7 +170,7 @@ pub(super) fn image_url(draft: &Draft<'_>, found: &Found<'_>) -> Result<String> 
 
 fn audio(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
     let Bytes::Here(data) = &found.bytes else {
-        let why = "OpenAI fetches no sounds";
+        let why = "OpenAI does not fetch audio from a URL";
         return Err(found.refuse(draft, why, "pass a `data:` URI or the bytes in base64"));
     };
     let media_type = found.media_type.as_deref().unwrap_or("audio/wav");
@@ -179,10 +181,7 @@ fn audio(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
         other => other,
     };
     if !["wav", "mp3"].contains(&format) {
-        draft.warn(
-            format!("a sound in the format `{format}` is sent, and OpenAI may refuse it"),
-            "OpenAI takes WAV and MP3",
-        );
+        draft.warn(format!("OpenAI may refuse audio in the format `{format}`"), "use WAV or MP3");
     }
     Ok(json!({"type": "input_audio", "input_audio": {"data": data, "format": format}}))
 }
@@ -195,8 +194,8 @@ fn file(draft: &mut Draft<'_>, found: &Found<'_>) -> Result<Json> {
         Bytes::Id(id) => json!({"file_id": id}),
         Bytes::Url(url) => {
             draft.warn(
-                format!("the file `{url}` is sent as a URL, and OpenAI may refuse it"),
-                "OpenAI's chat interface fetches no files: pass a `data:` URI, or use `apiType: responses`",
+                format!("OpenAI may refuse the file `{url}`, because it is a URL"),
+                "OpenAI's chat API does not fetch files: pass a `data:` URI, or use `apiType: responses`",
             );
             json!({"url": url})
         }

@@ -101,8 +101,8 @@ impl<'r> Draft<'r> {
 
     /// A role that only the caller knows.
     pub fn unknown_role(&self, spot: Spot<'_>) -> Error {
-        let why = format!("{} knows no role `{}`", self.api.title(), spot.message.role);
-        self.refuse(spot, why, "the roles are: system, developer, user, assistant, tool")
+        let why = format!("{} does not accept the role `{}`", self.api.title(), spot.message.role);
+        self.refuse(spot, why, "use one of: system, developer, user, assistant, tool")
     }
 
     /// The texts of a message that can hold nothing else, joined as Prompty joins them.
@@ -111,18 +111,18 @@ impl<'r> Draft<'r> {
             if let Some(what) = media_word(part) {
                 let whose = match spot.message.role {
                     Role::System | Role::Developer => "a system message",
-                    Role::Assistant => "a message of the assistant",
-                    Role::Tool => "the result of a tool",
+                    Role::Assistant => "an assistant message",
+                    Role::Tool => "a tool result",
                     _ => "a request",
                 };
                 let title = self.api.title();
                 let (why, hint) = match self.api {
                     Api::OpenAiEmbeddings | Api::OpenAiImages => {
-                        (format!("{title} takes only text, and this is {what}"), "leave it out")
+                        (format!("{title} accepts only text, but this is {what}"), "remove it")
                     }
                     _ => (
-                        format!("{title} takes only text in {whose}, and this is {what}"),
-                        "move it into a user message, or leave it out",
+                        format!("{title} accepts only text in {whose}, but this is {what}"),
+                        "move it to a user message, or remove it",
                     ),
                 };
                 return Err(self.refuse(spot.part(index), why, hint));
@@ -143,8 +143,8 @@ impl<'r> Draft<'r> {
                     self.leftover(spot, &[]);
                     if talked && !text.is_empty() {
                         self.warn(
-                            format!("{spot} is moved in front of the conversation"),
-                            format!("{} has one place for system messages", self.api.title()),
+                            format!("{spot} is moved to the beginning of the conversation"),
+                            format!("{} accepts system messages only there", self.api.title()),
                         );
                     }
                     texts.extend((!text.is_empty()).then_some(text));
@@ -161,7 +161,7 @@ impl<'r> Draft<'r> {
     /// Says which attributes of a message are not sent.
     pub fn leftover(&mut self, spot: Spot<'_>, sent: &[&str]) {
         for key in spot.message.metadata.keys().filter(|key| !sent.contains(&key.as_str())) {
-            let hint = format!("{} has no place for it", self.api.title());
+            let hint = format!("{} has no such attribute", self.api.title());
             self.warn(format!("{spot}: the attribute `{key}` is not sent"), hint);
         }
     }
@@ -186,7 +186,7 @@ impl<'r> Draft<'r> {
                 None => self.warn(
                     format!("the option `{key}` is not sent"),
                     format!(
-                        "{} has no such option; what stands under `additionalProperties` is sent as it is",
+                        "{} has no such option; use `additionalProperties` to send it unchanged",
                         self.api.title()
                     ),
                 ),
@@ -195,7 +195,7 @@ impl<'r> Draft<'r> {
         for key in options.extra.keys() {
             self.warn(
                 format!("the option `{key}` is not sent"),
-                "Cuebook does not know it; what stands under `additionalProperties` is sent as it is",
+                "unknown option; use `additionalProperties` to send it unchanged",
             );
         }
         named
@@ -260,7 +260,7 @@ impl<'r> Draft<'r> {
                 (Some(there), value) if *there == value => {}
                 (Some(_), _) => self.warn(
                     format!("`{path}` is not sent"),
-                    "the request says something else there already, and that is not replaced",
+                    "the request already has another value there, which is kept",
                 ),
             }
         }
@@ -280,8 +280,8 @@ pub(super) fn joined(message: &Message) -> Cow<'_, str> {
 pub(super) fn media_word(part: &Part) -> Option<&'static str> {
     match part {
         Part::Text { .. } => None,
-        Part::Image(_) => Some("a picture"),
-        Part::Audio(_) => Some("a sound"),
+        Part::Image(_) => Some("an image"),
+        Part::Audio(_) => Some("audio"),
         Part::File(_) => Some("a file"),
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
         texts.extend((!text.is_empty()).then_some(text));
     }
     let input = match texts.len() {
-        0 => return Err(draft.nothing_to_say("needs a text, and there is none", "write one")),
+        0 => return Err(draft.nothing_to_say("needs a text, but the prompt is empty", "write a text")),
         1 => Piece::from(texts.swap_remove(0)),
         _ => Piece::List(texts.into_iter().map(Piece::from).collect()),
     };
@@ -21,7 +21,7 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     draft.options(&[], &[]);
     draft.no_tools_and_outputs();
     if draft.streams() {
-        draft.warn("`stream` is not sent", "embeddings come all at once");
+        draft.warn("`stream` is not sent", "OpenAI does not stream embeddings");
     }
     Ok(draft.finish_without(&["stream"]))
 }

@@ -76,8 +76,8 @@ impl<'r> Draft<'r> {
                 ToolKind::Schema { parameters } => (Parameters::Schema(parameters), false),
                 _ => {
                     self.warn(
-                        format!("the tool `{}` is not sent: its kind is `{}`", tool.name, tool.kind.as_str()),
-                        "only functions are; declare what it offers as tools of the kind `function`",
+                        format!("the tool `{}` of the kind `{}` is not sent", tool.name, tool.kind.as_str()),
+                        "only tools of the kind `function` are sent; declare it as one",
                     );
                     continue;
                 }

@@ -62,7 +62,7 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     let mut config: Map<String, Json> =
         options.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     if draft.request.model.options.allow_multiple_tool_calls == Some(false) {
-        draft.warn("the option `allowMultipleToolCalls` is not sent", "Gemini decides that by itself");
+        draft.warn("the option `allowMultipleToolCalls` is not sent", "Gemini has no such option");
     }
     let outputs: Vec<_> = draft.request.outputs.iter().collect();
     if !outputs.is_empty() {
@@ -76,7 +76,7 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
         };
     }
     if draft.streams() {
-        draft.warn("`stream` is not sent", "Gemini streams at the address `:streamGenerateContent`");
+        draft.warn("`stream` is not sent", "Gemini streams from another URL, `:streamGenerateContent`");
     }
     let additional = &draft.request.model.options.additional_properties;
     let is_beside = |(key, _): &(&String, &Json)| BESIDE.contains(&key.as_str());
@@ -114,7 +114,7 @@ fn functions(draft: &mut Draft<'_>) -> Result<Vec<Json>> {
         if function.strict {
             draft.warn(
                 format!("the tool `{}` is sent without `strict`", function.name),
-                "Gemini has no strict functions; `toolConfig` with the mode `VALIDATED` comes near",
+                "Gemini has no strict functions; the closest setting is `toolConfig` with the mode `VALIDATED`",
             );
         }
         declarations.push(Json::Object(object));
@@ -133,7 +133,7 @@ fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
         };
         let parts = parts(draft, spot)?;
         if parts.is_empty() {
-            draft.warn(format!("{spot} is empty and is not sent"), "Gemini takes no empty messages");
+            draft.warn(format!("{spot} is empty and is not sent"), "Gemini accepts no empty messages");
             continue;
         }
         match turns.last_mut() {
@@ -142,7 +142,7 @@ fn contents<'r>(draft: &mut Draft<'r>) -> Result<Vec<Piece<'r>>> {
         }
     }
     if turns.is_empty() {
-        let why = "needs something to answer besides system messages";
+        let why = "needs at least one message that is not a system message";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
     let turn = |(role, parts): (&'static str, Vec<Piece<'r>>)| {
@@ -181,11 +181,11 @@ fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &'r str) -> Result<Piec
     draft.leftover(spot, &[ANSWERS, "name"]);
     let said = spot.message.metadata.get("name").and_then(Json::as_str);
     let name = said.or_else(|| draft.called(spot, id)).ok_or_else(|| {
-        let why = format!("nobody says which function the call `{id}` is of");
+        let why = format!("the tool result for `{id}` does not name its function");
         draft.refuse(
             spot,
             why,
-            "put its name under `name`, or the assistant's message with the call before it",
+            "add the function's name as `name`, or put the assistant message with the call before it",
         )
     })?;
     let text = joined(spot.message);
@@ -209,7 +209,10 @@ fn result<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, id: &'r str) -> Result<Piec
 fn blob<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, media: &'r Media) -> Result<Json> {
     let found = draft.media(spot, media)?;
     if found.detail.is_some() {
-        draft.warn("the `detail` of a picture is not sent", "Gemini says it once, as `mediaResolution`");
+        draft.warn(
+            "the `detail` of an image is not sent",
+            "Gemini sets it for the whole request, as `mediaResolution`",
+        );
     }
     match &found.bytes {
         Bytes::Here(data) => Ok(json!({"inlineData": {"mimeType": found.known_type(draft)?, "data": data}})),
@@ -222,7 +225,7 @@ fn blob<'r>(draft: &mut Draft<'r>, spot: Spot<'r>, media: &'r Media) -> Result<J
             Ok(json!({"fileData": file}))
         }
         Bytes::Url(_) | Bytes::Id(_) => {
-            let why = "Gemini cannot fetch it";
+            let why = "Gemini cannot fetch this URL";
             Err(found.refuse(
                 draft,
                 why,

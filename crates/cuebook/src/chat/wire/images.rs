@@ -16,13 +16,15 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
         } else {
             draft.warn(
                 format!("{spot} is not sent"),
-                "a picture is made from the last user message; say everything there",
+                "only the last user message describes the image; write everything there",
             );
         }
     }
     texts.retain(|text| !text.is_empty());
     if texts.is_empty() {
-        return Err(draft.nothing_to_say("needs a description, and there is none", "write one"));
+        return Err(
+            draft.nothing_to_say("needs a description, but the prompt is empty", "write a description")
+        );
     }
     draft.put("prompt", texts.join("\n\n"));
     draft.options(&[], &[]);

@@ -43,13 +43,13 @@ impl<'r> Draft<'r> {
         let bytes = if let Some(rest) = strip_scheme(source, "data") {
             let (media_type, data) = data_uri(rest).ok_or_else(|| {
                 let why = "the `data:` URI has no comma, so it has no data";
-                self.refuse(spot, why, "it looks like `data:image/png;base64,iVBOR…`")
+                self.refuse(spot, why, "write it as `data:image/png;base64,iVBOR…`")
             })?;
             uri_type = Some(media_type);
             written = matches!(data, Cow::Borrowed(_)).then_some(source);
             Bytes::Here(data)
         } else if strip_scheme(source, "file").is_some() || is_path(source) {
-            let why = format!("`{}` is a file of yours, which nobody else can read", clip(source));
+            let why = format!("`{}` is a local file, which the provider cannot read", clip(source));
             return Err(self.refuse(spot, why, "pass a URL, a `data:` URI, or the bytes in base64"));
         } else if has_scheme(source) {
             Bytes::Url(source)
@@ -58,8 +58,8 @@ impl<'r> Draft<'r> {
         } else if source.is_empty()
             || source.chars().any(|c| !c.is_ascii_graphic() && !c.is_ascii_whitespace())
         {
-            let why = "its source is neither a URL nor a `data:` URI nor base64";
-            return Err(self.refuse(spot, why, "pass one of them"));
+            let why = "the source is not a URL, a `data:` URI or base64";
+            return Err(self.refuse(spot, why, "pass one of these"));
         } else if source.contains(|c: char| c.is_ascii_whitespace()) {
             // Encoders break lines.
             Bytes::Here(Cow::Owned(source.split_ascii_whitespace().collect()))
@@ -83,8 +83,8 @@ impl Found<'_> {
     /// What it is; refused if nobody can know.
     pub fn known_type(&self, draft: &Draft<'_>) -> Result<&str> {
         self.media_type.as_deref().ok_or_else(|| {
-            let why = "nobody says what it is";
-            draft.refuse(self.spot, why, "give it a `mediaType`, such as `image/png` or `application/pdf`")
+            let why = "the media type is missing";
+            draft.refuse(self.spot, why, "add a `mediaType`, such as `image/png` or `application/pdf`")
         })
     }
 

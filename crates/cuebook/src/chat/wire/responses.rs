@@ -35,7 +35,7 @@ pub(super) fn body(mut draft: Draft<'_>) -> Result<Said<'_>> {
     if !items.is_empty() {
         draft.put("input", items);
     } else if !INSTEAD_OF_INPUT.iter().any(|key| additional.contains_key(*key)) {
-        let why = "needs something to answer besides system messages";
+        let why = "needs at least one message that is not a system message";
         return Err(draft.nothing_to_say(why, "write a message under a line `user:`"));
     }
     for (name, value) in draft.options(&OPTIONS, &[]) {
@@ -132,8 +132,8 @@ fn content<'r>(draft: &mut Draft<'r>, spot: Spot<'r>) -> Result<Piece<'r>> {
             Part::Image(media) => image(draft, &draft.media(spot, media)?)?.into(),
             Part::File(media) => file(draft, &draft.media(spot, media)?)?.into(),
             Part::Audio(_) => {
-                let why = "OpenAI's responses interface takes no sounds";
-                return Err(draft.refuse(spot, why, "use `apiType: chat` with a model that listens"));
+                let why = "OpenAI's responses API does not accept audio";
+                return Err(draft.refuse(spot, why, "use `apiType: chat` with a model that accepts audio"));
             }
         });
     }

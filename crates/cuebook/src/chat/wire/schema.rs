@@ -95,8 +95,7 @@ impl Draft<'_> {
                 Some(name) => drop(schema.insert("type".into(), json!(name))),
                 None if variant == Variant::Plain => {}
                 None => {
-                    let why =
-                        format!("must know what kind of value it is, and `{}` says nothing", kind.as_str());
+                    let why = format!("needs a known type, but `{}` has none", kind.as_str());
                     return Err(self.refuse_schema(
                         property,
                         path,
@@ -125,11 +124,14 @@ impl Draft<'_> {
             (UnionStyle::AnyOf, _) => Ok("anyOf"),
             (UnionStyle::OneOf, Variant::Plain) => Ok("oneOf"),
             (UnionStyle::OneOf, Variant::Strict) => {
-                Err(self.refuse_schema(property, path, "takes no `oneOf`", "write `anyOf` instead"))
+                Err(self.refuse_schema(property, path, "does not accept `oneOf`", "write `anyOf` instead"))
             }
             (UnionStyle::OneOf, Variant::Closed) => {
                 let message = format!("`{path}`: `oneOf` is sent as `anyOf`");
-                let hint = format!("{} takes no `oneOf`; write `anyOf` to say so yourself", self.api.title());
+                let hint = format!(
+                    "{} does not accept `oneOf`; write `anyOf` to silence this warning",
+                    self.api.title()
+                );
                 let note = Diagnostic::new(Code::UnsupportedSchema, message).hint(hint);
                 self.note(at(note, property).severity(Severity::Note));
                 Ok("anyOf")
@@ -139,8 +141,10 @@ impl Draft<'_> {
 
     fn empty_object(&mut self, property: &Property, path: &str) {
         let message = format!("`{path}` can only be an empty object");
-        let hint =
-            format!("{} wants to know the names in an object; list its `properties`", self.api.title());
+        let hint = format!(
+            "{} needs the names of an object's properties; list them under `properties`",
+            self.api.title()
+        );
         let note = Diagnostic::new(Code::UnsupportedSchema, message).hint(hint);
         self.note(at(note, property).severity(Severity::Warning));
     }

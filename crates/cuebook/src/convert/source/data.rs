@@ -37,8 +37,9 @@ impl Drafting<'_> {
                 object.keys().filter(|key| *key != "id" && *key != "provider").cloned().collect();
             for key in own {
                 object.shift_remove(&key);
-                let message = format!("`{key}` of the model is left out: only what runs directives knows it");
-                let hint = "name a model by its id where the prompt is used";
+                let message =
+                    format!("`{key}` of the model is left out: only a runner of directives knows it");
+                let hint = "name a model by its id when you use the prompt";
                 self.report.lost("model", message).at(place.clone()).hint(hint);
             }
         }
@@ -53,7 +54,7 @@ impl Drafting<'_> {
                 !is_secret || is_reference
             });
             for key in hidden {
-                let message = format!("the connection's `{key}` is a key, and is not copied");
+                let message = format!("the connection's `{key}` is a secret, so it is not copied");
                 self.report
                     .lost("model", message)
                     .at(place.clone())
@@ -91,7 +92,7 @@ impl Drafting<'_> {
                 object.insert("parameters".into(), shape::properties(record));
             }
             if !tool.accepts_overrides {
-                let message = format!("that overrides may not change `{}` is left out", tool.name);
+                let message = format!("the protection of `{}` from overrides is left out", tool.name);
                 self.report.lost("tools", message).at(tool.place.clone());
             }
             tools.push((object, tool.place.clone()));

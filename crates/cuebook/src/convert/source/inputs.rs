@@ -30,13 +30,13 @@ impl Drafting<'_> {
         let has_front = matches!(target, Dialect::Prompty | Dialect::Sections);
         if let Some(rich) = variable.rich {
             let message = format!(
-                "the input `{name}` is of the kind `{}`, which only .prompty files have",
+                "the input `{name}` has the kind `{}`, which only .prompty files have",
                 rich.as_str()
             );
             self.report
                 .lost("inputs", message)
                 .at(place)
-                .hint("put it into a message of its own")
+                .hint("put it into a separate message")
                 .spares(Spared::Value(name.clone()));
             return None;
         }
@@ -70,17 +70,16 @@ impl Drafting<'_> {
         };
         if !has_front && !input.more.is_empty() {
             let keys: Vec<&str> = input.more.keys().map(String::as_str).collect();
-            let message = format!("what `{name}` looks like inside is left out: {}", keys.join(", "));
-            self.report.lost("inputs", message).at(place.clone()).hint("say it in the description");
+            let message = format!("the inner structure of `{name}` is left out: {}", keys.join(", "));
+            self.report.lost("inputs", message).at(place.clone()).hint("describe it in the description");
         }
         if !has_front && !input.choices.is_empty() {
-            let message = format!("the values that `{name}` may have are left out");
-            self.report.lost("inputs", message).at(place.clone()).hint("say them in the description");
+            let message = format!("the allowed values of `{name}` are left out");
+            self.report.lost("inputs", message).at(place.clone()).hint("list them in the description");
         }
         if variable.is_secret {
-            let message =
-                format!("the default of `{name}` comes from the environment, and is not written down");
-            let hint = "pass it with --var, or make it required";
+            let message = format!("the default of `{name}` comes from the environment, so it is not copied");
+            let hint = "pass it with --var, or make the input required";
             self.report
                 .lost("inputs", message)
                 .at(place.clone())
@@ -90,26 +89,25 @@ impl Drafting<'_> {
         }
         if input.strict && target != Dialect::Prompty {
             let message =
-                format!("`{name}` refuses values that look like a role marker, which only .prompty files do");
+                format!("the strict check of `{name}` is left out: only .prompty files refuse role markers");
             self.report
                 .lost("inputs", message)
                 .at(place.clone())
-                .hint("without roles there is nothing to forge");
+                .hint("without roles, a value cannot forge a message");
             input.strict = false;
         }
         if variable.need == Need::Custom {
-            let message =
-                format!("`{name}` is a point at which users adapt the prompt, and becomes optional");
+            let message = format!("the custom variable `{name}` becomes optional");
             self.report
                 .changed("inputs", message)
                 .at(place.clone())
-                .hint("say in the description who is to set it");
+                .hint("say in the description who sets it");
             input.need = Need::Optional;
         }
         if variable.from_system {
-            let message = format!("the system no longer gives `{name}`: whoever renders the prompt must");
+            let message = format!("the system no longer sets `{name}`: the caller must pass it");
             let hint = match has_front {
-                true => format!("write {{{{ system.{name} }}}} in its stead"),
+                true => format!("write {{{{ system.{name} }}}} instead"),
                 false => format!("pass it: --var {name}=…"),
             };
             self.report
@@ -134,7 +132,7 @@ impl Drafting<'_> {
                 }
                 (kind, _) => {
                     let message = format!(
-                        "the default {text:?} of `{name}` is no {}, so that its type is left out",
+                        "the default {text:?} of `{name}` is not of type {}, so its type is left out",
                         kind.as_str()
                     );
                     self.report
@@ -149,7 +147,7 @@ impl Drafting<'_> {
             && input.default.as_ref().is_some_and(|value| !input.kind.admits(value))
         {
             let message = format!(
-                "the default of `{name}` is no {}, so that its type is left out",
+                "the default of `{name}` is not of type {}, so its type is left out",
                 input.kind.as_str()
             );
             self.report.changed("inputs", message).at(place).hint("change the default or the type");

@@ -18,7 +18,8 @@ impl Drafting<'_> {
     pub(super) fn own_of_template(&mut self, prompt: &Prompt) {
         for hook in &prompt.hooks {
             let message = format!("the hook `{}` is left out: only templates have hooks", hook.name);
-            let hint = "call what it does in your program, before or behind the render; Book::with_hooks takes functions for any prompt";
+            let hint = "call its code in your program before or after the render, or pass a function to \
+                 Book::with_hooks";
             self.report.lost("hooks", message).at(Some(hook.place.clone())).hint(hint).spares(Spared::Code);
         }
         let module = prompt.code.as_ref().and_then(|code| Module::parse(code).ok());
@@ -27,31 +28,31 @@ impl Drafting<'_> {
             Some(module.source().place(module.defines(name)?))
         };
         if let Some(parent) = &prompt.metadata.extends {
-            let message = format!("the variables of `{parent}` are copied: they no longer follow it");
-            self.report
-                .changed("extends", message)
-                .at(place("METADATA"))
-                .hint("change them here as well when it changes");
+            let message = format!(
+                "the variables of `{parent}` are copied: later changes of `{parent}` no longer apply"
+            );
+            self.report.changed("extends", message).at(place("METADATA")).hint("repeat such changes here");
         }
         if prompt.permissions != Permissions::default() {
             let granted = prompt.permissions.granted().join(", ");
             self.report
-                .lost("permissions", format!("what hooks may do is left out with them: {granted}"))
+                .lost("permissions", format!("the permissions of the hooks are left out: {granted}"))
                 .at(place("PERMISSIONS"))
-                .hint("without hooks there is nobody to grant it to");
+                .hint("the result has no hooks");
         }
         let standard = Limits::default();
         if prompt.limits.max_execution_time != standard.max_execution_time {
-            self.report.lost("limits", "how long hooks may take is left out with them").at(place("LIMITS"));
+            self.report.lost("limits", "the time limit of the hooks is left out").at(place("LIMITS"));
         }
         let limit = prompt.limits.max_output_size;
         let later = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
-        let hint = "`max_output_size` under \"limits\" in defaults.json holds for all prompts";
+        let hint = "`max_output_size` under \"limits\" in defaults.json applies to all prompts";
         match place("LIMITS") {
             _ if limit == later => {}
             // Nobody asked for that limit, and a text of that length is hardly ever meant.
             None => {
-                let message = format!("the text may have {later} characters, and no longer {limit} at most");
+                let message =
+                    format!("the text may have {later} characters: its own limit of {limit} is left out");
                 self.report.note("limits", message).hint(hint);
             }
             stated => {
@@ -62,17 +63,14 @@ impl Drafting<'_> {
         if let Some(code) = &prompt.code {
             self.comments(code, python::comments(code.text()), "prompt.py");
             if module.as_ref().and_then(Module::docstring).is_some() {
-                let message = "the text that prompt.py begins with is left out";
-                let hint = "the description says to everybody what the prompt is for";
+                let message = "the docstring of prompt.py is left out";
+                let hint = "move it to the description";
                 self.report.lost("comments", message).at(Some(code.place(0..3))).hint(hint);
             }
         }
         if self.prepared.has_code() && prompt.hooks.is_empty() && self.target == Dialect::Directive {
-            let message = "variable providers do not fill directives";
-            self.report
-                .lost("providers", message)
-                .hint("pass what they provide as inputs")
-                .spares(Spared::Code);
+            let message = "variable providers do not set variables of directives";
+            self.report.lost("providers", message).hint("pass the values as inputs").spares(Spared::Code);
         }
     }
 
@@ -102,8 +100,8 @@ impl Drafting<'_> {
         names.retain(|name| is_variant(name) && name != file);
         names.sort();
         for name in names {
-            let message = format!("`{name}`, which is the prompt in another language, is left out");
-            let hint = "render and convert with that language: `language` in cuebook.toml, and give the result a name of its own";
+            let message = format!("the translation `{name}` is left out");
+            let hint = "convert it separately: set `language` in cuebook.toml, and choose another name for the result";
             self.report.lost("variants", message).hint(hint);
         }
     }
@@ -118,7 +116,7 @@ impl Drafting<'_> {
             self.report
                 .lost("comments", message)
                 .at(Some(source.place(first.clone())))
-                .hint("copy what still matters by hand");
+                .hint("copy the comments you need by hand");
         }
     }
 
@@ -138,11 +136,11 @@ impl Drafting<'_> {
         let Some(root) = front else { return };
         self.unknown_keys(root, &KNOWN);
         if let (Some(name), Some(_)) = (root.entry("name"), root.get("displayName")) {
-            let message = "the file has a `name` and a `displayName`, and only the latter is kept";
+            let message = "the file has a `name` and a `displayName`: only `displayName` is kept";
             self.report.lost("metadata", message).at(Some(name.0.place.clone()));
         }
         if prompt.format.parser.as_deref() != Some("prompty") || !prompt.format.parser_options.is_empty() {
-            let message = "what makes messages of the text is left out";
+            let message = "the parser is left out";
             self.report.lost("roles", message).at(prompt.format.parser_place.clone());
         }
         let known = ["scalars", "escape", "missing"];
@@ -162,8 +160,8 @@ impl Drafting<'_> {
     pub(super) fn unknown_keys(&mut self, root: &Node, known: &[&str]) {
         let Data::Map(entries) = &root.data else { return };
         for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
-            let message = format!("`{}` means nothing to Cuebook, and is left out", key.name);
-            let hint = "move it into `metadata`, if it is a note";
+            let message = format!("the unknown key `{}` is left out", key.name);
+            let hint = "move it to `metadata` to keep it";
             self.report.lost("metadata", message).at(Some(key.place.clone())).hint(hint);
         }
     }
@@ -173,8 +171,10 @@ impl Drafting<'_> {
             self.unknown_keys(root, &crate::dialect::sections::KEYS);
             for key in ["ns", "key"] {
                 if let Some((key, _)) = root.entry(key) {
-                    let message =
-                        format!("`{}` is left out: overrides find only trees of sections by it", key.name);
+                    let message = format!(
+                        "`{}` is left out: only trees of sections use it, to find overrides",
+                        key.name
+                    );
                     self.report.lost("sections", message).at(Some(key.place.clone()));
                 }
             }
@@ -184,9 +184,9 @@ impl Drafting<'_> {
         // A folder of overrides that cannot be read is an error of whoever renders with them.
         let tags = self.prepared.override_tags().unwrap_or_default();
         if !tags.is_empty() {
-            let message = format!("the project's overrides of it are left out: {}", tags.join(", "));
+            let message = format!("the project's overrides are left out: {}", tags.join(", "));
             let hint =
-                format!("put their words into the sections before: cuebook overrides show {}", prompt.id);
+                format!("copy their texts into the sections first: cuebook overrides show {}", prompt.id);
             self.report.lost("overrides", message).hint(hint);
         }
         let keeps_conditions = self.keeps_conditions();
@@ -195,12 +195,12 @@ impl Drafting<'_> {
             let named = node.dotted();
             let place = section.place.clone();
             if let Some(summary) = &section.summary {
-                let message = format!("the summary of `{named}` is left out: only sections have one");
+                let message = format!("the summary of `{named}` is left out: only sections have summaries");
                 self.report.lost("sections", message).at(Some(summary.place(0..summary.text().len())));
             }
             if !matches!(section.visibility, Selector::Always(crate::prompt::Visibility::Full)) {
-                let message = format!("`{named}` is always shown in full: only sections can be folded");
-                let hint = "a shorter prompt of its own may do for whoever needs less";
+                let message = format!("`{named}` is always shown in full: only sections can be summarized");
+                let hint = "write a separate, shorter prompt for callers that need less";
                 self.report
                     .lost("sections", message)
                     .at(section.visibility_place.clone().or_else(|| place.clone()))
@@ -209,14 +209,14 @@ impl Drafting<'_> {
             }
             let is_asked = matches!(section.enabled, Selector::Asked(_));
             for tool in section.tools.iter().filter(|_| is_asked && keeps_conditions) {
-                let message = format!("the tool `{}` is there also where `{named}` is not", tool.name);
+                let message = format!("the tool `{}` is always available, also without `{named}`", tool.name);
                 if self.target == Dialect::Prompty {
                     self.report.changed("tools", message).at(place.clone());
                 }
             }
             if is_asked && !keeps_conditions {
-                let message = format!("`{named}` is always there: its condition is left out");
-                let hint = "write the condition around the text by hand: {% if … %}…{% endif %}";
+                let message = format!("the condition of `{named}` is left out: it is always shown");
+                let hint = "write the condition into the text: {% if … %}…{% endif %}";
                 self.report
                     .lost("sections", message)
                     .at(section.enabled_place.clone().or_else(|| place.clone()))
@@ -228,7 +228,7 @@ impl Drafting<'_> {
                 self.report.lost("skills", message).at(place.clone());
             }
             if section.priority != 0 || !section.accepts_overrides {
-                let message = format!("what `{named}` says about priorities and overrides is left out");
+                let message = format!("the priorities and override settings of `{named}` are left out");
                 self.report.lost("sections", message).at(place.clone());
             }
         }
@@ -270,27 +270,28 @@ impl Drafting<'_> {
             (
                 "limits",
                 directive.limits.is_some(),
-                "how far a thread may go is left out: only directives say it",
+                "the limits of a thread are left out: only directives have them",
             ),
             (
                 "permissions",
                 directive.permissions.is_some(),
-                "what a thread may do is left out: only directives say it",
+                "the permissions of a thread are left out: only directives have them",
             ),
             (
                 "hooks",
                 directive.hooks.is_some(),
-                "what happens at certain moments of a thread is left out: only directives say it",
+                "the hooks of a thread are left out: only directives have them",
             ),
             (
                 "context",
                 directive.context.is_some(),
-                "the knowledge that a thread is given is left out: only directives name it",
+                "the knowledge for a thread is left out: only directives name it",
             ),
         ];
         for (about, is_there, message) in own {
             if is_there {
-                let hint = "what runs the prompt has to see to it; for limits, cuebook run has --limit turns=6 and the like";
+                let hint =
+                    "set it in the program that runs the prompt; for limits, use cuebook run --limit turns=6";
                 let adding = self.report.lost(about, message).at(element(self.prepared, about));
                 match about {
                     "limits" => drop(adding.hint(hint)),
@@ -300,7 +301,7 @@ impl Drafting<'_> {
         }
         if let Some(parent) = &directive.extends {
             let message = format!(
-                "what `{}` gives to those that extend it is left out: context and permissions",
+                "the context and permissions that `{}` gives to its children are left out",
                 parent.as_str()
             );
             self.report.lost("extends", message).at(Some(parent.place()));
@@ -311,10 +312,10 @@ impl Drafting<'_> {
             self.report
                 .lost("actions", message)
                 .at(element(self.prepared, primary))
-                .hint("say it in the text, and give the model a tool");
+                .hint("write it in the text, and give the model a tool");
         }
         if !directive.templates.is_empty() {
-            let message = "what stands in <template>, <example> and <raw> is left out: no model is shown it";
+            let message = "<template>, <example> and <raw> are left out: models do not see them";
             self.report.lost("metadata", message).at(element(self.prepared, "template")
                 .or_else(|| element(self.prepared, "example"))
                 .or_else(|| element(self.prepared, "raw")));
@@ -326,12 +327,13 @@ impl Drafting<'_> {
         }
         if let Some(category) = directive.category.as_ref().filter(|category| !category.is_empty()) {
             let message = format!(
-                "the category `{}` is left out: other prompts are found by their folders",
+                "the category `{}` is left out: other prompts are sorted by folder",
                 category.as_str()
             );
             self.report.note("metadata", message).at(Some(category.place()));
         }
-        let message = "a directive is said by the user, with an instruction, its name, its description and how to return results around the text: the text alone is kept";
+        let message = "only the text is kept: Cuebook no longer adds an instruction, its name, its description and \
+             how to return results";
         self.report.note("frame", message);
     }
 }

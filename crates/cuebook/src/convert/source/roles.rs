@@ -58,12 +58,12 @@ impl Drafting<'_> {
                 // What stands before the first of the lines is a message as well.
                 let messages = markers.len() + usize::from(!is_first(first));
                 let message = format!(
-                    "the text has {} messages, and a {} is one: the lines that begin them are text in it",
+                    "the text has {} messages, but a {} is one message: the role lines become text",
                     messages,
                     noun(self.target)
                 );
-                let hint =
-                    "only .prompty files have several; split the prompt, or let the program add the others";
+                let hint = "only .prompty files can have several messages; split the prompt, or add the others in your \
+                         program";
                 self.report.lost("roles", message).at(Some(source.place(first.clone()))).hint(hint);
             }
         }

@@ -90,11 +90,11 @@ impl Directive {
                 ));
             }
             if chain.len() > MOST_PARENTS {
-                let message = format!("more than {MOST_PARENTS} directives extend each other in a row");
+                let message = format!("the chain of `extends` has more than {MOST_PARENTS} directives");
                 let diagnostic = Diagnostic::new(Code::ParentCycle, message).at(extends.place());
                 return Err(Error::new(
                     ErrorKind::PromptRead,
-                    diagnostic.hint("extend one of them directly"),
+                    diagnostic.hint("extend a directive that is closer to the root"),
                 ));
             }
             let parent = ItemId::new(&extends).and_then(|id| load(&id)).map_err(|error| {

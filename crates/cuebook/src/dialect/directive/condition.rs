@@ -83,7 +83,7 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
                 .map(|name| format!("{whole}.{name}"))
                 .collect();
             let near = did_you_mean(&near);
-            let hint = near.unwrap_or_else(|| format!("there are {}", all.join(", ")));
+            let hint = near.unwrap_or_else(|| format!("known: {}", all.join(", ")));
             return fault("path", format!("a thread has no `{path}`"), Some(hint));
         };
         let compares = ["eq", "gt", "gte", "lt", "lte"].contains(&operator);
@@ -96,11 +96,14 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
         if let Some(is) = is.filter(|is| compares && is != holds) {
             let word = |holds| match holds {
                 Holds::Number => "a number",
-                Holds::Text => "a text",
+                Holds::Text => "a string",
                 Holds::Truth => "true or false",
             };
-            let message =
-                format!("this can never hold: `{path}` is {}, and the value is {}", word(*holds), word(is));
+            let message = format!(
+                "this condition is never true: `{path}` is {}, but the value is {}",
+                word(*holds),
+                word(is)
+            );
             return fault("value", message, Some(format!("compare it with {}", word(*holds))));
         }
     }
@@ -109,12 +112,8 @@ pub fn condition_fault(path: &str, operator: &str, value: Option<&Json>) -> Opti
     {
         let told = error.to_string();
         let why = told.lines().last().unwrap_or_default().trim_start_matches("error: ");
-        let hint = "a `\\` before a letter of the pattern's own language takes it as it stands: `\\(`, `\\.`";
-        return fault(
-            "value",
-            format!("the pattern of `regex` cannot be used: {why}"),
-            Some(hint.to_owned()),
-        );
+        let hint = "escape special characters with a backslash: `\\(`, `\\.`";
+        return fault("value", format!("invalid pattern of `regex`: {why}"), Some(hint.to_owned()));
     }
     None
 }
@@ -139,11 +138,17 @@ mod tests {
         let told = |path: &str, operator: &str, value: Json| {
             condition_fault(path, operator, Some(&value)).map(|fault| (fault.part, fault.message))
         };
-        let never =
-            |path, is, value| format!("this can never hold: `{path}` is {is}, and the value is {value}");
+        let never = |path, is, value| {
+            format!("this condition is never true: `{path}` is {is}, but the value is {value}")
+        };
         for (path, operator, value, wanted) in [
-            ("cost.spend", "gte", json!("a lot"), Some(("value", never("cost.spend", "a number", "a text")))),
-            ("cost.turns", "eq", json!("3"), Some(("value", never("cost.turns", "a number", "a text")))),
+            (
+                "cost.spend",
+                "gte",
+                json!("a lot"),
+                Some(("value", never("cost.spend", "a number", "a string"))),
+            ),
+            ("cost.turns", "eq", json!("3"), Some(("value", never("cost.turns", "a number", "a string")))),
             ("cost.spnd", "gte", json!(1), Some(("path", "a thread has no `cost.spnd`".to_owned()))),
             (
                 "limits.turn",
@@ -168,9 +173,6 @@ mod tests {
             assert_eq!(told(path, operator, value), wanted, "{path} {operator}");
         }
         let (part, message) = told("error", "regex", json!("(a")).unwrap();
-        assert_eq!(
-            (part, message.as_str()),
-            ("value", "the pattern of `regex` cannot be used: unclosed group")
-        );
+        assert_eq!((part, message.as_str()), ("value", "invalid pattern of `regex`: unclosed group"));
     }
 }

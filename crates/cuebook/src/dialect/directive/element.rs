@@ -52,11 +52,11 @@ impl Reader<'_> {
                 seen.push(child);
                 continue;
             };
-            let message = format!("<{}> is there twice", name(child));
+            let message = format!("duplicate <{}>", name(child));
             let diagnostic = Diagnostic::new(Code::BadDirective, message)
                 .at(self.xml.name_place(child))
-                .related(self.xml.name_place(*first), "the first one is here")
-                .hint("keep one of the two");
+                .related(self.xml.name_place(*first), "first one here")
+                .hint("remove one of them");
             self.wrong.push(diagnostic);
         }
     }
@@ -68,9 +68,10 @@ impl Reader<'_> {
             let attribute = node.attributes().find(|attribute| attribute.namespace().is_some());
             let attribute = attribute.map(|attribute| self.xml.place(attribute.range_qname()));
             if let Some(place) = element.or(attribute) {
-                let diagnostic = Diagnostic::new(Code::BadDirective, "a directive has no namespaces")
-                    .at(place)
-                    .hint("remove the prefix and `xmlns`");
+                let diagnostic =
+                    Diagnostic::new(Code::BadDirective, "a directive cannot have XML namespaces")
+                        .at(place)
+                        .hint("remove the prefix and `xmlns`");
                 self.wrong.push(diagnostic);
                 return;
             }
@@ -86,7 +87,7 @@ impl Reader<'_> {
         } else {
             let diagnostic = Diagnostic::new(
                 Code::UnknownKey,
-                format!("the root element is <{}>, and its attributes say nothing", name(root)),
+                format!("unknown root element <{}>: its attributes are ignored", name(root)),
             );
             let hint = "write <directive name=\"…\" version=\"1.0.0\">";
             self.notes.push(diagnostic.at(self.xml.name_place(root)).hint(hint));
@@ -107,7 +108,7 @@ impl Reader<'_> {
                 _ => self.unknown_element(
                     child,
                     &["metadata", "inputs", "outputs", "description", "process"],
-                    "nothing reads it: text for a model belongs behind the XML",
+                    "text here is ignored: write text for the model after the XML",
                 ),
             }
         }
@@ -121,16 +122,16 @@ impl Reader<'_> {
                 if let Some(earlier) = directive.inputs.iter().find(|known| known.name == input.name)
                     && !input.name.is_empty()
                 {
-                    let message = format!("the input `{}` is declared twice", input.name);
+                    let message = format!("duplicate input `{}`", input.name);
                     let mut diagnostic = Diagnostic::new(Code::BadDirective, message)
                         .severity(Severity::Warning)
-                        .hint("remove one of the two");
+                        .hint("remove one of them");
                     diagnostic = match &input.place {
                         Some(place) => diagnostic.at(place.clone()),
                         None => diagnostic,
                     };
                     if let Some(place) = &earlier.place {
-                        diagnostic = diagnostic.related(place.clone(), "it is declared here as well");
+                        diagnostic = diagnostic.related(place.clone(), "also declared here");
                     }
                     self.notes.push(diagnostic);
                 }
@@ -152,7 +153,8 @@ impl Reader<'_> {
                 }
                 directive.outputs.push(output);
             } else {
-                let hint = "write <output name=\"…\" type=\"string\">…</output>, which tells the model what to return";
+                let hint =
+                    "write <output name=\"…\" type=\"string\">…</output>: it describes a result to the model";
                 self.unknown_element(child, &["output"], hint);
             }
         }
@@ -201,7 +203,7 @@ impl Reader<'_> {
 
     /// Notes an element that nothing reads. If it is nearly one that something does, it is a warning.
     pub(super) fn unknown_element(&mut self, node: Node<'_, '_>, known: &[&str], hint: &str) {
-        let message = format!("<{}> means nothing here", name(node));
+        let message = format!("unknown element <{}>", name(node));
         self.unknown(message, self.xml.name_place(node), name(node), known, hint);
     }
 
@@ -209,9 +211,9 @@ impl Reader<'_> {
     pub(super) fn know_attributes(&mut self, node: Node<'_, '_>, known: &[&str]) {
         for attribute in node.attributes() {
             if !known.contains(&attribute.name()) {
-                let message = format!("<{}> has no attribute `{}`", name(node), attribute.name());
+                let message = format!("unknown attribute `{1}` of <{0}>", name(node), attribute.name());
                 let place = self.xml.place(attribute.range_qname());
-                let hint = format!("its attributes are: {}", known.join(", "));
+                let hint = format!("known attributes: {}", known.join(", "));
                 self.unknown(message, place, attribute.name(), known, &hint);
             }
         }
@@ -233,10 +235,10 @@ impl Reader<'_> {
 fn declared_twice(earlier: &Output, output: &Output) -> Diagnostic {
     let name = &*output.name;
     let (message, severity) = match earlier.kind() == output.kind() {
-        true => (format!("the output `{name}` is declared twice"), Severity::Warning),
-        false => (format!("the output `{name}` is declared twice, with two types"), Severity::Error),
+        true => (format!("duplicate output `{name}`"), Severity::Warning),
+        false => (format!("duplicate output `{name}` with two types"), Severity::Error),
     };
     let diagnostic =
-        Diagnostic::new(Code::BadDirective, message).severity(severity).hint("remove one of the two");
-    diagnostic.at(output.name.place()).related(earlier.name.place(), "it is declared here as well")
+        Diagnostic::new(Code::BadDirective, message).severity(severity).hint("remove one of them");
+    diagnostic.at(output.name.place()).related(earlier.name.place(), "also declared here")
 }

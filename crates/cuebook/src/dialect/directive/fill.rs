@@ -79,7 +79,7 @@ impl Directive {
         let message =
             format!("Unknown parameters: {}. Valid inputs: {}", unknown.join(", "), declared.join(", "));
         let hint = did_you_mean(&nearest(first, declared.iter().copied()))
-            .unwrap_or_else(|| "leave out what the directive does not declare".to_owned());
+            .unwrap_or_else(|| "remove the inputs that the directive does not declare".to_owned());
         let diagnostic = Diagnostic::new(Code::UnknownVariable, message).file(self.source.name()).hint(hint);
         Err(self.invalid(diagnostic).with("unknown", &unknown))
     }
@@ -110,7 +110,7 @@ impl Directive {
         for input in &self.inputs {
             let Some(value) = value(&input.name).filter(|value| !input.admits(value)) else { continue };
             let message =
-                format!("`{}` must be {}, and {} was given", input.name, input.type_name, describe(&value));
+                format!("`{}` must be of type {}, but is {}", input.name, input.type_name, describe(&value));
             let diagnostic = Diagnostic::new(Code::InvalidVariables, message);
             let diagnostic = match &input.place {
                 Some(place) => diagnostic.at(place.clone()).label("declared here"),
@@ -123,8 +123,7 @@ impl Directive {
                 true => {
                     let name = &input.name;
                     let text = value.as_str().unwrap_or_default();
-                    diagnostic
-                        .hint(format!("what is no text is passed with `:=`, as in --var {name}:={text}"))
+                    diagnostic.hint(format!("pass anything but text with `:=`, as in --var {name}:={text}"))
                 }
                 false => diagnostic,
             });
@@ -143,10 +142,12 @@ impl Directive {
             let Some(default) = input.default.as_deref().filter(|text| !input.kind.admits_text(text)) else {
                 continue;
             };
-            let message =
-                format!("`{}` must be {}, and its default {default:?} is not", input.name, input.type_name);
+            let message = format!(
+                "`{}` must be of type {}, but its default is {default:?}",
+                input.name, input.type_name
+            );
             let diagnostic = Diagnostic::new(Code::InvalidVariables, message);
-            let diagnostic = diagnostic.hint("give it a value, or change the default or the type");
+            let diagnostic = diagnostic.hint("pass a value, or change the default or the type");
             wrong.push(match &input.place {
                 Some(place) => diagnostic.at(place.clone()).label("declared here"),
                 None => diagnostic,

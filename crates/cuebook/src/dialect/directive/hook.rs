@@ -41,10 +41,8 @@ pub fn decisions_at(event: &str) -> String {
         .filter(|name| hook_may_decide(event, name))
         .collect();
     match decisions.is_empty() {
-        true => format!(
-            "at `{event}` nothing can be decided; `after_step`, `error` and `limit` are events where it can"
-        ),
-        false => format!("at `{event}` it is one of {}", decisions.join(", ")),
+        true => format!("nothing can be decided at `{event}`; use `after_step`, `error` or `limit`"),
+        false => format!("use one of these at `{event}`: {}", decisions.join(", ")),
     }
 }
 
@@ -110,17 +108,17 @@ impl Reader<'_> {
     fn look_at_hook(&mut self, node: Node<'_, '_>, hook: &Map<String, Json>) {
         match hook.get("event").and_then(Json::as_str) {
             Some(event) if !HOOK_EVENTS.contains(&event) => {
-                let message = format!("{event:?} is no event of a thread");
+                let message = format!("unknown event {event:?}");
                 self.bad_hook(message, self.value_place(node, "event"), event, &HOOK_EVENTS);
             }
             Some(_) => {}
             None => {
-                let message = "a hook does not say its `event`".to_owned();
+                let message = "the hook has no `event`".to_owned();
                 self.bad_hook(message, self.xml.name_place(node), "", &HOOK_EVENTS);
             }
         }
         if !hook.contains_key("action") && !hook.contains_key("actions") {
-            let diagnostic = Diagnostic::new(Code::BadHook, "a hook does nothing: it has no `action`")
+            let diagnostic = Diagnostic::new(Code::BadHook, "the hook has no `action`")
                 .at(self.xml.name_place(node))
                 .hint("write <action><execute item_type=\"tool\" item_id=\"…\"/></action>");
             self.notes.push(diagnostic);
@@ -130,7 +128,7 @@ impl Reader<'_> {
             match name(child) {
                 "condition" => {
                     if let Some(operator) = child.attribute("op").filter(|op| !HOOK_OPERATORS.contains(op)) {
-                        let message = format!("{operator:?} is no operator");
+                        let message = format!("unknown operator {operator:?}");
                         self.bad_hook(message, self.value_place(child, "op"), operator, &HOOK_OPERATORS);
                     }
                     let value = child.attribute("value").map(coerced);
@@ -147,7 +145,7 @@ impl Reader<'_> {
                     if several.is_empty() {
                         let primary = child.attribute("primary").unwrap_or_default();
                         if !PRIMARIES.contains(&primary) {
-                            let message = format!("`primary` of an action is {primary:?}");
+                            let message = format!("unknown `primary` {primary:?} of an action");
                             self.bad_hook(message, self.value_place(child, "primary"), primary, &PRIMARIES);
                         }
                         self.look_at_decision(child, event);
@@ -168,12 +166,12 @@ impl Reader<'_> {
         for &param in &params {
             let given = param.attribute("name").unwrap_or_default();
             if !given.is_empty() && !HOOK_CONTROL_PARAMS.contains(&given) {
-                let message = format!("`{HOOK_CONTROL}` takes no `{given}`");
+                let message = format!("`{HOOK_CONTROL}` has no parameter `{given}`");
                 self.bad_hook(message, self.value_place(param, "name"), given, &HOOK_CONTROL_PARAMS);
             }
         }
         let Some(param) = params.into_iter().find(|param| param.attribute("name") == Some("action")) else {
-            let message = "a hook does not say what it decides".to_owned();
+            let message = "the hook has no decision".to_owned();
             return self.bad_hook(message, self.xml.name_place(node), "", &HOOK_DECISIONS);
         };
         let written = self.xml.stripped(param).or_else(|| self.xml.attribute(param, "value"));
@@ -181,18 +179,13 @@ impl Reader<'_> {
         let place = written.as_ref().map_or_else(|| self.xml.name_place(param), |text| text.place());
         if HOOK_DECISIONS.contains(&decision) || decision.contains("${") {
             if !hook_may_decide(event, decision) {
-                let message = format!("{decision:?} decides nothing at `{event}`");
+                let message = format!("the decision {decision:?} has no effect at `{event}`");
                 let diagnostic = Diagnostic::new(Code::BadHook, message).at(place);
                 self.notes.push(diagnostic.hint(decisions_at(event)));
             }
             return;
         }
-        self.bad_hook(
-            format!("{decision:?} is nothing that a hook can decide"),
-            place,
-            decision,
-            &HOOK_DECISIONS,
-        );
+        self.bad_hook(format!("unknown decision {decision:?}"), place, decision, &HOOK_DECISIONS);
     }
 
     fn value_place(&self, node: Node<'_, '_>, attribute: &str) -> Place {
@@ -202,7 +195,7 @@ impl Reader<'_> {
 
     fn bad_hook(&mut self, message: String, place: Place, written: &str, known: &[&str]) {
         let near = did_you_mean(&nearest(written, known.iter().copied()));
-        let hint = near.unwrap_or_else(|| format!("it is one of {}", known.join(", ")));
+        let hint = near.unwrap_or_else(|| format!("use one of: {}", known.join(", ")));
         self.notes.push(Diagnostic::new(Code::BadHook, message).at(place).hint(hint));
     }
 }

@@ -85,10 +85,9 @@ impl Directive {
         let mut following = Following { load, depth, way, known: HashMap::new() };
         let (directive, weight) = following.directive(self)?;
         if weight > MOST_INCLUDED {
-            let message =
-                format!("the directive includes more than {MOST_INCLUDED} items, one inside the other");
+            let message = format!("the directive includes more than {MOST_INCLUDED} items");
             let diagnostic = Diagnostic::new(Code::TooDeep, message).file(directive.source.name());
-            let diagnostic = diagnostic.hint("include each of them once");
+            let diagnostic = diagnostic.hint("include each item once");
             return Err(Error::new(ErrorKind::Limit, diagnostic));
         }
         Ok(directive)
@@ -165,9 +164,12 @@ impl Directive {
             return Ok(());
         }
         let Some((tag, name)) = self.template.includes().next() else { return Ok(()) };
-        let message = format!("`{name}` is included, and there is no project here to find it in");
+        let message = format!("`{name}` is included, but there is no project to find it in");
         let diagnostic = Diagnostic::new(Code::MissingInclude, message).at(self.source.place(tag));
-        Err(Error::new(ErrorKind::PromptRead, diagnostic.hint("call `Directive::include` after reading it")))
+        Err(Error::new(
+            ErrorKind::PromptRead,
+            diagnostic.hint("call `Directive::include` after reading the directive"),
+        ))
     }
 
     /// Writes the body with everything that it includes.
@@ -246,8 +248,8 @@ impl Following<'_> {
             Some(("knowledge", id)) => (ItemType::Knowledge, id),
             Some(("directive", id)) => (ItemType::Directive, id),
             Some(_) => {
-                let message = format!("`{name}` is nothing that a directive can include");
-                let hint = "it can include what is signed: {include:ID} for knowledge, {include:directive:ID} for another directive";
+                let message = format!("a directive cannot include `{name}`");
+                let hint = "include signed items: {include:ID} for knowledge, {include:directive:ID} for another directive";
                 let diagnostic = Diagnostic::new(Code::MissingInclude, message).at(place.clone()).hint(hint);
                 return Err(Error::new(ErrorKind::PromptRead, diagnostic));
             }
@@ -296,11 +298,11 @@ impl Following<'_> {
         let circle = &self.way[at..];
         let mut shown: Vec<&str> = circle.iter().map(|step| step.id.as_str()).collect();
         shown.push(shown[0]);
-        let message = format!("directives include each other in a circle: {}", shown.join(" → "));
+        let message = format!("include cycle: {}", shown.join(" → "));
         let mut diagnostic = Diagnostic::new(Code::IncludeCycle, message)
             .at(place.clone())
-            .label("leads back to the beginning")
-            .hint("break the circle: move what both need into a piece of knowledge");
+            .label("completes the cycle")
+            .hint("break the cycle: move the shared text into a knowledge entry");
         for step in &circle[1..] {
             if let Some(place) = &step.place {
                 diagnostic = diagnostic.related(place.clone(), format!("`{}` is included here", step.id));
@@ -315,7 +317,7 @@ fn named(error: Error, name: &str, place: &Place) -> Error {
     let told = error.diagnostic().clone();
     match told.code {
         Code::ItemNotFound => {
-            let message = format!("nothing is there under `{name}`: {}", told.message);
+            let message = format!("no item `{name}` found: {}", told.message);
             let diagnostic = Diagnostic::new(Code::MissingInclude, message).at(place.clone());
             Error::new(ErrorKind::PromptRead, diagnostic.hint_opt(told.hint))
         }

@@ -77,20 +77,27 @@ impl Input {
         };
         let mut odd = Vec::new();
         if name.is_empty() {
-            let hint = "nobody can give it a value: write <input name=\"…\">";
-            odd.push(("an input has no name".to_owned(), Some(reader.xml.name_place(node)), hint.to_owned()));
+            let hint = "add a name: <input name=\"…\">";
+            odd.push((
+                "the input has no name".to_owned(),
+                Some(reader.xml.name_place(node)),
+                hint.to_owned(),
+            ));
         }
         let kind = type_named(&type_name);
         if kind.is_none() {
             let hint = did_you_mean(&nearest(&type_name, TYPES.iter().map(|(known, _)| *known)));
-            let hint = hint.unwrap_or_else(|| {
-                "types are string, integer, number, boolean, array, object and any".to_owned()
-            });
-            odd.push((format!("`{type_name}` is no type, and any value is taken"), value("type"), hint));
+            let hint = hint
+                .unwrap_or_else(|| "use string, integer, number, boolean, array, object or any".to_owned());
+            odd.push((
+                format!("unknown type `{type_name}`: the input accepts any value"),
+                value("type"),
+                hint,
+            ));
         }
         let required = node.attribute("required").unwrap_or("false").to_lowercase();
         if required != "true" && required != "false" {
-            let message = format!("`required` is {required:?}, which is not `true`: the input is optional");
+            let message = format!("the input is optional: `required` is {required:?}, not \"true\"");
             odd.push((message, value("required"), "write required=\"true\"".to_owned()));
         }
         let input = Input {
@@ -104,7 +111,7 @@ impl Input {
         };
         let mut odd: Vec<_> = odd.into_iter().map(|odd| (Severity::Warning, odd)).collect();
         if let Some(default) = input.default.as_deref().filter(|default| !input.kind.admits_text(default)) {
-            let message = format!("the default {default:?} is no {}", input.type_name);
+            let message = format!("the default {default:?} is not of type {}", input.type_name);
             // Whoever does not give it themselves is refused.
             odd.push((
                 Severity::Error,

@@ -66,7 +66,7 @@ impl Directive {
                 Some(Json::String(text)) => {
                     ranges.insert(key, texts.add(text));
                 }
-                Some(_) => return Err(wrong(key, "a text")),
+                Some(_) => return Err(wrong(key, "a string")),
             }
         }
         let mut outputs: Vec<Said> = Vec::new();
@@ -78,7 +78,7 @@ impl Directive {
                     let mut text = |key: &str| match output.get(key) {
                         None | Some(Json::Null) => Ok(None),
                         Some(Json::String(text)) => Ok(Some(texts.add(text))),
-                        Some(_) => Err(wrong("outputs", "a list of objects with texts")),
+                        Some(_) => Err(wrong("outputs", "a list of objects with strings")),
                     };
                     let (name, description) = (text("name")?, text("description")?);
                     let name = match name {

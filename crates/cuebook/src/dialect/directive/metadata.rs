@@ -137,7 +137,7 @@ impl Reader<'_> {
                 "hooks" => directive.hooks = Some(elements(child).map(|hook| self.hook(hook)).collect()),
                 "context" => directive.context = Some(self.context(child)),
                 "inputs" | "outputs" => {
-                    let hint = "it belongs directly into <directive>, beside <metadata>";
+                    let hint = "move it directly into <directive>, next to <metadata>";
                     self.unknown_element(child, &[], hint);
                 }
                 known if OPAQUE.contains(&known) => {}
@@ -165,11 +165,11 @@ impl Reader<'_> {
         if let (Some(first), Some(second)) = (models.next(), models.next())
             && name(first) != name(second)
         {
-            let message = format!("<{}> and <{}> both choose a model", name(first), name(second));
+            let message = format!("both <{}> and <{}> choose a model", name(first), name(second));
             let diagnostic = Diagnostic::new(Code::BadDirective, message)
                 .at(self.xml.name_place(second))
-                .related(self.xml.name_place(first), "the first one is here")
-                .hint("keep one of the two");
+                .related(self.xml.name_place(first), "first one here")
+                .hint("remove one of them");
             self.wrong.push(diagnostic);
         }
     }
@@ -191,7 +191,7 @@ impl Reader<'_> {
             };
             if !good {
                 let message =
-                    format!("the limit `{}` must be {wanted}, and is {:?}", limit.name(), limit.value());
+                    format!("the limit `{}` must be {wanted}, but is {:?}", limit.name(), limit.value());
                 let finding =
                     Diagnostic::new(Code::BadLimit, message).at(self.xml.place(limit.range_value()));
                 self.notes.push(finding.hint(format!("write {}=\"{example}\"", limit.name())));
@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
         let message = format!("<{}> inside <{primary}> permits nothing", name(node));
         let near = did_you_mean(&nearest(name(node), types));
-        let hint = near.unwrap_or_else(|| format!("what can be permitted is: {}", types.join(", ")));
+        let hint = near.unwrap_or_else(|| format!("known permissions: {}", types.join(", ")));
         let finding = Diagnostic::new(Code::UnknownKey, message).at(self.xml.name_place(node)).hint(hint);
         self.notes.push(finding);
     }
@@ -229,7 +229,7 @@ impl Reader<'_> {
                         Some(risk) => {
                             permissions.acknowledged.push(Acknowledged { risk: risk.to_owned(), reason })
                         }
-                        None => self.unknown_element(child, &[], "say which: <acknowledge risk=\"…\">"),
+                        None => self.unknown_element(child, &[], "name the risk: <acknowledge risk=\"…\">"),
                     }
                 }
                 primary if PRIMARIES.contains(&primary) => {

@@ -29,7 +29,7 @@ impl Output {
     pub(super) fn read(reader: &mut Reader<'_>, node: Node<'_, '_>) -> Output {
         reader.know_attributes(node, &["name", "type", "required"]);
         let name = reader.xml.attribute(node, "name").unwrap_or_else(|| {
-            reader.unknown_element(node, &[], "it has no name, so a model is not told of it");
+            reader.unknown_element(node, &[], "the output has no name, so the model never sees it");
             let start = reader.xml.start + node.range().start;
             Written::verbatim(reader.xml.source, start..start)
         });

@@ -32,12 +32,12 @@ fn hooks_that_no_thread_understands_are_errors_with_a_place() {
 </hooks></metadata></directive>"#,
     );
     for (line, words) in [
-        (7, "\"after_steps\" is no event of a thread"),
-        (7, "`primary` of an action is \"exec\""),
-        (8, "\"eqq\" is no operator"),
-        (8, "\"suspnd\" is nothing that a hook can decide"),
-        (10, "a hook does not say its `event`"),
-        (10, "a hook does nothing: it has no `action`"),
+        (7, "unknown event \"after_steps\""),
+        (7, "unknown `primary` \"exec\" of an action"),
+        (8, "unknown operator \"eqq\""),
+        (8, "unknown decision \"suspnd\""),
+        (10, "the hook has no `event`"),
+        (10, "the hook has no `action`"),
     ] {
         let told =
             found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
@@ -59,9 +59,9 @@ fn conditions_that_never_hold_and_what_the_control_item_does_not_take_are_errors
     );
     for (line, words) in [
         (7, "a thread has no `cost.spnd`"),
-        (8, "this can never hold: `cost.spend` is a number, and the value is a text"),
-        (9, "the pattern of `regex` cannot be used: unclosed group"),
-        (10, "`rye/agent/threads/internal/control` takes no `bogus`"),
+        (8, "this condition is never true: `cost.spend` is a number, but the value is a string"),
+        (9, "invalid pattern of `regex`: unclosed group"),
+        (10, "`rye/agent/threads/internal/control` has no parameter `bogus`"),
     ] {
         let told =
             found.iter().find(|note| note.contains(words)).unwrap_or_else(|| panic!("{words}: {found:#?}"));
@@ -124,8 +124,8 @@ fn every_element_is_read() {
     assert_eq!(
         told,
         [
-            "the limit `tokens` must be a whole number that is not negative, and is \"many\"",
-            "the limit `depth` must be a whole number that is not negative, and is \"-1\"",
+            "the limit `tokens` must be a whole number that is not negative, but is \"many\"",
+            "the limit `depth` must be a whole number that is not negative, but is \"-1\"",
         ]
     );
     let place = read.outputs[0].name.place();
@@ -148,17 +148,17 @@ fn an_element_that_counts_once_is_refused_twice() {
     let once = |inside: &str| file(&format!("<directive name=\"d\">{inside}</directive>"));
     let metadata = |inside: &str| once(&format!("<metadata>{inside}</metadata>"));
     for (text, what) in [
-        (once("<metadata/><metadata/>"), "<metadata> is there twice"),
-        (once("<inputs/><inputs/>"), "<inputs> is there twice"),
-        (once("<outputs/><outputs/>"), "<outputs> is there twice"),
-        (metadata("<permissions/><permissions>*</permissions>"), "<permissions> is there twice"),
-        (metadata("<limits turns=\"1\"/><limits turns=\"99\"/>"), "<limits> is there twice"),
-        (metadata("<hooks/><hooks/>"), "<hooks> is there twice"),
-        (metadata("<context/><context/>"), "<context> is there twice"),
-        (metadata("<category>a</category><category>b</category>"), "<category> is there twice"),
+        (once("<metadata/><metadata/>"), "duplicate <metadata>"),
+        (once("<inputs/><inputs/>"), "duplicate <inputs>"),
+        (once("<outputs/><outputs/>"), "duplicate <outputs>"),
+        (metadata("<permissions/><permissions>*</permissions>"), "duplicate <permissions>"),
+        (metadata("<limits turns=\"1\"/><limits turns=\"99\"/>"), "duplicate <limits>"),
+        (metadata("<hooks/><hooks/>"), "duplicate <hooks>"),
+        (metadata("<context/><context/>"), "duplicate <context>"),
+        (metadata("<category>a</category><category>b</category>"), "duplicate <category>"),
         (
             metadata("<model tier=\"a\"/><model_class tier=\"b\"/>"),
-            "<model> and <model_class> both choose a model",
+            "both <model> and <model_class> choose a model",
         ),
     ] {
         let error = read(&Source::new("d.md", text)).unwrap_err();
@@ -171,7 +171,7 @@ fn an_element_that_counts_once_is_refused_twice() {
         once("<x:metadata xmlns:x=\"u\"/>"),
         metadata("<limits xmlns:x=\"u\" x:turns=\"99\"/>"),
     ] {
-        assert!(error(&text).contains("a directive has no namespaces"), "{text}");
+        assert!(error(&text).contains("a directive cannot have XML namespaces"), "{text}");
     }
     assert!(read(&Source::new("d.md", metadata("<name>e</name><author>a</author>"))).is_ok());
 }
@@ -183,24 +183,21 @@ fn what_is_wrong_is_told_with_line_and_column() {
         ("# T\n```xml\n<directive/>\n", "d.md:2:1: No XML code block found [CB326]"),
         (
             &file("<directive><metadata></directive>"),
-            "d.md:6:24: Invalid XML: </directive> stands where </metadata> was expected [CB326]",
+            "d.md:6:24: Invalid XML: expected </metadata>, found </directive> [CB326]",
         ),
         (
             &file("<directive>\n <a>x & y</a></directive>"),
-            "d.md:7:7: Invalid XML: a `&` stands alone [CB326]",
+            "d.md:7:7: Invalid XML: `&` without an entity [CB326]",
         ),
-        (&file("<directive>&nbsp;</directive>"), "d.md:6:12: Invalid XML: `&nbsp;` is no entity [CB326]"),
+        (&file("<directive>&nbsp;</directive>"), "d.md:6:12: Invalid XML: unknown entity `&nbsp;` [CB326]"),
         (
             &file("<!DOCTYPE d [<!ENTITY x 'y'>]><directive>&x;</directive>"),
-            "d.md:6:1: Invalid XML: it declares a document type, which Cuebook does not read [CB326]",
+            "d.md:6:1: Invalid XML: document types are not supported [CB326]",
         ),
         (&file("<directive><raw>x</directive>"), "d.md:6:13: Invalid XML: <raw> is not closed [CB326]"),
-        (
-            &file("<directive a='1' a='2'/>"),
-            "d.md:6:18: Invalid XML: the attribute `a` is there twice [CB326]",
-        ),
-        (&file("<rye:directive/>"), "d.md:6:2: Invalid XML: nobody declares the prefix `rye:` [CB326]"),
-        (&file("<directive>"), "d.md:6:11: Invalid XML: it ends before its elements do [CB326]"),
+        (&file("<directive a='1' a='2'/>"), "d.md:6:18: Invalid XML: duplicate attribute `a` [CB326]"),
+        (&file("<rye:directive/>"), "d.md:6:2: Invalid XML: undeclared prefix `rye:` [CB326]"),
+        (&file("<directive>"), "d.md:6:11: Invalid XML: the XML ends before its elements are closed [CB326]"),
         (&file(""), "d.md:6:1: Invalid XML: there is no element [CB326]"),
         (
             &file("<directive><metadata><permissions><cap>x</cap></permissions></metadata></directive>"),
@@ -218,13 +215,13 @@ fn what_nothing_reads_is_noted_with_the_nearest_name() {
             "<directive nam=\"a\"><input/><inputs><inpt/><input name=\"x\" requierd=\"true\" type=\"strng\"/></inputs><outputs><success>s</success></outputs><metadata><limits max_turns=\"3\"/></metadata></directive>"
         ),
         [
-            "warning d.md:6:12: <directive> has no attribute `nam` [CB315]",
-            "warning d.md:6:21: <input> means nothing here [CB315]",
-            "warning d.md:6:37: <inpt> means nothing here [CB315]",
-            "warning d.md:6:59: <input> has no attribute `requierd` [CB315]",
-            "warning d.md:6:81: `strng` is no type, and any value is taken [CB326]",
-            "note d.md:6:108: <success> means nothing here [CB315]",
-            "warning d.md:6:155: <limits> has no attribute `max_turns` [CB315]",
+            "warning d.md:6:12: unknown attribute `nam` of <directive> [CB315]",
+            "warning d.md:6:21: unknown element <input> [CB315]",
+            "warning d.md:6:37: unknown element <inpt> [CB315]",
+            "warning d.md:6:59: unknown attribute `requierd` of <input> [CB315]",
+            "warning d.md:6:81: unknown type `strng`: the input accepts any value [CB326]",
+            "note d.md:6:108: unknown element <success> [CB315]",
+            "warning d.md:6:155: unknown attribute `max_turns` of <limits> [CB315]",
         ]
     );
 }
@@ -241,8 +238,8 @@ fn inputs_are_checked_in_the_order_of_the_seed() {
         "Unknown parameters: z, y. Valid inputs: a, b, n, c"
     );
     assert_eq!(message(json!({"n": "x"})), "Missing required inputs: a, b");
-    assert_eq!(message(json!({"a": 1, "b": null, "n": "x"})), "`n` must be integer, and a string was given");
-    assert_eq!(message(json!({"a": [1], "b": ""})), "`a` must be string, and a list was given");
+    assert_eq!(message(json!({"a": 1, "b": null, "n": "x"})), "`n` must be of type integer, but is a string");
+    assert_eq!(message(json!({"a": [1], "b": ""})), "`a` must be of type string, but is a list");
     assert_eq!(
         json!(fill(json!({"a": "", "b": 0})).unwrap()),
         json!({"a": "", "b": 0, "c": ""}),
@@ -319,17 +316,15 @@ fn an_output_that_is_declared_twice_is_told_with_both_places() {
         let xml = format!(
             "<directive name=\"a\"><outputs>\n<output name=\"x\" type=\"integer\"/>\n<output name=\"x\" type=\"{kind}\"/>\n</outputs></directive>"
         );
-        let note = directive(&xml).notes.into_iter().find(|note| note.message.contains("twice")).unwrap();
+        let note =
+            directive(&xml).notes.into_iter().find(|note| note.message.contains("duplicate output")).unwrap();
         let line = note.place.as_ref().unwrap().line();
         assert_eq!(note.related[0].0.line() + 1, line);
         (note.severity, note.message)
     };
     // No value is of both types.
-    assert_eq!(
-        two("string"),
-        (Severity::Error, "the output `x` is declared twice, with two types".to_owned())
-    );
-    assert_eq!(two("int"), (Severity::Warning, "the output `x` is declared twice".to_owned()));
+    assert_eq!(two("string"), (Severity::Error, "duplicate output `x` with two types".to_owned()));
+    assert_eq!(two("int"), (Severity::Warning, "duplicate output `x`".to_owned()));
 }
 
 #[test]

@@ -29,8 +29,8 @@ impl<'s> Xml<'s> {
         let xml = Xml { source, start: range.start };
         let text = &source.text()[range];
         if text.len() > MOST_BYTES {
-            let message = format!("Invalid XML: it has {} bytes, and the limit is {MOST_BYTES}", text.len());
-            let hint = "keep long texts in the body, behind the XML";
+            let message = format!("Invalid XML: it has {} bytes, but the limit is {MOST_BYTES}", text.len());
+            let hint = "move long texts into the body, after the XML";
             return Err(xml.error(message, 0..1, None, hint));
         }
         match opaque::mask(text) {
@@ -67,23 +67,23 @@ impl<'s> Xml<'s> {
     fn refused(&self, refused: Refused, at: Range<usize>) -> Error {
         let (what, hint) = match refused {
             Refused::DocumentType => (
-                "it declares a document type, which Cuebook does not read".to_owned(),
-                "remove it: the entities `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;` are always there",
+                "document types are not supported".to_owned(),
+                "remove it: the entities `&lt;`, `&gt;`, `&amp;`, `&quot;` and `&apos;` always work",
             ),
             Refused::TooDeep => (
-                format!("elements lie in each other more than {MOST_DEPTH} times"),
-                "put text with tags of its own into <raw>, or into the body",
+                format!("elements are nested more than {MOST_DEPTH} deep"),
+                "put text with tags into <raw>, or into the body",
             ),
             Refused::TooManyElements => (
                 format!("it has more than {MOST_ELEMENTS} elements"),
-                "put text with tags of its own into <raw>, or into the body",
+                "put text with tags into <raw>, or into the body",
             ),
             Refused::TooManyAttributes => (
                 format!("an element has more than {MOST_ATTRIBUTES} attributes"),
-                "write what belongs together as elements",
+                "use elements instead of attributes",
             ),
             Refused::Unclosed(element) => {
-                let hint = "what stands inside is text up to the first closing tag: write one";
+                let hint = "add the closing tag: everything up to it is text";
                 (format!("<{element}> is not closed"), hint)
             }
         };
@@ -103,27 +103,25 @@ impl<'s> Xml<'s> {
             Wrong::UnexpectedCloseTag(expected, actual, _) => {
                 let start = at + if text[at..].starts_with("</") { 2 } else { 0 };
                 let what = match expected.is_empty() {
-                    true => format!("</{actual}> closes nothing"),
-                    false => format!("</{actual}> stands where </{expected}> was expected"),
+                    true => format!("</{actual}> has no opening tag"),
+                    false => format!("expected </{expected}>, found </{actual}>"),
                 };
-                (what, start..start + actual.len(), "close every element before the one around it")
+                (what, start..start + actual.len(), "close the inner element first")
             }
             Wrong::UnknownEntityReference(entity, _) => {
-                (format!("`&{entity};` is no entity"), at..at + entity.len() + 2, unescaped)
+                (format!("unknown entity `&{entity};`"), at..at + entity.len() + 2, unescaped)
             }
-            Wrong::MalformedEntityReference(_) => ("a `&` stands alone".to_owned(), one, unescaped),
+            Wrong::MalformedEntityReference(_) => ("`&` without an entity".to_owned(), one, unescaped),
             Wrong::InvalidAttributeValue(_) => {
-                ("an attribute's value has a `<`".to_owned(), one, "write `&lt;` for it")
+                ("`<` in an attribute's value".to_owned(), one, "write `&lt;` instead")
             }
-            Wrong::DuplicatedAttribute(attribute, _) => (
-                format!("the attribute `{attribute}` is there twice"),
-                at..at + attribute.len(),
-                "remove one of the two",
-            ),
+            Wrong::DuplicatedAttribute(attribute, _) => {
+                (format!("duplicate attribute `{attribute}`"), at..at + attribute.len(), "remove one of them")
+            }
             Wrong::UnknownNamespace(prefix, _) => (
-                format!("nobody declares the prefix `{prefix}:`"),
+                format!("undeclared prefix `{prefix}:`"),
                 name,
-                "names of a directive's elements have no prefixes",
+                "remove the prefix: elements of a directive have none",
             ),
             Wrong::NoRootNode => (
                 "there is no element".to_owned(),
@@ -133,17 +131,15 @@ impl<'s> Xml<'s> {
             Wrong::UnclosedRootNode | Wrong::UnexpectedEndOfStream => {
                 let end = text.trim_end().len();
                 let last = text[..end].chars().next_back().map_or(end, |last| end - last.len_utf8());
-                ("it ends before its elements do".to_owned(), last..end, "close every element")
+                ("the XML ends before its elements are closed".to_owned(), last..end, "close every element")
             }
             Wrong::NodesLimitReached => {
-                (format!("it has more than {MOST_ELEMENTS} elements"), one, "put long texts into the body")
+                (format!("it has more than {MOST_ELEMENTS} elements"), one, "move long texts into the body")
             }
-            Wrong::NonXmlChar(character, _) => {
-                (format!("{character:?} is no character of XML"), one, "remove it")
-            }
-            Wrong::InvalidName(_) => ("a name was expected".to_owned(), one, unescaped),
+            Wrong::NonXmlChar(character, _) => (format!("invalid character {character:?}"), one, "remove it"),
+            Wrong::InvalidName(_) => ("expected a name".to_owned(), one, unescaped),
             Wrong::InvalidComment(_) => {
-                ("a comment has `--` in it, or ends with `-`".to_owned(), one, "write something else there")
+                ("a comment contains `--` or ends with `-`".to_owned(), one, "remove the extra `-`")
             }
             other => {
                 let said = other.to_string();

@@ -44,7 +44,7 @@ impl Reader {
             Data::Map(entries) => entries,
             _ => {
                 let hint = "write `model: gpt-4o`, or `id: gpt-4o` indented below it";
-                self.mismatch(node, "`model`", "the id of a model, or a map of keys and values", hint);
+                self.mismatch(node, "`model`", "the id of a model, or a map", hint);
                 return None;
             }
         };
@@ -61,8 +61,8 @@ impl Reader {
                         model.connection = Some(node.to_json());
                     }
                     _ => {
-                        let hint = "write `kind: key` and the like, indented below it";
-                        self.mismatch(node, "`model.connection`", "a map of keys and values", hint);
+                        let hint = "write `kind: key` and other keys, indented below it";
+                        self.mismatch(node, "`model.connection`", "a map", hint);
                     }
                 },
                 "options" => model.options = self.options(node),
@@ -108,7 +108,7 @@ impl Reader {
                         match self.text(item, &what) {
                             Some(text) => options.stop_sequences.push(text),
                             None if item.is_null() && !item.from_environment => {
-                                self.mismatch(item, &what, "a text", "write a text, or remove it");
+                                self.mismatch(item, &what, "a string", "write a string, or remove it");
                             }
                             None => {}
                         }
@@ -140,14 +140,14 @@ impl Reader {
     /// Notes a number that no provider takes. Where they differ, it is theirs to say.
     fn refused_by_all(&mut self, key: &Key, number: f64, node: &Node, what: &str) {
         let (fits, range) = match key.name.as_str() {
-            "maxOutputTokens" => (number >= 1.0, "1 at least"),
+            "maxOutputTokens" => (number >= 1.0, "at least 1"),
             "temperature" => ((0.0..=2.0).contains(&number), "from 0 to 2"),
             "topP" => ((0.0..=1.0).contains(&number), "from 0 to 1"),
             _ => return,
         };
         if !fits {
-            let message = format!("{what} is {number}, which no provider takes");
-            self.strange(&node.place, message, format!("write a number that is {range}"));
+            let message = format!("{what} is {number}, which no provider accepts");
+            self.strange(&node.place, message, format!("use a number that is {range}"));
         }
     }
 }

@@ -27,11 +27,11 @@ impl Reader {
                 });
             }
             Data::Map(entries) if is_schema(entries) => {
-                let hint = "write each as `name: {kind: string}`; Cuebook makes the JSON schema of it";
+                let hint = "write each as `name: {kind: string}`; Cuebook builds the JSON schema";
                 self.mismatch(
                     node,
                     &format!("`{at}`"),
-                    "properties, and this looks like a JSON schema",
+                    "properties, but this looks like a JSON schema",
                     hint,
                 );
             }
@@ -89,11 +89,11 @@ impl Reader {
 
     /// Notes that two entries of a list have one name.
     pub(in crate::dialect) fn twice(&mut self, name: &str, place: &Place, first: &Place) {
-        let diagnostic = Diagnostic::new(self.code(), format!("the name {} is used twice", quoted(name)))
+        let diagnostic = Diagnostic::new(self.code(), format!("duplicate name {}", quoted(name)))
             .at(place.clone())
-            .label("the second time")
-            .related(first.clone(), "the first time")
-            .hint("give one of them another name");
+            .label("second one here")
+            .related(first.clone(), "first one here")
+            .hint("rename one of them");
         self.fault(diagnostic, "invalid_definition");
     }
 
@@ -103,18 +103,14 @@ impl Reader {
             if let Some(name) = node.get("name")
                 && name.text() != Some(&key.name)
             {
-                let message = format!("`{at}` has another name than its key");
-                self.wrong(
-                    &name.place,
-                    message,
-                    format!("remove `name`: the key says {}", quoted(&key.name)),
-                );
+                let message = format!("the name of `{at}` differs from its key");
+                self.wrong(&name.place, message, format!("remove `name`: the key is {}", quoted(&key.name)));
             }
             return self.property(key.name.clone(), key.place.clone(), node, at);
         }
         let Some(kind) = kind_of_value(node) else {
             if !node.from_environment {
-                let hint = "write a value that is its default, or `{kind: string}` if it has none";
+                let hint = "write its default value, or `{kind: string}` if it has none";
                 self.wrong(&key.place, format!("`{at}` has no kind"), hint);
             }
             return None;
@@ -190,7 +186,7 @@ impl Reader {
                 return None;
             }
             let hint = if node.get("type").is_some() || node.get("sample").is_some() {
-                "this is how Prompty 1 says it: `type` is `kind` now, and `sample` is `default`".to_owned()
+                "this is Prompty 1 syntax: rename `type` to `kind`, and `sample` to `default`".to_owned()
             } else {
                 format!("write `kind: string`, or one of {}", Kind::NAMES[1..].join(", "))
             };
@@ -207,10 +203,11 @@ impl Reader {
             return None;
         }
         if !Kind::NAMES.contains(&kind.as_str()) && kind != ANY {
-            let message = format!("`{at}` has the kind {}, which only you know", quoted(&kind));
+            let message = format!("unknown kind {} of `{at}`", quoted(&kind));
             let meant = did_you_mean(&nearest(&kind, Kind::NAMES));
-            let hint =
-                meant.unwrap_or_else(|| format!("any value is taken; known: {}", Kind::NAMES.join(", ")));
+            let hint = meant.unwrap_or_else(|| {
+                format!("the input accepts any value; known kinds: {}", Kind::NAMES.join(", "))
+            });
             self.strange(&written.place, message, hint);
         }
         Some(kind)
@@ -227,7 +224,7 @@ impl Reader {
             "boolean" => Kind::Boolean,
             "array" => {
                 let Some(items) = has("items") else {
-                    let hint = "write what its elements are, as in `items: {kind: string}`";
+                    let hint = "describe its elements, as in `items: {kind: string}`";
                     self.wrong(place, format!("`{at}.items`: missing required field"), hint);
                     return None;
                 };
@@ -245,11 +242,11 @@ impl Reader {
                     (None, Some(any)) => (UnionStyle::AnyOf, any),
                     (Some(_), Some(any)) => {
                         let message = format!("`{at}` has both `oneOf` and `anyOf`");
-                        self.wrong(&any.opening(), message, "keep one of the two");
+                        self.wrong(&any.opening(), message, "remove one of them");
                         return None;
                     }
                     (None, None) => {
-                        let message = format!("`{at}` is a union of nothing");
+                        let message = format!("`{at}` is a union without members");
                         self.wrong(place, message, "write `oneOf:` or `anyOf:` and a list of `kind: …`");
                         return None;
                     }
@@ -258,7 +255,7 @@ impl Reader {
                 let items = self.items(branches, &format!("`{what}`"));
                 if items.is_empty() {
                     if matches!(branches.data, Data::List(_)) {
-                        let hint = "name at least one kind, as in `- kind: string`";
+                        let hint = "add at least one kind, as in `- kind: string`";
                         self.wrong(&branches.opening(), format!("`{what}` is empty"), hint);
                     }
                     return None;

@@ -71,7 +71,7 @@ impl Reader {
                 "template" => definition.template = self.template(node),
                 "kind" if node.text() == Some("prompt") => {}
                 "kind" => {
-                    self.strange(&node.place, "the kind of a .prompty file is always `prompt`", "remove it")
+                    self.strange(&node.place, "the kind of a .prompty file must be `prompt`", "remove `kind`")
                 }
                 _ => {
                     self.extra("the front matter", key, &TOP_KEYS, &TOP_V1);
@@ -208,17 +208,13 @@ impl Reader {
         let v1 = if self.code == Code::BadPrompty { v1 } else { &[] };
         let diagnostic = match v1.iter().find(|(old, _)| *old == key.name) {
             Some((_, now)) => {
-                Diagnostic::new(Code::PromptyV1, format!("{name} is a key of Prompty 1, and is ignored"))
-                    .hint(format!("it is {now} now"))
+                Diagnostic::new(Code::PromptyV1, format!("{name} is a Prompty 1 key, and is ignored"))
+                    .hint(format!("use {now} instead"))
             }
             None => {
                 let near = nearest(&key.name, known.iter().copied());
                 let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
-                Diagnostic::new(
-                    Code::UnknownKey,
-                    format!("{owner} has the key {name}, which means nothing here"),
-                )
-                .hint(hint)
+                Diagnostic::new(Code::UnknownKey, format!("unknown key {name} in {owner}")).hint(hint)
             }
         };
         self.note(diagnostic.at(key.place.clone()));
@@ -231,12 +227,12 @@ impl Reader {
             Data::Null => None,
             Data::Bool(_) | Data::Number(_) => {
                 let hint = format!("put it in quotes: \"{}\"", node.place.text());
-                self.mismatch(node, what, "a text", hint);
+                self.mismatch(node, what, "a string", hint);
                 None
             }
             Data::List(_) | Data::Map(_) => {
-                let hint = "write a text behind the colon; in quotes, if it begins with `{` or `[`";
-                self.mismatch(node, what, "a text", hint);
+                let hint = "write a string after the colon; quote it if it begins with `{` or `[`";
+                self.mismatch(node, what, "a string", hint);
                 None
             }
         }
@@ -272,12 +268,7 @@ impl Reader {
             Data::Map(entries) => entries,
             Data::Null => &[],
             _ => {
-                self.mismatch(
-                    node,
-                    what,
-                    "a map of keys and values",
-                    "write `key: value`, one per line and indented",
-                );
+                self.mismatch(node, what, "a map", "write `key: value`, one per line and indented");
                 &[]
             }
         }
@@ -294,7 +285,7 @@ impl Reader {
             Data::List(items) => items,
             Data::Null => &[],
             _ => {
-                self.mismatch(node, what, "a list", "write […], also around one");
+                self.mismatch(node, what, "a list", "write […], even around one element");
                 &[]
             }
         }

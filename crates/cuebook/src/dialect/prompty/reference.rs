@@ -56,7 +56,7 @@ impl Environment for NoEnvironment {
     }
 
     fn refused(&self, name: &str) -> Option<Diagnostic> {
-        let hint = "a prompt that came with a pack does not see the environment: let it have an input, or give a default";
+        let hint = "a prompt from a pack cannot read the environment: declare an input, or add a default";
         Some(Diagnostic::new(Code::EnvNotSet, unset(name)).hint(hint))
     }
 }
@@ -211,10 +211,10 @@ impl<'o> Resolver<'o> {
         let data = match data {
             Data::List(_) | Data::Map(_) if depth >= MOST_DEPTH => {
                 let message = format!(
-                    "values are nested too deeply: {MOST_DEPTH} levels are the most, also through files"
+                    "values are nested too deeply: the limit is {MOST_DEPTH} levels, including files"
                 );
                 let diagnostic = Diagnostic::new(Code::FileReference, message).at(place.clone());
-                self.fault(diagnostic.hint("nest the values less deeply"), "file_reference");
+                self.fault(diagnostic.hint("nest the values less"), "file_reference");
                 Data::Null
             }
             Data::List(items) => {
@@ -272,7 +272,7 @@ impl<'o> Resolver<'o> {
                     if diagnostic.place.is_none() {
                         diagnostic = diagnostic.at(node.place.clone());
                     } else {
-                        diagnostic = diagnostic.related(node.place.clone(), "referred to here");
+                        diagnostic = diagnostic.related(node.place.clone(), "named here");
                     }
                     self.fault(diagnostic, kind);
                     Node { from_environment: true, ..Node::new(Data::Null, node.place) }
@@ -287,11 +287,11 @@ impl<'o> Resolver<'o> {
             Err(Box::new((Diagnostic::new(Code::FileReference, message).hint(hint), kind)))
         };
         let Some(folder) = self.folder else {
-            let message = format!("{} cannot be found, because this prompt lies in no folder", quoted(path));
+            let message = format!("{} cannot be found, because this prompt has no folder", quoted(path));
             return refuse(message, "load the prompt from a file", "file_reference");
         };
         if path.trim().is_empty() {
-            return refuse("a reference names no file".into(), "write ${file:PATH}", "file_reference");
+            return refuse("the reference names no file".into(), "write ${file:PATH}", "file_reference");
         }
         // Counted before anything is looked for: looking costs as well.
         let wanted = folder.join(path);
@@ -299,14 +299,15 @@ impl<'o> Resolver<'o> {
         let left =
             self.options.file_size.saturating_mul(4).saturating_sub(self.bytes).min(self.options.file_size);
         if self.files.len() > MOST_FILES || left == 0 {
-            let message = format!("the prompt refers to too many files: {MOST_FILES} are the most");
+            let message = format!("the prompt refers to too many files: the limit is {MOST_FILES}");
             return refuse(message, "put the values into fewer or smaller files", "file_reference");
         }
         let roots = std::iter::once(folder).chain(self.options.allowed_roots.iter().map(PathBuf::as_path));
         let roots: Vec<PathBuf> = roots.filter_map(|root| root.canonicalize().ok()).collect();
         let outside = |path: &str| {
             let message = format!("the file {} lies outside allowed roots", quoted(path));
-            let hint = "a prompt reads files in its own folder and below; copy the file there, or let the host allow its folder";
+            let hint = "a prompt reads files only in its own folder and below; copy the file there, or allow its \
+                 folder in your program";
             refuse(message, hint, "file_reference")
         };
         let target = match wanted.canonicalize() {
@@ -319,7 +320,7 @@ impl<'o> Resolver<'o> {
                     return outside(path);
                 }
                 if error.kind() == std::io::ErrorKind::NotFound {
-                    let hint = "paths are relative to the folder of the prompt";
+                    let hint = "paths are relative to the prompt's folder";
                     return refuse(
                         format!("the file {} does not exist", quoted(path)),
                         hint,
@@ -327,23 +328,19 @@ impl<'o> Resolver<'o> {
                     );
                 }
                 let message = format!("the file {} cannot be read: {error}", quoted(path));
-                return refuse(
-                    message,
-                    "check that the path leads to a file that may be read",
-                    "file_reference",
-                );
+                return refuse(message, "check that the path names a readable file", "file_reference");
             }
         };
         if !roots.iter().any(|root| target.starts_with(root)) {
             return outside(path);
         }
         if self.trail.contains(&target) {
-            let message = format!("the file {} refers to itself, directly or through others", quoted(path));
-            return refuse(message, "remove one of the references of the circle", "file_reference");
+            let message =
+                format!("the file {} refers to itself, directly or through other files", quoted(path));
+            return refuse(message, "remove one of the references", "file_reference");
         }
         if self.trail.len() >= MOST_FILES_DEEP {
-            let message =
-                format!("files refer to each other too deeply: {MOST_FILES_DEEP} in a row are the most");
+            let message = format!("files refer to each other too deeply: the limit is {MOST_FILES_DEEP}");
             return refuse(message, "put the values into fewer files", "file_reference");
         }
         self.read(path, target, left)

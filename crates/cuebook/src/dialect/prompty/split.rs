@@ -44,7 +44,7 @@ pub(in crate::dialect) fn split(source: &Arc<Source>) -> Result<Split> {
     let line = &text[opened.clone()];
     let start = opened.start + (line.len() - line.trim_start().len());
     let fence = line.trim();
-    let diagnostic = Diagnostic::new(Code::BadFrontMatter, "the front matter is opened and never closed")
+    let diagnostic = Diagnostic::new(Code::BadFrontMatter, "the front matter is not closed")
         .at(source.place(start..start + fence.len()))
         .label("opened here")
         .hint(format!("write a line `{fence}` between the front matter and the template"));

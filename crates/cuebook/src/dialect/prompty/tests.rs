@@ -88,14 +88,14 @@ fn places_in_the_template_are_places_of_the_file() {
 #[test]
 fn front_matter_that_cannot_be_read_is_invalid_front_matter() {
     for (text, wanted) in [
-        ("\n  ---\nname: x\nHello\n", "2:3: the front matter is opened and never closed [CB318]"),
-        ("+++", "1:1: the front matter is opened and never closed [CB318]"),
-        ("---\n- a\n- b\n---\n", "2:1: the front matter must be keys and values [CB318]"),
-        ("---\njust text\n---\n", "2:1: the front matter must be keys and values [CB318]"),
-        ("---\nname: [\n---\n", "2:7: not valid YAML: a `[` is not closed [CB318]"),
-        ("---\nname: a: b\n---\n", "2:8: not valid YAML: a colon stands where no key can be [CB318]"),
-        ("---\nname: a\nname: b\n---\n", "3:1: the key `name` stands twice in one map [CB318]"),
-        ("---\nname: !x a\n---\n", "2:7: the tag `!x` means nothing here [CB318]"),
+        ("\n  ---\nname: x\nHello\n", "2:3: the front matter is not closed [CB318]"),
+        ("+++", "1:1: the front matter is not closed [CB318]"),
+        ("---\n- a\n- b\n---\n", "2:1: the front matter must be a map [CB318]"),
+        ("---\njust text\n---\n", "2:1: the front matter must be a map [CB318]"),
+        ("---\nname: [\n---\n", "2:7: invalid YAML: `[` is not closed [CB318]"),
+        ("---\nname: a: b\n---\n", "2:8: invalid YAML: unexpected colon [CB318]"),
+        ("---\nname: a\nname: b\n---\n", "3:1: duplicate key `name` in a map [CB318]"),
+        ("---\nname: !x a\n---\n", "2:7: unknown tag `!x` [CB318]"),
     ] {
         let error = read(text).unwrap_err();
         assert_eq!(error.diagnostic().to_string(), format!("p.prompty:{wanted}"), "{text:?}");
@@ -130,7 +130,7 @@ fn a_loaded_file_is_given_back_in_the_shape_that_prompty_knows() {
     assert_eq!(stolen.to_json()["instructions"], json!(""), "the template stands below the front matter");
     assert_eq!(
         notes("kind: agent"),
-        ["p.prompty:2:7: the kind of a .prompty file is always `prompt` [CB319]: remove it"]
+        ["p.prompty:2:7: the kind of a .prompty file must be `prompt` [CB319]: remove `kind`"]
     );
 }
 

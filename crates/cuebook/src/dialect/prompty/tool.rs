@@ -70,8 +70,8 @@ impl Reader {
             return None;
         }
         if kind == "function" && !is_callable(&name) {
-            let message = format!("{} is a name that providers refuse for a function", quoted(&name));
-            let hint = "write letters of ASCII, digits, `_` and `-`, 64 at most";
+            let message = format!("providers refuse the function name {}", quoted(&name));
+            let hint = "use ASCII letters, digits, `_` and `-`, at most 64 characters";
             self.strange(&place, message, hint);
         }
         let own: Option<&[&str]> = match kind.as_str() {
@@ -152,7 +152,7 @@ impl Reader {
 
     /// The input that fills a parameter.
     fn bound(&mut self, node: &Node, at: &str) -> Option<String> {
-        let hint = "write the name of an input: a parameter cannot be bound to a value";
+        let hint = "write the name of an input: a parameter can only be bound to an input";
         match &node.data {
             Data::Text(input) if !input.trim().is_empty() => Some(input.clone()),
             Data::Map(entries) => {

@@ -62,30 +62,30 @@ impl Fault {
     /// The error for somebody who asked for the value of this name.
     pub(super) fn to_error(&self, name: &str, source: &Arc<Source>) -> Error {
         let place = source.place(self.range.clone());
-        let write_out = format!("write the value out: {name} is read without running the file");
-        let one_assignment = format!("put the final value into one plain assignment: {name} = …");
+        let write_out = format!("write a literal: Cuebook reads {name} without running the file");
+        let one_assignment = format!("write the final value as one plain assignment: {name} = …");
         let (code, message, label, hint) = match &self.why {
             Why::Computed(what) => (
                 Code::NotLiteral,
-                format!("`{name}` must be written out, and this is {what}"),
+                format!("`{name}` must be a literal, but this is computed ({what})"),
                 "known only when the file runs",
                 write_out,
             ),
             Why::Unpacks => (
                 Code::NotLiteral,
-                format!("`{name}` must be written out, and this unpacks another value"),
+                format!("`{name}` must be a literal, but this unpacks another value"),
                 "known only when the file runs",
                 write_out,
             ),
             Why::Uncarriable(what, instead) => (
                 Code::NotLiteral,
-                format!("`{name}` must consist of plain values, and this is {what}"),
+                format!("`{name}` must hold plain values, but this is {what}"),
                 "not a plain value",
                 (*instead).to_owned(),
             ),
             Why::KeyNotString(kind) => (
                 Code::BadDefinition,
-                format!("a key in `{name}` must be a string, and this is of type {kind}"),
+                format!("a key in `{name}` must be a string, but this is of type {kind}"),
                 "not a string",
                 match *kind {
                     "tuple" | "list" | "dict" => "use a string as the key".to_owned(),
@@ -94,27 +94,27 @@ impl Fault {
             ),
             Why::DuplicateKey(key) => (
                 Code::BadDefinition,
-                format!("the key {key:?} is in `{name}` twice"),
-                "and again here",
-                "remove one of the two: Python would silently drop the first".to_owned(),
+                format!("duplicate key {key:?} in `{name}`"),
+                "second one here",
+                "remove one of them: Python silently drops the first".to_owned(),
             ),
             Why::IntegerTooLarge => (
                 Code::BadDefinition,
                 format!("an integer in `{name}` does not fit into 64 bits"),
                 "too large",
-                "write it as a string if the digits matter, or as a float".to_owned(),
+                "write it as a string to keep its digits, or as a float".to_owned(),
             ),
             Why::FloatTooLarge => (
                 Code::BadDefinition,
                 format!("a float in `{name}` is too large"),
-                "infinite for Python",
+                "Python reads this as infinity",
                 "write a number below 1.8e308".to_owned(),
             ),
             Why::LoneSurrogate => (
                 Code::BadDefinition,
-                format!("a string in `{name}` has half a character"),
+                format!("a string in `{name}` has an unpaired surrogate"),
                 "half of a surrogate pair",
-                "write the character itself, or \\U and its eight digits".to_owned(),
+                "write the character, or \\U and its eight digits".to_owned(),
             ),
             Why::Changed => (
                 Code::NotLiteral,
@@ -127,7 +127,7 @@ impl Fault {
             }
             Why::InBlock(word) => (
                 Code::NotLiteral,
-                format!("`{name}` is assigned inside a block, so its value depends on what runs"),
+                format!("`{name}` is assigned inside a block, so its value is computed"),
                 match *word {
                     "if" => "inside an `if`",
                     "for" => "inside a `for`",
@@ -142,31 +142,31 @@ impl Fault {
                 Code::NotLiteral,
                 format!("`{name}` is one of several targets of an assignment"),
                 "assigned by unpacking",
-                format!("give it an assignment of its own: {name} = …"),
+                format!("use a separate assignment: {name} = …"),
             ),
             Why::Walrus => (
                 Code::NotLiteral,
                 format!("`{name}` is assigned inside an expression"),
                 "assigned by `:=`",
-                format!("give it an assignment of its own: {name} = …"),
+                format!("use a separate assignment: {name} = …"),
             ),
             Why::Imported => (
                 Code::NotLiteral,
-                format!("`{name}` is imported, and imports are not followed"),
+                format!("`{name}` is imported, and Cuebook does not follow imports"),
                 "imported here",
                 write_out,
             ),
             Why::StarImport => (
                 Code::NotLiteral,
-                format!("`{name}` may come from an import of everything"),
+                format!("`{name}` may come from a star import"),
                 "may bind any name",
-                format!("import the names that are needed, or assign {name} after the import"),
+                format!("import names one by one, or assign {name} after the import"),
             ),
             Why::Defined(what) => (
                 Code::NotLiteral,
-                format!("`{name}` must be a value, and this is a {what}"),
+                format!("`{name}` must be a value, but this is a {what}"),
                 "defined here",
-                format!("give one of the two another name, or write the value out: {name} = …"),
+                format!("rename one of them, or write the value as a literal: {name} = …"),
             ),
         };
         let mut diagnostic = Diagnostic::new(code, message).at(place).label(label).hint(hint);

@@ -257,9 +257,9 @@ fn check_surrogates(part: &StringLiteral, text: &str) -> Result<(), Fault> {
 fn not_literal(expr: &Expr) -> Why {
     Why::Computed(match expr {
         Expr::Starred(_) => return Why::Unpacks,
-        Expr::Set(_) => return Why::Uncarriable("a set", "write a list: […]"),
+        Expr::Set(_) => return Why::Uncarriable("a set", "use a list: […]"),
         Expr::BytesLiteral(_) => {
-            return Why::Uncarriable("bytes", "write a string, without the `b` before it");
+            return Why::Uncarriable("bytes", "remove the `b` before the string");
         }
         Expr::EllipsisLiteral(_) => return Why::Uncarriable("`...`", "write the value, or None"),
         Expr::Call(_) => "a call",

@@ -143,11 +143,11 @@ fn what_cannot_be_carried_faithfully_is_a_bad_definition() {
         "-9223372036854775809",
     );
     assert_fault("X = 1e400", "1:5: a float in `X` is too large [CB303]", "1e400");
-    assert_fault("X = 'a\\\\\\ud800'", "1:9: a string in `X` has half a character [CB303]", "\\ud800");
-    assert_fault("X = {1: 2}", "1:6: a key in `X` must be a string, and this is of type int [CB303]", "1");
+    assert_fault("X = 'a\\\\\\ud800'", "1:9: a string in `X` has an unpaired surrogate [CB303]", "\\ud800");
+    assert_fault("X = {1: 2}", "1:6: a key in `X` must be a string, but this is of type int [CB303]", "1");
     assert_fault(
         "X = {('a',): 2}",
-        "1:6: a key in `X` must be a string, and this is of type tuple [CB303]",
+        "1:6: a key in `X` must be a string, but this is of type tuple [CB303]",
         "('a',)",
     );
     assert_eq!(json_of("X = '\\\\ud800 \u{fffd}'"), json!("\\ud800 \u{fffd}"));
@@ -158,14 +158,15 @@ fn what_cannot_be_carried_faithfully_is_a_bad_definition() {
 fn a_key_that_is_there_twice_is_shown_in_both_places() {
     let module = module("X = {'a': 1,\n     'b': 2,\n     \"a\": 3}");
     let error = module.literal("X").unwrap_err();
-    assert_eq!(error.to_string(), "PromptReadError: prompt.py:3:6: the key \"a\" is in `X` twice [CB303]");
+    assert_eq!(error.to_string(), "PromptReadError: prompt.py:3:6: duplicate key \"a\" in `X` [CB303]");
     let (place, label) = &error.diagnostic().related[0];
     assert_eq!((place.to_string().as_str(), label.as_str()), ("prompt.py:1:6", "first here"));
 }
 
 #[test]
 fn the_part_that_is_no_literal_is_underlined() {
-    let be = |what: &str, at: &str| format!("{at}: `X` must be written out, and this is {what} [CB302]");
+    let be =
+        |what: &str, at: &str| format!("{at}: `X` must be a literal, but this is computed ({what}) [CB302]");
     assert_fault("X = {'a': [1, f'{b}']}", &be("an f-string", "1:15"), "f'{b}'");
     assert_fault("X = f'plain'", &be("an f-string", "1:5"), "f'plain'");
     assert_fault("X = {'a': load('b')}", &be("a call", "1:11"), "load('b')");
@@ -179,10 +180,10 @@ fn the_part_that_is_no_literal_is_underlined() {
     assert_fault("X = [a for a in b]", &be("a comprehension", "1:5"), "[a for a in b]");
     assert_fault("X = lambda: 1", &be("a lambda", "1:5"), "lambda: 1");
     assert_fault("X = 1 if a else 2", &be("a conditional expression", "1:5"), "1 if a else 2");
-    let unpacks = "1:6: `X` must be written out, and this unpacks another value [CB302]";
+    let unpacks = "1:6: `X` must be a literal, but this unpacks another value [CB302]";
     assert_fault("X = {** base, 'a': 1}", unpacks, "** base");
     assert_fault("X = [*base, 1]", unpacks, "*base");
-    let plain = |what: &str| format!("1:5: `X` must consist of plain values, and this is {what} [CB302]");
+    let plain = |what: &str| format!("1:5: `X` must hold plain values, but this is {what} [CB302]");
     assert_fault("X = {1, 2}", &plain("a set"), "{1, 2}");
     assert_fault("X = b'a'", &plain("bytes"), "b'a'");
     assert_fault("X = -2j", &plain("a complex number"), "-2j");
@@ -268,8 +269,7 @@ fn a_value_that_is_assigned_in_a_block_is_not_known() {
         ("match a:\n  case {**X}:\n    pass", "3:11"),
         ("match a:\n  case 1 | 2 as X:\n    pass", "3:17"),
     ] {
-        let message =
-            format!("{at}: `X` is assigned inside a block, so its value depends on what runs [CB302]");
+        let message = format!("{at}: `X` is assigned inside a block, so its value is computed [CB302]");
         assert_fault(&format!("X = 0\n{block}\n"), &message, "X");
     }
 }
@@ -280,16 +280,20 @@ fn a_name_that_is_bound_by_anything_but_a_plain_assignment_is_not_known() {
     assert_fault("[a, *X] = b", "1:6: `X` is one of several targets of an assignment [CB302]", "X");
     assert_fault("print(X := 1)", "1:7: `X` is assigned inside an expression [CB302]", "X");
     assert_fault("y = [X := a for a in b]", "1:6: `X` is assigned inside an expression [CB302]", "X");
-    assert_fault("from a import X", "1:15: `X` is imported, and imports are not followed [CB302]", "X");
+    assert_fault(
+        "from a import X",
+        "1:15: `X` is imported, and Cuebook does not follow imports [CB302]",
+        "X",
+    );
     assert_fault(
         "from a import b as X",
-        "1:15: `X` is imported, and imports are not followed [CB302]",
+        "1:15: `X` is imported, and Cuebook does not follow imports [CB302]",
         "b as X",
     );
-    assert_fault("import X.y", "1:8: `X` is imported, and imports are not followed [CB302]", "X.y");
-    assert_fault("def X():\n  pass", "1:5: `X` must be a value, and this is a function [CB302]", "X");
-    assert_fault("class X:\n  pass", "1:7: `X` must be a value, and this is a class [CB302]", "X");
-    assert_fault("type X = int", "1:6: `X` must be a value, and this is a type alias [CB302]", "X");
+    assert_fault("import X.y", "1:8: `X` is imported, and Cuebook does not follow imports [CB302]", "X.y");
+    assert_fault("def X():\n  pass", "1:5: `X` must be a value, but this is a function [CB302]", "X");
+    assert_fault("class X:\n  pass", "1:7: `X` must be a value, but this is a class [CB302]", "X");
+    assert_fault("type X = int", "1:6: `X` must be a value, but this is a type alias [CB302]", "X");
     assert_fault("X = 1\ndel X", "2:1: `X` is deleted [CB302]", "del X");
     assert_fault("X = 1\nif a:\n  del (y, X)", "3:3: `X` is deleted [CB302]", "del (y, X)");
 }
@@ -297,7 +301,7 @@ fn a_name_that_is_bound_by_anything_but_a_plain_assignment_is_not_known() {
 #[test]
 fn an_import_of_everything_makes_all_names_before_it_and_all_absent_ones_unknown() {
     let text = "X = 1\nfrom a import *\nY = 2\n";
-    assert_fault(text, "2:1: `X` may come from an import of everything [CB302]", "from a import *");
+    assert_fault(text, "2:1: `X` may come from a star import [CB302]", "from a import *");
     let module = module(text);
     assert_eq!(module.literal("Y").unwrap().unwrap().to_json(), json!(2));
     assert_eq!(module.literal("Z").unwrap_err().code(), Code::NotLiteral);
@@ -307,9 +311,9 @@ fn an_import_of_everything_makes_all_names_before_it_and_all_absent_ones_unknown
 #[test]
 fn the_hint_says_what_to_write() {
     let hint = |text: &str| module(text).literal("X").unwrap_err().diagnostic().hint.clone().unwrap();
-    assert_eq!(hint("X = f()"), "write the value out: X is read without running the file");
-    assert_eq!(hint("X = {}\nX['a'] = 1"), "put the final value into one plain assignment: X = …");
-    assert_eq!(hint("X = {1}"), "write a list: […]");
+    assert_eq!(hint("X = f()"), "write a literal: Cuebook reads X without running the file");
+    assert_eq!(hint("X = {}\nX['a'] = 1"), "write the final value as one plain assignment: X = …");
+    assert_eq!(hint("X = {1}"), "use a list: […]");
     assert_eq!(hint("X = {1: 2}"), "write it as a string: \"1\"");
 }
 
@@ -406,11 +410,11 @@ fn a_syntax_error_has_its_place_and_the_reason() {
     for (text, message) in [
         ("X = 1 +\n", "1:8: not valid Python: expected an expression"),
         ("X = 'a\n", "1:5: not valid Python: missing closing quote in string literal"),
-        ("X = {'a': 1\ndef f():\n  pass\n", "1:5: not valid Python: `{` is never closed"),
-        ("X = {'a': 1\nY = 2\n", "1:5: not valid Python: `{` is never closed"),
-        ("X = [1,\n", "1:5: not valid Python: `[` is never closed"),
-        ("X = [1, (2, 3]\n", "1:9: not valid Python: `(` is never closed"),
-        ("X = 1)\n", "1:6: not valid Python: `)` closes nothing"),
+        ("X = {'a': 1\ndef f():\n  pass\n", "1:5: not valid Python: `{` is not closed"),
+        ("X = {'a': 1\nY = 2\n", "1:5: not valid Python: `{` is not closed"),
+        ("X = [1,\n", "1:5: not valid Python: `[` is not closed"),
+        ("X = [1, (2, 3]\n", "1:9: not valid Python: `(` is not closed"),
+        ("X = 1)\n", "1:6: not valid Python: `)` has no opening bracket"),
         ("if a:\nX = 1\n", "2:1: not valid Python: expected an indented block after `if` statement"),
         ("a = 1\n  b = 2\n", "2:1: not valid Python: unexpected indentation"),
         ("return 1\n", "1:1: not valid Python: `return` outside a function"),
@@ -434,7 +438,7 @@ fn a_syntax_error_has_its_place_and_the_reason() {
         assert!(message.ends_with(&label), "{label}");
     }
     let hint = refused("X = 1 +").diagnostic().hint.clone().unwrap();
-    assert_eq!(hint, "see what Python itself says: python3 -m py_compile prompt.py");
+    assert_eq!(hint, "check the file with Python: python3 -m py_compile prompt.py");
     module("for a in b:\n  if c:\n    break\n  async def f():\n    await g()\n    yield 1\n");
 }
 

@@ -43,8 +43,8 @@ impl Condition {
         let template =
             Template::compile(source, Arc::new(Nothing), &Settings::default()).map_err(|error| {
                 let found = error.diagnostic();
-                let message = format!("the condition `{expression}` is no expression: {}", found.message);
-                let hint = "write something like `audience == \"expert\" and not session.quiet`";
+                let message = format!("invalid condition `{expression}`: {}", found.message);
+                let hint = "write a condition such as `audience == \"expert\" and not session.quiet`";
                 Box::new(Diagnostic::new(found.code, message).at(place.clone()).hint(hint))
             })?;
         let mut names = template.program().names().first().cloned().unwrap_or_default();
@@ -86,7 +86,7 @@ pub(super) fn visibility(
     let selector = Selector::Asked(Arc::new(move |circumstances: &Circumstances<'_>| {
         let said = asked.ask(circumstances)?;
         Visibility::named(said.trim())
-            .ok_or_else(|| format!("it must say \"full\" or \"summary\", and says {:?}", said.trim()))
+            .ok_or_else(|| format!("the result must be \"full\" or \"summary\", but is {:?}", said.trim()))
     }));
     Ok((selector, condition))
 }

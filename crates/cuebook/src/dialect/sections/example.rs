@@ -33,7 +33,7 @@ impl Reader {
     fn listed_example(&mut self, item: &Node, at: &str) -> Option<Section> {
         if !matches!(item.data, Data::Map(_)) {
             let hint = "write `objective: …`, `steps: …` and `outcome: …`, one per line and indented";
-            self.mismatch(item, &format!("`{at}`"), "an example of a task", hint);
+            self.mismatch(item, &format!("`{at}`"), "a task example", hint);
             return None;
         }
         let (mut key, mut title) = (None, None);
@@ -48,11 +48,7 @@ impl Reader {
         let title = title.unwrap_or_else(|| title_of_task(&example.objective));
         let key = key.unwrap_or_else(|| key_of(&title));
         if key.is_empty() {
-            self.wrong(
-                &item.opening(),
-                format!("no key can be made of the title of `{at}`"),
-                "give it a `key`",
-            );
+            self.wrong(&item.opening(), format!("the title of `{at}` cannot become a key"), "add a `key`");
             return None;
         }
         match Section::task_example(key, Some(title), example) {
@@ -94,10 +90,10 @@ impl Reader {
         let mut missing =
             |what: &str, hint: &str| self.wrong(&node.opening(), format!("`{at}` has no {what}"), hint);
         if objective.is_none() {
-            missing("`objective`", "write `objective: …`, what is to be done");
+            missing("`objective`", "write `objective: …`, the goal of the task");
         }
         if outcome.is_none() {
-            missing("`outcome`", "write `outcome: …`, what comes out of it");
+            missing("`outcome`", "write `outcome: …`, the result of the task");
         }
         if steps.is_empty() && faults == self.faults() {
             let hint = "write `steps: [{tool: …, description: …, input: …, output: …}]`";

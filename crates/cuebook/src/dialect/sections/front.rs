@@ -159,16 +159,13 @@ impl Reader {
             let Some(place) = input.place.clone() else { continue };
             if let Some(rich) = input.rich() {
                 let message =
-                    format!("an input of a tree of sections cannot be of the kind `{}`", rich.as_str());
-                let hint = "the text of the sections is one message; put conversations and pictures into messages of their own";
+                    format!("an input of a tree of sections cannot have the kind `{}`", rich.as_str());
+                let hint = "sections are one message; put conversations and images into separate messages";
                 self.wrong(&place, message, hint);
             }
             if [SYSTEM, SESSION].contains(&input.name.as_str()) {
-                let message = format!(
-                    "an input cannot be called `{}`: templates find what is known of it there",
-                    input.name
-                );
-                self.wrong(&place, message, "give it another name");
+                let message = format!("an input cannot have the reserved name `{}`", input.name);
+                self.wrong(&place, message, "choose another name");
             }
         }
         inputs.retain(|input| input.rich().is_none());
@@ -182,12 +179,9 @@ impl Reader {
             match &property.kind {
                 Kind::Custom(name) if name != "any" => {
                     let Some(place) = &property.place else { continue };
-                    let message = format!(
-                        "`{name}` is a kind that nobody knows, so `{}` may be anything",
-                        property.name
-                    );
+                    let message = format!("unknown kind `{name}`: `{}` accepts any value", property.name);
                     let hint = did_you_mean(&nearest(name, KINDS))
-                        .unwrap_or_else(|| format!("the kinds are {}", KINDS.join(", ")));
+                        .unwrap_or_else(|| format!("known kinds: {}", KINDS.join(", ")));
                     self.strange(place, message, hint);
                 }
                 Kind::Object { properties } => self.known_kinds(properties),
@@ -229,8 +223,8 @@ impl Reader {
         }
         if properties.is_empty() {
             if is_spelt_out {
-                let hint = "write `properties: {…}` beside it, what one answer holds";
-                self.wrong(&node.opening(), "`output` does not say what an answer holds", hint);
+                let hint = "add `properties: {…}`, the fields of an answer";
+                self.wrong(&node.opening(), "`output` has no `properties`", hint);
             }
             return;
         }

@@ -68,7 +68,7 @@ impl Reader {
             }
         }
         let Some((description, described)) = description else {
-            let hint = "write `description: …`, one sentence that tells a model when to call it";
+            let hint = "add `description: …`, one sentence that says when to call the tool";
             self.wrong(&place, format!("the tool `{name}` has no description"), hint);
             return None;
         };
@@ -106,14 +106,14 @@ impl Reader {
             let given = input.map_or(Json::Null, Node::to_json);
             let fits = match (&tool.params, &given) {
                 (None, Json::Null) => Ok(()),
-                (None, _) => Err("the tool takes nothing, and the example gives it something".to_owned()),
+                (None, _) => Err("the example has an input, but the tool takes none".to_owned()),
                 (Some(record), given) => read_arguments(record, given)
                     .map(drop)
                     .map_err(|error| error.diagnostic().message.clone()),
             };
             if let Err(why) = fits {
                 let message = format!("`{at}.input` does not fit the parameters of `{}`: {why}", tool.name);
-                self.wrong(&place, message, "give what the tool takes");
+                self.wrong(&place, message, "write an input that the tool accepts");
                 continue;
             }
             let shown = output.as_str().map(str::to_owned);

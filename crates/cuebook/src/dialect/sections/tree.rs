@@ -58,23 +58,19 @@ pub(super) fn read(
     if !found.before.is_empty() {
         let line = source.text()[found.before.clone()].lines().next().unwrap_or_default();
         let place = source.place(found.before.start..found.before.start + line.len());
-        let message = "there is text before the first heading, and it belongs to no section";
-        reader.wrong(&place, message, "write a heading above it, as in `# Introduction`");
+        let message = "the text before the first heading belongs to no section";
+        reader.wrong(&place, message, "add a heading above it, as in `# Introduction`");
     } else if found.parts.is_empty() {
-        let message = "the file has no section: there is no heading in it";
-        reader.wrong(&source.place(range.end..range.end), message, "write `# Title`, and the text below it");
+        let message = "the file has no sections, because it has no headings";
+        reader.wrong(&source.place(range.end..range.end), message, "write `# Title`, with the text below it");
     }
     if let Some(opened) = &found.unclosed {
-        let message = "this is opened and never closed, so headings behind it would be text";
-        reader.wrong(&source.place(opened.clone()), message, "close it on a line of its own");
+        let message = "this block is not closed, so the headings after it are text";
+        reader.wrong(&source.place(opened.clone()), message, "close it on a separate line");
     }
     for opened in &found.misplaced {
-        let message = "the settings of a section stand directly below its heading, and only once";
-        reader.wrong(
-            &source.place(opened.clone()),
-            message,
-            "move the block up, or name its language otherwise",
-        );
+        let message = "a section's settings must be directly below its heading, and only once";
+        reader.wrong(&source.place(opened.clone()), message, "move the block up, or change its language");
     }
     let record = Arc::new(Record::from_properties(INPUTS, &front.inputs));
     // What is not declared is told by `check`, as in every other notation.
@@ -100,8 +96,11 @@ impl Making<'_> {
             if part.level > level + 1 {
                 let marks = "#".repeat(level + 1);
                 let message = match level {
-                    0 => format!("the first heading has {} marks, and a tree begins with one", part.level),
-                    _ => format!("the heading skips a level: {} marks below one with {level}", part.level),
+                    0 => format!("the first heading must have one `#`, but has {}", part.level),
+                    _ => format!(
+                        "this heading skips a level: it has {} marks below one with {level}",
+                        part.level
+                    ),
                 };
                 self.reader.wrong(
                     &self.source.place(part.marks.clone()),
@@ -118,12 +117,12 @@ impl Making<'_> {
             let place = section.place.clone().unwrap_or_else(|| self.source.place(0..0));
             match keys.get(&section.key) {
                 Some(first) => {
-                    let message = format!("two sections have the key {}", quoted(&section.key));
+                    let message = format!("duplicate section key {}", quoted(&section.key));
                     let diagnostic = Diagnostic::new(Code::BadSection, message)
                         .at(place)
-                        .label("the second one")
-                        .related(first.clone(), "the first one")
-                        .hint("give one of them a key of its own: a block ```yaml section with `key: …`");
+                        .label("second one here")
+                        .related(first.clone(), "first one here")
+                        .hint("add another key to one of them: a block ```yaml section with `key: …`");
                     self.reader.fault(diagnostic, "invalid_definition");
                 }
                 None => drop(keys.insert(section.key.clone(), place)),
@@ -140,11 +139,7 @@ impl Making<'_> {
             false => self.source.place(part.title.clone()),
         };
         if title.is_empty() {
-            self.reader.wrong(
-                &place,
-                "a heading without a title",
-                "write what the section is about behind it",
-            );
+            self.reader.wrong(&place, "the heading has no title", "write a title after it");
         }
         let written = part.body.clone();
         let text = Source::inside(self.source, part.body);
@@ -154,13 +149,13 @@ impl Making<'_> {
         (section.title_place, section.place) = (Some(place.clone()), Some(place.clone()));
         let faults_before = self.settings(part.settings, &mut section);
         if !matches!(section.body, Body::Template { .. }) && !written.is_empty() {
-            let message = "a section of examples of tasks has no text of its own";
-            let hint = "write the text into a section before it, and what the task is into `objective`";
+            let message = "a section of task examples cannot have text";
+            let hint = "move the text into a section before it, and the task into `objective`";
             self.reader.wrong(&self.first_line(written), message, hint);
         }
         if section.key.is_empty() && !title.is_empty() && !faults_before {
-            let message = format!("no key can be made of the title {}", quoted(&title));
-            let hint = "give it one: a block ```yaml section below the heading with `key: …`";
+            let message = format!("the title {} cannot become a key", quoted(&title));
+            let hint = "add a key: a block ```yaml section below the heading with `key: …`";
             self.reader.wrong(&place, message, hint);
         }
         (!section.key.is_empty()).then_some(section)
@@ -254,13 +249,13 @@ impl Making<'_> {
     /// Settings that mean nothing beside each other.
     fn contradictions(&mut self, root: &Node, section: &Section) {
         if let (Some(_), Some(second)) = (root.get("task_examples"), root.get("task_example")) {
-            let message = "a section lists examples of tasks, or is one: not both";
-            self.reader.wrong(&second.opening(), message, "keep one of `task_examples` and `task_example`");
+            let message = "a section cannot both list task examples and be one";
+            self.reader.wrong(&second.opening(), message, "remove either `task_examples` or `task_example`");
         }
         if let Some(engine) = root.get("engine").filter(|engine| !engine.is_null())
             && !matches!(section.body, Body::Template { .. })
         {
-            let message = "an example of a task has no text, so its engine does nothing";
+            let message = "a task example has no text, so its engine is unused";
             self.reader.strange(&engine.place, message, "remove it");
         }
     }
@@ -281,8 +276,8 @@ impl Making<'_> {
             return;
         }
         let place = first.place.clone().unwrap_or_else(|| self.source.place(0..0));
-        let message = "examples of tasks stand below a section of their own, which has no text";
-        let hint = "write a heading such as `# Examples` above them, or list them under `task_examples`";
+        let message = "task examples need their own section, without text";
+        let hint = "add a heading such as `# Examples` above them, or list them under `task_examples`";
         self.reader.wrong(&place, message, hint);
     }
 

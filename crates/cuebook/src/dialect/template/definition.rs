@@ -114,14 +114,14 @@ impl<'m> Reader<'m> {
     }
 
     fn mismatch(&mut self, what: &str, wanted: &str, literal: &Literal) {
-        let message = format!("{what} must be {wanted}, not {}", python_type(literal));
+        let message = format!("{what} must be {wanted}, but is {}", python_type(literal));
         let hint = match (wanted, &literal.value) {
             ("a string", LiteralValue::Int(_) | LiteralValue::Float(_) | LiteralValue::Bool(_)) => {
                 let text = &self.module.source().text()[literal.range.clone()];
                 Some(format!("put it in quotes: \"{text}\""))
             }
             ("a dict", _) => Some("write {\"key\": value, …}".to_owned()),
-            ("a list", _) => Some("write […], also around one".to_owned()),
+            ("a list", _) => Some("write […], even around one element".to_owned()),
             ("True or False", LiteralValue::Str(_)) => Some("write it without quotes".to_owned()),
             ("a positive number", _) => Some("write a number above zero".to_owned()),
             _ => None,
@@ -133,7 +133,7 @@ impl<'m> Reader<'m> {
         let similar = nearest(key, known.iter().copied());
         let hint = did_you_mean(&similar).unwrap_or_else(|| format!("known: {}", known.join(", ")));
         let place = self.place(range);
-        let message = format!("{owner} has the key `{key}`, which means nothing here");
+        let message = format!("unknown key `{key}` in {owner}");
         self.notes.push(Diagnostic::new(Code::UnknownKey, message).at(place).hint(hint));
     }
 
@@ -160,8 +160,8 @@ impl<'m> Reader<'m> {
                         && !file.starts_with('/')
                         && file.split('/').all(|part| !part.is_empty() && part != ".." && part != ".");
                     if !plain {
-                        let hint = "name a file beside prompt.py, as in \"template.md\"".to_owned();
-                        let message = "the template must lie in the prompt's own folder".to_owned();
+                        let hint = "name a file next to prompt.py, as in \"template.md\"".to_owned();
+                        let message = "the template must be in the prompt's folder".to_owned();
                         self.problem(message, value.range.clone(), Some(hint));
                     }
                     definition.template = Some(Some((file.clone(), place)));
@@ -209,12 +209,12 @@ impl<'m> Reader<'m> {
                     if let (Some(twin), Some(place)) = (twin, &variable.place) {
                         let mut diagnostic = Diagnostic::new(
                             Code::BadDefinition,
-                            format!("the variable `{}` is declared twice", variable.name),
+                            format!("duplicate variable `{}`", variable.name),
                         )
                         .at(place.clone())
-                        .hint("keep one of the two");
+                        .hint("remove one of them");
                         if let Some(first) = &twin.place {
-                            diagnostic = diagnostic.related(first.clone(), "declared here first");
+                            diagnostic = diagnostic.related(first.clone(), "first declared here");
                         }
                         self.wrong.push(diagnostic);
                         continue;
@@ -260,8 +260,8 @@ impl<'m> Reader<'m> {
                     None => {
                         let names = Type::ALL.map(Type::as_str);
                         let hint = did_you_mean(&nearest(name, names))
-                            .unwrap_or_else(|| format!("types are {}", names.join(", ")));
-                        self.problem(format!("there is no type `{name}`"), value.range.clone(), Some(hint));
+                            .unwrap_or_else(|| format!("known types: {}", names.join(", ")));
+                        self.problem(format!("unknown type `{name}`"), value.range.clone(), Some(hint));
                     }
                 },
                 ("description", LiteralValue::Str(text)) => variable.description = Some(text.clone()),
@@ -274,8 +274,8 @@ impl<'m> Reader<'m> {
                 ("source", LiteralValue::Str(source)) if source == "system" => variable.from_system = true,
                 ("source", LiteralValue::None) => {}
                 ("source", _) => {
-                    let hint = "\"source\": \"system\" is the only one there is".to_owned();
-                    self.problem("there is no such source of values".into(), value.range.clone(), Some(hint));
+                    let hint = "write \"source\": \"system\", the only source".to_owned();
+                    self.problem("unknown source".into(), value.range.clone(), Some(hint));
                 }
                 ("name" | "type" | "description", _) => {
                     self.mismatch(&format!("`{}` of a variable", entry.key), "a string", value);
@@ -291,33 +291,29 @@ impl<'m> Reader<'m> {
             let message = if name.is_empty() {
                 "the variable has no name".to_owned()
             } else {
-                format!("`{name}` cannot be the name of a variable")
+                format!("invalid variable name `{name}`")
             };
             let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
-            let hint = "a name has letters, digits and underscores, as in \"agent_name\"".to_owned();
+            let hint = "use letters, digits and underscores, as in \"agent_name\"".to_owned();
             self.problem(message, range, Some(hint));
             return None;
         }
         if name == "system" {
             let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
-            let message = "`system` is the name of the system's own variables and cannot be declared";
+            let message = "a variable cannot have the reserved name `system`";
             self.problem(message.to_owned(), range, Some("choose another name".to_owned()));
             return None;
         }
         if let Some((value, range)) = default {
             if need == Need::Required {
-                let hint = "declare it under \"optional\", or leave the default out".to_owned();
-                self.problem(
-                    format!("`{name}` is required and has a default: it cannot be both"),
-                    range,
-                    Some(hint),
-                );
+                let hint = "declare it under \"optional\", or remove the default".to_owned();
+                self.problem(format!("`{name}` is required, so it cannot have a default"), range, Some(hint));
             } else if value.is_null() && variable.kind != Type::Any {
                 // No value: the same as no default.
             } else {
                 if !variable.kind.admits(&value) {
                     let wanted = variable.kind.as_str();
-                    let message = format!("the default of `{name}` is {value}, and its type is {wanted}");
+                    let message = format!("the default of `{name}` is {value}, but its type is {wanted}");
                     let place = self.place(range);
                     let hint = "change the default or the type";
                     self.notes.push(Diagnostic::new(Code::BadDefault, message).at(place).hint(hint));
@@ -327,9 +323,9 @@ impl<'m> Reader<'m> {
         }
         if variable.from_system && !SYSTEM_NAMES.contains(&name.as_str()) {
             let hint = did_you_mean(&nearest(&name, SYSTEM_NAMES.iter().copied()))
-                .unwrap_or_else(|| format!("the system knows {}", SYSTEM_NAMES.join(", ")));
+                .unwrap_or_else(|| format!("the system sets {}", SYSTEM_NAMES.join(", ")));
             let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
-            self.problem(format!("the system has no value `{name}`"), range, Some(hint));
+            self.problem(format!("unknown system variable `{name}`"), range, Some(hint));
         }
         Some(variable)
     }
@@ -343,9 +339,10 @@ impl<'m> Reader<'m> {
                 LiteralValue::Bool(granted) => {
                     if !definition.permissions.set(&entry.key, *granted) {
                         let similar = nearest(&entry.key, Permissions::NAMES);
-                        let hint = did_you_mean(&similar)
-                            .unwrap_or_else(|| format!("permissions are {}", Permissions::NAMES.join(", ")));
-                        let message = format!("there is no permission `{}`", entry.key);
+                        let hint = did_you_mean(&similar).unwrap_or_else(|| {
+                            format!("known permissions: {}", Permissions::NAMES.join(", "))
+                        });
+                        let message = format!("unknown permission `{}`", entry.key);
                         self.problem(message, entry.key_range.clone(), Some(hint));
                     }
                 }

@@ -101,10 +101,10 @@ fn declaration(
         }
         Err(NoLiteral { at, why }) if asked && known_in_code(name) => {
             let width = source.text()[at..].chars().next().map_or(0, char::len_utf8);
-            let diagnostic = Diagnostic::new(Code::BadTool, format!("`{name}` must be written out"))
+            let diagnostic = Diagnostic::new(Code::BadTool, format!("`{name}` must be a literal"))
                 .at(source.place(at..at + width))
                 .label(why)
-                .hint("what a tool says of itself is read without running it: write the value out");
+                .hint("Cuebook reads a tool's metadata without running the file: write a literal");
             return Err(Error::new(ErrorKind::PromptRead, diagnostic));
         }
         Err(_) => scanner.at = start,

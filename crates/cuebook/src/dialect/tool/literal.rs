@@ -84,7 +84,7 @@ impl<'t> Scanner<'t> {
                     items.push(self.value(depth + 1)?);
                     self.skip_space();
                     if !self.take(",") && self.peek() != Some(']') {
-                        return Err(NoLiteral { at: self.at, why: "a comma or `]` was expected" });
+                        return Err(NoLiteral { at: self.at, why: "expected a comma or `]`" });
                     }
                 }
             }
@@ -119,13 +119,13 @@ impl<'t> Scanner<'t> {
             };
             self.skip_space();
             if key.is_empty() || !self.take(":") {
-                return Err(NoLiteral { at: start, why: "a key and a value were expected" });
+                return Err(NoLiteral { at: start, why: "expected a key and a value" });
             }
             let value = self.value(depth + 1)?;
             map.insert(key, value);
             self.skip_space();
             if !self.take(",") && self.peek() != Some('}') {
-                return Err(NoLiteral { at: self.at, why: "a comma or `}` was expected" });
+                return Err(NoLiteral { at: self.at, why: "expected a comma or `}`" });
             }
         }
     }
@@ -164,7 +164,7 @@ impl<'t> Scanner<'t> {
                 float.and_then(|float| Number::from_f64(if negative { -float } else { float }))
             }
         };
-        number.map(Json::Number).ok_or(NoLiteral { at: start, why: "not a number that JSON can carry" })
+        number.map(Json::Number).ok_or(NoLiteral { at: start, why: "not a valid JSON number" })
     }
 
     /// A string with its escapes. One between backticks may not compute anything.
@@ -200,7 +200,7 @@ impl<'t> Scanner<'t> {
                 c => text.push(c),
             }
         }
-        Err(NoLiteral { at: start, why: "the string is never closed" })
+        Err(NoLiteral { at: start, why: "the string is not closed" })
     }
 
     fn digits(&mut self, count: usize) -> Option<u32> {

@@ -43,13 +43,12 @@ pub(super) fn constants(source: &Arc<Source>) -> Result<Constants> {
             other => {
                 let (at, why) = match other {
                     Err(no) => (no.at, no.why),
-                    Ok(_) => (rest, "the value has ended before this"),
+                    Ok(_) => (rest, "the value ends before this"),
                 };
-                let diagnostic =
-                    Diagnostic::new(Code::BadTool, format!("the value of `{name}` cannot be read"))
-                        .at(source.place(at..end.max(at)))
-                        .label(why)
-                        .hint(format!("write it in one line, as in JSON: # {name} = \"…\""));
+                let diagnostic = Diagnostic::new(Code::BadTool, format!("the value of `{name}` is invalid"))
+                    .at(source.place(at..end.max(at)))
+                    .label(why)
+                    .hint(format!("write it as JSON on one line: # {name} = \"…\""));
                 return Err(Error::new(ErrorKind::PromptRead, diagnostic));
             }
         }

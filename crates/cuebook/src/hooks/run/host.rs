@@ -28,20 +28,20 @@ impl Host for RunHost<'_> {
         match &self.run.hooks.http {
             Some(http) => http.request(&request),
             None => {
-                Err(Refusal::failed("http_request: this program makes no HTTP requests (see Hooks::http)"))
+                Err(Refusal::failed("http_request: this program cannot make HTTP requests (see Hooks::http)"))
             }
         }
     }
 
     fn llm_call(&self, request: ModelRequest) -> Result<String, Refusal> {
         let Some(model) = &self.run.hooks.model else {
-            let message = "llm_call: no language model is connected: name a program that answers with --llm-command, or use \
-                           Hooks::model in a Rust program";
+            let message = "llm_call: no language model is connected: pass --llm-command PROGRAM, or use Hooks::model in \
+                 a Rust program";
             return Err(Refusal::failed(message));
         };
         let mut calls = lock(&self.run.model_calls);
         if *calls == MOST_MODEL_CALLS {
-            let message = format!("llm_call: one render may ask {MOST_MODEL_CALLS} times, and it has");
+            let message = format!("llm_call: the limit is {MOST_MODEL_CALLS} calls per render");
             return Err(Refusal::permission(message));
         }
         *calls += 1;
@@ -100,7 +100,7 @@ impl RunHost<'_> {
         names.extend(self.run.hooks.providers.keys().cloned());
         let near = did_you_mean(&nearest(root, names.iter().map(String::as_str)));
         let hint = near.map(|near| format!("; {near}")).unwrap_or_default();
-        Refusal::new("LookupError", format!("get_variable: there is no variable or provider `{root}`{hint}"))
+        Refusal::new("LookupError", format!("get_variable: unknown variable or provider `{root}`{hint}"))
     }
 }
 

@@ -162,7 +162,7 @@ impl Run<'_> {
                         if let Some(circle) = circle(&providers.waiting, asking) {
                             providers.waiting.remove(asking);
                             return Err(Refusal::failed(format!(
-                                "providers ask each other in a circle: {circle}"
+                                "providers call each other in a cycle: {circle}"
                             ))
                             .into());
                         }

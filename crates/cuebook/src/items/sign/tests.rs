@@ -144,7 +144,7 @@ fn what_cannot_be_signed_says_why() {
         world.ask(json!({"item_type": "directive", "item_id": "demo/zzz"})),
         json!({"status": "error", "error": "Directive not found: demo/zzz", "hint": "Create file at .ai/directives/demo/zzz.md"})
     );
-    assert!(error(json!({"item_type": "tool", "item_id": "../x"})).contains("no id"));
+    assert!(error(json!({"item_type": "tool", "item_id": "../x"})).contains("invalid item id"));
     assert!(error(json!({"item_type": "tool", "item_id": "x", "source": "system"})).contains("system"));
     world.write("tools/demo/e.py", " \n");
     assert_eq!(error(json!({"item_type": "tool", "item_id": "demo/e"})), "Tool file is empty");

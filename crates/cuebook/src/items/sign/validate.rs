@@ -99,7 +99,7 @@ fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
     if said.is_empty() && matches!(located.extension, "sh" | "toml" | "json") {
         let mut answer = unknown();
         answer["hint"] =
-            "say what it is: version, tool_type, category and description (cuebook help CB328)".into();
+            "add its metadata: version, tool_type, category and description (cuebook help CB328)".into();
         return Err(answer);
     }
     let mut issues = Issues { located, said: &said, found: Vec::new() };
@@ -131,7 +131,8 @@ fn nested_scripts(read: &tool::Tool, source: &Source) -> Vec<String> {
         let place = line.map(|line| format!(" in line {}", line + 1)).unwrap_or_default();
         let (name, by) = (&found.name, &found.by);
         format!(
-            "{written}{place} would be a part of the program that `{by}` runs; pass it as an argument: sh -c '… \"$1\"' sh {{{name}}}"
+            "{written}{place} would become part of the program that `{by}` runs; pass it as an argument: \
+                 sh -c '… \"$1\"' sh {{{name}}}"
         )
     };
     found.map(issue).collect()
@@ -165,7 +166,8 @@ fn knowledge(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
             "error": "No metadata found. Knowledge entries require a ```yaml fenced code block with name, title, version, and entry_type fields.",
             "issues": issues.found,
             // The sentence above is Rye's, which knows of one form.
-            "hint": "say what it is in a block of ```yaml, or between two lines `---` at its top (cuebook help CB327)",
+            "hint": "add its metadata in a ```yaml block, or between two lines `---` at the top of the file \
+                 (cuebook help CB327)",
         }));
     }
     let version = read.text("version").map(str::to_owned);

@@ -15,9 +15,9 @@ impl Writer<'_> {
         let (source, target) =
             (fs::canonicalize(from).map_err(unreadable)?, fs::canonicalize(self.into).map_err(unreadable)?);
         if target.starts_with(&source) {
-            let message = "the folder contains the place that it would be copied to";
+            let message = "the folder contains the target of the copy";
             let diagnostic = Diagnostic::new(Code::ArchiveRefused, message).file(name);
-            let hint = "name the pack's own folder, the one that holds pack.json";
+            let hint = "name the pack's own folder, the one with pack.json";
             return Err(Error::new(ErrorKind::Pack, diagnostic.hint(hint)));
         }
         let mut waiting = vec![(from.to_owned(), String::new())];
@@ -83,6 +83,6 @@ fn open_plain(path: &Path) -> io::Result<File> {
     if file.metadata()?.is_file() {
         Ok(file)
     } else {
-        Err(io::Error::other("the file was exchanged meanwhile"))
+        Err(io::Error::other("the file was replaced meanwhile"))
     }
 }

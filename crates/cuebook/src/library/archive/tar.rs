@@ -40,7 +40,7 @@ impl Writer<'_> {
             match rest.read(&mut buffer) {
                 Ok(0) => return Ok(()),
                 Ok(count) if buffer[..count].iter().all(|byte| *byte == 0) => {}
-                Ok(_) => return Err(self.ambiguous("there is something behind its end")),
+                Ok(_) => return Err(self.ambiguous("there is data after its end")),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.tar_error(&meter, error)),
             }
@@ -52,7 +52,7 @@ impl Writer<'_> {
             return self.damaged(error);
         }
         // Content runs into the writer's own limits first, so what was too much is a header, or the empty end.
-        let message = format!("the headers behind entry {} are too large", self.entries);
+        let message = format!("the headers after entry {} are too large", self.entries);
         self.over_limit(message, UNTRUSTED)
     }
 
@@ -81,7 +81,7 @@ impl Writer<'_> {
         };
         if kind.is_dir() {
             if declared > 0 {
-                return Err(self.refused(&shown, "is a folder with content of its own", UNTRUSTED));
+                return Err(self.refused(&shown, "is a folder with its own content", UNTRUSTED));
             }
             self.folder(&parts, true)?;
         } else if kind.is_file() {
@@ -90,7 +90,7 @@ impl Writer<'_> {
             }
             let size = self.file(&parts, entry).map_err(|failure| read(self, failure))?;
             if size != declared {
-                return Err(self.damaged(format!("{} is cut short", quoted(&shown))));
+                return Err(self.damaged(format!("{} is truncated", quoted(&shown))));
             }
         } else {
             let reason = match kind {
@@ -99,7 +99,7 @@ impl Writer<'_> {
                 tar::EntryType::Char | tar::EntryType::Block => "is a device".to_owned(),
                 tar::EntryType::Fifo => "is a pipe".to_owned(),
                 tar::EntryType::GNUSparse => "is a sparse file".to_owned(),
-                _ => format!("is of the unknown kind `{}`", kind.as_byte().escape_ascii()),
+                _ => format!("has the unknown kind `{}`", kind.as_byte().escape_ascii()),
             };
             return Err(self.refused(&shown, reason, FILES_ONLY));
         }
@@ -114,11 +114,11 @@ fn pax_problem<R: Read>(entry: &mut tar::Entry<'_, R>, path: &[u8], size: u64) -
     let mut seen = HashSet::new();
     for extension in extensions {
         let Ok(extension) = extension else {
-            return Ok(Some("has an extended header that cannot be understood".into()));
+            return Ok(Some("has an invalid extended header".into()));
         };
         let key = extension.key_bytes();
         if !seen.insert(key) {
-            return Ok(Some("has an extended header with one field twice".into()));
+            return Ok(Some("has a duplicate field in an extended header".into()));
         }
         let value = extension.value_bytes();
         let problem = match key {

@@ -281,8 +281,8 @@ fn links_devices_and_pipes_are_refused_in_tar() {
         (EntryType::Char, "is a device"),
         (EntryType::Block, "is a device"),
         (EntryType::Fifo, "is a pipe"),
-        (EntryType::new(b'7'), "is of the unknown kind `7`"),
-        (EntryType::new(b'V'), "is of the unknown kind `V`"),
+        (EntryType::new(b'7'), "has the unknown kind `7`"),
+        (EntryType::new(b'V'), "has the unknown kind `V`"),
     ] {
         let bytes = tar_gz(&[file("pack.json", MANIFEST), (kind, b"evil", b"")]);
         assert_eq!(refusal(&bytes), entry_refused("evil", reason, FILES_ONLY));
@@ -304,7 +304,7 @@ fn links_devices_and_pipes_are_refused_in_zip() {
         (0o010_666, "is a pipe"),
         (0o140_666, "is a socket"),
         (0o040_755, "is a folder with the name of a file"),
-        (0o170_000, "is of an unknown kind"),
+        (0o170_000, "has an unknown kind"),
     ] {
         let attributes = (mode << 16).to_le_bytes();
         let bytes = zip_header_patched(&zip(&[("evil", b"/etc/passwd")]), CENTRAL, 38, &attributes);
@@ -334,24 +334,24 @@ fn links_and_sockets_in_a_folder_are_refused() {
 #[test]
 fn two_entries_of_one_path_are_refused_also_in_other_letters() {
     let twice = tar_gz(&[file("a/b.md", b"1"), file("./a/b.md", b"2")]);
-    assert_eq!(refusal(&twice), entry_refused("a/b.md", "is there twice", "keep one of the two"));
+    assert_eq!(refusal(&twice), entry_refused("a/b.md", "appears twice", "remove one of them"));
     let folders = tar_gz(&[(EntryType::Directory, b"a/", b""), (EntryType::Directory, b"a", b"")]);
-    assert_eq!(refusal(&folders), entry_refused("a", "is there twice", "keep one of the two"));
-    let differs = "differs from `straße/É.md` only in the case of its letters";
+    assert_eq!(refusal(&folders), entry_refused("a", "appears twice", "remove one of them"));
+    let differs = "differs from `straße/É.md` only in case";
     let bytes = tar_gz(&[file("straße/É.md", b"1"), file("straße/é.md", b"2")]);
-    assert_eq!(refusal(&bytes), entry_refused("straße/é.md", differs, "keep one of the two"));
-    let differs = "differs from `prompts` only in the case of its letters";
+    assert_eq!(refusal(&bytes), entry_refused("straße/é.md", differs, "remove one of them"));
+    let differs = "differs from `prompts` only in case";
     let bytes = zip(&[("prompts/a.md", b"1"), ("Prompts/b.md", b"2")]);
-    assert_eq!(refusal(&bytes), entry_refused("Prompts", differs, "keep one of the two"));
+    assert_eq!(refusal(&bytes), entry_refused("Prompts", differs, "remove one of them"));
     let bytes = patched(&zip(&[("a.md", b"1"), ("b.md", b"2")]), b"b.md", b"a.md", true);
-    let wanted = "PackError: source: the archive means different things to different programs: it lists one entry \
+    let wanted = "PackError: source: the archive is ambiguous: it lists an entry \
                   twice [CB204]\n";
     assert_eq!(refusal(&bytes), format!("{wanted}{UNTRUSTED}"));
 }
 
 #[test]
 fn a_file_where_a_folder_is_needed_is_refused() {
-    let wanted = entry_refused("a", "is a file and a folder at once", "keep one of the two");
+    let wanted = entry_refused("a", "is both a file and a folder", "remove one of them");
     assert_eq!(refusal(&tar_gz(&[file("a", b"1"), file("a/b", b"2")])), wanted);
     assert_eq!(refusal(&tar_gz(&[file("a/b", b"2"), file("a", b"1")])), wanted);
     assert_eq!(refusal(&zip(&[("a", b"1"), ("a/", b"")])), wanted);
@@ -379,7 +379,7 @@ fn gnu_long_names_and_pax_paths_are_followed_and_checked_like_any_other() {
     let longest = "x".repeat(600);
     let bytes = tar_gz(&[(EntryType::XHeader, b"x", &pax("path", &longest)), file("fine", b"1")]);
     let wanted = format!(
-        "LimitError: source: the entry `{}…` has a path of 600 bytes, and the limit is 512 [CB204]\nshorten the names",
+        "LimitError: source: the entry `{}…` has a path of 600 bytes, but the limit is 512 [CB204]\nshorten the names",
         "x".repeat(100)
     );
     assert_eq!(refusal(&bytes), wanted);
@@ -396,12 +396,12 @@ fn an_entry_with_two_names_or_sizes_is_refused() {
     assert_eq!(refusal(&bytes), entry_refused("a", "has two names", UNTRUSTED));
     let twice = [pax("path", "a"), pax("path", "b")].concat();
     let bytes = tar_gz(&[(EntryType::XHeader, b"x", &twice), file("c", b"1")]);
-    let reason = "has an extended header with one field twice";
+    let reason = "has a duplicate field in an extended header";
     assert_eq!(refusal(&bytes), entry_refused("a", reason, UNTRUSTED));
     let bytes = tar_gz(&[(EntryType::XHeader, b"x", &pax("size", "1x")), file("c", b"1")]);
     assert_eq!(refusal(&bytes), entry_refused("c", "has two sizes", UNTRUSTED));
     let bytes = tar_gz(&[(EntryType::XHeader, b"x", b"99 path=../evil\n"), file("c", b"1")]);
-    let reason = "has an extended header that cannot be understood";
+    let reason = "has an invalid extended header";
     assert_eq!(refusal(&bytes), entry_refused("c", reason, UNTRUSTED));
 }
 
@@ -439,7 +439,7 @@ fn sparse_files_are_refused_in_both_their_forms() {
 #[test]
 fn a_folder_with_content_and_a_file_named_like_a_folder_are_refused() {
     let bytes = tar_gz(&[(EntryType::Directory, b"d/", b"content")]);
-    assert_eq!(refusal(&bytes), entry_refused("d/", "is a folder with content of its own", UNTRUSTED));
+    assert_eq!(refusal(&bytes), entry_refused("d/", "is a folder with its own content", UNTRUSTED));
     let bytes = tar_gz(&[file("d/", b"content")]);
     assert_eq!(refusal(&bytes), entry_refused("d/", "is a file with the name of a folder", UNTRUSTED));
 }
@@ -448,18 +448,18 @@ fn a_folder_with_content_and_a_file_named_like_a_folder_are_refused() {
 fn encrypted_and_strangely_compressed_zip_entries_are_refused() {
     let plain = zip(&[("pack.json", MANIFEST)]);
     let flagged = zip_header_patched(&zip_header_patched(&plain, LOCAL, 6, &[1]), CENTRAL, 8, &[1]);
-    let wanted = entry_refused("pack.json", "is encrypted", "make the archive without a password");
+    let wanted = entry_refused("pack.json", "is encrypted", "create the archive without a password");
     assert_eq!(refusal(&flagged), wanted);
     let lzma = zip_header_patched(&zip_header_patched(&plain, LOCAL, 8, &[14]), CENTRAL, 10, &[14]);
-    let reason = "is compressed in a way that Cuebook does not read";
-    let hint = "make the archive with the usual method, deflate";
+    let reason = "uses a compression that Cuebook does not support";
+    let hint = "create the archive with deflate";
     assert_eq!(refusal(&lzma), entry_refused("pack.json", reason, hint));
 }
 
 #[test]
 fn a_zip_whose_two_directories_disagree_is_refused() {
     let plain = zip(&[("pack.json", MANIFEST), ("good.md", b"x")]);
-    let wanted = "PackError: source: the archive means different things to different programs: ";
+    let wanted = "PackError: source: the archive is ambiguous: ";
     let bytes = patched(&plain, b"good.md", b"evil.md", false);
     assert!(refusal(&bytes).starts_with(wanted), "{}", refusal(&bytes));
     let prefixed = [&zip(&[("hidden.md", b"y")])[..], &plain].concat();
@@ -498,7 +498,7 @@ fn an_archive_that_is_cut_short_anywhere_is_refused() {
     }
     let plain = tar_block(file("pack.json", &[b'x'; 3000]));
     let told = refusal(&gzip(&plain[..1200]));
-    let wanted = "PackError: source: the archive is damaged: `pack.json` is cut short [CB204]\n";
+    let wanted = "PackError: source: the archive is damaged: `pack.json` is truncated [CB204]\n";
     assert_eq!(told, format!("{wanted}{DAMAGED}"));
 }
 
@@ -507,9 +507,9 @@ fn what_is_no_archive_is_named_if_it_can_be() {
     let told = |what: &str| format!("PackError: source: {what} [CB204]\n{PACK_FORMS}");
     assert_eq!(refusal(b""), told("is an empty file"));
     assert_eq!(refusal(b"# Hello\n"), told("is not an archive"));
-    assert_eq!(refusal(b"BZh91AY&SY"), told("is a bzip2 archive, which Cuebook does not unpack"));
+    assert_eq!(refusal(b"BZh91AY&SY"), told("is a bzip2 archive, which Cuebook cannot unpack"));
     let tar = tar(&[file("pack.json", MANIFEST)]);
-    assert_eq!(refusal(&tar), told("is a tar archive without gzip, which Cuebook does not unpack"));
+    assert_eq!(refusal(&tar), told("is a tar archive without gzip, which Cuebook cannot unpack"));
     let error = unpack(Path::new("/nowhere"), "p.zip", &Trial::new().target(), &ArchiveLimits::default());
     assert_eq!(error.unwrap_err().to_string(), "IoError: p.zip: the file does not exist [CB110]");
 }
@@ -518,24 +518,24 @@ fn what_is_no_archive_is_named_if_it_can_be() {
 fn something_behind_the_end_is_refused() {
     let mut bytes = tar(&[file("pack.json", MANIFEST)]);
     bytes.extend_from_slice(&tar_block(file("evil", b"x")));
-    let wanted = "PackError: source: the archive means different things to different programs: there is something \
-                  behind its end [CB204]\n";
+    let wanted = "PackError: source: the archive is ambiguous: there is data \
+                  after its end [CB204]\n";
     assert_eq!(refusal(&gzip(&bytes)), format!("{wanted}{UNTRUSTED}"));
 }
 
 #[test]
 fn a_pack_without_a_manifest_is_refused_and_one_in_the_wrong_place_is_mentioned() {
     let none = |message: &str, hint: &str| format!("PackError: source: {message} [CB201]\n{hint}");
-    assert_eq!(refusal(&tar_gz(&[])), none("holds nothing", PACK_FORMS));
-    assert_eq!(refusal(&gzip(b"")), none("holds nothing", PACK_FORMS));
-    assert_eq!(refusal(&zip(&[])), none("holds nothing", PACK_FORMS));
-    assert_eq!(refusal(&tar_gz(&[file(".git/x", b"")])), none("holds nothing", PACK_FORMS));
-    assert_eq!(refusal(&zip(&[("a.md", b"x")])), none("holds no pack.json", PACK_FORMS));
-    let hint = "there is `a/pack.json`: pack.json belongs at the top, or in the only folder at the top";
+    assert_eq!(refusal(&tar_gz(&[])), none("is empty", PACK_FORMS));
+    assert_eq!(refusal(&gzip(b"")), none("is empty", PACK_FORMS));
+    assert_eq!(refusal(&zip(&[])), none("is empty", PACK_FORMS));
+    assert_eq!(refusal(&tar_gz(&[file(".git/x", b"")])), none("is empty", PACK_FORMS));
+    assert_eq!(refusal(&zip(&[("a.md", b"x")])), none("has no pack.json", PACK_FORMS));
+    let hint = "found `a/pack.json`: pack.json must be at the top, or in the only folder at the top";
     let bytes = tar_gz(&[file("README.md", b""), file("a/pack.json", MANIFEST)]);
-    assert_eq!(refusal(&bytes), none("holds no pack.json", hint));
-    let hint = "there is `Pack.json`: pack.json belongs at the top, or in the only folder at the top";
-    assert_eq!(refusal(&zip(&[("Pack.json", MANIFEST)])), none("holds no pack.json", hint));
+    assert_eq!(refusal(&bytes), none("has no pack.json", hint));
+    let hint = "found `Pack.json`: pack.json must be at the top, or in the only folder at the top";
+    assert_eq!(refusal(&zip(&[("Pack.json", MANIFEST)])), none("has no pack.json", hint));
 }
 
 #[test]
@@ -551,23 +551,23 @@ fn every_limit_stops_the_work_and_is_told() {
     let large = vec![b'x'; 60_000];
     let half = vec![b'x'; 40_000];
     let tests: [(Vec<ZipEntry<'_>>, &str); 5] = [
-        (vec![("a", &large)], "LimitError: source: the entry `a` has more than 50000 bytes [CB204]"),
+        (vec![("a", &large)], "LimitError: source: the entry `a` is larger than 50000 bytes [CB204]"),
         (
             vec![("a", &half), ("b", &half), ("c", &half)],
-            "LimitError: source: holds more than 100000 bytes [CB204]",
+            "LimitError: source: is larger than 100000 bytes [CB204]",
         ),
         (
             vec![("a", b""), ("b", b""), ("c", b""), ("d", b""), ("e", b"")],
-            "LimitError: source: holds more than 4 files and folders [CB204]",
+            "LimitError: source: has more than 4 files and folders [CB204]",
         ),
         (
             vec![("a/b/c/d", b"")],
-            "LimitError: source: the entry `a/b/c/d` lies 4 folders deep, and the limit is 3 [CB204]",
+            "LimitError: source: the entry `a/b/c/d` is 4 folders deep, but the limit is 3 [CB204]",
         ),
         (
             vec![("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b"")],
             "LimitError: source: the entry `aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa` has a path of 45 bytes, \
-             and the limit is 40 [CB204]",
+             but the limit is 40 [CB204]",
         ),
     ];
     for (entries, wanted) in tests {
@@ -588,7 +588,7 @@ fn every_limit_stops_the_work_and_is_told() {
     let error = trial(&[b'x'; 100_001]).unpack_with(&small).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "LimitError: source: the archive has 100001 bytes, and the limit is 100000 [CB204]"
+        "LimitError: source: the archive has 100001 bytes, but the limit is 100000 [CB204]"
     );
 }
 
@@ -609,7 +609,7 @@ fn a_bomb_is_stopped_by_its_ratio_long_before_it_is_whole() {
 fn a_header_that_never_ends_is_stopped() {
     let name = vec![b'x'; 3 << 20];
     let bytes = tar_gz(&[(EntryType::GNULongName, b"././@LongLink", &name), file("a", b"")]);
-    let wanted = "LimitError: source: the headers behind entry 0 are too large [CB204]";
+    let wanted = "LimitError: source: the headers after entry 0 are too large [CB204]";
     assert_eq!(trial(&bytes).unpack().unwrap_err().to_string(), wanted);
     for kind in [EntryType::XHeader, EntryType::XGlobalHeader] {
         let comment = pax("comment", &"x".repeat(3 << 20));
@@ -618,7 +618,7 @@ fn a_header_that_never_ends_is_stopped() {
     }
     let comment = pax("comment", "x");
     let bytes = tar_gz(&vec![(EntryType::XGlobalHeader, &b"x"[..], &comment[..]); 10_001]);
-    let wanted = "LimitError: source: holds more than 10000 files and folders [CB204]";
+    let wanted = "LimitError: source: has more than 10000 files and folders [CB204]";
     assert_eq!(trial(&bytes).unpack().unwrap_err().to_string(), wanted);
 }
 
@@ -628,16 +628,13 @@ fn a_target_that_is_not_empty_or_lies_in_the_source_is_refused() {
     fs::write(trial.target().join("old"), "").unwrap();
     assert_eq!(
         trial.unpack().unwrap_err().to_string(),
-        "IoError: source: could not be written: the folder to unpack into is not empty [CB114]"
+        "IoError: source: cannot write the file: the target folder is not empty [CB114]"
     );
     let folder = tempfile::tempdir().unwrap();
     let into = folder.path().join("packs/new");
     fs::create_dir_all(&into).unwrap();
     let error = unpack(folder.path(), ".", &into, &ArchiveLimits::default()).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "PackError: .: the folder contains the place that it would be copied to [CB204]"
-    );
+    assert_eq!(error.to_string(), "PackError: .: the folder contains the target of the copy [CB204]");
 }
 
 proptest! {

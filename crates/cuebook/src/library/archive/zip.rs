@@ -24,10 +24,10 @@ impl Writer<'_> {
         let mut archive =
             zip::ZipArchive::new(BufReader::new(file)).map_err(|error| self.zip_error(&error))?;
         if archive.offset() != 0 {
-            return Err(self.ambiguous("there is something in front of it"));
+            return Err(self.ambiguous("there is data before it"));
         }
         if archive.has_duplicate_names() {
-            return Err(self.ambiguous("it lists one entry twice"));
+            return Err(self.ambiguous("it lists an entry twice"));
         }
         archive.validate_header_consistency().map_err(|error| self.zip_error(&error))?;
         for index in 0..archive.len() {
@@ -67,21 +67,21 @@ impl Writer<'_> {
             0o020_000 | 0o060_000 => Some("is a device"),
             0o010_000 => Some("is a pipe"),
             0o140_000 => Some("is a socket"),
-            _ => Some("is of an unknown kind"),
+            _ => Some("has an unknown kind"),
         };
         if let Some(reason) = reason {
             return Err(self.refused(&shown, reason, FILES_ONLY));
         }
         if encrypted {
-            return Err(self.refused(&shown, "is encrypted", "make the archive without a password"));
+            return Err(self.refused(&shown, "is encrypted", "create the archive without a password"));
         }
         if !matches!(method, zip::CompressionMethod::Stored | zip::CompressionMethod::Deflated) {
-            let hint = "make the archive with the usual method, deflate";
-            return Err(self.refused(&shown, "is compressed in a way that Cuebook does not read", hint));
+            let hint = "create the archive with deflate";
+            return Err(self.refused(&shown, "uses a compression that Cuebook does not support", hint));
         }
         if folder {
             if declared > 0 {
-                return Err(self.refused(&shown, "is a folder with content of its own", UNTRUSTED));
+                return Err(self.refused(&shown, "is a folder with its own content", UNTRUSTED));
             }
             self.folder(&parts, true)?;
             return Ok(());
@@ -92,7 +92,7 @@ impl Writer<'_> {
             Failure::Read(error) => self.damaged(format!("{}: {error}", quoted(&shown))),
         })?;
         if size != declared {
-            return Err(self.damaged(format!("{} has not the size that it should", quoted(&shown))));
+            return Err(self.damaged(format!("{} has the wrong size", quoted(&shown))));
         }
         Ok(())
     }

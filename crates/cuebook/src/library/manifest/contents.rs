@@ -29,9 +29,9 @@ impl Manifest {
             if let Some(label) = prompt_problem(&root, id) {
                 let near = nearest(id, offered.iter().map(String::as_str).filter(|other| other != id));
                 let hint = did_you_mean(&near).unwrap_or_else(|| {
-                    format!("add prompts/{id}/template.md, or take the id out of the list")
+                    format!("add prompts/{id}/template.md, or remove the id from the list")
                 });
-                let message = format!("the pack lists the prompt `{id}` and does not contain it");
+                let message = format!("the pack lists the prompt `{id}`, but does not contain it");
                 found.push((vec![Key("prompts"), Index(index)], message, label, hint));
             }
         }
@@ -43,17 +43,18 @@ impl Manifest {
             };
             if let Err(missing) = result {
                 let message =
-                    format!("the pack lists the partial {} and does not contain it", quoted(partial));
-                let hint = "add the file, or take it out of the list".to_owned();
+                    format!("the pack lists the partial {}, but does not contain it", quoted(partial));
+                let hint = "add the file, or remove it from the list".to_owned();
                 found.push((vec![Key("partials"), Index(index)], message, missing.label(partial), hint));
             }
         }
         for (index, provider) in self.variable_providers.iter().enumerate() {
             if let Err(missing) = plain_file(&root, &provider.file) {
                 let file = &provider.file;
-                let message = format!("the pack lists the provider {} and does not contain it", quoted(file));
+                let message =
+                    format!("the pack lists the provider {}, but does not contain it", quoted(file));
                 let hint =
-                    format!("add the file, or take the provider `{}` out of the list", provider.namespace);
+                    format!("add the file, or remove the provider `{}` from the list", provider.namespace);
                 let path = vec![Key("variable_providers"), Index(index), Key("file")];
                 found.push((path, message, missing.label(file), hint));
             }
@@ -70,7 +71,7 @@ impl Manifest {
         let unlisted = offered.iter().filter(|id| !listed.contains(&normalize_id(id)));
         diagnostics.extend(unlisted.take(MOST_FINDINGS).map(|id| {
             let folder = quoted(&format!("{name}/prompts/{id}"));
-            let message = format!("{folder} holds a prompt that pack.json does not list");
+            let message = format!("{folder} is a prompt that pack.json does not list");
             Diagnostic::new(Code::UnlistedPackPrompt, message)
                 .at(self.document.opening(&[Key("prompts")]))
                 .label(format!("{} is not listed here", quoted(id)))
@@ -91,7 +92,7 @@ enum Missing {
 impl Missing {
     fn label(&self, path: &str) -> String {
         match self {
-            Missing::Absent => format!("there is no file {path}"),
+            Missing::Absent => format!("the file {path} does not exist"),
             Missing::NotAFile => format!("{path} is not a file"),
             Missing::Outside => format!("{path} is a link that leads out of the pack"),
             Missing::Unreadable(error) => format!("{path} cannot be read: {error}"),
@@ -136,9 +137,9 @@ fn prompt_problem(root: &Path, id: &str) -> Option<String> {
     if holds_one {
         None
     } else if root.join("prompts").join(id).is_dir() {
-        Some(format!("prompts/{id} holds neither template.md, prompt.py nor {id}{PROMPTY_END}"))
+        Some(format!("prompts/{id} has neither template.md, prompt.py nor {id}{PROMPTY_END}"))
     } else {
-        Some(format!("there is neither a folder prompts/{id} nor a file prompts/{id}{PROMPTY_END}"))
+        Some(format!("neither a folder prompts/{id} nor a file prompts/{id}{PROMPTY_END} exists"))
     }
 }
 

@@ -143,11 +143,11 @@ impl<'d> Reader<'d> {
 
     fn twice(&mut self, path: &[Step<'_>], first: &[Step<'_>], what: String) {
         if self.problems.len() < MOST_FINDINGS {
-            let diagnostic = Diagnostic::new(Code::BadManifest, format!("{what} is there twice"))
+            let diagnostic = Diagnostic::new(Code::BadManifest, format!("duplicate {what}"))
                 .at(self.document.key_place(path))
-                .label("the second time")
-                .related(self.document.key_place(first), "the first time")
-                .hint("keep one of the two");
+                .label("second one here")
+                .related(self.document.key_place(first), "first one here")
+                .hint("remove one of them");
             self.problems.push(diagnostic);
         }
     }
@@ -169,14 +169,14 @@ impl<'d> Reader<'d> {
             }
             let known = known.unwrap_or_default();
             let near = nearest(key, known.iter().copied().filter(|name| !map.contains_key(*name)));
-            let hint = did_you_mean(&near).unwrap_or_else(|| format!("known are: {}", known.join(", ")));
+            let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
             let whose = if path.is_empty() { "pack.json".to_owned() } else { field_name(path) };
             let mut place = path.to_vec();
             place.push(Key(key));
             let diagnostic =
-                Diagnostic::new(Code::UnknownKey, format!("{whose} has the unknown key {}", quoted(key)))
+                Diagnostic::new(Code::UnknownKey, format!("unknown key {} in {whose}", quoted(key)))
                     .at(self.document.key_place(&place))
-                    .label("this is ignored")
+                    .label("ignored")
                     .hint(hint);
             self.warnings.push(diagnostic);
         }
@@ -218,7 +218,7 @@ impl<'d> Reader<'d> {
         if text.trim().is_empty() {
             self.wrong(path, || {
                 let message = format!("{} is empty", field_name(path));
-                (message, "there is nothing in it".into(), "write something, or leave it out".into())
+                (message, "this is empty".into(), "write a value, or remove it".into())
             });
             return false;
         }
@@ -231,8 +231,8 @@ impl<'d> Reader<'d> {
 
     fn control_character(&mut self, path: &[Step<'_>]) {
         self.wrong(path, || {
-            let message = format!("{} has a control character or a line break in it", field_name(path));
-            (message, "in this text".into(), "remove it: it would garble what people see".into())
+            let message = format!("{} has a control character or a line break", field_name(path));
+            (message, "in this text".into(), "remove the character".into())
         });
     }
 
@@ -281,19 +281,19 @@ impl<'d> Reader<'d> {
         let path = [Key("pack_id")];
         let Some(id) = self.string(value, &path) else { return String::new() };
         let reason = if !is_id(id, |character| "_.-".contains(character)) {
-            "small letters, digits, `_`, `.` and `-`, beginning with a letter or digit"
+            "lowercase letters, digits, `_`, `.` and `-`, starting with a letter or digit"
         } else if id.len() > 64 {
             "at most 64 characters"
         } else if id.contains("..") || portable::parts(id).is_err() {
-            "a name that is fit for a folder on every system"
+            "a name that works as a folder on every system"
         } else if portable::is_reserved_id(id) {
-            "no ending of a file, such as `.json`"
+            "no file extension, such as `.json`"
         } else {
             return id.to_owned();
         };
         self.wrong(&path, || {
-            let message = format!("{} is not a pack id", quoted(id));
-            (message, format!("an id has {reason}"), suggestion(id, "my_pack"))
+            let message = format!("invalid pack id {}", quoted(id));
+            (message, format!("an id must have {reason}"), suggestion(id, "my_pack"))
         });
         String::new()
     }
@@ -302,11 +302,11 @@ impl<'d> Reader<'d> {
         let version = self.line(root, "version", &[])?;
         if !is_semver_like(&version) {
             let diagnostic =
-                Diagnostic::new(Code::BadManifest, format!("{} is an unusual version", quoted(&version)))
+                Diagnostic::new(Code::BadManifest, format!("unusual version {}", quoted(&version)))
                     .severity(Severity::Warning)
                     .at(self.document.place(&[Key("version")]))
-                    .label("versions cannot be compared with this one")
-                    .hint("write three numbers with dots between them, as in 1.0.0");
+                    .label("Cuebook cannot compare this version")
+                    .hint("write three numbers separated by dots, as in 1.0.0");
             self.warnings.push(diagnostic);
         }
         Some(version)
@@ -321,8 +321,8 @@ impl<'d> Reader<'d> {
             self.wrong(&path, || {
                 let names = PackKind::ALL.map(PackKind::as_str);
                 let hint = did_you_mean(&nearest(word, names));
-                let known = format!("there are: {}", names.join(", "));
-                (format!("{} is not a type of pack", quoted(word)), "this type".into(), hint.unwrap_or(known))
+                let known = format!("known: {}", names.join(", "));
+                (format!("unknown pack type {}", quoted(word)), "this type".into(), hint.unwrap_or(known))
             });
             PackKind::default()
         })
@@ -347,9 +347,9 @@ impl<'d> Reader<'d> {
     fn prompt_id(&mut self, path: &[Step<'_>], id: &str) -> bool {
         if id == "partials" {
             self.wrong(path, || {
-                let message = "`partials` is not a prompt".to_owned();
-                let label = "prompts/partials is the folder of the partials".to_owned();
-                (message, label, "take it out of the list, or list its files under `partials`".into())
+                let message = "`partials` cannot be a prompt".to_owned();
+                let label = "prompts/partials is the folder of partials".to_owned();
+                (message, label, "remove it from the list, or list its files under `partials`".into())
             });
             return false;
         }
@@ -374,11 +374,11 @@ impl<'d> Reader<'d> {
         let reason = match portable::parts(file) {
             Err(reason) => reason,
             Ok(_) if file.len() > portable::MOST_PATH_BYTES => "is too long".to_owned(),
-            Ok(parts) if parts.len() > portable::MOST_PARTS => "lies too deep".to_owned(),
+            Ok(parts) if parts.len() > portable::MOST_PARTS => "is nested too deeply".to_owned(),
             Ok(parts) if parts.is_empty() || file.ends_with('/') => "is a folder".to_owned(),
-            Ok(_) if file.starts_with("./") => "begins with `./`".to_owned(),
+            Ok(_) if file.starts_with("./") => "starts with `./`".to_owned(),
             Ok(parts) if parts.iter().any(|part| portable::is_left_out(part)) => {
-                "has a part that is left out of packs".to_owned()
+                "has a part that packs leave out".to_owned()
             }
             Ok(_) if !file.ends_with(ending) => format!("does not end with {ending}"),
             Ok(_) => return true,
@@ -386,7 +386,7 @@ impl<'d> Reader<'d> {
         self.wrong(path, || {
             let message = format!("{} {reason}", quoted(file));
             let hint = format!(
-                "write the path of a {ending} file relative to the pack's folder, with `/` between parts"
+                "write the path of a {ending} file relative to the pack's folder, with `/` between its parts"
             );
             (message, "this path".into(), hint)
         });
@@ -442,8 +442,8 @@ impl<'d> Reader<'d> {
             if old_key == new_key {
                 self.wrong(&path, || {
                     let message = format!("{} would replace itself", quoted(old));
-                    let hint = "give the pack's own one another id, or take the line out".to_owned();
-                    (message, "this is the same id".into(), hint)
+                    let hint = "rename the pack's own one, or remove the line".to_owned();
+                    (message, "same id".into(), hint)
                 });
                 continue;
             }
@@ -452,13 +452,13 @@ impl<'d> Reader<'d> {
             {
                 self.wrong(&path, || {
                     let message = format!(
-                        "{} is to replace {}, and the pack does not list it",
+                        "{} is to replace {}, but the pack does not list it",
                         quoted(new),
                         quoted(old)
                     );
                     let near = did_you_mean(&nearest(new, listed.iter().copied()));
                     let hint = near.unwrap_or_else(|| format!("add \"{new}\" to `prompts`"));
-                    (message, "not one of this pack's prompts".into(), hint)
+                    (message, "not a prompt of this pack".into(), hint)
                 });
                 continue;
             }
@@ -496,11 +496,11 @@ impl<'d> Reader<'d> {
                 match vocab_parts(alias) {
                     None => self.wrong(&path, || not_a_vocab_name(alias)),
                     Some((other, _)) if other != kind => self.wrong(&path, || {
-                        let message = format!("{} cannot be another name of {}", quoted(alias), quoted(name));
+                        let message = format!("{} cannot be an alias of {}", quoted(alias), quoted(name));
                         (
                             message,
-                            format!("this is a `{other}`, and that a `{kind}`"),
-                            "give both the same kind".into(),
+                            format!("this is a `{other}`, but the original is a `{kind}`"),
+                            "use the same kind for both".into(),
                         )
                     }),
                     Some(_) => {

@@ -17,13 +17,13 @@ pub(super) fn is_item_id(id: &str) -> bool {
 }
 
 pub(super) fn not_an_id(what: &str, id: &str) -> (String, String, String) {
-    let label = "an id has small letters, digits, `_` and `-`, beginning with a letter or digit".to_owned();
+    let label = "use lowercase letters, digits, `_` and `-`, starting with a letter or digit".to_owned();
     (format!("{} is not {what}", quoted(id)), label, suggestion(id, "my_prompt"))
 }
 
 pub(super) fn not_an_item_id(id: &str) -> (String, String, String) {
-    let label = "an id has letters, digits, `_`, `.` and `-`, beginning with a letter or digit".to_owned();
-    (format!("{} is not an id", quoted(id)), label, suggestion(id, "my_tool"))
+    let label = "use letters, digits, `_`, `.` and `-`, starting with a letter or digit".to_owned();
+    (format!("invalid id {}", quoted(id)), label, suggestion(id, "my_tool"))
 }
 
 /// The kind and the name of a vocabulary entry: `prompt` and `coding_system`.
@@ -33,11 +33,11 @@ pub(super) fn vocab_parts(entry: &str) -> Option<(&str, &str)> {
 }
 
 pub(super) fn not_a_vocab_name(entry: &str) -> (String, String, String) {
-    let label = "a kind, a dot and a name belong here".to_owned();
+    let label = "expected a kind, a dot and a name".to_owned();
     (
-        format!("{} is not a vocabulary entry", quoted(entry)),
+        format!("invalid vocabulary entry {}", quoted(entry)),
         label,
-        "write it like `prompt.coding_system`".into(),
+        "write it as `prompt.coding_system`".into(),
     )
 }
 
@@ -49,9 +49,9 @@ pub(super) fn suggestion(id: &str, example: &str) -> String {
         .collect();
     let better = better.trim_matches('_');
     if better.is_empty() || better.len() > 64 || better == id {
-        format!("choose something like `{example}`")
+        format!("use a name such as `{example}`")
     } else {
-        format!("write it as `{better}`")
+        format!("write `{better}`")
     }
 }
 

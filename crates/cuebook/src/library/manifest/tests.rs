@@ -147,31 +147,31 @@ fn everything_that_is_wrong_is_told_at_once_with_the_warnings_behind() {
     assert_eq!(
         problems(text),
         "\
-error pack.json:2:14: `My Pack` is not a pack id [CB201]
-  at \"My Pack\" -- an id has small letters, digits, `_`, `.` and `-`, beginning with a letter or digit
-  help: write it as `my_pack`
+error pack.json:2:14: invalid pack id `My Pack` [CB201]
+  at \"My Pack\" -- an id must have lowercase letters, digits, `_`, `.` and `-`, starting with a letter or digit
+  help: write `my_pack`
 error pack.json:5:15: `codeReview` is not a prompt id [CB201]
-  at \"codeReview\" -- an id has small letters, digits, `_` and `-`, beginning with a letter or digit
-  help: write it as `code_review`
-error pack.json:5:34: `a` is there twice [CB201]
-  at \"a\" -- the second time
-  and pack.json:5:29 \"a\" -- the first time
-  help: keep one of the two
-error pack.json:6:47: `b` is to replace `x`, and the pack does not list it [CB201]
-  at \"b\" -- not one of this pack's prompts
+  at \"codeReview\" -- use lowercase letters, digits, `_` and `-`, starting with a letter or digit
+  help: write `code_review`
+error pack.json:5:34: duplicate `a` [CB201]
+  at \"a\" -- second one here
+  and pack.json:5:29 \"a\" -- first one here
+  help: remove one of them
+error pack.json:6:47: `b` is to replace `x`, but the pack does not list it [CB201]
+  at \"b\" -- not a prompt of this pack
   help: add \"b\" to `prompts`
 error pack.json:3:14: `version` must be a string [CB201]
   at 2 -- this is a number
   help: write a string here
-error pack.json:4:11: `partal_pack` is not a type of pack [CB201]
+error pack.json:4:11: unknown pack type `partal_pack` [CB201]
   at \"partal_pack\" -- this type
   help: did you mean `partial_pack`?
-warning pack.json:7:3: pack.json has the unknown key `licence` [CB315]
-  at \"licence\" -- this is ignored
+warning pack.json:7:3: unknown key `licence` in pack.json [CB315]
+  at \"licence\" -- ignored
   help: did you mean `license`?
-warning pack.json:6:16: `replaces` has the unknown key `promts` [CB315]
-  at \"promts\" -- this is ignored
-  help: known are: prompts, tools, flows
+warning pack.json:6:16: unknown key `promts` in `replaces` [CB315]
+  at \"promts\" -- ignored
+  help: known: prompts, tools, flows
 "
     );
 }
@@ -193,8 +193,8 @@ error pack.json:1:1: `pack_id` is missing [CB201]
 error pack.json:1:1: `pack_id` is missing [CB201]
   at { -- it belongs in this object
   help: rename `packid` to `pack_id`
-warning pack.json:2:3: pack.json has the unknown key `packid` [CB315]
-  at \"packid\" -- this is ignored
+warning pack.json:2:3: unknown key `packid` in pack.json [CB315]
+  at \"packid\" -- ignored
   help: did you mean `pack_id`?
 "
     );
@@ -218,7 +218,7 @@ fn a_pack_id_is_a_safe_name_for_a_folder() {
         "", ".", "..", "a..b", ".a", "-a", "_a", "A", "a/b", "a\\b", "é", "a b", "nul", "com1.x", "a.", "a\n",
     ] {
         let told = problems(&json!({ "pack_id": id }).to_string());
-        assert!(told.contains("is not a pack id [CB201]"), "{id:?}: {told}");
+        assert!(told.contains("invalid pack id"), "{id:?}: {told}");
     }
     assert!(problems(&json!({"pack_id": "x".repeat(65)}).to_string()).contains("at most 64 characters"));
 }
@@ -231,17 +231,17 @@ fn an_unusual_version_is_a_warning_and_an_empty_one_an_error() {
     assert_eq!(
         problem(r#""version": "v1""#),
         "\
-warning pack.json:1:29: `v1` is an unusual version [CB201]
-  at \"v1\" -- versions cannot be compared with this one
-  help: write three numbers with dots between them, as in 1.0.0
+warning pack.json:1:29: unusual version `v1` [CB201]
+  at \"v1\" -- Cuebook cannot compare this version
+  help: write three numbers separated by dots, as in 1.0.0
 "
     );
     assert_eq!(
         problem(r#""version": " ""#),
         "\
 error pack.json:1:29: `version` is empty [CB201]
-  at \" \" -- there is nothing in it
-  help: write something, or leave it out
+  at \" \" -- this is empty
+  help: write a value, or remove it
 "
     );
 }
@@ -251,9 +251,9 @@ fn texts_that_would_garble_a_terminal_are_refused() {
     assert_eq!(
         problem(r#""name": "a\u001b[2J""#),
         "\
-error pack.json:1:26: `name` has a control character or a line break in it [CB201]
+error pack.json:1:26: `name` has a control character or a line break [CB201]
   at \"a\\u001b[2J\" -- in this text
-  help: remove it: it would garble what people see
+  help: remove the character
 "
     );
     assert_eq!(problem(r#""description": "a\nb""#), "");
@@ -275,28 +275,28 @@ error pack.json:1:29: `prompts` must be an array of strings [CB201]
 error pack.json:1:45: `prompts[1]` must be a string [CB201]
   at 5 -- this is a number
   help: write a string here
-error pack.json:1:63: `partials` is not a prompt [CB201]
-  at \"partials\" -- prompts/partials is the folder of the partials
-  help: take it out of the list, or list its files under `partials`
-error pack.json:1:48: `code_review` is there twice [CB201]
-  at \"code_review\" -- the second time
-  and pack.json:1:30 \"code-review\" -- the first time
-  help: keep one of the two
+error pack.json:1:63: `partials` cannot be a prompt [CB201]
+  at \"partials\" -- prompts/partials is the folder of partials
+  help: remove it from the list, or list its files under `partials`
+error pack.json:1:48: duplicate `code_review` [CB201]
+  at \"code_review\" -- second one here
+  and pack.json:1:30 \"code-review\" -- first one here
+  help: remove one of them
 "
     );
 }
 
 #[test]
 fn files_of_a_pack_have_plain_paths_inside_it() {
-    let hint = "write the path of a .md file relative to the pack's folder, with `/` between parts";
+    let hint = "write the path of a .md file relative to the pack's folder, with `/` between its parts";
     for (path, reason) in [
         ("../a.md", "leads out of the pack with `..`"),
         ("/a.md", "is an absolute path"),
         ("C:/a.md", "begins with a drive letter"),
         ("a.txt", "does not end with .md"),
-        ("./a.md", "begins with `./`"),
+        ("./a.md", "starts with `./`"),
         ("partials/", "is a folder"),
-        (".hidden/a.md", "has a part that is left out of packs"),
+        (".hidden/a.md", "has a part that packs leave out"),
         ("", "has no name"),
     ] {
         let wanted = format!(
@@ -321,12 +321,12 @@ error pack.json:1:41: `variable_providers[0]` has no `file` [CB201]
   help: add `file`: the path of a .py file in the pack
 error pack.json:1:41: `variable_providers[0]` has no `namespace` [CB201]
   at { -- it belongs in this object
-  help: add `namespace`: the name that templates reach it by
+  help: add `namespace`: the name that templates use
 error pack.json:1:58: `variable_providers[1]` must be an object [CB201]
   at 5 -- this is a number
   help: write an object here
-warning pack.json:1:42: `variable_providers[0]` has the unknown key `fil` [CB315]
-  at \"fil\" -- this is ignored
+warning pack.json:1:42: unknown key `fil` in `variable_providers[0]` [CB315]
+  at \"fil\" -- ignored
   help: did you mean `file`?
 "
     );
@@ -334,20 +334,21 @@ warning pack.json:1:42: `variable_providers[0]` has the unknown key `fil` [CB315
 
 #[test]
 fn a_namespace_is_a_name_that_templates_can_write_and_that_nothing_else_has() {
-    let meaning = "this name has a meaning of its own in templates";
-    let unwritable = "templates could not write this name";
-    let letters = "use letters, digits and `_`, beginning with a letter";
+    let meaning = "templates already use this name";
+    let unwritable = "templates cannot use this name";
+    let letters = "use letters, digits and `_`, starting with a letter";
     for (name, label, hint) in [
-        ("system", meaning, "choose another one, for example `system_info`"),
-        ("loop", meaning, "choose another one, for example `loop_info`"),
-        ("None", meaning, "choose another one, for example `none_info`"),
+        ("system", meaning, "choose another name, for example `system_info`"),
+        ("loop", meaning, "choose another name, for example `loop_info`"),
+        ("None", meaning, "choose another name, for example `none_info`"),
         ("my-git", unwritable, letters),
         ("1st", unwritable, letters),
         ("", unwritable, letters),
     ] {
         let told = problem(&format!(r#""variable_providers": [{{"file": "a.py", "namespace": "{name}"}}]"#));
+        let what = if label == meaning { "reserved" } else { "invalid" };
         let wanted = format!(
-            "error pack.json:1:71: `{name}` cannot be a namespace [CB201]\n  at \"{name}\" -- {label}\n  help: {hint}\n"
+            "error pack.json:1:71: {what} namespace `{name}` [CB201]\n  at \"{name}\" -- {label}\n  help: {hint}\n"
         );
         assert_eq!(told, wanted);
     }
@@ -356,10 +357,10 @@ fn a_namespace_is_a_name_that_templates_can_write_and_that_nothing_else_has() {
             r#""variable_providers": [{"file": "a.py", "namespace": "n"}, {"file": "b.py", "namespace": "n"}]"#
         ),
         "\
-error pack.json:1:107: two providers have the namespace `n` [CB201]
-  at \"n\" -- the second one
-  and pack.json:1:71 \"n\" -- the first one
-  help: give one of them another namespace
+error pack.json:1:107: duplicate provider namespace `n` [CB201]
+  at \"n\" -- second one here
+  and pack.json:1:71 \"n\" -- first one here
+  help: rename one of them
 "
     );
 }
@@ -379,14 +380,14 @@ error pack.json:1:88: `variable_providers[0].optional` must be true or false [CB
 error pack.json:2:31: `variable_providers[0].permissions.read_file` must be true or false [CB201]
   at \"yes\" -- this is a string
   help: write true or false here
-error pack.json:2:86: `variable_providers[0].limits.max_execution_time` must be a number of seconds above zero, and a day at most [CB201]
+error pack.json:2:86: `variable_providers[0].limits.max_execution_time` must be a number of seconds above zero, and at most one day [CB201]
   at 0 -- this is a number
-  help: write a number of seconds above zero, and a day at most here
+  help: write a number of seconds above zero, and at most one day here
 error pack.json:2:108: `variable_providers[0].limits.max_output_size` must be a whole number of characters above zero [CB201]
   at 1.5 -- this is a number
   help: write a whole number of characters above zero here
-warning pack.json:2:38: `variable_providers[0].permissions` has the unknown key `http` [CB315]
-  at \"http\" -- this is ignored
+warning pack.json:2:38: unknown key `http` in `variable_providers[0].permissions` [CB315]
+  at \"http\" -- ignored
   help: did you mean `http_request`?
 "
     );
@@ -401,12 +402,12 @@ fn a_prompt_replaces_another_one_with_one_that_the_pack_lists() {
             r#""prompts": ["my_system"], "replaces": {"prompts": {"system": "my_sytem", "my-system": "my_system"}}"#
         ),
         "\
-error pack.json:1:79: `my_sytem` is to replace `system`, and the pack does not list it [CB201]
-  at \"my_sytem\" -- not one of this pack's prompts
+error pack.json:1:79: `my_sytem` is to replace `system`, but the pack does not list it [CB201]
+  at \"my_sytem\" -- not a prompt of this pack
   help: did you mean `my_system`?
 error pack.json:1:104: `my-system` would replace itself [CB201]
-  at \"my_system\" -- this is the same id
-  help: give the pack's own one another id, or take the line out
+  at \"my_system\" -- same id
+  help: rename the pack's own one, or remove the line
 "
     );
     assert_eq!(
@@ -414,16 +415,16 @@ error pack.json:1:104: `my-system` would replace itself [CB201]
             r#""prompts": ["b"], "replaces": {"prompts": {"a-a": "b", "a_a": "b", "../x": "b"}, "flows": {"a/b": "c"}}"#
         ),
         "\
-error pack.json:1:73: `a_a` is there twice [CB201]
-  at \"a_a\" -- the second time
-  and pack.json:1:61 \"a-a\" -- the first time
-  help: keep one of the two
+error pack.json:1:73: duplicate `a_a` [CB201]
+  at \"a_a\" -- second one here
+  and pack.json:1:61 \"a-a\" -- first one here
+  help: remove one of them
 error pack.json:1:85: `../x` is not a prompt id [CB201]
-  at \"../x\" -- an id has small letters, digits, `_` and `-`, beginning with a letter or digit
-  help: write it as `x`
-error pack.json:1:109: `a/b` is not an id [CB201]
-  at \"a/b\" -- an id has letters, digits, `_`, `.` and `-`, beginning with a letter or digit
-  help: write it as `ab`
+  at \"../x\" -- use lowercase letters, digits, `_` and `-`, starting with a letter or digit
+  help: write `x`
+error pack.json:1:109: invalid id `a/b` [CB201]
+  at \"a/b\" -- use letters, digits, `_`, `.` and `-`, starting with a letter or digit
+  help: write `ab`
 "
     );
 }
@@ -435,19 +436,19 @@ fn a_vocabulary_has_kinds_and_no_name_for_two_things() {
             r#""vocab": {"prompt.a": ["prompt.b", "tool.c", "d"], "prompt.e": ["prompt.b"], "f": [], "tool.g": "tool.h"}"#
         ),
         "\
-error pack.json:1:53: `tool.c` cannot be another name of `prompt.a` [CB201]
-  at \"tool.c\" -- this is a `tool`, and that a `prompt`
-  help: give both the same kind
-error pack.json:1:63: `d` is not a vocabulary entry [CB201]
-  at \"d\" -- a kind, a dot and a name belong here
-  help: write it like `prompt.coding_system`
-error pack.json:1:82: `prompt.b` is there twice [CB201]
-  at \"prompt.b\" -- the second time
-  and pack.json:1:41 \"prompt.b\" -- the first time
-  help: keep one of the two
-error pack.json:1:95: `f` is not a vocabulary entry [CB201]
-  at \"f\" -- a kind, a dot and a name belong here
-  help: write it like `prompt.coding_system`
+error pack.json:1:53: `tool.c` cannot be an alias of `prompt.a` [CB201]
+  at \"tool.c\" -- this is a `tool`, but the original is a `prompt`
+  help: use the same kind for both
+error pack.json:1:63: invalid vocabulary entry `d` [CB201]
+  at \"d\" -- expected a kind, a dot and a name
+  help: write it as `prompt.coding_system`
+error pack.json:1:82: duplicate `prompt.b` [CB201]
+  at \"prompt.b\" -- second one here
+  and pack.json:1:41 \"prompt.b\" -- first one here
+  help: remove one of them
+error pack.json:1:95: invalid vocabulary entry `f` [CB201]
+  at \"f\" -- expected a kind, a dot and a name
+  help: write it as `prompt.coding_system`
 error pack.json:1:114: `vocab.tool.g` must be an array of strings [CB201]
   at \"tool.h\" -- this is a string
   help: write an array of strings here
@@ -505,22 +506,22 @@ fn what_is_listed_and_not_there_and_what_is_there_and_not_listed_is_told() {
     assert_eq!(
         shown(&manifest(text).verify_contents(folder.path(), "packs/p")),
         "\
-error pack.json:3:15: the pack lists the prompt `code_review` and does not contain it [CB202]
-  at \"code_review\" -- there is neither a folder prompts/code_review nor a file prompts/code_review.prompty
+error pack.json:3:15: the pack lists the prompt `code_review`, but does not contain it [CB202]
+  at \"code_review\" -- neither a folder prompts/code_review nor a file prompts/code_review.prompty exists
   help: did you mean `code_reviews`?
-error pack.json:3:30: the pack lists the prompt `empty` and does not contain it [CB202]
-  at \"empty\" -- prompts/empty holds neither template.md, prompt.py nor empty.prompty
-  help: add prompts/empty/template.md, or take the id out of the list
-error pack.json:3:39: the pack lists the prompt `zebra` and does not contain it [CB202]
-  at \"zebra\" -- there is neither a folder prompts/zebra nor a file prompts/zebra.prompty
-  help: add prompts/zebra/template.md, or take the id out of the list
-error pack.json:4:16: the pack lists the partial `partials/a.md` and does not contain it [CB202]
-  at \"partials/a.md\" -- there is no file partials/a.md
-  help: add the file, or take it out of the list
-error pack.json:5:35: the pack lists the provider `variables/v.py` and does not contain it [CB202]
+error pack.json:3:30: the pack lists the prompt `empty`, but does not contain it [CB202]
+  at \"empty\" -- prompts/empty has neither template.md, prompt.py nor empty.prompty
+  help: add prompts/empty/template.md, or remove the id from the list
+error pack.json:3:39: the pack lists the prompt `zebra`, but does not contain it [CB202]
+  at \"zebra\" -- neither a folder prompts/zebra nor a file prompts/zebra.prompty exists
+  help: add prompts/zebra/template.md, or remove the id from the list
+error pack.json:4:16: the pack lists the partial `partials/a.md`, but does not contain it [CB202]
+  at \"partials/a.md\" -- the file partials/a.md does not exist
+  help: add the file, or remove it from the list
+error pack.json:5:35: the pack lists the provider `variables/v.py`, but does not contain it [CB202]
   at \"variables/v.py\" -- variables/v.py is not a file
-  help: add the file, or take the provider `v` out of the list
-warning pack.json:3:14: `packs/p/prompts/code_reviews` holds a prompt that pack.json does not list [CB203]
+  help: add the file, or remove the provider `v` from the list
+warning pack.json:3:14: `packs/p/prompts/code_reviews` is a prompt that pack.json does not list [CB203]
   at [ -- `code_reviews` is not listed here
   help: add `code_reviews` to `prompts`, or remove the folder
 "
@@ -544,12 +545,12 @@ fn links_that_lead_out_of_the_pack_are_refused_and_others_are_followed() {
     assert_eq!(
         shown(&manifest(text).verify_contents(folder.path(), "packs/p")),
         "\
-error pack.json:1:46: the pack lists the prompt `out` and does not contain it [CB202]
+error pack.json:1:46: the pack lists the prompt `out`, but does not contain it [CB202]
   at \"out\" -- prompts/out/template.md is a link that leads out of the pack
-  help: add prompts/out/template.md, or take the id out of the list
-error pack.json:1:53: the pack lists the prompt `far` and does not contain it [CB202]
+  help: add prompts/out/template.md, or remove the id from the list
+error pack.json:1:53: the pack lists the prompt `far`, but does not contain it [CB202]
   at \"far\" -- prompts/far/template.md is a link that leads out of the pack
-  help: add prompts/far/template.md, or take the id out of the list
+  help: add prompts/far/template.md, or remove the id from the list
 "
     );
 }

@@ -188,7 +188,7 @@ impl Installation<'_> {
         };
         let id = &self.manifest.pack_id;
         let message = format!(
-            "the pack `{id}` is not upgraded: the new version changes what replaces the {} `{}`",
+            "the pack `{id}` is not upgraded: the new version changes the replacement of the {} `{}`",
             open.kind, open.target
         );
         let hint = "accept the change with --yes, or answer yes; nothing was changed";
@@ -236,8 +236,8 @@ impl Installation<'_> {
             exchange(&self.content, &target, &self.staging.folder)
         } else {
             let message = match &self.replaces_version {
-                Some(version) => format!("the pack `{id}` is installed already, in version {version}"),
-                None => format!("the pack `{id}` was installed by somebody else in the meantime"),
+                Some(version) => format!("the pack `{id}` is already installed, in version {version}"),
+                None => format!("another process installed the pack `{id}` meanwhile"),
             };
             let diagnostic = Diagnostic::new(Code::PackExists, message).file(&name);
             let hint = format!(

@@ -46,16 +46,16 @@ impl Reader {
     }
 
     pub(super) fn version(&mut self, root: &Node, version: u64) {
-        let hint = format!("this Cuebook reads and writes version {version}");
+        let hint = format!("this version of Cuebook reads and writes version {version}");
         match root.get("version") {
-            None => self.wrong(&root.opening(), "the file does not say its `version`", &hint),
+            None => self.wrong(&root.opening(), "the file has no `version`", &hint),
             Some(Node { data: Data::Number(number), .. }) if number.as_u64() == Some(version) => {}
             Some(other) => {
                 let found = match &other.data {
                     Data::Number(number) => number.to_string(),
                     _ => kind_of(other).to_owned(),
                 };
-                let message = format!("override files of version {found} are not known");
+                let message = format!("unknown version {found} of an override file");
                 self.wrong(&other.opening(), &message, &hint);
             }
         }
@@ -63,17 +63,16 @@ impl Reader {
 
     /// Notes that the file says to be of another prompt or tag than its path does.
     pub(super) fn same_name(&mut self, root: &Node, field: &str, what: &str, wanted: &str) {
-        let hint = "the folders and the file name say the same as `ns`, `prompt_key` and `tag`: correct one of the two";
+        let hint = "the path must match `ns`, `prompt_key` and `tag`: fix one of them";
         match root.get(field) {
-            None => self.wrong(&root.opening(), &format!("the file does not say its `{field}`"), hint),
+            None => self.wrong(&root.opening(), &format!("the file has no `{field}`"), hint),
             Some(node) if node.text() == Some(wanted) => {}
             Some(node) => {
-                let message =
-                    format!("the file lies where the overrides of the {what} {} do", quoted(wanted));
+                let message = format!("the path says that the file overrides the {what} {}", quoted(wanted));
                 self.note(|| {
                     Diagnostic::new(Code::BadOverride, message)
                         .at(node.opening())
-                        .label("and says something else")
+                        .label("the file says something else")
                         .hint(hint)
                 });
             }
@@ -86,8 +85,8 @@ impl Reader {
         for (key, _) in entries.iter().filter(|(key, _)| !known.contains(&key.name.as_str())) {
             self.note(|| {
                 let near = nearest(&key.name, known.iter().copied());
-                let hint = did_you_mean(&near).unwrap_or_else(|| format!("known are {}", known.join(", ")));
-                let message = format!("{owner} has the key {}, which means nothing here", quoted(&key.name));
+                let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
+                let message = format!("unknown key {} in {owner}", quoted(&key.name));
                 Diagnostic::new(Code::BadOverride, message).at(key.place.clone()).hint(hint)
             });
         }
@@ -116,7 +115,7 @@ impl Reader {
         match node.get(field) {
             Some(Node { data: Data::List(items), .. }) => items,
             Some(value) if !value.is_null() => {
-                self.mismatch(value, what, "an array", "write […], also around one");
+                self.mismatch(value, what, "an array", "write […], even around one element");
                 &[]
             }
             _ => &[],
@@ -146,11 +145,11 @@ impl Reader {
         found: Option<String>,
     ) -> Option<String> {
         if node.get(field).is_none_or(Node::is_null) {
-            let message = format!("{owner} that is added has no `{field}`");
+            let message = format!("{owner} is added, but has no `{field}`");
             self.wrong(
                 &node.opening(),
                 &message,
-                &format!("add a `{field}`: there is nothing to take it from"),
+                &format!("add a `{field}`: there is no original to take it from"),
             );
         }
         found
@@ -174,7 +173,7 @@ impl Reader {
     pub(super) fn hash(&mut self, node: &Node, field: &str, owner: &str, place: &Place) -> Option<String> {
         let hint = "a hash has 64 digits: 0 to 9 and a to f";
         let Some(value) = node.get(field) else {
-            let message = format!("{owner} does not say in `{field}` for which text it was made");
+            let message = format!("{owner} has no `{field}`, the hash of the original text");
             self.wrong(place, &message, hint);
             return None;
         };
@@ -214,7 +213,7 @@ impl Reader {
             _ => None,
         };
         if index.is_none() {
-            let hint = "count from 0, as the author's list is before any override";
+            let hint = "count from 0, in the author's list before any override";
             self.mismatch(node, what, "the number of an element", hint);
         }
         index
@@ -232,12 +231,12 @@ impl Reader {
                 if let Some(index) = node.get("index").filter(|index| !index.is_null())
                     && !matches!(&index.data, Data::Number(number) if number.as_i64() == Some(-1))
                 {
-                    let hint = "write -1: what is added stands at the end";
-                    self.wrong(&index.opening(), "what is added has no number yet", hint);
+                    let hint = "write -1: an added element goes to the end";
+                    self.wrong(&index.opening(), "an added element has no number", hint);
                 }
                 if let Some(hash) = node.get("expected_hash").filter(|hash| !hash.is_null()) {
                     let hint = "write null: there is no original";
-                    self.wrong(&hash.opening(), "what is added was made for no text", hint);
+                    self.wrong(&hash.opening(), "an added element has no original", hint);
                 }
                 Some(Action::Append)
             }
@@ -246,7 +245,7 @@ impl Reader {
                 let index = match node.get("index") {
                     Some(index) => self.index(index, "`index`"),
                     None => {
-                        let hint = "say which one is meant; the first one is 0";
+                        let hint = "add the number of the element; the first one is 0";
                         self.wrong(&node.opening(), &format!("{owner} has no `index`"), hint);
                         None
                     }
@@ -255,7 +254,7 @@ impl Reader {
                 Some(if word == "modify" { Action::Modify(index, hash) } else { Action::Remove(index, hash) })
             }
             _ => {
-                self.wrong(&action.opening(), &format!("`action` must be {words}"), "choose one of them");
+                self.wrong(&action.opening(), &format!("`action` must be {words}"), "use one of them");
                 None
             }
         }
@@ -275,11 +274,11 @@ impl Reader {
                 seen.insert(key, place);
             }
             Some(first) => self.note(|| {
-                Diagnostic::new(Code::BadOverride, format!("two entries are about the same {what}"))
+                Diagnostic::new(Code::BadOverride, format!("two entries override the same {what}"))
                     .at(place)
-                    .label("the second one")
-                    .related(first.clone(), "the first one")
-                    .hint("make one of the two")
+                    .label("second one here")
+                    .related(first.clone(), "first one here")
+                    .hint("merge them")
             }),
         }
     }
@@ -289,15 +288,15 @@ impl Reader {
         let Data::Map(entries) = &node.data else { return };
         for (key, value) in entries {
             if fields.contains(&key.name.as_str()) && !value.is_null() {
-                let message = format!("`{}` means nothing for this `action`", key.name);
-                self.wrong(&key.place, &message, "remove it, or choose another `action`");
+                let message = format!("`{}` has no effect with this `action`", key.name);
+                self.wrong(&key.place, &message, "remove it, or change the `action`");
             }
         }
     }
 
     pub(super) fn changes_something(&mut self, node: &Node, owner: &str, fields: &[&str]) {
         if fields.iter().all(|field| node.get(field).is_none_or(Node::is_null)) {
-            let hint = format!("give it one of {}, or remove it", fields.join(", "));
+            let hint = format!("add one of {}, or remove the entry", fields.join(", "));
             self.wrong(&node.opening(), &format!("{owner} changes nothing"), &hint);
         }
     }

@@ -85,7 +85,7 @@ fn what_is_not_there_is_neither_changed_nor_removed() {
         assert_eq!((error.kind(), error.code()), (ErrorKind::Overrides, Code::BadOverride));
     }
     let error = apply_tool_examples(&tool_examples(), &[remove(7)]).unwrap_err();
-    assert_eq!(error.diagnostic().message, "the tool has 3 examples, so there is no number 7");
+    assert_eq!(error.diagnostic().message, "number 7 does not exist: the tool has 3 examples");
 }
 
 #[test]
@@ -154,5 +154,5 @@ fn a_step_that_is_not_there_is_refused() {
         steps_to_remove.push(3);
     }
     let error = apply_task_examples(&tasks(), &[by_task(change)], false).unwrap_err();
-    assert_eq!(error.diagnostic().message, "the example has 3 steps, so there is no number 3");
+    assert_eq!(error.diagnostic().message, "number 3 does not exist: the example has 3 steps");
 }

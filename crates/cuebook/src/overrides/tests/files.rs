@@ -196,7 +196,7 @@ error latest.json:3:36: `expected_hash` is not a SHA-256 hash [CB210]
 error latest.json:3:16: `body` must be a string [CB210]
   at 3 -- this is a number
   help: write a string here, or remove it
-error latest.json:4:8: the override of the section `c` has the key `visiblity`, which means nothing here [CB210]
+error latest.json:4:8: unknown key `visiblity` in the override of the section `c` [CB210]
   at \"visiblity\" -- (no label)
   help: did you mean `visibility`?
 error latest.json:4:46: `expected_hash` must be a string [CB210]
@@ -204,11 +204,11 @@ error latest.json:4:46: `expected_hash` must be a string [CB210]
   help: a hash has 64 digits: 0 to 9 and a to f
 error latest.json:4:2: the override of the section `c` changes nothing [CB210]
   at \"c\" -- (no label)
-  help: give it a `body`, a `summary` or a `visibility`, or remove it
-error latest.json:5:16: `path` is another one than the key of its entry [CB210]
+  help: add a `body`, a `summary` or a `visibility`, or remove the entry
+error latest.json:5:16: `path` differs from the key of its entry [CB210]
   at [ -- (no label)
-  help: write the keys of `d` there, one by one
-error latest.json:5:2: the override of the section `d` does not say in `expected_hash` for which text it was made [CB210]
+  help: write the keys of `d`, one by one
+error latest.json:5:2: the override of the section `d` has no `expected_hash`, the hash of the original text [CB210]
   at \"d\" -- (no label)
   help: a hash has 64 digits: 0 to 9 and a to f
 error latest.json:5:56: `summary` must be a string [CB210]
@@ -216,7 +216,7 @@ error latest.json:5:56: `summary` must be a string [CB210]
   help: write a string here, or remove it
 error latest.json:5:37: `visibility` must be \"full\" or \"summary\" [CB210]
   at \"half\" -- (no label)
-  help: choose one of the two; without a `visibility` the author's choice holds
+  help: use one of them; without a `visibility`, the author's choice applies
 "
     );
 }
@@ -252,10 +252,10 @@ fn everything_that_is_wrong_with_a_tool_is_said() {
         wrong(read("{}", &tools, "[]")),
         [
             "the override of the tool `a` must be an object",
-            "the override of the tool `b` has the key `name`, which means nothing here",
+            "unknown key `name` in the override of the tool `b`",
             "`description` must be a string",
             "the description of `q` must be a string",
-            "the override of the tool `c` does not say in `expected_contract_hash` for which text it was made",
+            "the override of the tool `c` has no `expected_contract_hash`, the hash of the original text",
             "`param_descriptions` must be an object",
             "`example_overrides` must be an array",
         ]
@@ -286,7 +286,7 @@ fn an_example_whose_override_contradicts_itself_is_refused() {
         (format!("{{\"action\": \"modify\", {known}}}"), "the override of an example changes nothing"),
         (
             format!("{{\"action\": \"remove\", {known}, \"description\": \"x\"}}"),
-            "`description` means nothing for this `action`",
+            "`description` has no effect with this `action`",
         ),
         (
             format!("{{\"action\": \"remove\", \"expected_hash\": \"{hash}\"}}"),
@@ -302,15 +302,15 @@ fn an_example_whose_override_contradicts_itself_is_refused() {
         ),
         (
             "{\"action\": \"append\", \"index\": 2, \"description\": \"x\"}".to_owned(),
-            "what is added has no number yet",
+            "an added element has no number",
         ),
         (
             format!("{{\"action\": \"append\", \"expected_hash\": \"{hash}\", \"description\": \"x\"}}"),
-            "what is added was made for no text",
+            "an added element has no original",
         ),
         (
             "{\"action\": \"append\", \"input_json\": \"1\"}".to_owned(),
-            "the override of an example that is added has no `description`",
+            "the override of an example is added, but has no `description`",
         ),
         (
             "{\"action\": \"append\", \"description\": \"x\", \"input_json\": \"{\"}".to_owned(),
@@ -318,7 +318,7 @@ fn an_example_whose_override_contradicts_itself_is_refused() {
         ),
         (
             format!("{{\"action\": \"remove\", {known}}}, {{\"action\": \"remove\", {known}}}"),
-            "two entries are about the same example",
+            "two entries override the same example",
         ),
     ] {
         assert_eq!(about(&fields), [message], "{fields}");
@@ -336,9 +336,9 @@ fn a_task_whose_override_contradicts_itself_is_refused() {
         (
             "{\"action\": \"append\", \"path\": [\"e\"]}".to_owned(),
             vec![
-                "the override of a task example that is added has no `objective`",
-                "the override of a task example that is added has no `outcome`",
-                "an example of a task must have steps",
+                "the override of a task example is added, but has no `objective`",
+                "the override of a task example is added, but has no `outcome`",
+                "a task example must have steps",
             ],
         ),
         (
@@ -350,22 +350,22 @@ fn a_task_whose_override_contradicts_itself_is_refused() {
         (
             format!("{{\"action\": \"modify\", {known}, \"steps_to_remove\": [1, 1, \"2\"]}}"),
             vec![
-                "two entries are about the same step",
+                "two entries override the same step",
                 "the number of a step must be the number of an element",
             ],
         ),
         (
             format!("{{\"action\": \"modify\", {known}, \"steps_to_append\": [{{\"index\": 0}}]}}"),
             vec![
-                "a new step that is added has no `tool_name`",
-                "a new step that is added has no `description`",
+                "a new step is added, but has no `tool_name`",
+                "a new step is added, but has no `description`",
             ],
         ),
         (
             format!(
                 "{{\"action\": \"modify\", {known}, \"outcome\": \"x\"}}, {{\"action\": \"remove\", {known}}}"
             ),
-            vec!["two entries are about the same example"],
+            vec!["two entries override the same example"],
         ),
         ("{\"action\": \"append\", \"path\": []}".to_owned(), vec!["`path` is empty"]),
     ] {
@@ -376,18 +376,18 @@ fn a_task_whose_override_contradicts_itself_is_refused() {
 #[test]
 fn a_file_of_another_version_or_prompt_is_refused() {
     let file = |text: &str| wrong(file::read(&source(text), &names()));
-    assert_eq!(file("{\"version\": 1, \"rubbish\": 3}"), ["override files of version 1 are not known"]);
-    assert_eq!(file("{\"version\": \"2\"}"), ["override files of version a string are not known"]);
-    assert_eq!(file("{}"), ["the file does not say its `version`"]);
+    assert_eq!(file("{\"version\": 1, \"rubbish\": 3}"), ["unknown version 1 of an override file"]);
+    assert_eq!(file("{\"version\": \"2\"}"), ["unknown version a string of an override file"]);
+    assert_eq!(file("{}"), ["the file has no `version`"]);
     assert_eq!(
         file("{\"version\": 2, \"ns\": \"other\", \"prompt_key\": 3}"),
         [
-            "the file lies where the overrides of the namespace `support` do",
-            "the file lies where the overrides of the key `triage` do",
-            "the file does not say its `tag`",
+            "the path says that the file overrides the namespace `support`",
+            "the path says that the file overrides the key `triage`",
+            "the file has no `tag`",
         ]
     );
-    assert_eq!(file("[]"), ["a JSON object was expected"]);
+    assert_eq!(file("[]"), ["expected a JSON object"]);
     assert_eq!(file(""), ["not valid JSON: the file is empty"]);
-    assert_eq!(file("{\"version\": 2, \"version\": 2}"), ["the key `version` stands twice in one object"]);
+    assert_eq!(file("{\"version\": 2, \"version\": 2}"), ["duplicate key `version` in an object"]);
 }

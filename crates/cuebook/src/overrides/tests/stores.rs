@@ -68,10 +68,7 @@ fn a_seed_needs_every_original() {
     let mut some = originals();
     some.tools.clear();
     let error = store.seed(&descriptor(), "latest", &some).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "PromptOverridesError: there is no original of the tool `search` to begin with [CB210]"
-    );
+    assert_eq!(error.to_string(), "PromptOverridesError: the tool `search` has no original [CB210]");
     assert!(!folder.path().join(FILE).exists());
 }
 
@@ -92,13 +89,13 @@ fn an_override_of_an_original_that_changed_is_left_out_told_and_kept() {
         told,
         [
             format!(
-                "{file}:5:5: the override of the section `intro` was made for another text than there is now [CB211]"
+                "{file}:5:5: the override of the section `intro` is stale: the original has changed since [CB211]"
             ),
             format!(
-                "{file}:12:5: there is an override of the section `intro/tone`, which cannot be overridden or is gone [CB211]"
+                "{file}:12:5: the override of the section `intro/tone` has no original, or the original cannot be overridden [CB211]"
             ),
             format!(
-                "{file}:31:5: the override of the tool `search` was made for another text than there is now [CB211]"
+                "{file}:31:5: the override of the tool `search` is stale: the original has changed since [CB211]"
             ),
         ]
     );
@@ -161,7 +158,7 @@ fn what_does_not_fit_is_not_stored() {
     assert_eq!(
         error.diagnostic().message,
         format!(
-            "the section `intro` has the hash {}, and its override was made for {}",
+            "the section `intro` has the hash {}, but its override was made for {}",
             text_hash("Hello $name."),
             text_hash("?")
         )
@@ -204,12 +201,12 @@ fn an_upsert_replaces_everything_even_a_broken_file() {
     let twice =
         Overrides { sections: vec![section("rules", "a"), section("rules", "b")], ..overrides.clone() };
     let error = store.upsert(&descriptor(), &twice).unwrap_err();
-    assert_eq!(error.diagnostic().message, "two overrides are about the same section or tool");
+    assert_eq!(error.diagnostic().message, "two overrides are for the same section or tool");
     let other = Overrides { key: "other".into(), ..overrides };
     let error = store.upsert(&descriptor(), &other).unwrap_err();
     assert_eq!(
         error.diagnostic().message,
-        "the overrides are for the key `other`, and the prompt has the key `triage`"
+        "the overrides are for the key `other`, but the prompt has the key `triage`"
     );
 }
 
@@ -324,7 +321,7 @@ fn a_list_has_every_file_and_says_which_are_broken() {
     let text = fs::read_to_string(folder.path().join(FILE)).unwrap();
     assert_eq!(list[3].sha256.as_deref(), Some(&*text_hash(&text)));
     assert!(list[3].modified.unwrap().elapsed().unwrap().as_secs() < 600);
-    assert!(list[1].counts.as_ref().unwrap_err().to_string().contains("cannot be found by any prompt"));
+    assert!(list[1].counts.as_ref().unwrap_err().to_string().contains("no prompt uses this file"));
     assert_eq!(list[2].counts.as_ref().unwrap_err().code(), Code::BadOverride);
     assert!(list[2].sha256.is_some());
 }

@@ -58,7 +58,7 @@ impl Record {
             }
             _ => {
                 return Err(
-                    reader.refuse("an object with properties was expected", "use a struct with named fields")
+                    reader.refuse("expected an object with properties", "use a struct with named fields")
                 );
             }
         };
@@ -88,7 +88,7 @@ impl<'s> Reader<'s> {
             path if path.is_empty() => "the schema".to_owned(),
             path => quoted(&path),
         };
-        let message = format!("{place} cannot be a record's: {why}");
+        let message = format!("{place} cannot be a field: {why}");
         Error::new(ErrorKind::Usage, Diagnostic::new(Code::UnsupportedSchema, message).hint(hint))
             .with("property", self.path.join("."))
     }
@@ -96,7 +96,7 @@ impl<'s> Reader<'s> {
     fn count(&mut self, shapes: usize) -> Result<()> {
         self.shapes = self.shapes.saturating_add(shapes);
         if self.shapes > MOST_SHAPES {
-            let why = format!("written out it has more than {MOST_SHAPES} parts");
+            let why = format!("its schema has more than {MOST_SHAPES} parts");
             return Err(self.refuse(&why, "use a smaller type, or `serde_json::Value` for a part of it"));
         }
         Ok(())
@@ -122,9 +122,9 @@ impl<'s> Reader<'s> {
             Json::Object(object) => object,
             Json::Bool(true) => return Ok(Shape::Any),
             Json::Bool(false) => {
-                return Err(self.refuse("no value is allowed there", "leave the property out"));
+                return Err(self.refuse("it allows no value", "remove the property"));
             }
-            _ => return Err(self.refuse("it is no JSON Schema", "a schema is an object, `true` or `false`")),
+            _ => return Err(self.refuse("it is not a JSON Schema", "use an object, `true` or `false`")),
         };
         let name = object.get("title").and_then(Json::as_str).unwrap_or(name);
         // What is said beside a reference, or for all branches at once, belongs to each of them.
@@ -193,11 +193,8 @@ impl<'s> Reader<'s> {
             "array" => self.array(schema, name)?,
             "object" => self.object(schema, name)?,
             other => {
-                let why = format!("there is no type {}", quoted(other));
-                return Err(self.refuse(
-                    &why,
-                    "the types of JSON Schema are string, integer, number, boolean, null, array and object",
-                ));
+                let why = format!("unknown type {}", quoted(other));
+                return Err(self.refuse(&why, "use string, integer, number, boolean, null, array or object"));
             }
         })
     }
@@ -275,14 +272,14 @@ impl<'s> Reader<'s> {
             return Ok(shape);
         }
         let Some(target) = self.target(reference) else {
-            let why = format!("nothing is at {}", quoted(reference));
-            return Err(self.refuse(&why, "references may lead to `$defs` of the same schema"));
+            let why = format!("{} does not exist", quoted(reference));
+            return Err(self.refuse(&why, "refer only to `$defs` of the same schema"));
         };
         // The root is open from the beginning.
         if self.open.contains(&reference) || std::ptr::eq(target, self.root) {
-            let hint = "nothing says how deep that goes; write `#[schemars(with = \"serde_json::Value\")]` on the \
-                        field that leads back";
-            return Err(self.refuse("the type holds itself", hint));
+            let hint = "the depth has no limit; write `#[schemars(with = \"serde_json::Value\")]` on the recursive \
+                 field";
+            return Err(self.refuse("the type contains itself", hint));
         }
         if self.open.len() >= DEEPEST {
             return Err(self.refuse("it is nested too deeply", "use a flatter type"));
@@ -339,7 +336,7 @@ impl<'s> Reader<'s> {
                 Ok(one_of(branches.collect::<Result<Vec<Shape>>>()?))
             }
             (first, second) if first == second => Ok(first),
-            _ => Err(self.refuse("several things are said of it at once", "use one type without `flatten`")),
+            _ => Err(self.refuse("it combines several schemas", "use one type, without `flatten`")),
         }
     }
 }

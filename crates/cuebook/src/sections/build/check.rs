@@ -58,7 +58,7 @@ impl Making<'_> {
         let default = section.default_params.as_ref();
         if let Some(default) = default.filter(|default| default.type_name() != of.name) {
             let hint =
-                format!("it is of `{}`, and the section is filled with `{}`", default.type_name(), of.name);
+                format!("the default is a `{}`, but the section takes a `{}`", default.type_name(), of.name);
             let message = "Section defaults must match section params type.";
             return Err(caused(invalid(section, path, message), &hint));
         }
@@ -100,12 +100,12 @@ impl Making<'_> {
                 let error = hinted(invalid(section, path, message).with("placeholder", name), hint);
                 let mut diagnostic = error.diagnostic().clone();
                 diagnostic.place = place.or(diagnostic.place);
-                return Err(error.replaced(diagnostic.label("nothing has this name here")));
+                return Err(error.replaced(diagnostic.label("unknown name")));
             }
-            let message = format!("the summary of `{}` shows `{name}`, which nothing fills", path.join("."));
+            let message = format!("the summary of `{}` uses the unknown name `{name}`", path.join("."));
             let mut note = Diagnostic::new(Code::UndefinedValue, message).severity(Severity::Warning);
             note.place = place;
-            self.notes.push(note.label("nothing has this name here").hint_opt(hint));
+            self.notes.push(note.label("unknown name").hint_opt(hint));
         }
         Ok(())
     }
@@ -118,15 +118,15 @@ impl Making<'_> {
                 error.with("dataclass_type", tool.params_name())
             };
             if super::super::disclosure::NAMES.contains(&tool.name.as_str()) {
-                let message = format!("`{}` is the name of a tool that Cuebook adds itself", tool.name);
-                let error = hinted(refuse(&message), Some("give the tool another name".into()));
+                let message = format!("Cuebook itself adds a tool with the name `{}`", tool.name);
+                let error = hinted(refuse(&message), Some("rename the tool".into()));
                 let mut diagnostic = error.diagnostic().clone();
                 diagnostic.place = tool.place.clone().or(diagnostic.place);
                 return Err(error.replaced(diagnostic));
             }
             if let Some(other) = self.tools.get(&tool.name) {
                 let error = refuse("Duplicate tool name registered for prompt.");
-                let hint = format!("two tools are called `{}`: rename one of them", tool.name);
+                let hint = format!("rename one of the tools `{}`", tool.name);
                 let mut diagnostic = error.diagnostic().clone().hint(hint);
                 if let Some(place) = &tool.place {
                     diagnostic = diagnostic.at(place.clone());
@@ -137,7 +137,7 @@ impl Making<'_> {
                 return Err(error.replaced(diagnostic));
             }
             let changed = completed(tool).map_err(|why| {
-                let message = format!("an example of the tool `{}` does not fit it", tool.name);
+                let message = format!("an example does not fit the tool `{}`", tool.name);
                 caused(refuse(&message), &why).with("placeholder", "examples")
             })?;
             if let Some(changed) = changed {
@@ -230,7 +230,7 @@ fn outcome(outcome: &Json, output: Option<&OutputSpec>) -> Result<Json, (String,
     }
     let one = OutputSpec { container: Container::Object, ..output.clone() };
     one.accept(outcome).map_err(|error| {
-        let message = format!("the outcome of a task example is no {}", output.record.name);
+        let message = format!("the outcome of the task example must be {}", output.record.name);
         (message, Some(error.diagnostic().message.clone()))
     })?;
     Ok(examples::completed(&Shape::Record(output.record.clone()), outcome))
@@ -266,7 +266,7 @@ pub(in crate::sections) fn fit(
     let input = match &tool.params {
         Some(record) => one(record, input, "input")?,
         None if input.is_null() => Json::Null,
-        None => return Err("the tool takes nothing, so the input is null".to_owned()),
+        None => return Err("the tool takes no input, so the input must be null".to_owned()),
     };
     let output = match (&tool.result, output) {
         (_, Json::Null) => Json::Null,
@@ -274,7 +274,7 @@ pub(in crate::sections) fn fit(
         (ToolResult::Many(record), Json::Array(items)) => {
             items.iter().map(|item| one(record, item, "output")).collect::<Result<Json, String>>()?
         }
-        (ToolResult::Many(_), _) => return Err("the tool answers with a list".to_owned()),
+        (ToolResult::Many(_), _) => return Err("the tool returns a list".to_owned()),
         // A tool that does not say what it answers with may show anything.
         (ToolResult::Nothing, output) => output.clone(),
     };
@@ -289,9 +289,9 @@ pub(in crate::sections) fn task_example(
 ) -> Result<()> {
     let refuse = |placeholder: &str, message: String| {
         let hint = match placeholder {
-            "objective" => "say in one plain sentence what is to be done",
-            "steps" => "show at least one call of a tool",
-            _ => "write lower-case letters, digits, `_` and `-`",
+            "objective" => "describe the goal in one plain sentence",
+            "steps" => "add at least one tool call",
+            _ => "use lowercase letters, digits, `_` and `-`",
         };
         Err(hinted(invalid(section, path, message), Some(hint.to_owned())).with("placeholder", placeholder))
     };
@@ -325,14 +325,15 @@ pub(super) fn examples_of_tasks(section: &Section, path: &[String], children: &[
             task_example(section, path, example)
         }
         Body::TaskExample(_) => refuse(
-            "an example of a task has neither sections below it nor tools",
-            "give the tools to another section: an example may use all tools of the tree",
+            "a task example cannot have subsections or tools",
+            "move the tools to another section: an example can use all tools of the tree",
         ),
-        Body::TaskExamples if children.is_empty() => {
-            refuse("TaskExamplesSection requires at least one example", "list some, or remove the section")
-        }
+        Body::TaskExamples if children.is_empty() => refuse(
+            "TaskExamplesSection requires at least one example",
+            "add an example, or remove the section",
+        ),
         Body::TaskExamples if !children.iter().all(is_example) => refuse(
-            "below a section that lists examples of tasks stand nothing but such examples",
+            "a section of task examples can contain only task examples",
             "move the other sections out of it",
         ),
         _ => Ok(()),

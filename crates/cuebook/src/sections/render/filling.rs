@@ -94,7 +94,7 @@ fn unbindable(tree: &Tree, value: &Bound, message: &str) -> Error {
     let known: Vec<&str> = tree.types.keys().map(String::as_str).collect();
     let hint = match known.as_slice() {
         [] => "its sections take no parameters".to_owned(),
-        known => format!("its sections are filled with {}", known.join(", ")),
+        known => format!("its sections take {}", known.join(", ")),
     };
     let diagnostic = Diagnostic::new(Code::InvalidVariables, message).hint(hint);
     Error::new(ErrorKind::PromptValidation, diagnostic).with("dataclass_type", value.type_name())
@@ -106,7 +106,7 @@ fn no_params(tree: &Tree, node: &Node, index: usize) -> Error {
     let required = fields.iter().filter(|field| field.default.is_none());
     let required: Vec<String> = required.map(|field| format!("`{}`", field.name)).collect();
     let hint =
-        format!("bind a `{}`; it has no default for {}", tree.types[index].of.name, required.join(", "));
+        format!("bind a `{}`; there is no default for {}", tree.types[index].of.name, required.join(", "));
     hinted(failed(node, Code::InvalidVariables, "Missing parameters for section."), Some(hint))
 }
 
@@ -116,7 +116,7 @@ fn unanswered(node: &Node, message: &str, place: Option<&Place>, why: &str) -> E
     let error = caused(failed(node, Code::RenderFailed, message), why);
     let Some(place) = place else { return error };
     let mut diagnostic = error.diagnostic().clone().at(place.clone()).label(why);
-    diagnostic.hint = Some("a condition knows the inputs of the prompt, `session` and `system`".into());
+    diagnostic.hint = Some("a condition can use the prompt's inputs, `session` and `system`".into());
     error.replaced(diagnostic)
 }
 

@@ -145,7 +145,7 @@ impl<'t> Run<'t, '_> {
                 node.section.key
             );
             let error = failed(node, Code::RenderFailed, message);
-            let hint = "override the example of the task instead: `task_example_overrides`";
+            let hint = "override the task example instead: `task_example_overrides`";
             let diagnostic = error.diagnostic().clone().hint(hint);
             return Err(error.replaced(diagnostic));
         };

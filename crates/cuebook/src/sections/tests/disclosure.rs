@@ -146,7 +146,7 @@ fn the_loop_renders_again_after_sections_were_opened_and_goes_on_after_errors() 
     ];
     assert_eq!(told, wanted);
     let (failed, _) = conversation(&tree, vec![("ping", json!({}))]);
-    assert_eq!(message(&failed.unwrap_err()), "`ping` neither opens nor reads sections");
+    assert_eq!(message(&failed.unwrap_err()), "unknown tool `ping` for sections");
 }
 
 #[test]

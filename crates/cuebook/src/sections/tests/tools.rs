@@ -54,7 +54,7 @@ fn names_are_told_apart_and_those_of_our_own_tools_are_taken() {
     assert_eq!(error.field("section_path").unwrap(), &json!(["b"]));
     for name in super::super::disclosure::NAMES {
         let error = refused([plain("a", []).tool(ping(name))]);
-        assert_eq!(message(&error), format!("`{name}` is the name of a tool that Cuebook adds itself"));
+        assert_eq!(message(&error), format!("Cuebook itself adds a tool with the name `{name}`"));
     }
 }
 
@@ -79,7 +79,7 @@ fn examples_are_shown_whole_behind_the_text_and_never_in_a_summary() {
 fn an_example_that_does_not_fit_its_tool_is_refused() {
     let tool = search().example("wrong", json!({"query": 3}), json!(null)).unwrap();
     let error = refused([plain("a", []).tool(tool)]);
-    assert_eq!(message(&error), "an example of the tool `search` does not fit it");
+    assert_eq!(message(&error), "an example does not fit the tool `search`");
     assert_eq!(error.field("cause").unwrap(), "the input: query: expected str");
     assert!(search().example("  ", json!(null), json!(null)).is_err());
 }

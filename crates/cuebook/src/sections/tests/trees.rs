@@ -61,7 +61,7 @@ fn keys_that_are_none_are_refused_with_a_suggestion() {
 #[test]
 fn two_sections_side_by_side_have_two_keys() {
     let error = refused([plain("p", [plain("a", []), plain("a", [])])]);
-    assert_eq!(message(&error), "two sections that stand side by side have the key `a`");
+    assert_eq!(message(&error), "two sibling sections have the key `a`");
     assert_eq!(error.field("section_path").unwrap(), &serde_json::json!(["p", "a"]));
     assert!(builder([plain("a", []), plain("b", [plain("a", [])])]).build().is_ok());
 }
@@ -83,7 +83,7 @@ fn a_summary_that_asks_for_more_is_told_and_not_refused() {
     let tree = tree([section.map(|section| section.summary("$gaol")).into()]);
     let [note] = tree.notes() else { panic!("{:?}", tree.notes()) };
     assert_eq!(note.severity, Severity::Warning);
-    assert_eq!(note.message, "the summary of `a` shows `gaol`, which nothing fills");
+    assert_eq!(note.message, "the summary of `a` uses the unknown name `gaol`");
 }
 
 #[test]

@@ -23,7 +23,7 @@ impl Template {
                 match missing {
                     Missing::Keep => Ok(Bit::Text { text: "$".to_owned(), range }),
                     Missing::Error => {
-                        Err(Beyond { range, what: "a `$` that begins no name, which is an error".to_owned() })
+                        Err(Beyond { range, what: "a `$` that does not begin a name".to_owned() })
                     }
                 }
             }

@@ -44,11 +44,11 @@ pub enum Fault {
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Missing { name, .. } => write!(f, "there is no value `{name}`"),
+            Fault::Missing { name, .. } => write!(f, "`{name}` has no value"),
             Fault::Invalid { line, column, .. } => {
-                write!(f, "the `$` in line {line}, column {column} of the text begins no placeholder")
+                write!(f, "the `$` in line {line}, column {column} of the text does not begin a placeholder")
             }
-            Fault::Unprintable { name, reason, .. } => write!(f, "`{name}` cannot be written: {reason}"),
+            Fault::Unprintable { name, reason, .. } => write!(f, "cannot print `{name}`: {reason}"),
             Fault::Full => f.write_str("the rendered text is longer than the limit"),
         }
     }
@@ -64,22 +64,21 @@ impl Template {
         match fault {
             Fault::Missing { name, place } => {
                 let hint = did_you_mean(&nearest(&name, known)).unwrap_or_else(|| {
-                    format!("give `{name}` a value, or write `$${name}` if the text is to show a dollar sign")
+                    format!("give `{name}` a value, or write `$${name}` to print a dollar sign")
                 });
-                let diagnostic = Diagnostic::new(Code::UndefinedValue, message)
-                    .at(place)
-                    .label("nothing has this name here")
-                    .hint(hint);
+                let diagnostic =
+                    Diagnostic::new(Code::UndefinedValue, message).at(place).label("unknown name").hint(hint);
                 Error::new(ErrorKind::PromptRender, diagnostic).with("placeholder", name)
             }
             Fault::Invalid { place, .. } => {
                 let rest = place.source().text().get(place.range().end..).unwrap_or_default();
                 let hint = if rest.starts_with('{') {
-                    "between `${` and `}` stands one name, of letters, digits and `_` of ASCII; write `$${` for the text itself"
+                    "write one name of ASCII letters, digits and `_` between `${` and `}`; write `$${` to print \
+                         `${`"
                 } else {
                     "write `$$` for a dollar sign, or `$name` or `${name}` for a value"
                 };
-                let diagnostic = Diagnostic::new(Code::TemplateSyntax, "a `$` begins no placeholder")
+                let diagnostic = Diagnostic::new(Code::TemplateSyntax, "`$` does not begin a placeholder")
                     .at(place)
                     .label("no name follows")
                     .hint(hint);
@@ -87,10 +86,10 @@ impl Template {
             }
             Fault::Unprintable { place, too_large, .. } => {
                 let (kind, code, hint) = if too_large {
-                    let hint = "give a part of it, or raise `limits.string_bytes` in cuebook.toml";
+                    let hint = "print a part of it, or raise `limits.string_bytes` in cuebook.toml";
                     (ErrorKind::Limit, Code::ValueTooLarge, hint)
                 } else {
-                    let hint = "this value could not be made: look at where it comes from";
+                    let hint = "check where the value comes from: it is an error";
                     (ErrorKind::PromptRender, Code::RenderFailed, hint)
                 };
                 Error::new(kind, Diagnostic::new(code, message).at(place).hint(hint))

@@ -34,7 +34,7 @@ pub(crate) struct Bits {
 
 /// Takes a template apart. A template that cannot be read is beyond words, too; reading it says why.
 pub(crate) fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
-    let unreadable = || Beyond { range: 0..0, what: "something that cannot be read".to_owned() };
+    let unreadable = || Beyond { range: 0..0, what: "unreadable code".to_owned() };
     let syntax = settings.syntax().map_err(|_| unreadable())?;
     if let Some(range) = fence::opening(text, &syntax).into_iter().next() {
         return Err(Beyond { range, what: "a `{% fence %}` block".to_owned() });
@@ -127,14 +127,14 @@ impl Reader<'_> {
     fn value(&self, expression: &Expr<'_>, range: Range<usize>) -> Result<Bit, Beyond> {
         let beyond = |what: &str| Err(Beyond { range: range.clone(), what: what.to_owned() });
         match expression {
-            Expr::Var(variable) if OWN.contains(&variable.id) => beyond("a name of the engine's own"),
+            Expr::Var(variable) if OWN.contains(&variable.id) => beyond("a name of the engine"),
             Expr::Var(variable) => {
                 let name = variable.id.to_owned();
                 Ok(Bit::Value { name, absent: Absent::Nothing, escaped: false, range: range.clone() })
             }
             Expr::Const(constant) => match constant.value.as_str() {
                 Some(text) => Ok(Bit::Text { text: text.to_owned(), range: range.clone() }),
-                None => beyond("a constant that is no text"),
+                None => beyond("a constant that is not text"),
             },
             Expr::Filter(filter) if matches!(filter.name, "default" | "d") => {
                 match (filter.expr.as_ref().and_then(name), filter.args.as_slice()) {
@@ -219,7 +219,7 @@ mod tests {
             ("{{ x|upper }}", "a filter"),
             ("{{ x.y }}", "a part of a value"),
             ("{% include 'a.md' %}", "an `{% include %}`"),
-            ("{{ system }}", "a name of the engine's own"),
+            ("{{ system }}", "a name of the engine"),
         ] {
             assert_eq!(shown(text), Err(what.to_owned()), "{text}");
         }

@@ -36,7 +36,7 @@ impl Program {
         let last = chain[chain.len() - 1];
         let mut diagnostic = Diagnostic::new(
             Code::IncludeCycle,
-            format!("templates {verb} each other in a circle: {}", shown.join(" → ")),
+            format!("templates {verb} each other in a cycle: {}", shown.join(" → ")),
         );
         let closing = self.names[last]
             .references
@@ -44,9 +44,9 @@ impl Program {
             .find(|reference| self.resolve(last, reference) == Some(chain[0]));
         if let Some(reference) = closing {
             let place = self.units[last].source().place(reference.range.clone());
-            diagnostic = diagnostic.at(place).label("leads back to the beginning");
+            diagnostic = diagnostic.at(place).label("completes the cycle");
         }
-        diagnostic.hint("break the circle: move what both need into a third template")
+        diagnostic.hint("break the cycle: move the shared text into a third template")
     }
 
     /// Every circle of includes, for `check`. One with a condition in it may be meant (a tree that is printed by a template

@@ -247,7 +247,7 @@ fn parse_cases(topic: &str, text: &str) -> Vec<Case> {
             }
             ("jinja", path) => {
                 let twice = case.files.insert(path.to_owned(), body);
-                assert!(twice.is_none(), "{}: {path} is there twice", case.name);
+                assert!(twice.is_none(), "{}: {path} appears twice", case.name);
             }
             ("text", _) => case.expected = Some(Ok(body)),
             ("error", _) => case.expected = Some(Err(body)),

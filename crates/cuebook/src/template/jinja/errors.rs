@@ -22,13 +22,13 @@ pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Optio
         Some(unit) => unit.place(range),
         None => source.place(range),
     };
-    let detail = error.detail().unwrap_or("the template cannot be read");
+    let detail = error.detail().unwrap_or("invalid template");
     let problem = Problem::of(detail, source.text(), &place);
     let mut diagnostic = Diagnostic::new(Code::TemplateSyntax, problem.message)
         .hint_opt(problem.hint.or_else(|| mustache_hint(source.text(), &place)));
     diagnostic = match problem.open {
         Some(tag) if problem.never_closed => diagnostic.at(source.place(tag)).label("opened here"),
-        Some(tag) => diagnostic.at(place).related(source.place(tag), "this is open"),
+        Some(tag) => diagnostic.at(place).related(source.place(tag), "opened here"),
         None => diagnostic.at(place),
     };
     Error::new(ErrorKind::PromptRead, diagnostic)
@@ -38,7 +38,9 @@ pub(super) fn syntax(source: &Arc<Source>, error: &minijinja::Error, unit: Optio
 fn mustache_hint(text: &str, place: &Place) -> Option<String> {
     let start = text[..place.range().start.min(text.len())].rfind("{{")?;
     let is_mustache = text[start + 2..].trim_start().starts_with(['#', '^', '/', '>', '&']);
-    is_mustache.then(|| "this is Mustache: a `.prompty` file says `template: {format: mustache}`".to_owned())
+    is_mustache.then(|| {
+        "this looks like Mustache: add `template: {format: mustache}` to the `.prompty` file".to_owned()
+    })
 }
 
 /// What is wrong with a template, in words for its author.
@@ -61,8 +63,8 @@ impl Problem {
             && let Some((word, tag)) = unclosed(text)
         {
             return Problem {
-                message: format!("`{{% {word} … %}}` is never closed"),
-                hint: Some(format!("add `{{% end{word} %}}` where it is to end")),
+                message: format!("`{{% {word} … %}}` is not closed"),
+                hint: Some(format!("add `{{% end{word} %}}`")),
                 open: Some(tag),
                 never_closed: true,
             };
@@ -71,8 +73,8 @@ impl Problem {
             detail.strip_prefix("block '").and_then(|rest| rest.strip_suffix("' defined twice"))
         {
             let hint =
-                format!("rename one of the two; to print the first again, write `{{{{ self.{name}() }}}}`");
-            return Problem::plain(format!("the block `{name}` is defined twice"), Some(hint));
+                format!("rename one of them; to print the first again, write `{{{{ self.{name}() }}}}`");
+            return Problem::plain(format!("duplicate block `{name}`"), Some(hint));
         }
         let hint = HINTS.iter().find(|(part, _)| detail.contains(part)).map(|(_, hint)| (*hint).to_owned());
         Problem::plain(detail.to_owned(), hint)
@@ -90,19 +92,17 @@ impl Problem {
         let closes = word.starts_with("end") && STATEMENTS.contains(&word);
         if !closes && word != "else" && word != "elif" {
             let similar = nearest(word, STATEMENTS.iter().copied());
-            return Problem::plain(format!("there is no statement `{word}`"), did_you_mean(&similar));
+            return Problem::plain(format!("unknown statement `{word}`"), did_you_mean(&similar));
         }
-        let message = format!("`{{% {word} %}}` does not belong here");
+        let message = format!("unexpected `{{% {word} %}}`");
         let before = text.get(..place.range().start).unwrap_or_default();
         match unclosed(before.rsplit_once("{%").map_or(before, |(before, _)| before)) {
             Some((open, tag)) => {
-                let hint = Some(format!("close `{{% {open} … %}}` first: add `{{% end{open} %}}` before"));
+                let hint = Some(format!("close `{{% {open} … %}}` first: add `{{% end{open} %}}` before it"));
                 Problem { message, hint, open: Some(tag), never_closed: false }
             }
-            None if closes => Problem::plain(message, Some("no block is open here: remove it".to_owned())),
-            None => {
-                Problem::plain(message, Some("it stands between an `if` or `for` and its end".to_owned()))
-            }
+            None if closes => Problem::plain(message, Some("no block is open: remove it".to_owned())),
+            None => Problem::plain(message, Some("write it between an `if` or `for` and its end".to_owned())),
         }
     }
 }
@@ -111,20 +111,21 @@ impl Problem {
 const HINTS: [(&str, &str); 10] = [
     (
         ", expected end of variable block",
-        "an expression ends with `}}`; between two values stands an operator or `|`",
+        "close the expression with `}}`, or add an operator or `|` between the two values",
     ),
-    (", expected end of block", "a statement ends with `%}`"),
+    (", expected end of block", "close the statement with `%}`"),
     (
         "template exceeds maximum recursion limits",
-        "about 150 blocks or parentheses can be in each other: move the inner ones to a file of their own, and include it",
+        "nest at most about 150 blocks or parentheses: move the inner ones to a separate file, and \
+             include it",
     ),
     ("unexpected end of raw block", "add `{% endraw %}`"),
     ("unexpected end of comment", "close the comment with `#}`"),
-    ("unexpected end of string", "close the string with the quote that it began with"),
-    ("expected in", "a loop is written `{% for item in items %}`"),
+    ("unexpected end of string", "close the string with the same quote"),
+    ("expected in", "write `{% for item in items %}`"),
     ("unexpected end of variable block", "something is missing before `}}`"),
     ("unexpected end of block", "something is missing before `%}`"),
-    ("unexpected end of input", "a tag is still open at the end: close it"),
+    ("unexpected end of input", "close the open tag"),
 ];
 
 /// The innermost block that is still open at the end of a template: its word and its tag.
@@ -238,7 +239,7 @@ pub(super) fn explain(
     if diagnostic.code == Code::TooDeep
         && let Some(circle) = program.include_circles().into_iter().next()
     {
-        let end = "if it is meant to end, raise `limits.recursion` in cuebook.toml";
+        let end = "if the recursion ends, raise `limits.recursion` in cuebook.toml";
         diagnostic = diagnostic.hint(format!("{}; {end}", circle.message));
     }
     // A recursion passes the same places again and again.
@@ -266,7 +267,7 @@ pub(in crate::template) fn output_too_large(main: &Source, limit: usize) -> Erro
 
 /// A render took more steps than it may.
 pub(in crate::template) fn out_of_fuel(fuel: u64) -> Diagnostic {
-    Diagnostic::new(Code::OutOfFuel, format!("the template took more than {fuel} steps"))
+    Diagnostic::new(Code::OutOfFuel, format!("the template exceeded {fuel} steps"))
         .hint("look for a loop that runs too often, or raise `limits.fuel` in cuebook.toml")
 }
 
@@ -354,7 +355,7 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
     let detail = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
     if let Some(too_large) = find_source::<compat::ValueTooLarge>(error) {
         let diagnostic = Diagnostic::new(Code::ValueTooLarge, too_large.to_string())
-            .hint("raise `limits.string_bytes` or `limits.items` in cuebook.toml if the template is meant to do this");
+            .hint("raise `limits.string_bytes` or `limits.items` in cuebook.toml if the template needs it");
         return (ErrorKind::Limit, diagnostic);
     }
     if let Some(late) = find_source::<OutOfTime>(error) {
@@ -376,18 +377,18 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
         Jinja::TemplateNotFound => {
             // The engine names it in quotes: `tried to include non-existing template "x.md"`.
             let name = detail.rsplit_once("template ").map(|(_, name)| name.trim_matches(['\'', '"', '`']));
-            let message = name.map_or(detail.clone(), |name| format!("no template `{name}` exists"));
-            let hint = "the name was computed: paths are relative to the folder that holds the prompts, as in \
-                        `partials/safety_rules.md`";
+            let message = name.map_or(detail.clone(), |name| format!("no template `{name}` found"));
+            let hint = "the template computes this name: paths are relative to the prompts' folder, as in \
+                 `partials/safety_rules.md`";
             (ErrorKind::PromptRender, Diagnostic::new(Code::MissingInclude, message).hint(hint))
         }
         kind
         @ (Jinja::UnknownFilter | Jinja::UnknownTest | Jinja::UnknownFunction | Jinja::UnknownMethod) => {
             let name = unknown_name(&detail);
             let message = match (kind, &name) {
-                (Jinja::UnknownFilter, Some(name)) => format!("there is no filter `{name}`"),
-                (Jinja::UnknownTest, Some(name)) => format!("there is no test `{name}`"),
-                (Jinja::UnknownFunction, Some(name)) => format!("there is no function `{name}`"),
+                (Jinja::UnknownFilter, Some(name)) => format!("unknown filter `{name}`"),
+                (Jinja::UnknownTest, Some(name)) => format!("unknown test `{name}`"),
+                (Jinja::UnknownFunction, Some(name)) => format!("unknown function `{name}`"),
                 _ => detail,
             };
             let similar = match (kind, &name) {
@@ -399,7 +400,7 @@ fn translate(error: &minijinja::Error, settings: &Settings) -> (ErrorKind, Diagn
             (ErrorKind::PromptRender, diagnostic)
         }
         _ => {
-            let hint = "look at the values that meet here";
+            let hint = "check the values used here";
             (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, detail).hint(hint))
         }
     }
@@ -436,9 +437,9 @@ mod tests {
         assert_eq!(
             syntax_error("a\n{% if b %}\nc\n"),
             "\
-error t.md:2:1: `{% if … %}` is never closed [CB304]
+error t.md:2:1: `{% if … %}` is not closed [CB304]
   at {% if b %} -- opened here
-  help: add `{% endif %}` where it is to end
+  help: add `{% endif %}`
 "
         );
     }
@@ -455,24 +456,24 @@ error t.md:2:1: `{% if … %}` is never closed [CB304]
         assert_eq!(
             syntax_error("{% if a %}{% endfor %}"),
             "\
-error t.md:1:14: `{% endfor %}` does not belong here [CB304]
+error t.md:1:14: unexpected `{% endfor %}` [CB304]
   at endfor -- (no label)
-  and t.md:1:1 {% if a %} -- this is open
-  help: close `{% if … %}` first: add `{% endif %}` before
+  and t.md:1:1 {% if a %} -- opened here
+  help: close `{% if … %}` first: add `{% endif %}` before it
 "
         );
-        assert!(syntax_error("{% endif %}").contains("help: no block is open here: remove it"));
-        assert!(syntax_error("{% else %}").contains("help: it stands between an `if` or `for` and its end"));
+        assert!(syntax_error("{% endif %}").contains("help: no block is open: remove it"));
+        assert!(syntax_error("{% else %}").contains("help: write it between an `if` or `for` and its end"));
     }
 
     #[test]
     fn the_usual_slips_get_a_hint() {
         for (text, hint) in [
-            ("{{ name }", "an expression ends with `}}`"),
-            ("{{ name", "an expression ends with `}}`"),
-            ("{{ a b }}", "between two values stands an operator"),
+            ("{{ name }", "close the expression with `}}`"),
+            ("{{ name", "close the expression with `}}`"),
+            ("{{ a b }}", "add an operator or `|` between the two values"),
             ("{% inclde 'x' %}", "did you mean `include`?"),
-            ("{% for a of b %}{% endfor %}", "a loop is written"),
+            ("{% for a of b %}{% endfor %}", "write `{% for item in items %}`"),
             ("{{ a | }}", "something is missing before `}}`"),
             ("{% include %}", "something is missing before `%}`"),
             ("{{ 'a }}", "close the string"),

@@ -325,9 +325,9 @@ pub(in crate::template) fn inside<T>(
     let weight = weight(&*outline);
     let before = NESTED.get();
     if before + weight > MOST_NESTED {
-        let message = "prompts that include each other nest too deeply while they run";
+        let message = "prompts that include each other are nested too deeply";
         let diagnostic = Diagnostic::new(Code::TooDeep, message).at(place.clone());
-        let diagnostic = diagnostic.hint("include fewer of them in a row, or turn some into partials");
+        let diagnostic = diagnostic.hint("shorten the chain of includes, or turn some prompts into partials");
         return Err(Error::new(ErrorKind::Limit, diagnostic));
     }
     NESTED.set(before + weight);
@@ -372,10 +372,10 @@ fn counted(place: &Place) -> Result<(), Error> {
     if count <= MOST_GUESTS {
         return Ok(());
     }
-    let message = format!("a render includes other prompts more than {MOST_GUESTS} times");
+    let message = format!("the render includes other prompts more than {MOST_GUESTS} times");
     let diagnostic = Diagnostic::new(Code::TooDeep, message)
         .at(place.clone())
-        .hint("include it once, outside of the loop; or put its text into a partial");
+        .hint("include the prompt once, outside the loop, or move its text into a partial");
     Err(Error::new(ErrorKind::Limit, diagnostic))
 }
 

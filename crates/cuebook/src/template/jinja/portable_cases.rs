@@ -105,5 +105,5 @@ fn what_is_not_portable_is_noted_with_its_place() {
     let notes = compile("{{ a }}\n{{ a ~ b }}").program().not_portable();
     assert_eq!(notes.len(), 1);
     let note = notes[0].to_string();
-    assert!(note.contains("CB321") && note.contains("`~` is more than every Prompty runtime"), "{note}");
+    assert!(note.contains("CB321") && note.contains("not every Prompty runtime supports `~`"), "{note}");
 }

@@ -241,8 +241,8 @@ impl Program {
         let mut found = Vec::new();
         for source in self.own_units().iter().map(Unit::source) {
             for (range, what) in portable::beyond_the_subset(source.text(), &syntax) {
-                let message = format!("{what} is more than every Prompty runtime understands");
-                let hint = "leave it, if only Cuebook renders this file";
+                let message = format!("not every Prompty runtime supports {what}");
+                let hint = "ignore this if only Cuebook renders the file";
                 found.push(Diagnostic::new(Code::NotPortable, message).at(source.place(range)).hint(hint));
             }
         }
@@ -279,7 +279,7 @@ impl Program {
                     CallableKind::Function => nearest(name, globals.iter().copied()),
                 };
                 found.push(
-                    Diagnostic::new(Code::UnknownFilter, format!("there is no {what} `{name}`"))
+                    Diagnostic::new(Code::UnknownFilter, format!("unknown {what} `{name}`"))
                         .at(unit.source().place(callable.range.clone()))
                         .hint_opt(did_you_mean(&similar)),
                 );
@@ -385,9 +385,9 @@ fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'stati
 pub(super) fn refuse_long_chains(source: &Arc<Source>, syntax: &SyntaxConfig) -> Result<()> {
     let Some(range) = compat::too_long_chain(source.text(), syntax.clone()) else { return Ok(()) };
     let diagnostic =
-        Diagnostic::new(Code::TooDeep, "too many operators, filters or branches depend on each other here")
+        Diagnostic::new(Code::TooDeep, "too many operators, filters or branches depend on each other")
             .at(source.place(range))
-            .hint("break it up with `{% set %}`, or use a loop");
+            .hint("split it with `{% set %}`, or use a loop");
     Err(Error::new(ErrorKind::Limit, diagnostic))
 }
 
@@ -401,9 +401,9 @@ fn refuse_many_assignments(source: &Arc<Source>, syntax: &SyntaxConfig) -> Resul
         return Ok(());
     }
     let message =
-        format!("the template has {assignments} `set` statements, and {MOST_ASSIGNMENTS} are allowed");
+        format!("the template has {assignments} `set` statements, but the limit is {MOST_ASSIGNMENTS}");
     let diagnostic =
-        Diagnostic::new(Code::TooDeep, message).file(source.name()).hint("use a loop, or pass the values in");
+        Diagnostic::new(Code::TooDeep, message).file(source.name()).hint("use a loop, or pass the values");
     Err(Error::new(ErrorKind::Limit, diagnostic))
 }
 
@@ -451,9 +451,9 @@ pub(in crate::template) fn missing_template(
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let similar: Vec<String> = names.iter().flat_map(|name| loader.suggestions(name)).take(3).collect();
     let hint = did_you_mean(&similar).unwrap_or_else(|| {
-        "paths are relative to the folder that holds the prompts, as in `partials/safety_rules.md`".to_owned()
+        "paths are relative to the prompts' folder, as in `partials/safety_rules.md`".to_owned()
     });
-    Diagnostic::new(Code::MissingInclude, format!("no template {} exists", quoted.join(" or ")))
+    Diagnostic::new(Code::MissingInclude, format!("no template {} found", quoted.join(" or ")))
         .at(source.place(reference.range.clone()))
         .hint(hint)
 }

@@ -16,21 +16,21 @@ fn syntax(diagnostic: Diagnostic) -> Error {
 pub(super) fn unclosed_tag(source: &Arc<Source>, start: usize, end: &str) -> Error {
     let line = source.text()[start..].lines().next().unwrap_or_default().trim_end();
     syntax(
-        Diagnostic::new(Code::TemplateSyntax, "a tag is never closed")
+        Diagnostic::new(Code::TemplateSyntax, "the tag is not closed")
             .at(source.place(start..start + line.len()))
             .label("begins here")
-            .hint(format!("this tag ends with `{end}`")),
+            .hint(format!("this tag must end with `{end}`")),
     )
 }
 
 pub(super) fn bad_delimiters(source: &Arc<Source>, tag: &Tag<'_>) -> Error {
     let (open, close) = tag.delimiters;
     syntax(
-        Diagnostic::new(Code::TemplateSyntax, "the new delimiters cannot be read")
+        Diagnostic::new(Code::TemplateSyntax, "invalid delimiters")
             .at(source.place(tag.range.clone()))
-            .label("two delimiters are expected here")
+            .label("expected two delimiters")
             .hint(format!(
-                "write both with white space between them and without `=`, as in `{open}=<% %>={close}`"
+                "write two delimiters without `=`, separated by whitespace, as in `{open}=<% %>={close}`"
             )),
     )
 }
@@ -40,17 +40,17 @@ pub(super) fn bad_name(source: &Arc<Source>, tag: &Tag<'_>, name: &str, range: R
     let first = name.split_whitespace().next().unwrap_or_default();
     let (message, hint) = match tag.kind {
         _ if name.is_empty() && tag.kind == Kind::Close => {
-            ("a tag has no name", format!("name what it closes, as in `{}`", tag.like(tag.kind, "name")))
+            ("the tag has no name", format!("add the name, as in `{}`", tag.like(tag.kind, "name")))
         }
         _ if name.is_empty() => {
-            ("a tag has no name", format!("name it, as in `{}`", tag.like(tag.kind, "name")))
+            ("the tag has no name", format!("add a name, as in `{}`", tag.like(tag.kind, "name")))
         }
         _ if !name.contains(char::is_whitespace) => (
             "a part of the name is empty",
-            "names are joined by single dots, as in `user.name`; `.` alone is the current item".to_owned(),
+            "join names with single dots, as in `user.name`; `.` alone is the current item".to_owned(),
         ),
         Kind::Variable if ["if", "for", "each", "end", "else"].contains(&first) => (
-            "a name has white space in it",
+            "the name contains whitespace",
             format!(
                 "Mustache has no `{first}`: `{}…{}` shows its content if there is a value, once for each item",
                 tag.like(Kind::Section, "name"),
@@ -58,16 +58,15 @@ pub(super) fn bad_name(source: &Arc<Source>, tag: &Tag<'_>, name: &str, range: R
             ),
         ),
         Kind::Variable | Kind::Raw => (
-            "a name has white space in it",
+            "the name contains whitespace",
             format!(
-                "Mustache has no filters and no operators: a tag holds one name, as in `{}`",
+                "Mustache has no filters and no operators: write one name, as in `{}`",
                 tag.like(tag.kind, first)
             ),
         ),
-        _ => (
-            "a name has white space in it",
-            format!("a tag holds one name, as in `{}`", tag.like(tag.kind, first)),
-        ),
+        _ => {
+            ("the name contains whitespace", format!("write one name, as in `{}`", tag.like(tag.kind, first)))
+        }
     };
     syntax(Diagnostic::new(Code::TemplateSyntax, message).at(source.place(range)).hint(hint))
 }
@@ -75,38 +74,36 @@ pub(super) fn bad_name(source: &Arc<Source>, tag: &Tag<'_>, name: &str, range: R
 pub(super) fn never_closed(source: &Arc<Source>, tag: &Tag<'_>) -> Error {
     let shown = tag.like(tag.kind, tag.content);
     syntax(
-        Diagnostic::new(Code::TemplateSyntax, format!("`{shown}` is never closed"))
+        Diagnostic::new(Code::TemplateSyntax, format!("`{shown}` is not closed"))
             .at(source.place(tag.range.clone()))
             .label("opened here")
-            .hint(format!("add `{}` where it is to end", tag.like(Kind::Close, tag.content))),
+            .hint(format!("add `{}` at its end", tag.like(Kind::Close, tag.content))),
     )
 }
 
 /// An end that does not belong to what is open, innermost last.
 pub(super) fn wrong_end(source: &Arc<Source>, tag: &Tag<'_>, open: &[Open<'_>]) -> Error {
     let shown = tag.like(Kind::Close, tag.content);
-    let diagnostic = Diagnostic::new(Code::TemplateSyntax, format!("`{shown}` does not belong here"))
+    let diagnostic = Diagnostic::new(Code::TemplateSyntax, format!("unexpected `{shown}`"))
         .at(source.place(tag.range.clone()));
     let Some(innermost) = open.last().map(|open| &open.tag) else {
-        return syntax(
-            diagnostic.label("nothing is open here").hint("remove it, or add the tag that it closes"),
-        );
+        return syntax(diagnostic.label("nothing is open").hint("remove it, or add its opening tag"));
     };
     let wanted = innermost.like(Kind::Close, innermost.content);
     let is_open = open.iter().any(|open| open.tag.content == tag.content);
     let similar = nearest(tag.content, [innermost.content]);
     let hint = match did_you_mean(&similar) {
         _ if is_open => format!(
-            "close `{}` first: add `{wanted}` before",
+            "close `{}` first: add `{wanted}` before it",
             innermost.like(innermost.kind, innermost.content)
         ),
         Some(_) => format!("did you mean `{wanted}`?"),
-        None => format!("write `{wanted}`, or add the tag that `{shown}` closes"),
+        None => format!("write `{wanted}`, or add the opening tag of `{shown}`"),
     };
     syntax(
         diagnostic
-            .label("closes something else than what is open")
-            .related(source.place(innermost.range.clone()), "this is open")
+            .label("does not match the open tag")
+            .related(source.place(innermost.range.clone()), "open tag")
             .hint(hint),
     )
 }

@@ -312,12 +312,10 @@ impl<'t> Walk<'t> {
         if self.work <= MOST_WORK {
             return Ok(());
         }
-        let diagnostic = Diagnostic::new(
-            Code::TooDeep,
-            "too many sections and partials depend on each other for their variables to be traced",
-        )
-        .file(self.texts[unit].source.name())
-        .hint("split the template into smaller ones, or use fewer partials inside of sections");
+        let diagnostic =
+            Diagnostic::new(Code::TooDeep, "too many sections and partials depend on each other")
+                .file(self.texts[unit].source.name())
+                .hint("split the template, or use fewer partials inside sections");
         Err(Error::new(ErrorKind::Limit, diagnostic))
     }
 

@@ -23,7 +23,7 @@ impl<'p> Run<'p> {
     ) -> Result<(), Stop> {
         let place = self.place(unit, partial.tag);
         let Some((scope, limit)) = self.lender else {
-            let message = "another prompt cannot be included here: there is no whole scope";
+            let message = "a prompt cannot be included here";
             return Err(
                 self.failed(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message).at(place))
             );

@@ -320,10 +320,9 @@ impl<'p> Run<'p> {
             None => {
                 let hint = did_you_mean(&self.loader.suggestions(&text))
                     .unwrap_or_else(|| format!("the name is the value of `{}`", name.dotted()));
-                let diagnostic =
-                    Diagnostic::new(Code::MissingInclude, format!("no template `{text}` exists"))
-                        .at(self.place(unit, tag))
-                        .hint(hint);
+                let diagnostic = Diagnostic::new(Code::MissingInclude, format!("no template `{text}` found"))
+                    .at(self.place(unit, tag))
+                    .hint(hint);
                 Err(self.failed(ErrorKind::PromptRender, diagnostic))
             }
         }
@@ -375,7 +374,7 @@ impl<'p> Run<'p> {
                 (ErrorKind::Limit, Diagnostic::new(Code::ValueTooLarge, message).hint(hint))
             }
             Unprintable::Invalid(reason) => {
-                let hint = "this value could not be made: look at where it comes from";
+                let hint = "check where the value comes from: it is an error";
                 (ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, reason).hint(hint))
             }
         };
@@ -386,11 +385,13 @@ impl<'p> Run<'p> {
     fn undefined(&self, unit: u32, name: &Name) -> Stop {
         let written = name.dotted();
         let hint = did_you_mean(&self.similar(name)).unwrap_or_else(|| {
-            format!("give it a value, or show the place only if there is one: `{{{{#{written}}}}}…{{{{/{written}}}}}`")
+            format!(
+                "give it a value, or print it only if it has one: `{{{{#{written}}}}}…{{{{/{written}}}}}`"
+            )
         });
-        let diagnostic = Diagnostic::new(Code::UndefinedValue, format!("there is no value `{written}`"))
+        let diagnostic = Diagnostic::new(Code::UndefinedValue, format!("`{written}` has no value"))
             .at(self.place(unit, name.slice))
-            .label("nothing has this name here")
+            .label("unknown name")
             .hint(hint);
         self.failed(ErrorKind::PromptRender, diagnostic)
     }

@@ -115,10 +115,7 @@ fn a_refusal_is_certain_and_told_whole() {
         json!({"partialText": "Well", "requiresReconciliation": false, "completionCommitted": false})
     );
     let (chunks, _) = run(Api::OpenAiChat, &[stop("content_filter")]);
-    assert_eq!(
-        chunks,
-        [failure("determinate", "Model refused: the answer was withheld by a content filter")]
-    );
+    assert_eq!(chunks, [failure("determinate", "Model refused: a content filter withheld the answer")]);
 }
 
 #[test]
@@ -150,7 +147,7 @@ fn a_connection_that_breaks_behind_the_end_changes_nothing() {
 
 #[test]
 fn a_stream_without_its_end_is_not_certain() {
-    let message = "the stream ended before the provider said that it was done";
+    let message = "the stream ended before the reply was complete";
     for (api, event) in [
         (Api::OpenAiChat, delta(json!({"content": "Hi"}))),
         (Api::OpenAiResponses, json!({"type": "response.output_text.delta", "delta": "Hi"})),
@@ -308,37 +305,37 @@ fn gemini_comes_as_replies() {
     );
     assert_eq!(outcome.answer.unwrap().id.as_deref(), Some("r"));
     let (chunks, _) = run(Api::Gemini, &[json!({"promptFeedback": {"blockReason": "OTHER"}})]);
-    assert_eq!(chunks, [failure("determinate", "Model refused: the prompt was blocked (OTHER)")]);
+    assert_eq!(chunks, [failure("determinate", "Model refused: the provider blocked the prompt (OTHER)")]);
     let (chunks, _) = run(Api::Gemini, &[json!({"candidates": [{"finishReason": "SAFETY"}]})]);
-    assert_eq!(chunks, [failure("determinate", "Model refused: the answer was blocked (SAFETY)")]);
+    assert_eq!(chunks, [failure("determinate", "Model refused: the provider blocked the answer (SAFETY)")]);
 }
 
 #[test]
 fn events_of_another_shape_end_the_stream_and_say_where() {
     for (api, event, message) in [
-        (Api::OpenAiChat, json!("Hi"), "the reply must be an object, and is a string"),
-        (Api::OpenAiChat, json!({"choices": 1}), "`choices` must be an array, and is a number"),
+        (Api::OpenAiChat, json!("Hi"), "the reply must be an object, but is a string"),
+        (Api::OpenAiChat, json!({"choices": 1}), "`choices` must be an array, but is a number"),
         (
             Api::OpenAiChat,
             delta(json!({"content": 1})),
-            "`choices[0].delta.content` must be a string or an array of parts, and is a number",
+            "`choices[0].delta.content` must be a string or an array of parts, but is a number",
         ),
         (Api::OpenAiResponses, json!({}), "`type` is missing"),
         (Api::Anthropic, json!({"type": "content_block_delta"}), "`delta` is missing"),
-        (Api::Gemini, json!({"candidates": [5]}), "`candidates[0]` must be an object, and is a number"),
-        (Api::OpenAiEmbeddings, json!({}), "replies of OpenAI embeddings do not come as a stream"),
+        (Api::Gemini, json!({"candidates": [5]}), "`candidates[0]` must be an object, but is a number"),
+        (Api::OpenAiEmbeddings, json!({}), "OpenAI embeddings does not stream replies"),
     ] {
         assert_eq!(run(api, &[event]).0, [failure("indeterminate", message)]);
     }
     let half = delta(json!({"content": "Hi", "tool_calls": 1}));
     let (chunks, outcome) = run(Api::OpenAiChat, &[half]);
-    let message = "`choices[0].delta.tool_calls` must be an array, and is a number";
+    let message = "`choices[0].delta.tool_calls` must be an array, but is a number";
     assert_eq!(chunks, [text("Hi"), failure("indeterminate", message)]);
     assert_eq!(outcome.partial_text, "Hi");
     let nameless = delta(json!({"tool_calls": [{"index": 0, "function": {"arguments": "{}"}}]}));
     assert_eq!(
         run(Api::OpenAiChat, &[nameless, stop("tool_calls")]).0,
-        [failure("indeterminate", "call 0 of the stream names no tool")]
+        [failure("indeterminate", "tool call 0 of the stream has no name")]
     );
 }
 

@@ -23,31 +23,28 @@ fn everything_that_is_wrong_is_told_at_once_and_where() {
     assert_eq!(
         wrong(yaml),
         [
-            "p.prompty:2:7: `name` must be a text [CB319]",
-            "p.prompty:3:14: `description` must be a text [CB319]",
-            "p.prompty:4:11: `metadata` must be a map of keys and values [CB319]",
-            "p.prompty:6:7: `model.id` must be a text [CB319]",
-            "p.prompty:7:15: `model.connection` must be a map of keys and values [CB319]",
+            "p.prompty:2:7: `name` must be a string [CB319]",
+            "p.prompty:3:14: `description` must be a string [CB319]",
+            "p.prompty:4:11: `metadata` must be a map [CB319]",
+            "p.prompty:6:7: `model.id` must be a string [CB319]",
+            "p.prompty:7:15: `model.connection` must be a map [CB319]",
             "p.prompty:9:18: `model.options.temperature` must be a number [CB319]",
             "p.prompty:10:20: `model.options.stopSequences` must be a list [CB319]",
             "p.prompty:11:29: `model.options.allowMultipleToolCalls` must be true or false [CB319]",
-            "p.prompty:12:27: `model.options.additionalProperties` must be a map of keys and values [CB319]",
+            "p.prompty:12:27: `model.options.additionalProperties` must be a map [CB319]",
             "p.prompty:13:9: `inputs` must be a list, or a map from names [CB319]",
             "p.prompty:14:8: `tools` must be a list, or a map from names [CB319]",
-            "p.prompty:16:11: `template.format` must be a text [CB319]",
-            "p.prompty:17:18: `template.parser.kind` must be a text [CB319]",
-            "p.prompty:17:30: `template.parser.options` must be a map of keys and values [CB319]",
+            "p.prompty:16:11: `template.format` must be a string [CB319]",
+            "p.prompty:17:18: `template.parser.kind` must be a string [CB319]",
+            "p.prompty:17:30: `template.parser.options` must be a map [CB319]",
         ]
     );
-    assert_eq!(
-        wrong("model: [a]"),
-        ["p.prompty:2:8: `model` must be the id of a model, or a map of keys and values [CB319]"]
-    );
+    assert_eq!(wrong("model: [a]"), ["p.prompty:2:8: `model` must be the id of a model, or a map [CB319]"]);
     assert_eq!(
         wrong("model: {options: {stopSequences: [null, 1]}}"),
         [
-            "p.prompty:2:35: `model.options.stopSequences[0]` must be a text [CB319]",
-            "p.prompty:2:41: `model.options.stopSequences[1]` must be a text [CB319]",
+            "p.prompty:2:35: `model.options.stopSequences[0]` must be a string [CB319]",
+            "p.prompty:2:41: `model.options.stopSequences[1]` must be a string [CB319]",
         ]
     );
 }
@@ -122,7 +119,7 @@ fn kinds_have_what_they_need_and_nothing_else() {
             "p.prompty:3:3: `inputs.a.items`: missing required field [CB319]",
             "p.prompty:4:27: `inputs.b.items` must be a map with a `kind` [CB319]",
             "p.prompty:5:27: `inputs.c.items` has no kind [CB319]",
-            "p.prompty:6:3: `inputs.u` is a union of nothing [CB319]",
+            "p.prompty:6:3: `inputs.u` is a union without members [CB319]",
             "p.prompty:7:27: `inputs.v.oneOf` is empty [CB319]",
             "p.prompty:8:52: `inputs.w` has both `oneOf` and `anyOf` [CB319]",
             "p.prompty:9:27: `inputs.x.anyOf` must be a list [CB319]",
@@ -132,9 +129,9 @@ fn kinds_have_what_they_need_and_nothing_else() {
     assert_eq!(
         notes("inputs:\n  a: {kind: string, items: {kind: string}}\n  b: {kind: sting}\n  c: {kind: my_own}"),
         [
-            "p.prompty:3:21: `inputs.a` has the key `items`, which means nothing here [CB315]: known: name, kind, description, required, nullable, default, example, enumValues, strict",
-            "p.prompty:4:13: `inputs.b` has the kind `sting`, which only you know [CB319]: did you mean `string`?",
-            "p.prompty:5:13: `inputs.c` has the kind `my_own`, which only you know [CB319]: any value is taken; known: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
+            "p.prompty:3:21: unknown key `items` in `inputs.a` [CB315]: known: name, kind, description, required, nullable, default, example, enumValues, strict",
+            "p.prompty:4:13: unknown kind `sting` of `inputs.b` [CB319]: did you mean `string`?",
+            "p.prompty:5:13: unknown kind `my_own` of `inputs.c` [CB319]: the input accepts any value; known kinds: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
         ]
     );
 }
@@ -150,21 +147,21 @@ fn inputs_without_a_kind_or_a_name_are_wrong() {
             "p.prompty:4:5: `inputs[1]` has no name [CB319]",
             "p.prompty:5:5: `inputs[2]` must be a map with a `name` [CB319]",
             "p.prompty:6:12: `inputs[3]` has an empty name [CB319]",
-            "p.prompty:7:12: `inputs[4].name` must be a text [CB319]",
+            "p.prompty:7:12: `inputs[4].name` must be a string [CB319]",
             "p.prompty:8:21: the kind of `inputs[5]` is blank [CB319]",
-            "p.prompty:9:22: `inputs[6].kind` must be a text [CB319]",
-            "p.prompty:11:12: the name `c` is used twice [CB319]",
+            "p.prompty:9:22: `inputs[6].kind` must be a string [CB319]",
+            "p.prompty:11:12: duplicate name `c` [CB319]",
             "p.prompty:12:39: `inputs[9].required` must be true or false [CB319]",
             "p.prompty:12:57: `inputs[9].enumValues` must be a list [CB319]",
             "p.prompty:12:68: `inputs[9].strict` must be true or false [CB319]",
-            "p.prompty:12:84: `inputs[9].description` must be a text [CB319]",
+            "p.prompty:12:84: `inputs[9].description` must be a string [CB319]",
         ]
     );
     assert_eq!(
         wrong("inputs:\n  a:\n  b: {name: c, kind: string}\n  d: {description: x}"),
         [
             "p.prompty:3:3: `inputs.a` has no kind [CB319]",
-            "p.prompty:4:13: `inputs.b` has another name than its key [CB319]",
+            "p.prompty:4:13: the name of `inputs.b` differs from its key [CB319]",
             "p.prompty:5:3: `inputs.d` has no kind [CB319]",
         ]
     );
@@ -177,7 +174,7 @@ fn an_input_of_prompty_1_is_wrong_and_the_hint_says_what_to_write() {
     assert_eq!(error.to_string(), "PromptReadError: p.prompty:3:3: `inputs.city` has no kind [CB319]");
     assert_eq!(
         error.diagnostic().hint.as_deref(),
-        Some("this is how Prompty 1 says it: `type` is `kind` now, and `sample` is `default`")
+        Some("this is Prompty 1 syntax: rename `type` to `kind`, and `sample` to `default`")
     );
 }
 
@@ -188,7 +185,7 @@ fn a_json_schema_is_not_taken_for_properties() {
             "tools: [{name: t, kind: function, parameters: {type: object, properties: {city: {type: string}}}}]"
         ),
         [
-            "p.prompty:2:47: `tools[0].parameters` must be properties, and this looks like a JSON schema [CB319]"
+            "p.prompty:2:47: `tools[0].parameters` must be properties, but this looks like a JSON schema [CB319]"
         ]
     );
 }
@@ -222,7 +219,7 @@ fn a_template_that_is_a_text_is_an_invalid_template() {
     let error = super::read("---\nname: x\ntemplate: jinja2\n---\n").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "PromptReadError: p.prompty:3:11: Invalid template format: `template` cannot be a text [CB319]"
+        "PromptReadError: p.prompty:3:11: Invalid template format: `template` cannot be a string [CB319]"
     );
     assert_eq!(error.field("kind"), Some(&json!("invalid_template")));
     assert_eq!(
@@ -270,7 +267,7 @@ fn tools_of_a_wrong_shape_are_told_with_their_places() {
         [
             "p.prompty:3:12: `tools[0]` has no kind [CB319]",
             "p.prompty:4:12: `tools[1]` has no kind [CB319]",
-            "p.prompty:5:21: `tools[2].kind` must be a text [CB319]",
+            "p.prompty:5:21: `tools[2].kind` must be a string [CB319]",
             "p.prompty:6:5: `tools[3]` has no name [CB319]",
             "p.prompty:7:5: `tools[4]` must be a map with a `name` [CB319]",
             "p.prompty:8:39: `tools[5].strict` must be true or false [CB319]",
@@ -278,11 +275,11 @@ fn tools_of_a_wrong_shape_are_told_with_their_places() {
             "p.prompty:8:67: `tools[5].bindings` must be a map from parameters to inputs [CB319]",
             "p.prompty:9:45: `tools[6].bindings.p` must be the name of an input [CB319]",
             "p.prompty:9:51: `tools[6].bindings.q` names no input [CB319]",
-            "p.prompty:9:66: `tools[6].bindings.r.input` must be a text [CB319]",
+            "p.prompty:9:66: `tools[6].bindings.r.input` must be a string [CB319]",
             "p.prompty:10:42: `tools[7].bindings[0]` must be a map with a `name` [CB319]",
             "p.prompty:10:45: `tools[7].bindings[1]` names no input [CB319]",
-            "p.prompty:10:84: the name `h` is used twice [CB319]",
-            "p.prompty:11:12: the name `a` is used twice [CB319]",
+            "p.prompty:10:84: duplicate name `h` [CB319]",
+            "p.prompty:11:12: duplicate name `a` [CB319]",
         ]
     );
     assert_eq!(wrong("tools: {f: x}"), ["p.prompty:2:12: `tools.f` must be a map with a `kind` [CB319]"]);
@@ -294,11 +291,11 @@ fn numbers_and_names_that_every_provider_refuses_are_noted_and_kept() {
     assert_eq!(
         notes(yaml),
         [
-            "p.prompty:2:43: `model.options.maxOutputTokens` is -5, which no provider takes [CB319]: write a number that is 1 at least",
-            "p.prompty:2:60: `model.options.temperature` is 99, which no provider takes [CB319]: write a number that is from 0 to 2",
-            "p.prompty:2:70: `model.options.topP` is 7, which no provider takes [CB319]: write a number that is from 0 to 1",
-            "p.prompty:4:12: `bad name!` is a name that providers refuse for a function [CB319]: write letters of ASCII, digits, `_` and `-`, 64 at most",
-            "p.prompty:4:62: `tools[0].parameters.p` has the kind `nope`, which only you know [CB319]: any value is taken; known: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
+            "p.prompty:2:43: `model.options.maxOutputTokens` is -5, which no provider accepts [CB319]: use a number that is at least 1",
+            "p.prompty:2:60: `model.options.temperature` is 99, which no provider accepts [CB319]: use a number that is from 0 to 2",
+            "p.prompty:2:70: `model.options.topP` is 7, which no provider accepts [CB319]: use a number that is from 0 to 1",
+            "p.prompty:4:12: providers refuse the function name `bad name!` [CB319]: use ASCII letters, digits, `_` and `-`, at most 64 characters",
+            "p.prompty:4:62: unknown kind `nope` of `tools[0].parameters.p` [CB319]: the input accepts any value; known kinds: string, integer, float, number, boolean, array, object, union, thread, image, file, audio",
         ]
     );
     assert_eq!(front(yaml).to_json()["model"]["options"]["temperature"], json!(99));
@@ -312,14 +309,14 @@ fn unknown_keys_are_kept_and_noted_with_the_nearest_name() {
     assert_eq!(
         notes(yaml),
         [
-            "p.prompty:2:1: the front matter has the key `descripton`, which means nothing here [CB315]: did you mean `description`?",
-            "p.prompty:3:16: `model` has the key `temprature`, which means nothing here [CB315]: known: id, provider, apiType, connection, options",
-            "p.prompty:3:41: `model.options` has the key `temprature`, which means nothing here [CB315]: did you mean `temperature`?",
-            "p.prompty:4:12: `template` has the key `fromat`, which means nothing here [CB315]: did you mean `format`?",
-            "p.prompty:4:32: `template.format` has the key `knd`, which means nothing here [CB315]: did you mean `kind`?",
-            "p.prompty:5:34: `inputs[0]` has the key `requird`, which means nothing here [CB315]: did you mean `required`?",
-            "p.prompty:6:35: `tools[0]` has the key `paramaters`, which means nothing here [CB315]: did you mean `parameters`?",
-            "p.prompty:6:73: `tools[1]` has the key `servername`, which means nothing here [CB315]: did you mean `serverName`, `serverDescription` or `name`?",
+            "p.prompty:2:1: unknown key `descripton` in the front matter [CB315]: did you mean `description`?",
+            "p.prompty:3:16: unknown key `temprature` in `model` [CB315]: known: id, provider, apiType, connection, options",
+            "p.prompty:3:41: unknown key `temprature` in `model.options` [CB315]: did you mean `temperature`?",
+            "p.prompty:4:12: unknown key `fromat` in `template` [CB315]: did you mean `format`?",
+            "p.prompty:4:32: unknown key `knd` in `template.format` [CB315]: did you mean `kind`?",
+            "p.prompty:5:34: unknown key `requird` in `inputs[0]` [CB315]: did you mean `required`?",
+            "p.prompty:6:35: unknown key `paramaters` in `tools[0]` [CB315]: did you mean `parameters`?",
+            "p.prompty:6:73: unknown key `servername` in `tools[1]` [CB315]: did you mean `serverName`, `serverDescription` or `name`?",
         ]
     );
     let definition = front(yaml);
@@ -354,7 +351,7 @@ fn keys_of_prompty_1_are_recognised_one_by_one() {
             ("14:12", "type", "`template.format`"),
         ]
         .map(|(place, old, now)| format!(
-            "p.prompty:{place}: `{old}` is a key of Prompty 1, and is ignored [CB320]: it is {now} now"
+            "p.prompty:{place}: `{old}` is a Prompty 1 key, and is ignored [CB320]: use {now} instead"
         ))
     );
 }

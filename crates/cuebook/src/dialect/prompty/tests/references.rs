@@ -110,7 +110,7 @@ fn every_variable_that_is_not_set_is_told_with_its_place() {
             "app/p.prompty:4:21: Environment variable 'B' not set [CB418]",
             "app/p.prompty:4:42: Environment variable 'C' not set [CB418]",
             "app/p.prompty:5:5: `inputs[1]` must be a map with a `name` [CB319]",
-            "app/p.prompty:6:11: `metadata` must be a map of keys and values [CB319]",
+            "app/p.prompty:6:11: `metadata` must be a map [CB319]",
         ]
     );
     assert_eq!(kind, "env_var_not_set");
@@ -245,28 +245,28 @@ fn files_that_cannot_be_used_are_told_with_path_and_place() {
     std::fs::write(home.join("latin.txt"), [0xff, 0xfe, 0x00]).unwrap();
     for (path, wanted, kind) in [
         ("none/x.json", "app/p.prompty:2:11: the file `none/x.json` does not exist", "file_not_found"),
-        ("", "app/p.prompty:2:11: a reference names no file", "file_reference"),
+        ("", "app/p.prompty:2:11: the reference names no file", "file_reference"),
         (
             ".",
-            "app/p.prompty:2:11: the file `.` cannot be read: a file was expected, and this is a folder",
+            "app/p.prompty:2:11: the file `.` cannot be read: expected a file, found a folder",
             "file_reference",
         ),
         ("bad.json", "app/bad.json:2:8: not valid JSON: expected value", "file_reference"),
-        ("bad.yaml", "app/bad.yaml:1:4: not valid YAML: a `[` is not closed", "file_reference"),
+        ("bad.yaml", "app/bad.yaml:1:4: invalid YAML: `[` is not closed", "file_reference"),
         (
             "loop.json",
-            "app/loop.json:1:2: the file `loop.json` refers to itself, directly or through others",
+            "app/loop.json:1:2: the file `loop.json` refers to itself, directly or through other files",
             "file_reference",
         ),
         (
             "one.json",
-            "app/two.yaml:1:3: the file `one.json` refers to itself, directly or through others",
+            "app/two.yaml:1:3: the file `one.json` refers to itself, directly or through other files",
             "file_reference",
         ),
         ("deep.json", "app/deep.json:1:7: Environment variable 'NO' not set", "env_var_not_set"),
         (
             "large.txt",
-            "app/p.prompty:2:11: the file `large.txt` cannot be read: the file has 2097152 bytes, and the limit is 1048576",
+            "app/p.prompty:2:11: the file `large.txt` cannot be read: the file has 2097152 bytes, but the limit is 1048576",
             "file_reference",
         ),
         (
@@ -282,13 +282,10 @@ fn files_that_cannot_be_used_are_told_with_path_and_place() {
     }
     let error = loaded(&home, "metadata: ${file:bad.json}", &options(&[])).unwrap_err();
     let related = &error.diagnostic().related[0];
-    assert_eq!(
-        (related.0.to_string().as_str(), related.1.as_str()),
-        ("app/p.prompty:2:11", "referred to here")
-    );
+    assert_eq!((related.0.to_string().as_str(), related.1.as_str()), ("app/p.prompty:2:11", "named here"));
     let error = load_str("p", "---\nname: ${file:x}\n---\n", None, &options(&[])).unwrap_err();
     assert_eq!(error.code(), Code::FileReference);
-    assert!(error.diagnostic().message.contains("lies in no folder"));
+    assert!(error.diagnostic().message.contains("this prompt has no folder"));
 }
 
 #[test]
@@ -304,16 +301,13 @@ fn files_cannot_multiply_each_other() {
     let home = folder(&borrowed);
     let home = home.path().join("app");
     let (found, _) = refused(&home, "metadata: {a: '${file:f0.json}'}");
-    assert!(
-        found.iter().any(|text| text.contains(&format!("{MOST_FILES_DEEP} in a row are the most"))),
-        "{found:?}"
-    );
+    assert!(found.iter().any(|text| text.contains(&format!("the limit is {MOST_FILES_DEEP}"))), "{found:?}");
     assert!(found.iter().any(|text| text.contains("too many files")), "{found:?}");
     assert!(found.len() < 20, "the same is told once: {found:?}");
     let deep = format!("{}\"${{file:g.json}}\"{}", "[".repeat(60), "]".repeat(60));
     let home = folder(&[("d.json", &deep), ("g.json", "[[[[[[[1]]]]]]]")]);
     let (found, _) = refused(&home.path().join("app"), "metadata: {a: '${file:d.json}'}");
-    assert!(found[0].contains("nested too deeply: 64 levels are the most, also through files"), "{found:?}");
+    assert!(found[0].contains("nested too deeply: the limit is 64 levels, including files"), "{found:?}");
 }
 
 fn untrusted(yaml: &str, options: &LoadOptions) -> Vec<String> {

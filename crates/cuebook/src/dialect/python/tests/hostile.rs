@@ -69,8 +69,8 @@ fn blocks_without_end_are_refused_and_do_not_overflow_the_stack() {
     assert_eq!(read(nested("", "if a:")), blocks);
     assert_eq!(read(nested("", "with a as b, c as d:")), blocks);
     // Behind an open bracket the lexer sees no blocks, and the parser, which takes the bracket for a slip, does.
-    assert_eq!(read(nested("(a\n", "for a in b, c:")), "not valid Python: `(` is never closed");
-    assert_eq!(read(nested("X = [1,\n", "with a as b, c as d:")), "not valid Python: `[` is never closed");
+    assert_eq!(read(nested("(a\n", "for a in b, c:")), "not valid Python: `(` is not closed");
+    assert_eq!(read(nested("X = [1,\n", "with a as b, c as d:")), "not valid Python: `[` is not closed");
 }
 
 #[test]
@@ -86,16 +86,19 @@ fn the_place_where_it_becomes_too_deep_is_underlined() {
 
 #[test]
 fn what_lies_just_below_the_limits_is_read() {
-    let computed = "`X` must be written out, and this is an operation";
+    let computed = "`X` must be a literal, but this is computed (an operation)";
     let deep = format!("{}{}", "[".repeat(100), "]".repeat(100));
     assert_eq!(read(format!("X = {deep}")), deep);
     assert_eq!(read(format!("X = 1{}", "+1".repeat(499))), computed);
     assert_eq!(read(format!("X = {}1", "-".repeat(499))), computed);
     assert_eq!(read(format!("X = {}1", "not ".repeat(499))), computed);
-    assert_eq!(read(format!("X = a{}", "()".repeat(499))), "`X` must be written out, and this is a call");
+    assert_eq!(
+        read(format!("X = a{}", "()".repeat(499))),
+        "`X` must be a literal, but this is computed (a call)"
+    );
     assert_eq!(
         read(format!("X = {}1", "lambda: ".repeat(249))),
-        "`X` must be written out, and this is a lambda"
+        "`X` must be a literal, but this is computed (a lambda)"
     );
 }
 

@@ -64,12 +64,12 @@ impl<'d> Reader<'d> {
             if let Some(earlier) = first.get(&provider.namespace) {
                 let place = |index| [Key("variable_providers"), Index(index), Key("namespace")];
                 if self.problems.len() < MOST_FINDINGS {
-                    let message = format!("two providers have the namespace `{}`", provider.namespace);
+                    let message = format!("duplicate provider namespace `{}`", provider.namespace);
                     let diagnostic = Diagnostic::new(Code::BadManifest, message)
                         .at(self.document.place(&place(index)))
-                        .label("the second one")
-                        .related(self.document.place(&place(*earlier)), "the first one")
-                        .hint("give one of them another namespace");
+                        .label("second one here")
+                        .related(self.document.place(&place(*earlier)), "first one here")
+                        .hint("rename one of them");
                     self.problems.push(diagnostic);
                 }
                 continue;
@@ -84,7 +84,7 @@ impl<'d> Reader<'d> {
         let map = self.object(item, path, Some(PROVIDER_FIELDS))?;
         let file = self.needed(map, "file", path, "the path of a .py file in the pack");
         let file = file.filter(|file| self.pack_path(&joined(path, "file"), file, ".py"));
-        let namespace = self.needed(map, "namespace", path, "the name that templates reach it by");
+        let namespace = self.needed(map, "namespace", path, "the name that templates use");
         let namespace = namespace.filter(|name| self.namespace(&joined(path, "namespace"), name));
         let description = self.prose(map, "description", path);
         let optional = self.boolean(map, "optional", path);
@@ -117,17 +117,17 @@ impl<'d> Reader<'d> {
             && characters.all(|character| character.is_ascii_alphanumeric() || character == '_');
         if !identifier {
             self.wrong(path, || {
-                let message = format!("{} cannot be a namespace", quoted(name));
-                let label = "templates could not write this name".to_owned();
-                (message, label, "use letters, digits and `_`, beginning with a letter".into())
+                let message = format!("invalid namespace {}", quoted(name));
+                let label = "templates cannot use this name".to_owned();
+                (message, label, "use letters, digits and `_`, starting with a letter".into())
             });
             return false;
         }
         if RESERVED_NAMESPACES.contains(&name) {
             self.wrong(path, || {
-                let message = format!("{} cannot be a namespace", quoted(name));
-                let label = "this name has a meaning of its own in templates".to_owned();
-                (message, label, format!("choose another one, for example `{}_info`", name.to_lowercase()))
+                let message = format!("reserved namespace {}", quoted(name));
+                let label = "templates already use this name".to_owned();
+                (message, label, format!("choose another name, for example `{}_info`", name.to_lowercase()))
             });
             return false;
         }
@@ -174,7 +174,7 @@ impl<'d> Reader<'d> {
                     self.wrong_type(
                         &joined(&path, "max_execution_time"),
                         value,
-                        "a number of seconds above zero, and a day at most",
+                        "a number of seconds above zero, and at most one day",
                     );
                 }
             }

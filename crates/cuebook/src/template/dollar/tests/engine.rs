@@ -46,5 +46,5 @@ fn what_is_missing_is_an_error_or_kept() {
     }
     let error = compile("$a", json!({"missing": "empty"})).err().unwrap();
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptRead, Code::BadPrompty));
-    assert_eq!(error.diagnostic().message, "`missing` is \"empty\", and can be \"error\" or \"keep\"");
+    assert_eq!(error.diagnostic().message, "`missing` is \"empty\", but must be \"error\" or \"keep\"");
 }

@@ -40,23 +40,23 @@ fn errors_show_the_place_and_a_way_out() {
     assert_eq!(
         shown("\n  Hi\n  ${user_nmae}!"),
         "\
-error body.md:3:3: there is no value `user_nmae` [CB502]
-  at ${user_nmae} -- nothing has this name here
+error body.md:3:3: `user_nmae` has no value [CB502]
+  at ${user_nmae} -- unknown name
   help: did you mean `user_name`?
 "
     );
     assert_eq!(
         shown("$zebra"),
         "\
-error body.md:1:1: there is no value `zebra` [CB502]
-  at $zebra -- nothing has this name here
-  help: give `zebra` a value, or write `$$zebra` if the text is to show a dollar sign
+error body.md:1:1: `zebra` has no value [CB502]
+  at $zebra -- unknown name
+  help: give `zebra` a value, or write `$$zebra` to print a dollar sign
 "
     );
     assert_eq!(
         shown("It costs $5."),
         "\
-error body.md:1:10: a `$` begins no placeholder [CB304]
+error body.md:1:10: `$` does not begin a placeholder [CB304]
   at $ -- no name follows
   help: write `$$` for a dollar sign, or `$name` or `${name}` for a value
 "
@@ -64,9 +64,9 @@ error body.md:1:10: a `$` begins no placeholder [CB304]
     assert_eq!(
         shown("${a.b}"),
         "\
-error body.md:1:1: a `$` begins no placeholder [CB304]
+error body.md:1:1: `$` does not begin a placeholder [CB304]
   at $ -- no name follows
-  help: between `${` and `}` stands one name, of letters, digits and `_` of ASCII; write `$${` for the text itself
+  help: write one name of ASCII letters, digits and `_` between `${` and `}`; write `$${` to print `${`
 "
     );
 }

@@ -32,7 +32,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
         if positional.len() > parameters.len() {
             return Err(Error::new(
                 ErrorKind::TooManyArguments,
-                format!("`{name}` takes {} arguments, {} were given", parameters.len(), positional.len()),
+                format!("`{name}` takes {} arguments, but got {}", parameters.len(), positional.len()),
             ));
         }
         let mut arguments: Vec<Option<Value>> = positional.iter().cloned().map(Some).collect();
@@ -41,7 +41,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
             let place = parameters.iter().position(|parameter| *parameter == argument);
             match place.and_then(|place| arguments.get_mut(place)) {
                 Some(free @ None) => *free = Some(value),
-                Some(Some(_)) => return Err(invalid(format!("`{name}` was given `{argument}` twice"))),
+                Some(Some(_)) => return Err(invalid(format!("`{name}` got `{argument}` twice"))),
                 None => return Err(invalid(format!("`{name}` has no parameter `{argument}`"))),
             }
         }
@@ -54,7 +54,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
             let parameter = self.parameters.get(index).copied().unwrap_or("value");
             Error::new(
                 ErrorKind::MissingArgument,
-                format!("`{}` needs its argument `{parameter}`", self.name),
+                format!("`{}` needs the argument `{parameter}`", self.name),
             )
         })
     }
@@ -81,10 +81,10 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
             if value.is_undefined() {
                 return Error::new(
                     ErrorKind::UndefinedError,
-                    format!("`{}` was given an undefined value", self.name),
+                    format!("the argument of `{}` is undefined", self.name),
                 );
             }
-            invalid(format!("`{}` takes a string, not {}", self.name, type_name(value)))
+            invalid(format!("`{}` needs a string, not {}", self.name, type_name(value)))
         })
     }
 
@@ -98,7 +98,7 @@ impl<'c, 't, 'e> Call<'c, 't, 'e> {
         match self.given(index) {
             None => Ok(default),
             Some(value) => integer(value).and_then(|number| i64::try_from(number).ok()).ok_or_else(|| {
-                invalid(format!("`{}` takes an integer, not {}", self.name, type_name(value)))
+                invalid(format!("`{}` needs an integer, not {}", self.name, type_name(value)))
             }),
         }
     }

@@ -134,15 +134,15 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
 /// `value|fence("label", name=attribute)`: not of Jinja2.
 fn fenced(state: &State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Result<Value, Error> {
     let (positional, named) = call::split(given);
-    let [value, label @ ..] = positional else { return Err(invalid("`fence` takes a value")) };
+    let [value, label @ ..] = positional else { return Err(invalid("`fence` needs a value")) };
     let label = match label {
         [] => fence::LABEL,
         [label] => string_of(label).unwrap_or_default(),
-        _ => return Err(invalid("`fence` takes one label; attributes have names, as in `role=\"user\"`")),
+        _ => return Err(invalid("`fence` takes one label; name the attributes, as in `role=\"user\"`")),
     };
     if !fence::is_label(label) {
         return Err(invalid(
-            "the label of a fence is a name of letters, digits, `_`, `-` and `.`, as in `fence(\"doc\")`",
+            "the label of `fence` must have letters, digits, `_`, `-` and `.`, as in `fence(\"doc\")`",
         ));
     }
     let text = text_of(state, limits, value)?;
@@ -200,9 +200,7 @@ fn pairs(value: &Value) -> Result<Vec<(Value, Value)>, Error> {
     let object = value.as_object().filter(|_| value.kind() == ValueKind::Map);
     meter::items(object.and(value.len()).unwrap_or(0))?;
     let pairs = object.and_then(|object| object.try_iter_pairs());
-    pairs
-        .map(Iterator::collect)
-        .ok_or_else(|| invalid(format!("a dict is needed here, not {}", type_name(value))))
+    pairs.map(Iterator::collect).ok_or_else(|| invalid(format!("expected a dict, not {}", type_name(value))))
 }
 
 fn pair((key, value): (Value, Value)) -> Value {
@@ -316,7 +314,7 @@ fn items(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 fn join(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     // In Python the letters of a text are its items. Runtimes disagree about that, and it is never meant.
     if call.limits.style.is_portable() && string_of(call.value(0)?).is_some() {
-        return Err(invalid("`join` takes a list, not a string"));
+        return Err(invalid("`join` needs a list, not a string"));
     }
     let mut items = call.items(0)?;
     if let Some(attribute) = call.some(2) {
@@ -377,7 +375,8 @@ fn min(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
 
 fn random(_: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     Err(invalid(
-        "`random` is not available: a render gives the same text every time. Choose outside the template and pass the choice as a variable",
+        "`random` is not available: a render must give the same text every time. Choose in your \
+             program and pass the choice as a variable",
     ))
 }
 
@@ -448,7 +447,7 @@ fn sum(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             None => item,
         };
         if string_of(&total).is_some() {
-            return Err(invalid("`sum` does not join strings: use `join`"));
+            return Err(invalid("`sum` cannot join strings: use `join`"));
         }
         total = add(call.state, call.limits, &total, &item)?;
     }
@@ -506,7 +505,7 @@ fn map(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Resul
         let (filter, arguments) = positional
             .split_first()
             .ok_or_else(|| invalid("`map` needs an attribute or the name of a filter"))?;
-        let filter = string_of(filter).ok_or_else(|| invalid("`map` takes the name of a filter"))?.to_owned();
+        let filter = string_of(filter).ok_or_else(|| invalid("`map` needs the name of a filter"))?.to_owned();
         let mut arguments: Vec<Value> =
             std::iter::once(Value::UNDEFINED).chain(arguments.iter().cloned()).collect();
         arguments.extend(given.last().filter(|last| last.is_kwargs()).cloned());
@@ -577,9 +576,9 @@ fn format(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Re
     let (positional, named) = call::split(given);
     let (template, values) = positional
         .split_first()
-        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`format` needs a text"))?;
+        .ok_or_else(|| Error::new(ErrorKind::MissingArgument, "`format` needs a string"))?;
     if !named.is_empty() && !values.is_empty() {
-        return Err(invalid("`format` takes arguments by place or by name, not both"));
+        return Err(invalid("`format` takes positional or named arguments, not both"));
     }
     for value in values {
         refuse_undefined(state, value)?;

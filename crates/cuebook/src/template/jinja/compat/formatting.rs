@@ -61,7 +61,8 @@ impl Spec {
         if characters.get(at) == Some(&'.') {
             at += 1;
             let precision = size(&characters, &mut at, limits)?;
-            spec.precision = Some(precision.ok_or_else(|| invalid("a format has a point and no precision"))?);
+            spec.precision =
+                Some(precision.ok_or_else(|| invalid("a format has a point, but no precision"))?);
         }
         spec.letter = characters.get(at).copied();
         let grouped = match (spec.grouping, spec.letter) {
@@ -70,10 +71,10 @@ impl Spec {
             _ => false,
         };
         if !grouped {
-            return Err(invalid(format!("`{text}` groups what has no groups")));
+            return Err(invalid(format!("the format `{text}` cannot group digits")));
         }
         if characters.len() > at + 1 {
-            return Err(invalid(format!("`{text}` is not a format")));
+            return Err(invalid(format!("invalid format `{text}`")));
         }
         Ok(spec)
     }
@@ -217,7 +218,7 @@ fn float_digits(number: f64, spec: &Spec) -> Result<String, Error> {
                     if text.contains(['.', 'e']) { text } else { format!("{text}.0") }
                 }
             },
-            Some(other) => return Err(invalid(format!("a float has no format `{other}`"))),
+            Some(other) => return Err(invalid(format!("unknown format `{other}` of a float"))),
         }
     } else {
         let percent = if letter == Some('%') { "%" } else { "" };
@@ -234,13 +235,13 @@ fn integer_digits(number: u128, spec: &Spec) -> Result<(&'static str, String), E
         Some('o') => (alternate("0o"), format!("{number:o}")),
         Some('x') => (alternate("0x"), format!("{number:x}")),
         Some('X') => (alternate("0X"), format!("{number:X}")),
-        Some(other) => return Err(invalid(format!("an integer has no format `{other}`"))),
+        Some(other) => return Err(invalid(format!("unknown format `{other}` of an integer"))),
     })
 }
 
 fn character_of(code: i128) -> Result<String, Error> {
     let character = u32::try_from(code).ok().and_then(char::from_u32);
-    character.map(String::from).ok_or_else(|| invalid(format!("{code} is not the number of a character")))
+    character.map(String::from).ok_or_else(|| invalid(format!("{code} is not a character code")))
 }
 
 /// What Python's `format(value, spec)` gives.
@@ -251,7 +252,7 @@ fn format_field(value: &Value, spec: &str, limits: ValueLimits) -> Result<String
     let spec = Spec::parse(spec, limits)?;
     if let Some(text) = string_of(value) {
         if !matches!(spec.letter, None | Some('s')) || spec.sign.is_some() || spec.align == Some('=') {
-            return Err(invalid("a string cannot have the format of a number"));
+            return Err(invalid("a string cannot use a number format"));
         }
         let cut: String = text.chars().take(spec.precision.unwrap_or(usize::MAX)).collect();
         return spec.pad(&cut, '<', limits);
@@ -259,13 +260,13 @@ fn format_field(value: &Value, spec: &str, limits: ValueLimits) -> Result<String
     if let Some(number) = integer(value) {
         if spec.letter == Some('c') {
             if spec.precision.is_some() || spec.sign.is_some() {
-                return Err(invalid("the format of a character has neither sign nor precision"));
+                return Err(invalid("a character format has neither sign nor precision"));
             }
             return spec.pad(&character_of(number)?, '<', limits);
         }
         if !matches!(spec.letter, Some('e' | 'E' | 'f' | 'F' | 'g' | 'G' | '%')) {
             if spec.precision.is_some() {
-                return Err(invalid("the format of an integer has no precision"));
+                return Err(invalid("an integer format has no precision"));
             }
             let (prefix, digits) = integer_digits(number.unsigned_abs(), &spec)?;
             return spec.pad_number(number < 0, prefix, &digits, limits);
@@ -279,7 +280,7 @@ fn format_field(value: &Value, spec: &str, limits: ValueLimits) -> Result<String
             limits,
         );
     }
-    Err(invalid(format!("{} takes no format", type_name(value))))
+    Err(invalid(format!("{} cannot be formatted", type_name(value))))
 }
 
 /// `str.format`: text with replacement fields in braces.
@@ -312,7 +313,7 @@ impl Fields<'_> {
                 continue;
             }
             if brace == "}" {
-                return Err(invalid("a format has a single `}`"));
+                return Err(invalid("a format has an unpaired `}`"));
             }
             let end = field_end(rest)?;
             let field = &rest[..end];
@@ -346,7 +347,7 @@ impl Fields<'_> {
                 let conversion = characters.next();
                 let tail = characters.as_str();
                 let spec = tail.strip_prefix(':').or_else(|| tail.is_empty().then_some(""));
-                (conversion, spec.ok_or_else(|| invalid("a format expects `:` after a conversion"))?)
+                (conversion, spec.ok_or_else(|| invalid("a format needs `:` after a conversion"))?)
             }
             None => (None, after.strip_prefix(':').unwrap_or("")),
         };
@@ -356,7 +357,7 @@ impl Fields<'_> {
             Some('s') => Value::from(to_str(&value, self.limits)?),
             Some('r') => Value::from(to_repr(&value, self.limits)?),
             Some('a') => Value::from(to_ascii(&value, self.limits)?),
-            Some(other) => return Err(invalid(format!("a format has no conversion `{other}`"))),
+            Some(other) => return Err(invalid(format!("unknown conversion `{other}` in a format"))),
         };
         let spec = if spec.contains(['{', '}']) {
             self.format_at(spec, numbering, depth - 1)?
@@ -377,9 +378,7 @@ impl Fields<'_> {
         let mut value = match index {
             Some(index) => {
                 let found = self.positional.get(index).cloned();
-                found.ok_or_else(|| {
-                    invalid(format!("a format asks for argument {index}, which was not given"))
-                })?
+                found.ok_or_else(|| invalid(format!("argument {index} of a format is missing")))?
             }
             None => (self.named)(first)?,
         };
@@ -395,7 +394,7 @@ impl Fields<'_> {
                 rest = &after[end..];
             } else {
                 let after = rest.strip_prefix('[').unwrap_or(rest);
-                let end = after.find(']').ok_or_else(|| invalid("a format has `[` without `]`"))?;
+                let end = after.find(']').ok_or_else(|| invalid("a format has an unclosed `[`"))?;
                 let key = &after[..end];
                 value = match key.parse::<usize>() {
                     Ok(index) => value.get_item_by_index(index)?,
@@ -447,7 +446,7 @@ fn field_end(rest: &str) -> Result<usize, Error> {
             return Ok(at);
         }
     }
-    Err(invalid("a format has a single `{`"))
+    Err(invalid("a format has an unpaired `{`"))
 }
 
 /// The right side of `%`.
@@ -499,7 +498,7 @@ pub(super) fn percent(
             (Operands::Mapping(mapping), Some(name)) => {
                 let value = mapping.get_item(&Value::from(name))?;
                 if value.is_undefined() {
-                    Err(invalid(format!("a format asks for `{name}`, which was not given")))
+                    Err(invalid(format!("argument `{name}` of a format is missing")))
                 } else {
                     Ok(value)
                 }
@@ -510,15 +509,12 @@ pub(super) fn percent(
                 if taken == 1 {
                     Ok((*mapping).clone())
                 } else {
-                    Err(invalid("a format asks for more arguments than were given"))
+                    Err(invalid("a format has too few arguments"))
                 }
             }
             (Operands::Tuple(values), None) => {
                 taken += 1;
-                values
-                    .get(taken - 1)
-                    .cloned()
-                    .ok_or_else(|| invalid("a format asks for more arguments than were given"))
+                values.get(taken - 1).cloned().ok_or_else(|| invalid("a format has too few arguments"))
             }
         };
         let mut star = |spec: &mut Spec, position: &mut usize| -> Result<Option<usize>, Error> {
@@ -542,7 +538,7 @@ pub(super) fn percent(
         while matches!(characters.get(position), Some('h' | 'l' | 'L')) {
             position += 1;
         }
-        let letter = *characters.get(position).ok_or_else(|| invalid("a format ends within a field"))?;
+        let letter = *characters.get(position).ok_or_else(|| invalid("a format ends inside a field"))?;
         let read: usize = characters[..=position].iter().map(|character| character.len_utf8()).sum();
         rest = &rest[at + 1 + read..];
         if letter == '%' {
@@ -554,9 +550,7 @@ pub(super) fn percent(
     }
     out.push_str(rest)?;
     match operands {
-        Operands::Tuple(values) if taken < values.len() => {
-            Err(invalid("a format was given more arguments than it asks for"))
-        }
+        Operands::Tuple(values) if taken < values.len() => Err(invalid("a format has too many arguments")),
         _ => Ok(out.into_string()),
     }
 }
@@ -575,7 +569,7 @@ fn percent_field(
         'c' => match (integer(value), string_of(value)) {
             (Some(code), _) => character_of(code)?,
             (None, Some(text)) if text.chars().count() == 1 => text.to_owned(),
-            _ => return Err(invalid("`%c` needs a character or its number")),
+            _ => return Err(invalid("`%c` needs a character or its code")),
         },
         'd' | 'i' | 'u' | 'x' | 'X' | 'o' => {
             let whole = match (integer(value), printing::float(value)) {
@@ -604,7 +598,7 @@ fn percent_field(
                 limits,
             );
         }
-        other => return Err(invalid(format!("a format has no letter `{other}`"))),
+        other => return Err(invalid(format!("unknown letter `{other}` in a format"))),
     };
     let text = if escape && value.kind() != ValueKind::Number && !value.is_safe() {
         printing::escape_html(&text, limits)?

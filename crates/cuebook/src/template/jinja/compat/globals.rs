@@ -40,7 +40,7 @@ pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
         Ok::<_, Error>(Value::from_object(Joiner { separator, used: AtomicBool::new(false) }))
     });
     env.add_function("lipsum", |_: Rest<ValueOrKwargs>| -> Result<Value, Error> {
-        Err(invalid("`lipsum` is not available: a render gives the same text every time"))
+        Err(invalid("`lipsum` is not available: a render must give the same text every time"))
     });
     // A block of the template is called as `self.name()`, which the engine sees to; everything else of it is empty.
     env.add_global("self", Value::from_object(Template));
@@ -79,7 +79,7 @@ fn range(first: i64, second: Option<i64>, step: Option<i64>) -> Result<Value, Er
         step => (distance + step + 1).min(0) / step,
     };
     if length > RANGE_ITEMS {
-        return Err(invalid(format!("a range may have at most {RANGE_ITEMS} numbers")));
+        return Err(invalid(format!("a range can have at most {RANGE_ITEMS} numbers")));
     }
     // It is at most the limit above.
     let length = usize::try_from(length).unwrap_or(0);
@@ -164,7 +164,7 @@ fn dict(state: &mut State<'_, '_>, limits: ValueLimits, given: &[Value]) -> Resu
         [from] => {
             for item in items_of(state, limits, from)? {
                 let [key, value] = <[Value; 2]>::try_from(items_of(state, limits, &item)?)
-                    .map_err(|_| invalid("`dict` takes a dict, pairs, or named values"))?;
+                    .map_err(|_| invalid("`dict` needs a dict, pairs, or named values"))?;
                 hashed(&key)?;
                 pairs.push((key, value));
             }
@@ -330,7 +330,7 @@ pub(super) fn contains(value: &Value, container: &Value) -> Result<bool, Error> 
 }
 
 fn remainder(value: &Value, by: &Value) -> Result<f64, Error> {
-    let zero = || invalid("a number cannot be divided by 0");
+    let zero = || invalid("division by zero");
     if let (Some(value), Some(by)) = (integer(value), integer(by)) {
         return value.checked_rem_euclid(by).map(|rest| rest as f64).ok_or_else(zero);
     }
@@ -338,7 +338,7 @@ fn remainder(value: &Value, by: &Value) -> Result<f64, Error> {
         (_, Some(0.0)) => Err(zero()),
         (Some(value), Some(by)) => Ok(value.rem_euclid(by)),
         _ => Err(invalid(format!(
-            "{} is no number",
+            "{} is not a number",
             type_name(if number(value).is_none() { value } else { by })
         ))),
     }

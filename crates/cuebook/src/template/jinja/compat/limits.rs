@@ -55,7 +55,7 @@ impl ValueTooLarge {
 
 impl fmt::Display for ValueTooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the value would be too large: the limit is {} {}", self.limit, self.what)
+        write!(f, "the value is too large: the limit is {} {}", self.limit, self.what)
     }
 }
 

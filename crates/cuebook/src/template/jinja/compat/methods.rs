@@ -59,8 +59,8 @@ fn immutable(value: &Value, method: &str) -> Error {
         _ => "make a new one with `{% set xs = xs + [x] %}`",
     };
     invalid(format!(
-        "`{method}` would change {} in place, and values are immutable here: {instead}; to carry it out of a loop, keep \
-         it in a namespace, `{{% set ns.xs = ns.xs + [x] %}}`",
+        "`{method}` cannot change {}, because values are immutable: {instead}; to keep it after a \
+             loop, use a namespace, `{{% set ns.xs = ns.xs + [x] %}}`",
         type_name(value)
     ))
 }
@@ -143,7 +143,9 @@ fn list(
                     break;
                 }
             }
-            found.map(Value::from).ok_or_else(|| invalid(format!("the value is not in {}", type_name(value))))
+            found
+                .map(Value::from)
+                .ok_or_else(|| invalid(format!("{} does not contain the value", type_name(value))))
         }
         "copy" if !value.is_tuple() => {
             Call::bind(state, limits, method, &[], given)?;
@@ -275,7 +277,7 @@ fn string(
         "encode" => match call.string_or(0, "utf-8")?.to_lowercase().replace('_', "-").as_str() {
             "utf-8" | "utf8" => Ok(Value::from_bytes(text.as_bytes().to_vec())),
             "ascii" if text.is_ascii() => Ok(Value::from_bytes(text.as_bytes().to_vec())),
-            _ => Err(invalid("`encode` writes UTF-8, and ASCII where that is enough")),
+            _ => Err(invalid("`encode` supports only UTF-8 and ASCII")),
         },
         "count" => {
             let (_, part) = part(&call, text, 1)?;
@@ -289,14 +291,14 @@ fn string(
             match found {
                 Some(at) => Ok(Value::from(before + part[..at].chars().count())),
                 None if method.ends_with("find") => Ok(Value::from(-1)),
-                None => Err(invalid("the text that was looked for is not there")),
+                None => Err(invalid("substring not found")),
             }
         }
         "startswith" | "endswith" => {
             let (_, part) = part(&call, text, 1)?;
             let has = |affix: &Value| {
                 let affix = string_of(affix)
-                    .ok_or_else(|| invalid(format!("`{method}` takes a string or a tuple of strings")))?;
+                    .ok_or_else(|| invalid(format!("`{method}` needs a string or a tuple of strings")))?;
                 Ok::<_, Error>(if method == "startswith" {
                     part.starts_with(affix)
                 } else {
@@ -356,7 +358,7 @@ fn string(
                 }
                 let part = string_of(item);
                 let part = part.ok_or_else(|| {
-                    invalid(format!("`join` takes strings, and item {index} is {}", type_name(item)))
+                    invalid(format!("`join` needs strings, but item {index} is {}", type_name(item)))
                 })?;
                 if value.is_safe() && !item.is_safe() {
                     out.push_str(&escape_html(part, limits)?)?;
@@ -377,7 +379,7 @@ fn string(
             let named = |name: &str| {
                 let found = mapping.get_item(&Value::from(name))?;
                 if found.is_undefined() {
-                    Err(invalid(format!("a format asks for `{name}`, which was not given")))
+                    Err(invalid(format!("argument `{name}` of a format is missing")))
                 } else {
                     Ok(found)
                 }
@@ -392,7 +394,7 @@ fn format(limits: ValueLimits, value: &Value, text: &str, given: &[Value]) -> Re
     let (positional, named) = call::split(given);
     let named = |name: &str| {
         let found = named.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
-        found.ok_or_else(|| invalid(format!("a format asks for `{name}`, which was not given")))
+        found.ok_or_else(|| invalid(format!("argument `{name}` of a format is missing")))
     };
     let fields = Fields { positional, named: &named, limits, escape: value.is_safe() };
     Ok(as_safe_as(value, fields.format(text)?))
@@ -406,7 +408,7 @@ fn fill(call: &Call<'_, '_, '_>) -> Result<char, Error> {
     let mut characters = call.string_or(1, " ")?.chars();
     match (characters.next(), characters.next()) {
         (Some(fill), None) => Ok(fill),
-        _ => Err(invalid("what a text is padded with must be one character")),
+        _ => Err(invalid("the fill must be one character")),
     }
 }
 

@@ -119,7 +119,7 @@ fn has_items(value: &Value) -> bool {
 
 fn unsupported(operator: &str, left: &Value, right: &Value) -> Error {
     if left.is_undefined() || right.is_undefined() {
-        return Error::new(ErrorKind::UndefinedError, format!("`{operator}` was given an undefined value"));
+        return Error::new(ErrorKind::UndefinedError, format!("an operand of `{operator}` is undefined"));
     }
     invalid(format!("`{operator}` cannot join {} and {}", type_name(left), type_name(right)))
 }
@@ -217,7 +217,7 @@ fn modulo(state: &State<'_, '_>, limits: ValueLimits, left: &Value, right: &Valu
         let operands = if mapping { Operands::Mapping(right) } else { Operands::Tuple(&values) };
         return Ok(as_safe_as(left, percent(template, &operands, left.is_safe(), limits)?));
     }
-    let by_zero = || invalid("a number cannot be divided by 0");
+    let by_zero = || invalid("division by zero");
     if let (Some(left), Some(right)) = (integer(left), integer(right)) {
         let rest = left.checked_rem(right).ok_or_else(by_zero)?;
         return Ok(whole(if rest != 0 && (rest < 0) != (right < 0) { rest + right } else { rest }));
@@ -241,7 +241,7 @@ fn chain(state: &State<'_, '_>, style: Style, first: Value, rest: &[Value]) -> R
         refuse_undefined(state, &left)?;
         refuse_undefined(state, right)?;
         let comparison = operator.as_str().and_then(Comparison::of_operator);
-        let comparison = comparison.ok_or_else(|| invalid("there is no such comparison"))?;
+        let comparison = comparison.ok_or_else(|| invalid("unknown comparison"))?;
         let holds = comparison.holds(style, &left, right)?;
         if !holds {
             return Ok(false);
@@ -263,7 +263,7 @@ fn slice(
             None => Ok(None),
             Some(bound) => integer(bound)
                 .map(Some)
-                .ok_or_else(|| invalid(format!("a slice takes integers, not {}", type_name(bound)))),
+                .ok_or_else(|| invalid(format!("a slice needs integers, not {}", type_name(bound)))),
         };
     let step = bound(2)?.unwrap_or(1);
     if step == 0 {

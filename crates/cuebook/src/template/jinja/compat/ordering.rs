@@ -123,7 +123,7 @@ fn compare_at(left: &Value, right: &Value, depth: usize) -> Result<Ordering, Err
             }
         }
     }
-    Err(invalid(format!("{} and {} cannot be put in order", type_name(left), type_name(right))))
+    Err(invalid(format!("{} and {} cannot be compared", type_name(left), type_name(right))))
 }
 
 /// Sorts by keys, keeping the order of equal ones. The standard sort is not used because it may panic when a comparison

@@ -201,7 +201,7 @@ fn small_uses_of_everything_that_is_limited_still_work() {
 fn methods_that_would_change_a_value_say_what_to_write_instead() {
     for (template, hint) in [
         ("{{ xs.append(4) }}", "{% set xs = xs + [x] %}"),
-        ("{{ xs.pop() }}", "values are immutable here"),
+        ("{{ xs.pop() }}", "values are immutable"),
         ("{{ xs.sort() }}", "`|sort`"),
         ("{{ xs.reverse() }}", "`|reverse`"),
         ("{{ {}.update(a=1) }}", "dict(d, key=value)"),

@@ -13,7 +13,7 @@ pub(super) fn abs(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     }
     float(value)
         .map(|number| Value::from(number.abs()))
-        .ok_or_else(|| invalid(format!("`abs` takes a number, not {}", type_name(value))))
+        .ok_or_else(|| invalid(format!("`abs` needs a number, not {}", type_name(value))))
 }
 
 /// An integer in the smallest form that holds it.
@@ -25,7 +25,7 @@ pub(super) fn filesizeformat(call: &mut Call<'_, '_, '_>) -> Result<Value, Error
     let value = call.value(0)?;
     let bytes = number(value).or_else(|| string_of(value).and_then(parse_float));
     let bytes =
-        bytes.ok_or_else(|| invalid(format!("`filesizeformat` takes a number, not {}", type_name(value))))?;
+        bytes.ok_or_else(|| invalid(format!("`filesizeformat` needs a number, not {}", type_name(value))))?;
     let (base, unit) = if call.flag(1, false) { (1024.0_f64, "iB") } else { (1000.0_f64, "B") };
     if bytes == 1.0 {
         return Ok(Value::from("1 Byte"));
@@ -70,7 +70,7 @@ fn digits_without_underscores(text: &str) -> Option<String> {
 pub(super) fn float_filter(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
+        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is not a number"));
     }
     let parsed = number(value).or_else(|| string_of(value).and_then(parse_float));
     Ok(parsed.map(Value::from).or_else(|| call.given(1).cloned()).unwrap_or_else(|| Value::from(0.0)))
@@ -102,7 +102,7 @@ fn parse_int(text: &str, base: u32) -> Option<i128> {
 pub(super) fn int(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     if value.is_undefined() {
-        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is no number"));
+        return Err(Error::new(ErrorKind::UndefinedError, "an undefined value is not a number"));
     }
     let base = u32::try_from(call.integer_or(2, 10)?).unwrap_or(1);
     let truncated =
@@ -118,7 +118,7 @@ pub(super) fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let value = call.value(0)?;
     let precision = i32::try_from(call.integer_or(1, 0)?.clamp(-400, 400)).unwrap_or(0);
     let number =
-        number(value).ok_or_else(|| invalid(format!("`round` takes a number, not {}", type_name(value))))?;
+        number(value).ok_or_else(|| invalid(format!("`round` needs a number, not {}", type_name(value))))?;
     match call.string_or(2, "common")? {
         "common" => Ok(match integer(value) {
             Some(integer) if precision >= 0 => whole(integer),
@@ -129,12 +129,12 @@ pub(super) fn round(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             let scale = 10f64.powi(precision);
             let scaled = number * scale;
             if !scaled.is_finite() {
-                return Err(invalid("the number is too large to be rounded"));
+                return Err(invalid("the number is too large to round"));
             }
             let rounded = if method == "ceil" { scaled.ceil() } else { scaled.floor() };
             Ok(Value::from((rounded + 0.0) / scale))
         }
-        _ => Err(invalid("`round` knows the methods \"common\", \"ceil\" and \"floor\"")),
+        _ => Err(invalid("use the method \"common\", \"ceil\" or \"floor\" of `round`")),
     }
 }
 

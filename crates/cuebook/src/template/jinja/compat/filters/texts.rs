@@ -114,7 +114,7 @@ pub(super) fn truncate(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
     let leeway = if call.some(4).is_some() { call.integer(4)? } else { 5 };
     let kept = length - end.chars().count() as i64;
     if kept < 0 || leeway < 0 {
-        return Err(invalid("`truncate` needs a length that has room for the end"));
+        return Err(invalid("`truncate` needs a length with room for the end"));
     }
     let value = call.value(0)?;
     refuse_undefined(call.state, value)?;
@@ -142,7 +142,7 @@ pub(super) fn urlencode(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
             let mut pairs = Vec::new();
             for item in call.items(0)? {
                 let [key, value] = <[Value; 2]>::try_from(items_of(call.state, call.limits, &item)?)
-                    .map_err(|_| invalid("`urlencode` takes a text, a dict or pairs"))?;
+                    .map_err(|_| invalid("`urlencode` needs a string, a dict or pairs"))?;
                 pairs.push((key, value));
             }
             pairs
@@ -224,7 +224,7 @@ pub(super) fn xmlattr(call: &mut Call<'_, '_, '_>) -> Result<Value, Error> {
         }
         let key = to_str(&key, call.limits)?;
         if key.contains(|character: char| character.is_whitespace() || matches!(character, '/' | '>' | '=')) {
-            return Err(invalid(format!("`{key}` cannot be the name of an attribute")));
+            return Err(invalid(format!("invalid attribute name `{key}`")));
         }
         out.push(' ')?;
         out.push_str(&escape_html(&key, call.limits)?)?;
