@@ -111,7 +111,7 @@ impl fmt::Display for InstallError {
                 f.write_str("this build has no OpenTelemetry; build `cuebook-cli`, or `cuebook-trace` for a program of your own, with the feature `otel`")
             }
             InstallError::Exporter(message) => {
-                write!(f, "the exporter of OpenTelemetry could not be built: {message}")
+                write!(f, "cannot build the OpenTelemetry exporter: {message}")
             }
         }
     }

@@ -122,7 +122,7 @@ fn wrong_words_are_told_with_the_right_ones() {
     assert!(threaded(&["--model", "mock-modl"]).contains("mock-model"));
     assert!(said(&["thread", "show", "none"]).contains("[CB712]"));
     let tool = said(&["execute", "tool", "rye/bash/bash", "--param", "command=touch oops", "--thread"]);
-    assert!(tool.contains("leave --thread out") && !stage.project.path().join("oops").exists(), "{tool}");
+    assert!(tool.contains("leave out --thread") && !stage.project.path().join("oops").exists(), "{tool}");
     assert!(stage.mock.requests().is_empty());
     assert_eq!(stage.json(&["thread", "list"]), json!([]));
 }

@@ -176,7 +176,7 @@ fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
     let key = cuebook_run::store::LogKey::from_bytes([7; 32]);
     cuebook_run::store::open(file.to_str().unwrap(), Ok(key)).unwrap();
     let said = err(&stage.run(&["thread", "list", "--store", "empty.db"]));
-    assert!(said.contains("there are no threads; ") && !said.contains("does not exist"), "{said}");
+    assert!(said.contains("no threads; ") && !said.contains("does not exist"), "{said}");
     let output = stage.run(&["thread", "show", "x", "--store", "empty.db", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert!(

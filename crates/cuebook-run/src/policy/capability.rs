@@ -154,9 +154,9 @@ impl Capabilities {
         let Some(patterns) = patterns else {
             let diagnostic = Diagnostic::new(
                 Code::BrokenLog,
-                "the capabilities in the thread's log are no list of patterns",
+                "the capabilities in the thread's log are not a list of patterns",
             )
-            .hint("the log was written by something else; start the thread anew");
+            .hint("another program wrote the log; start a new thread");
             return Err(Error::new(ErrorKind::Integrity, diagnostic));
         };
         Ok(Capabilities::new(patterns))
@@ -235,7 +235,7 @@ impl Denied {
     /// `CB717`, for whoever is not a model.
     pub fn into_error(self) -> Error {
         let diagnostic = Diagnostic::new(Code::NotPermitted, &self.error)
-            .hint("what a thread may do stands in the <permissions> of its directive, and is never more than its parent may");
+            .hint("a thread's capabilities are in the <permissions> of its directive; a child never holds a capability that its parent lacks");
         Error::new(ErrorKind::Execute, diagnostic)
             .with("denied_action", self.action)
             .with("denied_item_type", self.item_type)

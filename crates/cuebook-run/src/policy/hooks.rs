@@ -334,13 +334,8 @@ mod tests {
                 "a hook has nothing called `when`",
                 "there are id",
             ),
-            (format!("hooks:\n  - {action}\n"), 2, "a hook does not say its `event`", ""),
-            (
-                "hooks:\n  - event: limit\n".to_owned(),
-                2,
-                "a hook does nothing: it has no `action`",
-                "write <action>",
-            ),
+            (format!("hooks:\n  - {action}\n"), 2, "a hook has no `event`", ""),
+            ("hooks:\n  - event: limit\n".to_owned(), 2, "a hook has no `action`", "write <action>"),
             (
                 format!(
                     "hooks:\n  - event: limit\n    condition:\n      all:\n        - {{path: a, op: eqq, value: 1}}\n    {action}\n"
@@ -364,7 +359,7 @@ mod tests {
             (
                 "hooks:\n  - event: limit\n    action: {primary: execute}\n".to_owned(),
                 3,
-                "an action does not say its `item_id`",
+                "an action has no `item_id`",
                 "",
             ),
             ("hooks: {}\n".to_owned(), 1, "`hooks` is an object, not a list", ""),

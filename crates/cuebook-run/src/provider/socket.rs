@@ -197,8 +197,8 @@ impl Unnamed {
 impl fmt::Display for Unnamed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.passes {
-            true => write!(f, "the name {} cannot be looked up now ({})", self.host, self.why),
-            false => write!(f, "there is no host of the name {} ({})", self.host, self.why),
+            true => write!(f, "cannot look up the host {} now ({})", self.host, self.why),
+            false => write!(f, "unknown host {} ({})", self.host, self.why),
         }
     }
 }

@@ -65,7 +65,7 @@ fn what_was_recorded_is_heard_again_byte_for_byte() {
             assert_eq!((recording.left(), mock.requests().len()), (0, asked));
             let unheard = ask_for(&replay, &Ear::default(), "question 3", None).unwrap_err();
             assert_eq!((unheard.error.code(), unheard.category), (Code::ReplayMismatch, Category::Permanent));
-            assert!(unheard.error.to_string().contains("no further reply"), "{unheard:?}");
+            assert!(unheard.error.to_string().contains("no reply left"), "{unheard:?}");
         }
     }
 }
@@ -108,10 +108,7 @@ fn a_request_that_differs_is_told_with_the_place() {
     let unheard = ask_for(&replay, &Ear::default(), "two", None).unwrap_err();
     let told = unheard.error.to_string();
     assert_eq!(unheard.error.code(), Code::ReplayMismatch);
-    assert!(
-        told.contains("at /body/messages/1/content: recorded was \"one\", and asked is \"two\""),
-        "{told}"
-    );
+    assert!(told.contains("at /body/messages/1/content: recorded \"one\", sent \"two\""), "{told}");
     assert_eq!(recording.left(), 1);
 
     let (replay, _) = replayed(&mock, Api::OpenAiChat, "", Recording::read(&file).unwrap().lenient());

@@ -24,7 +24,7 @@ fn nothing_is_asked_for_again_and_then_told_on_every_interface() {
             let unheard = ask(&provider, &Ear::default()).unwrap_err();
             assert_eq!((unheard.error.code(), unheard.category), (Code::NoAnswer, Category::Transient));
             let told = unheard.error.diagnostic();
-            assert!(told.message.contains("neither text nor calls"), "{}", told.message);
+            assert!(told.message.contains("no text and no calls"), "{}", told.message);
             assert!(told.hint.as_deref().unwrap().contains("mock.yaml"), "{told:?}");
         }
     }
