@@ -90,12 +90,13 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
         same(&answer, &theirs).map_err(|error| error.to_string())?;
         Ok(Box::new(move || script.time("execute")))
     });
-    let what = "a signed directive found, verified and filled in one process, warm";
+    let what = "a signed directive is found, verified and filled in one process, warm";
     let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
         .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
         .peer(
-            table::Peer::new(RYE, peer::VERSION)
-                .note("verifies at every call; ours knows bytes again that it has verified"),
+            table::Peer::new(RYE, peer::VERSION).note(
+                "it verifies a signature at every call; Cuebook recognises bytes that it verified before",
+            ),
             theirs,
         );
     Ok(race.run().target(Target::Ahead))

@@ -212,10 +212,10 @@ mod tests {
                 json!({"item_type": "tool", "item_id": "a", "parameters": [1]}),
                 "`parameters` must be an object, not a list",
             ),
-            (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "there is no argument `dryrun`"),
+            (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "unknown argument `dryrun`"),
             (
                 json!({"item_type": "tool", "item_id": "a", "thread": true}),
-                "`thread` is for directives, and this is a tool",
+                "`thread` works on directives, but this is a tool",
             ),
             (json!({"item_type": "directive", "item_id": "a", "async": true}), "`async` needs `thread`"),
         ] {

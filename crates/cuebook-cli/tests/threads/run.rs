@@ -72,9 +72,12 @@ fn threads_are_listed_shown_and_followed() {
     let id =
         stage.json(&["thread", "list", "--status", "completed"])[0]["thread_id"].as_str().unwrap().to_owned();
     let shown = out(&stage.run(&["thread", "show", &id]));
-    for part in
-        ["model: mock-model of mock", "inputs: {\"user\":\"Ann\"}", "Greet Ann.", "log: 7 events, whole"]
-    {
+    for part in [
+        "model: mock-model of mock",
+        "inputs: {\"user\":\"Ann\"}",
+        "Greet Ann.",
+        "log: 7 events, hash chain intact",
+    ] {
         assert!(shown.contains(part), "{part} is missing: {shown}");
     }
     let json = stage.json(&["thread", "show", &id, "--events"]);

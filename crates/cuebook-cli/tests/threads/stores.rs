@@ -68,7 +68,7 @@ fn a_recording_is_never_written_over() {
     let refused = stage.threaded(&["--record", "r.jsonl"]);
     let said = err(&refused);
     assert!(
-        said.contains("[CB518]") && said.contains("there already") && said.contains("name another"),
+        said.contains("[CB518]") && said.contains("does not overwrite") && said.contains("name another"),
         "{said}"
     );
     assert_eq!(stage.mock.requests().len(), 1);
@@ -135,13 +135,13 @@ fn looking_for_threads_makes_nothing() {
     };
     let known = before(project.path());
     for (args, wanted) in [
-        (&["thread", "list"][..], "there are no threads"),
+        (&["thread", "list"][..], "no threads"),
         (&["thread", "show", "x"], "[CB712]"),
         (&["thread", "tail", "x"], "[CB712]"),
         (&["thread", "cancel", "x"], "[CB712]"),
         (&["thread", "resume", "x"], "[CB712]"),
-        (&["thread", "list", "--store", "other.db"], "there are no threads"),
-        (&["thread", "list", "--status", "running"], "there are no threads"),
+        (&["thread", "list", "--store", "other.db"], "no threads"),
+        (&["thread", "list", "--status", "running"], "no threads"),
     ] {
         let run = |more: &[&str]| {
             let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());

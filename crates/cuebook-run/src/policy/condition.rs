@@ -309,28 +309,28 @@ mod tests {
     #[test]
     fn a_condition_that_makes_no_sense_is_told() {
         for (condition, message) in [
-            (json!("x"), "a condition is a text, not an object"),
+            (json!("x"), "a condition must be an object, not a text"),
             (json!({"pth": "a"}), "a condition has no `pth`"),
             (json!({"op": "eq", "value": 1}), "a condition has no `path`"),
-            (json!({"path": "a", "op": "equals", "value": 1}), "\"equals\" is no operator"),
+            (json!({"path": "a", "op": "equals", "value": 1}), "unknown operator \"equals\""),
             (json!({"path": "a"}), "`eq` has no `value` to compare with"),
-            (json!({"path": "a", "op": "in", "value": "b"}), "`in` takes a list, and has a text"),
+            (json!({"path": "a", "op": "in", "value": "b"}), "`in` needs a list, not a text"),
             (
                 json!({"path": "a", "op": "gt", "value": true}),
-                "`gt` compares numbers or texts, and has a boolean",
+                "`gt` compares numbers or strings, not a boolean",
             ),
             (
                 json!({"path": "a", "op": "regex", "value": "("}),
                 "the pattern of `regex` cannot be used: unclosed group",
             ),
-            (json!({"any": {"path": "a"}}), "`any` takes a list of conditions, and has an object"),
+            (json!({"any": {"path": "a"}}), "`any` must be a list of conditions, not an object"),
             (
                 json!({"all": [{"path": "a", "value": 1}, {"not": {"op": "exists"}}]}),
                 "a condition has no `path`",
             ),
             (
                 json!({"not": {}, "path": "a", "value": 1}),
-                "a condition says `not` and something else beside it, of which one would be left out",
+                "a condition has `not` and other keys, so it is ambiguous",
             ),
         ] {
             let error = check(&condition).unwrap_err();

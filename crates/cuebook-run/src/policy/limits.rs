@@ -523,7 +523,7 @@ mod tests {
         );
         assert_eq!(
             resolve(json!({}), json!({"depth": "deep"}), None).unwrap_err().diagnostic().message,
-            "the limit `depth` in limit overrides must be a whole number, 0 or more, and is \"deep\""
+            "the limit `depth` in limit overrides must be a whole number, 0 or more, not \"deep\""
         );
     }
 
@@ -571,7 +571,7 @@ mod tests {
         let turns = reached("turns", json!(25), json!(25));
         assert_eq!(
             turns.message("web/build/build-1"),
-            "the thread used 25 of 25 turns; go on with `cuebook thread resume web/build/build-1 --limit turns=50`"
+            "the thread used 25 of 25 turns; continue with `cuebook thread resume web/build/build-1 --limit turns=50`"
         );
         let spend = reached("spend", json!(0.052), json!(0.05)).into_error("a b");
         assert_eq!(spend.code(), Code::LimitReached);
@@ -605,7 +605,7 @@ mod tests {
         assert_eq!(
             error.diagnostic().hint.as_deref(),
             Some(
-                "the next answer may cost about 0.013 USD: go on with `cuebook thread resume t --limit spend=0.013`"
+                "the next answer may cost about 0.013 USD: continue with `cuebook thread resume t --limit spend=0.013`"
             )
         );
         let plenty = Reached { next: Some(json!(0.00001)), ..spend.clone() };

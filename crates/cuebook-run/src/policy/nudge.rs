@@ -127,7 +127,7 @@ mod tests {
         assert_eq!(error.code(), Code::OutputsMissing);
         assert_eq!(
             error.diagnostic().message,
-            "the model ended without returning greeting, although it was told 3 times"
+            "the model ended without returning greeting, after 3 reminders"
         );
         assert_eq!(error.field("said").and_then(|said| said.as_str()), Some("just text"));
     }

@@ -416,17 +416,17 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_has_a_place() {
         for (text, line, message) in [
-            ("risk_level: {}\n", 1, "nobody knows `risk_level` here"),
-            ("version: \"1\"\nrisk_levels:\n  safe: {policy: maybe}\n", 3, "\"maybe\" is no policy"),
+            ("risk_level: {}\n", 1, "unknown key `risk_level`"),
+            ("version: \"1\"\nrisk_levels:\n  safe: {policy: maybe}\n", 3, "unknown policy \"maybe\""),
             ("risk_levels:\n  mine: {}\n", 2, "the risk `mine` has no `policy`"),
-            ("classifications:\n  - risk: saef\n    patterns: [a]\n", 2, "\"saef\" is no risk"),
+            ("classifications:\n  - risk: saef\n    patterns: [a]\n", 2, "unknown risk \"saef\""),
             (
                 "classifications:\n  - risk: safe\n    patterns: a\n",
                 3,
                 "`patterns` must be a list of strings",
             ),
-            ("classifications:\n  - a\n", 2, "this is a text, not a map"),
-            ("[]", 1, "the file is a list, not a map"),
+            ("classifications:\n  - a\n", 2, "must be a map, not a text"),
+            ("[]", 1, "the file must hold a map, not a list"),
         ] {
             let error = Risks::builtin().with(&Source::new("risk.yaml", text)).unwrap_err();
             let place = error.diagnostic().place.as_ref().unwrap();
