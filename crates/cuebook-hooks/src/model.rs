@@ -104,9 +104,9 @@ impl Model for CommandModel {
             return Err(late());
         };
         if !status.success() {
-            let told = errors.told();
-            let colon = if told.is_empty() { "" } else { ": " };
-            return Err(Refusal::failed(format!("llm_call: {program:?} failed ({status}){colon}{told}")));
+            let printed = errors.told();
+            let colon = if printed.is_empty() { "" } else { ": " };
+            return Err(Refusal::failed(format!("llm_call: {program:?} failed ({status}){colon}{printed}")));
         }
         let mut answer = String::from_utf8(answer).map_err(|_| {
             Refusal::new("ValueError", format!("llm_call: the answer of {program:?} is not text in UTF-8"))

@@ -201,7 +201,7 @@ fn awaiting_too_little_and_too_much_is_told() {
         "unsupported operand type(s) for +: 'coroutine' and 'str'",
     ] {
         let hint = advice("TypeError", "TypeError", message, |_| {}).unwrap();
-        assert!(hint.contains("functions of `context` are awaited"), "{hint}");
+        assert!(hint.contains("await the functions of `context`"), "{hint}");
     }
     // The hook of these tests is one that awaits.
     assert_eq!(

@@ -76,11 +76,14 @@ impl Capabilities {
             })
         };
         if !ACTIONS.contains(&action) {
-            return denied(format!("Permission denied: {action:?} is none of {}", ACTIONS.join(", ")));
+            return denied(format!(
+                "Permission denied: unknown action {action:?}, use {}",
+                ACTIONS.join(", ")
+            ));
         }
         // A type with a dot could pass for a type and the beginning of an id.
         if item_type.is_empty() || !item_type.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-            return denied(format!("Permission denied: {item_type:?} is no type of item"));
+            return denied(format!("Permission denied: unknown item type {item_type:?}"));
         }
         let id = if action == "search" { "" } else { item_id };
         if !id.is_empty()

@@ -139,9 +139,9 @@ impl Managed<'_> {
         let is_strange = ending(finish.as_deref()) == Ending::Strange;
         self.state().finish = finish;
         if is_strange && matches!(answer.reply, Reply::ToolCalls { .. }) {
-            let told = self.cut_off().diagnostic().message.clone();
-            let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {told}"));
-            payload["note"] = note.unwrap_or(told).into();
+            let cause = self.cut_off().diagnostic().message.clone();
+            let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {cause}"));
+            payload["note"] = note.unwrap_or(cause).into();
         }
     }
 

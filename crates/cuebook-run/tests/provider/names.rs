@@ -26,7 +26,7 @@ fn helper() {
     }
     let (unheard, pauses) = asked("models.example");
     let said = unheard.error.to_string();
-    assert!(said.contains("the name models.example cannot be looked up now"), "{said}");
+    assert!(said.contains("cannot look up the host models.example now"), "{said}");
     assert_eq!((unheard.category, pauses), (Category::Transient, 2), "{said}");
     let hint = unheard.error.diagnostic().hint.clone().unwrap();
     assert!(hint.contains("and the network"), "{hint}");

@@ -41,7 +41,7 @@ fn an_event_that_is_no_json_is_shown_without_keys_and_is_no_lost_connection() {
     let unheard = ask(&provider, &Ear::default()).unwrap_err();
     let told = unheard.error.diagnostic();
     assert_eq!((told.code, mock.requests().len()), (Code::NoAnswer, 2));
-    assert!(told.message.contains("cannot be understood") && told.message.contains("{not json"), "{told:?}");
+    assert!(told.message.contains("invalid answer") && told.message.contains("{not json"), "{told:?}");
     assert!(!told.message.contains("broke") && told.message.len() < 400, "{}", told.message);
     let hint = told.hint.as_deref().unwrap();
     assert!(hint.contains("`base_url` and `api` in mock.yaml") && hint.contains("`stream: false`"), "{hint}");
