@@ -250,7 +250,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Search items by name, description and tags
     Search(SearchArgs),
-    /// Execute a directive, a tool or a piece of knowledge
+    /// Execute a directive, a tool or a knowledge item
     Execute(ExecuteArgs),
     /// Run a prompt with a model
     Run(RunArgs),

@@ -178,8 +178,10 @@ impl Protection {
     /// What it means, for people.
     pub fn description(self) -> &'static str {
         match self {
-            Protection::View => "sees only its own files",
-            Protection::Files => "reads only its own files, and writes only to a private temporary directory",
+            Protection::View => "sees only the files that Cuebook gives it",
+            Protection::Files => {
+                "reads only the files that Cuebook gives it, and writes only to a private temporary directory"
+            }
             Protection::Network => "has no network",
             Protection::Processes => "cannot see or reach other processes, and leaves none behind",
             Protection::ProcessLimit => "can start only a limited number of processes",

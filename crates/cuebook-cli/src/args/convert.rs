@@ -19,7 +19,7 @@ pub struct ConvertArgs {
     /// An id, or a path to a file or folder
     pub prompt: String,
     /// The target dialect
-    #[arg(long, value_name = "NOTATION")]
+    #[arg(long, value_name = "DIALECT")]
     pub to: To,
     /// Where to write it: a folder for a template, a file for other dialects; or an existing folder, for a file named after
     /// the prompt [default: stdout]
