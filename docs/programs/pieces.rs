@@ -91,7 +91,7 @@ fn engine() -> cuebook::Result<()> {
             let mut at = 0;
             for (name, tag) in &self.1 {
                 page.literal(at..tag.start)?;
-                // Of a conversation or a picture this is the nonce that stands for it.
+                // For a conversation or an image, this is its nonce.
                 let text = match scope.shown(name) {
                     Some(serde_json::Value::String(text)) => text,
                     Some(other) => other.to_string(),

@@ -26,8 +26,8 @@ use crate::table::{self, Row, Target};
 const TOOL: &str = "version: 1.0.0\ntool_type: shell\ncategory: bench\ndescription: Nothing\n\
                     executor_id: rye/core/primitives/subprocess\nconfig: {command: /bin/true}\n";
 
-const DIRECTIVE: &str = "# Greet\n\nGreets somebody.\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n\
-    <description>Greets somebody</description>\n    <category>bench</category>\n    <author>bench</author>\n  </metadata>\n\
+const DIRECTIVE: &str = "# Greet\n\nGreets a person.\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n\
+    <description>Greets a person</description>\n    <category>bench</category>\n    <author>bench</author>\n  </metadata>\n\
   <inputs>\n    <input name=\"who\" type=\"string\" required=\"true\">Whom</input>\n    <input name=\"tone\" default=\"warm\">How</input>\n\
   </inputs>\n  <outputs>\n    <output name=\"greeting\">The greeting</output>\n  </outputs>\n</directive>\n```\n\n\
 <process>\n  <step name=\"greet\">Greet {input:who} in a {input:tone} tone.</step>\n</process>\n";
@@ -90,12 +90,13 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
         same(&answer, &theirs).map_err(|error| error.to_string())?;
         Ok(Box::new(move || script.time("execute")))
     });
-    let what = "a signed directive found, verified and filled in one process, warm";
+    let what = "a signed directive is found, verified and filled in one process, warm";
     let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
         .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
         .peer(
-            table::Peer::new(RYE, peer::VERSION)
-                .note("verifies at every call; ours knows bytes again that it has verified"),
+            table::Peer::new(RYE, peer::VERSION).note(
+                "it verifies a signature at every call; Cuebook recognises bytes that it verified before",
+            ),
             theirs,
         );
     Ok(race.run().target(Target::Ahead))

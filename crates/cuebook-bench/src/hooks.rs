@@ -72,9 +72,9 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
             Ok(Box::new(move || Ok(trip()? + inside))),
         )
         .peer(
-            table::Peer::new(PYTHON, version).yardstick().note(
-                "a yardstick: the simplest worker, with JSON in, the same call, JSON out; without a fence, without a render",
-            ),
+            table::Peer::new(PYTHON, version)
+                .yardstick()
+                .note("the simplest worker: it has no sandbox and renders nothing"),
             Ok(turns(|| worker.turn(&question, &mut back))),
         )
         .run();

@@ -1,7 +1,7 @@
 //! Benchmarks: ours and the peers', side by side in one run.
 //!
 //! Without an argument it makes the one table, with all peers, and writes it as `bench/table.json` and `bench/table.svg` below the
-//! target folder. An argument chooses a table with details, or the scoreboard of the conformance suites.
+//! target folder. An argument chooses a table with details, the scoreboard of the conformance suites, or the page of the book.
 //!
 //! Machines are noisy, so contestants take turns, and each figure is the best of many rounds: noise only ever adds. What peers
 //! need is installed below the target folder. `CUEBOOK_BENCH_ROUNDS=2` rehearses everything in a minute or two.
@@ -11,6 +11,7 @@ mod execute;
 mod growth;
 mod hooks;
 mod measure;
+mod page;
 mod peers;
 mod place;
 mod python;
@@ -36,6 +37,7 @@ const TABLES: &[Named] = &[
     ("execute", execute::run),
     ("growth", growth::run),
     ("hooks", hooks::run),
+    ("page", page::run),
     ("scoreboard", scoreboard::run),
     ("sections", sections::run),
     ("serve", serve::run),
@@ -57,7 +59,7 @@ fn main() -> ExitCode {
             None => {
                 let names: Vec<&str> = TABLES.iter().map(|(name, _)| *name).collect();
                 eprintln!(
-                    "there is no table `{wanted}`; choose one of {}, or none for the one table",
+                    "unknown command `{wanted}`; choose one of {}, or none to measure everything",
                     names.join(", ")
                 );
                 return ExitCode::FAILURE;

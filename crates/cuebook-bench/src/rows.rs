@@ -18,7 +18,7 @@ pub use race::Race;
 /// Measures everything, prints the table, and writes it as JSON and as a picture.
 pub fn run() -> Result<(), Box<dyn std::error::Error>> {
     let mut table = Table { about: about(), rows: Vec::new() };
-    say("installing the peers below the target folder, once");
+    say("installing the peers in the target folder, once");
     let mut peers = Renderers::start();
     for (name, made) in [
         ("renders", texts::rows(&mut peers)),
@@ -59,7 +59,7 @@ fn about() -> Vec<(&'static str, String)> {
         Err(why) => why,
     };
     let rounds = if measure::is_rehearsal() {
-        format!("{} (a rehearsal: the figures mean nothing)", measure::rounds())
+        format!("{} (a rehearsal: do not use the figures)", measure::rounds())
     } else {
         format!("{}, of which the best counts", measure::rounds())
     };

@@ -12,7 +12,7 @@ mod tests;
 
 use serde_json::{Value as Json, json};
 
-pub use figure::Unit;
+pub use figure::{Unit, digits};
 pub use target::{Target, Verdict};
 
 /// A figure in the unit of its row, or why there is none.

@@ -17,9 +17,9 @@ use tempfile::TempDir;
 
 pub use memory::be_a_crowd;
 
-/// Greets somebody: the same file for the peer, which wants a provider by its name and a tool that the thread may call.
-pub(crate) const DIRECTIVE: &str = "# Greet\n\nGreets somebody.\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    \
-    <description>Greets somebody</description>\n    <category>bench</category>\n    <author>bench</author>\n    \
+/// Greets a person: the same file for the peer, which wants a provider by its name and a tool that the thread may call.
+pub(crate) const DIRECTIVE: &str = "# Greet\n\nGreets a person.\n\n```xml\n<directive name=\"greet\" version=\"1.0.0\">\n  <metadata>\n    \
+    <description>Greets a person</description>\n    <category>bench</category>\n    <author>bench</author>\n    \
     <model tier=\"fast\" provider=\"anthropic\"/>\n    <limits turns=\"50\" tokens=\"1000000\" />\n    <permissions>\n      <execute>\n        \
     <tool>rye.file-system.read</tool>\n        <directive>bench.*</directive>\n      </execute>\n    </permissions>\n  </metadata>\n  \
     <inputs>\n    <input name=\"who\" type=\"string\" required=\"true\">Whom</input>\n  </inputs>\n  <outputs>\n    \

@@ -44,21 +44,21 @@ pub use trust::{AllowArgs, KeysCommand, LoadArgs, SearchArgs, SignArgs, Sort, Tr
   cuebook render general_system --var agent_name=Rumi
   cuebook init my-prompts
   cuebook check
-  cuebook help CB101        what an error code means, and what to do
-  cuebook help convert      a prompt in another notation
-  cuebook help diff         two versions of a prompt, by what they do
+  cuebook help CB101        explain an error code
+  cuebook help convert      convert a prompt to another dialect
+  cuebook help diff         compare two versions of a prompt
   cuebook help directives   directives, their inputs and signatures
-  cuebook help explain      where everything in a prompt came from
-  cuebook help hooks        Python that takes part in renders
-  cuebook help includes     prompts, sections and directives in each other
-  cuebook help mcp          the project as a server for other programs
+  cuebook help explain      find where each part of a prompt came from
+  cuebook help hooks        Python code that runs during a render
+  cuebook help includes     include other prompts, sections and directives
+  cuebook help mcp          serve a project to MCP clients
   cuebook help prompty      .prompty files
-  cuebook help sections     trees of sections
-  cuebook help testing      test cases beside prompts, and attacks on them
-  cuebook help threads      directives and prompts that a model carries out
-  cuebook help tokens       what a prompt costs, and what a cache can keep
-  cuebook help tools        tools, and how they are run
-  cuebook help trust        keys, signatures and whom to trust")]
+  cuebook help sections     section trees
+  cuebook help testing      write test cases, and try injection strings
+  cuebook help threads      run directives and prompts with a model
+  cuebook help tokens       count tokens, and see what a cache can reuse
+  cuebook help tools        write and run tools
+  cuebook help trust        sign items, and trust keys")]
 pub struct Cli {
     /// The command.
     #[command(subcommand)]
@@ -71,16 +71,16 @@ pub struct Cli {
 /// Options of every command.
 #[derive(Debug, Clone, Args)]
 pub struct Options {
-    /// The project's folder; without it, the nearest one above that has a cuebook.toml, a user_data or an .ai folder
+    /// The project's directory [default: the nearest parent with a cuebook.toml, a user_data or an .ai directory]
     #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
     pub root: Option<PathBuf>,
-    /// Answer, and fail, in JSON
+    /// Print results and errors as JSON
     #[arg(long, global = true, help_heading = "General")]
     pub json: bool,
-    /// Show on stderr what hooks print
+    /// Show the output of hooks on stderr
     #[arg(long, short, global = true, help_heading = "General")]
     pub verbose: bool,
-    /// The program that answers the llm_call of hooks: the prompt comes on stdin, the answer on stdout
+    /// The program that answers `llm_call` in hooks: it reads the prompt from stdin and prints the answer
     #[arg(
         long,
         global = true,
@@ -89,8 +89,8 @@ pub struct Options {
         help_heading = "General"
     )]
     pub llm_command: Option<String>,
-    /// Record what happens: in `.tracy` files in a folder, on stderr with `console`, or to a collector with `otel` (builds
-    /// with that feature). Secrets are left out
+    /// Write a trace: `.tracy` files in a directory, stderr with `console`, or a collector with `otel` (builds
+    /// with that feature). Secrets are removed
     #[arg(
         long,
         global = true,
@@ -128,12 +128,12 @@ impl Options {
         match &self.root {
             Some(root) if !root.is_dir() => {
                 let message = match root.symlink_metadata() {
-                    Ok(_) => "the project must be a folder, and this is none",
-                    Err(_) => "the project's folder does not exist",
+                    Ok(_) => "the project is not a directory",
+                    Err(_) => "the project's directory does not exist",
                 };
                 let diagnostic = Diagnostic::new(Code::Unreadable, message)
                     .file(root.to_string_lossy())
-                    .hint("name another folder with --root, or make this one: cuebook init DIR");
+                    .hint("name another directory with --root, or create this one: cuebook init DIR");
                 Err(Error::new(ErrorKind::Io, diagnostic))
             }
             Some(root) => Ok(self.with_hooks(Book::open(root).with_paths(true))),
@@ -214,23 +214,23 @@ pub enum Command {
     Show(PromptArgs),
     /// Show where each part of a rendered prompt came from
     Explain(ExplainArgs),
-    /// Count a prompt's tokens, and show what a cache can keep
+    /// Count a prompt's tokens, and show what a cache can reuse
     Tokens(TokensArgs),
     /// Compare what two versions of a prompt do
     Diff(DiffArgs),
     /// Try injection strings in every input of a prompt
     Attack(AttackArgs),
-    /// Run the test cases that lie beside prompts
+    /// Run the test cases of prompts
     Test(TestArgs),
-    /// Write a prompt in another format, and report what is lost
+    /// Convert a prompt to another dialect, and report what is lost
     Convert(ConvertArgs),
-    /// Render a prompt again whenever one of its files changes
+    /// Render a prompt again when one of its files changes
     Watch(WatchArgs),
-    /// List every place that offers a prompt
+    /// List the candidates for a prompt's id
     Candidates(PromptArgs),
-    /// Choose the place that a prompt comes from
+    /// Choose one of several candidates, and record it
     Resolve(ResolveArgs),
-    /// Replace the text of sections without changing their file
+    /// Override a section's text without editing its file
     #[command(subcommand)]
     Overrides(OverridesCommand),
     /// Install, inspect, approve and remove packs
@@ -242,15 +242,15 @@ pub enum Command {
     /// Manage the keys that you trust
     #[command(subcommand)]
     Trust(TrustCommand),
-    /// Show the powers that the project asks for, and grant them
+    /// Show the powers that the project requests, and grant them
     Allow(AllowArgs),
-    /// Check items and sign them
+    /// Check and sign items
     Sign(SignArgs),
     /// Check the signatures of items
     Verify(VerifyArgs),
-    /// Search items by their metadata
+    /// Search items by name, description and tags
     Search(SearchArgs),
-    /// Execute a directive, a tool or a piece of knowledge
+    /// Execute a directive, a tool or a knowledge item
     Execute(ExecuteArgs),
     /// Run a prompt with a model
     Run(RunArgs),
@@ -259,16 +259,16 @@ pub enum Command {
     Thread(ThreadCommand),
     /// List the model providers, and whether their keys are set
     #[command(
-        after_help = "Examples:\n  cuebook providers\n  cuebook providers --json\n\ncuebook help threads says how to add one."
+        after_help = "Examples:\n  cuebook providers\n  cuebook providers --json\n\nTo add one, see: cuebook help threads"
     )]
     Providers,
-    /// Play a model that answers from a script, without a key
+    /// Start a mock model that answers from a script; it needs no key
     Mock(MockArgs),
     /// Print an item, or copy it to another space
     Load(LoadArgs),
     /// Serve the project over the Model Context Protocol
     Mcp(McpArgs),
-    /// Report this machine's Python, and what its sandbox can do
+    /// Show which Python and which sandbox protections this machine has
     Doctor,
     /// Create a project with a first prompt
     Init(InitArgs),
@@ -294,33 +294,33 @@ pub struct Inputs {
     /// Variables from a JSON file, or from stdin with -
     #[arg(long = "vars", value_name = "FILE|-", help_heading = "Values")]
     pub vars_file: Option<PathBuf>,
-    /// A variable from a file: the text of it, or the picture, sound or document that it is
+    /// A variable from a file: text, an image, audio or a document
     #[arg(long = "file", value_name = "NAME=PATH", help_heading = "Values")]
     pub files: Vec<String>,
-    /// An agent.json, whose prompt_variables are used
+    /// An agent.json; its prompt_variables become values
     #[arg(long, value_name = "FILE", help_heading = "Values")]
     pub agent: Option<PathBuf>,
-    /// A fact about the circumstances: agent_id, agent_name, model, session_id, workspace_path or language; session and
+    /// A fact about the render: agent_id, agent_name, model, session_id, workspace_path or language; session and
     /// session_state as JSON; returns=call or returns=block for how a directive returns its outputs
     #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
-    /// Show this section of a tree in full, by its path with dots; may be given several times
+    /// Show this section in full; its path has dots, as in reference.style; repeatable
     #[arg(long, value_name = "SECTION", help_heading = "Sections")]
     pub expand: Vec<String>,
-    /// A file that remembers which sections were opened; with --expand it is written
+    /// A file that stores which sections are open; --expand updates it
     #[arg(long, value_name = "FILE", help_heading = "Sections")]
     pub session: Option<PathBuf>,
-    /// The overrides of this tag, instead of `latest`
+    /// Use the overrides with this tag [default: latest]
     #[arg(long, value_name = "TAG", help_heading = "Sections")]
     pub tag: Option<String>,
-    /// Fold the least important sections until the text has at most so many tokens, counted as --model (or the prompt's own
-    /// model) counts them
+    /// Fold the least important sections until the text has at most this many tokens, counted for --model (or the prompt's
+    /// model)
     #[arg(long, value_name = "TOKENS", help_heading = "Sections")]
     pub fit: Option<usize>,
-    /// Refuse to print a variable that is not there, instead of printing nothing
+    /// Fail if the template prints a variable without a value
     #[arg(long, help_heading = "Values")]
     pub strict: bool,
-    /// Render without the hooks and variable providers that the prompt asks for
+    /// Do not run the prompt's hooks and variable providers
     #[arg(long, help_heading = "Values")]
     pub no_hooks: bool,
 }
@@ -337,19 +337,19 @@ pub struct Inputs {
   cuebook render handbook --expand reference.style --session session.json
   cuebook render handbook --fit 4000 --model gpt-4o")]
 pub struct RenderArgs {
-    /// An id, or a path to a file or folder; may be left out if --agent names one
+    /// An id, or a path to a file or folder; optional with --agent
     pub prompt: Option<String>,
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The form of the result: text, segments (who wrote what), messages (roles and parts), wire (the body of a request to
-    /// the prompt's own provider) or wire:NAME (openai, openai-responses, openai-embeddings, openai-images, anthropic, gemini)
+    /// The output: text, segments (with origins), messages (roles and parts), wire (the request body for
+    /// the prompt's provider) or wire:NAME (openai, openai-responses, openai-embeddings, openai-images, anthropic, gemini)
     #[arg(long = "as", value_name = "FORM", default_value = "text", value_parser = Form::read)]
     pub form: Form,
     /// The model that will read the prompt
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
-    /// Say on stderr where everything came from
+    /// Report origins on stderr
     #[arg(long)]
     pub explain: bool,
 }
@@ -382,7 +382,7 @@ impl Form {
                 let near = did_you_mean(&nearest(text, Form::NAMES));
                 let hint =
                     near.unwrap_or_else(|| "write text, segments, messages, wire or wire:NAME".to_owned());
-                Err(format!("there is no such form: {hint}"))
+                Err(format!("unknown form: {hint}"))
             }
         }
     }
@@ -393,12 +393,12 @@ impl Form {
 #[command(after_help = "Examples:
   cuebook check                       the whole library
   cuebook check greeting              one prompt
-  cuebook check user_data/packs/mine  everything below a folder
+  cuebook check user_data/packs/mine  every prompt in a folder
   cuebook check --json | jq '.[].code'
 
-Exit code 1 if there are errors; warnings and notes do not count.")]
+Exit code 1 if there are errors; warnings and notes do not change it.")]
 pub struct CheckArgs {
-    /// Prompts or folders; the whole library if none is given
+    /// Prompts or folders [default: the whole library]
     #[arg(value_name = "PATH|PROMPT")]
     pub targets: Vec<String>,
 }
@@ -421,52 +421,52 @@ pub struct ListArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook resolve coding_system user_data/packs/coding_pro/prompts/coding_system
-  cuebook resolve coding_system coding_pro      the same, by the pack's id
-  cuebook resolve coding_system                 asks, on a terminal")]
+  cuebook resolve coding_system coding_pro      the same, by pack id
+  cuebook resolve coding_system                 asks on a terminal")]
 pub struct ResolveArgs {
     /// The prompt's id
     pub prompt: String,
-    /// The place to use: a source as `cuebook candidates` prints it, or a pack's id
+    /// The candidate to use: a source from `cuebook candidates`, or a pack's id
     pub source: Option<String>,
 }
 
 /// `mcp`
 #[derive(Debug, Args)]
-#[command(after_help = "What clients may do:
+#[command(after_help = "Client permissions:
   --read-only      use prompts and resources; no tools are listed
   (default)        also search and read items, and get directives and knowledge
-  --allow PATTERN  also run the tools that fit, as in desk/order or 'desk/*'
-  A shell, a tool that writes files, signing and copying need their whole name:
+  --allow PATTERN  also run matching tools, such as desk/order or 'desk/*'
+  A shell, a tool that writes files, signing and copying need their full name:
   --allow rye/bash/bash, --allow rye/file-system/write, --allow rye_sign, --allow rye_load
 
 Examples:
-  cuebook mcp --root /path/to/project                   over stdin and stdout, for the client that starts it
+  cuebook mcp --root /path/to/project                   over stdin and stdout, for the client that starts this
   cuebook mcp --read-only                               prompts and resources only
   cuebook mcp --allow 'desk/*'                          and the tools of one folder
   cuebook mcp --http 8321                               at http://127.0.0.1:8321/mcp; prints a new token
-  cuebook mcp --http 8321 --token-env CUEBOOK_TOKEN     with a token of yours
+  cuebook mcp --http 8321 --token-env CUEBOOK_TOKEN     with your token
 
-How to configure clients: cuebook help mcp")]
+To configure clients, see: cuebook help mcp")]
 pub struct McpArgs {
     /// Serve prompts and resources only
     #[arg(long, conflicts_with = "allow")]
     pub read_only: bool,
-    /// Let clients run tools of this id or pattern, or use `rye_sign` or `rye_load`; may be given several times
+    /// Let clients run tools that match this id or pattern, or use `rye_sign` or `rye_load`; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub allow: Vec<String>,
-    /// Listen at an address, or at a port of this machine, instead of speaking over stdin and stdout
+    /// Listen on an address or a local port instead of stdin and stdout
     #[arg(long, value_name = "ADDR")]
     pub http: Option<String>,
-    /// The environment variable that holds the token which every request must carry; without it, a new token is printed
+    /// The environment variable with the token that every request must send [default: print a new token]
     #[arg(long, value_name = "NAME", requires = "http")]
     pub token_env: Option<String>,
-    /// Answer web pages of this origin; may be given several times
+    /// Answer requests from web pages of this origin; repeatable
     #[arg(long, value_name = "ORIGIN", requires = "http")]
     pub allow_origin: Vec<String>,
-    /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
+    /// The store of threads: postgres://… or the path of a SQLite file [default: .ai/state/threads.db in the project]
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
-    /// Run tools without the sandbox: they can do everything that you can
+    /// Run tools without the sandbox: they can do everything you can
     #[arg(long)]
     pub unfenced: bool,
 }
@@ -474,14 +474,14 @@ pub struct McpArgs {
 /// `overrides`
 #[derive(Debug, Subcommand)]
 pub enum OverridesCommand {
-    /// Write what the author wrote into a new file, to be changed there
+    /// Copy the author's text into a new file for you to edit
     #[command(after_help = "Examples:
   cuebook overrides seed handbook
   cuebook overrides seed handbook --tag friendly")]
     Seed(OverridesArgs),
     /// List the files with overrides
     List,
-    /// Show the overrides of a prompt, and which of them no longer fit
+    /// Show a prompt's overrides, and which of them are stale
     Show(OverridesArgs),
     /// Delete the overrides of a prompt
     Delete(OverridesArgs),
@@ -507,7 +507,7 @@ pub enum PackCommand {
     Install {
         /// The folder or archive
         path: PathBuf,
-        /// Accept what the pack proposes to replace
+        /// Accept the replacements that the pack proposes
         #[arg(long, short)]
         yes: bool,
         /// Replace an installed pack of the same id
@@ -516,7 +516,7 @@ pub enum PackCommand {
     },
     /// List the installed packs
     List,
-    /// Show a pack: its manifest, what is odd about it, and whether its code is approved
+    /// Show a pack: its manifest, warnings, and whether its code is approved
     Show {
         /// The pack's id
         pack: String,
@@ -542,10 +542,10 @@ pub enum PackCommand {
 /// `init`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook init                in this folder
+  cuebook init                in this directory
   cuebook init my-prompts     in a new one")]
 pub struct InitArgs {
-    /// The folder; without it, --root or the current one
+    /// The project's directory [default: --root, or the current directory]
     pub dir: Option<PathBuf>,
 }
 
@@ -566,22 +566,22 @@ pub struct CompletionsArgs {
   cuebook help render
   cuebook help CB402
   cuebook help codes          every code in one line
-  cuebook help convert        a prompt in another notation
-  cuebook help diff           two versions of a prompt, by what they do
+  cuebook help convert        convert a prompt to another dialect
+  cuebook help diff           compare two versions of a prompt
   cuebook help directives     directives, their inputs and signatures
-  cuebook help explain        where everything in a prompt came from
-  cuebook help hooks          Python that takes part in renders
-  cuebook help includes       prompts, sections and directives in each other
-  cuebook help mcp            the project as a server for other programs
+  cuebook help explain        find where each part of a prompt came from
+  cuebook help hooks          Python code that runs during a render
+  cuebook help includes       include other prompts, sections and directives
+  cuebook help mcp            serve a project to MCP clients
   cuebook help prompty        .prompty files
-  cuebook help sections       trees of sections
-  cuebook help testing        test cases beside prompts, and attacks on them
-  cuebook help threads        directives and prompts that a model carries out
-  cuebook help tokens         what a prompt costs, and what a cache can keep
-  cuebook help tools          tools, and how they are run
-  cuebook help trust          keys, signatures and whom to trust
+  cuebook help sections       section trees
+  cuebook help testing        write test cases, and try injection strings
+  cuebook help threads        run directives and prompts with a model
+  cuebook help tokens         count tokens, and see what a cache can reuse
+  cuebook help tools          write and run tools
+  cuebook help trust          sign items, and trust keys
 
-A command that is also a topic says of its options: cuebook explain --help")]
+For the options of a command that is also a topic: cuebook explain --help")]
 pub struct HelpArgs {
     /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below
     pub topic: Vec<String>,

@@ -48,8 +48,8 @@ impl Repository {
             return Err(match said(&output) {
                 said if said.contains("not a git repository") => no_repository(),
                 said => failed(
-                    format!("git cannot read the repository of this project: {said}"),
-                    "see what `git status` says here",
+                    format!("git cannot read this project's repository: {said}"),
+                    "run `git status` here to see the problem",
                 ),
             });
         }
@@ -111,13 +111,14 @@ impl Repository {
         let near = nearest(revision, names.iter().copied());
         let (message, hint) = match listed.is_empty() {
             true => (
-                format!("there is no revision `{revision}`: nothing has been committed yet"),
+                format!("unknown revision `{revision}`: the repository has no commits yet"),
                 "commit the prompts first: git add . && git commit".to_owned(),
             ),
             false => (
                 format!("the repository has no revision `{revision}`"),
                 did_you_mean(&near).unwrap_or_else(|| {
-                    "name a branch, a tag or a commit, as in HEAD~1; git log --oneline lists them".to_owned()
+                    "name a branch, a tag or a commit, such as HEAD~1; `git log --oneline` lists commits"
+                        .to_owned()
                 }),
             ),
         };
@@ -126,7 +127,7 @@ impl Repository {
     }
 }
 
-const FSCK: &str = "see whether the repository is whole: git fsck";
+const FSCK: &str = "check the repository: git fsck";
 
 fn failed(message: impl Into<String>, hint: &str) -> Error {
     Error::new(ErrorKind::Io, Diagnostic::new(Code::GitFailed, message).hint(hint))
@@ -140,7 +141,7 @@ fn line(bytes: &[u8]) -> &[u8] {
 /// The first line of a complaint.
 fn said(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stderr);
-    let first = text.lines().next().unwrap_or("it says nothing");
+    let first = text.lines().next().unwrap_or("it printed no message");
     first.trim_start_matches("fatal: ").to_owned()
 }
 
@@ -156,8 +157,8 @@ fn path_of(bytes: &[u8]) -> PathBuf {
 
 fn no_repository() -> Error {
     failed(
-        "the project lies in no git repository, so there is nothing to compare with",
-        "make one and commit the prompts (git init, git add, git commit), or name two versions that lie in files",
+        "the project is not in a git repository, so there is nothing to compare with",
+        "create one and commit the prompts (git init, git add, git commit), or name two files",
     )
 }
 
@@ -199,10 +200,9 @@ fn looking() -> Command {
 
 fn not_started(error: &std::io::Error) -> Error {
     match error.kind() {
-        std::io::ErrorKind::NotFound => failed(
-            "there is no git here, and only git can say what a revision has",
-            "install git, or name two versions that lie in files",
-        ),
-        _ => failed(format!("git cannot be started: {error}"), "see whether `git --version` works"),
+        std::io::ErrorKind::NotFound => {
+            failed("git is not installed, and reading a revision needs it", "install git, or name two files")
+        }
+        _ => failed(format!("git does not start: {error}"), "check that `git --version` works"),
     }
 }

@@ -57,7 +57,7 @@ impl Given {
             {
                 let (path, state) = (section.path.join("."), section.state.as_str());
                 let why = section.why.describe();
-                say(format_args!("warning: --expand {path} shows nothing: the section is {state} ({why})"));
+                say(format_args!("warning: --expand {path} has no effect: the section is {state} ({why})"));
             }
         }
     }
@@ -129,10 +129,9 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
 
 /// `NAME=PATH` of the option `--file`.
 fn file_option(argument: &str) -> Result<(&str, &str)> {
-    argument
-        .split_once('=')
-        .filter(|(name, path)| !name.is_empty() && !path.is_empty())
-        .ok_or_else(|| bad_input(format!("--file {argument} is no NAME=PATH"), "write --file photo=cat.png"))
+    argument.split_once('=').filter(|(name, path)| !name.is_empty() && !path.is_empty()).ok_or_else(|| {
+        bad_input(format!("--file {argument}: expected NAME=PATH"), "write --file photo=cat.png")
+    })
 }
 
 /// What a file holds, for a variable that takes this.
@@ -197,14 +196,14 @@ impl<'i> Shared<'i> {
         }
         for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)).take(MOST_COMPARED) {
             if let Some(hint) = near(name) {
-                say(format_args!("warning: `{name}` in --vars is no variable of these prompts: {hint}"));
+                say(format_args!("warning: --vars: unknown variable `{name}`: {hint}"));
             }
         }
         let trees: Vec<_> = prompts.iter().filter_map(|prompt| prompt.tree()).collect();
         let Inputs { expand, session, tag, fit, .. } = self.inputs;
         if trees.is_empty() && (!expand.is_empty() || session.is_some() || tag.is_some() || fit.is_some()) {
-            let hint = "--expand, --session, --tag and --fit are for those: cuebook help sections";
-            return Err(bad_input("neither version is a tree of sections", hint));
+            let hint = "--expand, --session, --tag and --fit work on section trees: cuebook help sections";
+            return Err(bad_input("neither version is a section tree", hint));
         }
         for wanted in expand {
             if trees.iter().all(|tree| tree.find_all(wanted).next().is_none()) {
@@ -261,8 +260,8 @@ fn disclose(prompt: &str, inputs: &Inputs, context: &mut Context, book: &Book) -
     }
     let prepared = book.prepare(prompt, context)?;
     let Some(tree) = prepared.tree() else {
-        let message = format!("the prompt `{}` is no tree of sections", prepared.prompt().id);
-        let hint = "--expand, --session, --tag and --fit are for those: cuebook help sections";
+        let message = format!("the prompt `{}` is not a section tree", prepared.prompt().id);
+        let hint = "--expand, --session, --tag and --fit work on section trees: cuebook help sections";
         return Err(bad_input(message, hint));
     };
     if let Some(path) = &inputs.session {
@@ -322,7 +321,7 @@ pub fn parse_option(option: &str, argument: &str) -> Result<(String, Json)> {
     // What does not even begin like JSON was meant as text; what does has a mistake, which is shown.
     if serde_json::from_str::<Json>(value).is_err() && !value.trim_start().starts_with(['{', '[', '"']) {
         let shown = if value.chars().count() > 60 { "…" } else { value };
-        let hint = format!("text is passed with `=` alone: {option} {name}={shown}");
+        let hint = format!("pass text with `=` alone: {option} {name}={shown}");
         return Err(bad_input(format!("the value of {option} {name} is not valid JSON: {shown}"), hint));
     }
     let value = Variables::read_value(&Source::new(format!("{option} {name}"), value))?;
@@ -344,8 +343,8 @@ pub fn limits(arguments: &[String]) -> Result<serde_json::Map<String, Json>> {
         });
         limit.ok_or_else(|| {
             let name = argument.split('=').next().map(str::trim).filter(|name| !name.is_empty());
-            let hint = format!("write a number, as in --limit {}=30", name.unwrap_or("turns"));
-            bad_input(format!("--limit {argument} is no NAME=NUMBER"), hint)
+            let hint = format!("write a number, such as --limit {}=30", name.unwrap_or("turns"));
+            bad_input(format!("--limit {argument}: expected NAME=NUMBER"), hint)
         })
     };
     let mut limits = serde_json::Map::new();
@@ -368,7 +367,7 @@ pub fn read_text(path: &Path) -> Result<Arc<Source>> {
     }
     files::read_input(path, &path.to_string_lossy(), MOST_BYTES).map_err(|error| match error.code() {
         Code::FileTooLarge => {
-            let hint = "pass less: variables are values, and a prompt is not a database";
+            let hint = "pass less data: Cuebook keeps all variables in memory";
             Error::new(error.kind(), error.diagnostic().clone().hint(hint))
         }
         _ => error,
@@ -383,7 +382,7 @@ fn read_file(path: &Path) -> Result<Variables> {
 pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>> {
     match Variables::read_value(&read_source(path)?)? {
         Json::Object(object) => Ok(object),
-        _ => Err(bad_input(format!("{} holds no JSON object", path.display()), "write {\"name\": value, …}")),
+        _ => Err(bad_input(format!("{} is not a JSON object", path.display()), "write {\"name\": value, …}")),
     }
 }
 
@@ -399,7 +398,7 @@ fn read_source(path: &Path) -> Result<Arc<Source>> {
         .map_err(|error| files::io_error("stdin", &error))?;
     if bytes.len() as u64 > MOST_BYTES {
         let message = format!("stdin has more than {MOST_BYTES} bytes");
-        return Err(bad_input(message, "pass less: variables are values, and a prompt is not a database"));
+        return Err(bad_input(message, "pass less data: Cuebook keeps all variables in memory"));
     }
     files::source_from_bytes(bytes, "stdin")
 }
@@ -429,7 +428,7 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         let read = Variables::read_value(&Source::new(format!("--context {name}"), value)).ok();
         let Some(Json::Object(values)) = read else {
             let hint = format!("write --context {}:='{{\"turns\": 3}}'", name.trim_end_matches(':'));
-            return Err(bad_input(format!("--context {argument} gives no JSON object"), hint));
+            return Err(bad_input(format!("--context {argument}: the value is not a JSON object"), hint));
         };
         *object = values;
         return Ok(());
@@ -439,7 +438,7 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         return match context.returns {
             Some(_) => Ok(()),
             None => Err(bad_input(
-                format!("--context {argument}: there is no such way"),
+                format!("--context {argument}: unknown way to return outputs"),
                 "write returns=call or returns=block",
             )),
         };
@@ -454,12 +453,12 @@ fn set_context(context: &mut Context, argument: &str) -> Result<()> {
         _ => {
             let name = name.trim_end_matches(':');
             if CONTEXT_NAMES.contains(&name) {
-                let message = format!("--context {argument}: `{name}` is text, and `:=` is for JSON");
+                let message = format!("--context {argument}: `{name}` is text, but `:=` passes JSON");
                 return Err(bad_input(message, format!("write --context {name}=TEXT")));
             }
             let hint = did_you_mean(&nearest(name, CONTEXT_NAMES))
                 .unwrap_or_else(|| format!("known: {}", CONTEXT_NAMES.join(", ")));
-            return Err(bad_input(format!("there is no fact `{name}` about a render"), hint));
+            return Err(bad_input(format!("--context: unknown name `{name}`"), hint));
         }
     };
     *field = Some(value.to_owned());
@@ -496,7 +495,7 @@ fn check_names(prompt: &str, line: &[String], file: &[String], context: &Context
     }
     for name in file.iter().filter(|name| !is_known(name)).take(MOST_COMPARED) {
         if let Some(hint) = did_you_mean(&similar(name)) {
-            say(format_args!("warning: `{name}` in --vars is no variable of this prompt: {hint}"));
+            say(format_args!("warning: --vars: unknown variable `{name}`: {hint}"));
         }
     }
     Ok(())

@@ -149,7 +149,7 @@ impl Watch for Onlooker {
             }
             News::Retry { attempt, pause, why } if self.terminal => {
                 let (why, pause) = (printable(why), pause.as_secs_f64());
-                line.say(thread, &format!("attempt {attempt} failed: {why}; again in {pause:.1} s"));
+                line.say(thread, &format!("attempt {attempt} failed: {why}; retry in {pause:.1} s"));
             }
             _ => {}
         }
@@ -208,7 +208,7 @@ fn progress(cost: &Cost, doing: &str) -> String {
         if cost.turns == 1 { "" } else { "s" },
         grouped(cost.tokens()),
         match cost.unpriced {
-            true if cost.spend == Money::ZERO => "cost not known".to_owned(),
+            true if cost.spend == Money::ZERO => "cost unknown".to_owned(),
             true => format!("at least {}", cost.spend),
             false => cost.spend.to_string(),
         },
@@ -239,7 +239,7 @@ pub fn used(cost: &Json) -> String {
     let spent = money("spend") + money("children_spend");
     let amount = spent.to_json().as_f64().unwrap_or(0.0);
     let spent = match cost.get("spend_known").and_then(Json::as_bool) {
-        Some(false) if spent == Money::ZERO => "cost not known".to_owned(),
+        Some(false) if spent == Money::ZERO => "cost unknown".to_owned(),
         Some(false) => format!("at least {amount} spent"),
         _ => format!("{amount} spent"),
     };
@@ -313,11 +313,7 @@ pub fn told(event: &Event) -> Option<String> {
             format!("left out of the context: {}", short(&missing.join("; ")))
         }
         Kind::Hook if payload["decided"] == true && payload["result"]["action"] == "retry" => {
-            format!(
-                "  failed: {}; the hook {} wants it asked again",
-                short(text("about")),
-                line(text("hook"))
-            )
+            format!("  failed: {}; the hook {} requests a retry", short(text("about")), line(text("hook")))
         }
         // A hook that did what it is for needs no line.
         Kind::Hook => format!("  {}", short(&failed_hook(payload, payload["failed"].as_str()?))),
@@ -357,7 +353,7 @@ pub fn told(event: &Event) -> Option<String> {
             };
             // None if a limit was reached, which is told next.
             let pause = payload["pause_seconds"].as_f64();
-            let pause = pause.map_or(String::new(), |pause| format!("; again in {pause:.1} s"));
+            let pause = pause.map_or(String::new(), |pause| format!("; retry in {pause:.1} s"));
             format!("  attempt {} failed{counted}: {}{pause}", payload["attempt"], short(text("error")))
         }
         Kind::Limit => format!("limit reached: {}", text("limit_code")),
@@ -372,10 +368,10 @@ pub fn told(event: &Event) -> Option<String> {
             )
         }
         Kind::Interrupted if payload["told_to_end"] == true => {
-            "interrupted: its process was told to end".to_owned()
+            "interrupted: its process was asked to stop".to_owned()
         }
         Kind::Interrupted => format!("interrupted: its process died{}", stopped_tools(payload)),
-        Kind::Handoff => "the conversation is full; another thread goes on".to_owned(),
+        Kind::Handoff => "the context window is full; another thread continues".to_owned(),
         Kind::Continued => format!("continued by {}", text("continuation_thread_id")),
         Kind::Disclosed => "  sections opened".to_owned(),
         Kind::Completed => "completed".to_owned(),
@@ -396,7 +392,7 @@ fn capped(payload: &Json) -> String {
             None => value.to_string(),
         };
         let (granted, wanted) = (number(&cap["granted"]), number(&cap["wanted"]));
-        Some(format!("\n  note: {name} is {granted} and not {wanted}: its parent has no more"))
+        Some(format!("\n  note: {name} is {granted}, not {wanted}: the parent has no more left"))
     };
     payload["capped"].as_array().into_iter().flatten().filter_map(told).collect()
 }
@@ -464,7 +460,7 @@ mod tests {
         let cost = Cost { turns: 1, input_tokens: 1200, elapsed: Duration::from_secs(3), ..Cost::default() };
         assert_eq!(progress(&cost, "rye_execute"), "1 turn · 1,200 tokens · 0.00 · 3 s · rye_execute");
         let cost = Cost { unpriced: true, ..cost };
-        assert_eq!(progress(&cost, ""), "1 turn · 1,200 tokens · cost not known · 3 s");
+        assert_eq!(progress(&cost, ""), "1 turn · 1,200 tokens · cost unknown · 3 s");
         let cost = Cost { spend: Money::from_units(0.5), ..cost };
         assert_eq!(progress(&cost, ""), "1 turn · 1,200 tokens · at least 0.50 · 3 s");
     }
@@ -520,7 +516,7 @@ mod tests {
             "completed: a; 2 turns, 0 tokens, 0.3 spent, 0.0 s"
         );
         let unpriced = |spend: f64| serde_json::json!({"turns": 1, "spend": spend, "spend_known": false});
-        assert!(summary("a", "completed", Some(&unpriced(0.0))).contains("0 tokens, cost not known, 0.0 s"));
+        assert!(summary("a", "completed", Some(&unpriced(0.0))).contains("0 tokens, cost unknown, 0.0 s"));
         assert!(
             summary("a", "completed", Some(&unpriced(0.5))).contains("0 tokens, at least 0.5 spent, 0.0 s")
         );

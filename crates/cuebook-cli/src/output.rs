@@ -122,8 +122,8 @@ pub fn failure(failure: &Failure, options: &Options, layout: Layout) -> ExitCode
             say(format_args!("\nfor more about this: cuebook help {}", error.code()));
         }
         Failure::Output(error) => {
-            let message = format!("the output could not be written: {error}");
-            let hint = "see that there is room where it goes, and that it may be written";
+            let message = format!("cannot write the output: {error}");
+            let hint = "check free space and write permission at the destination";
             print_findings([&Diagnostic::new(Code::WriteFailed, message).hint(hint)]);
             say(format_args!("\nfor more about this: cuebook help {}", Code::WriteFailed));
         }

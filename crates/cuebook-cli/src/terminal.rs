@@ -18,8 +18,8 @@ pub fn is_interactive() -> bool {
 pub fn confirm(question: &str, option: &str) -> Result<bool> {
     if !is_interactive() {
         let diagnostic =
-            Diagnostic::new(Code::ConfirmationNeeded, format!("{question} There is nobody to ask"))
-                .hint(format!("say yes with {option}"));
+            Diagnostic::new(Code::ConfirmationNeeded, format!("{question} No terminal to ask on"))
+                .hint(format!("answer yes with {option}"));
         return Err(Error::new(ErrorKind::Pack, diagnostic));
     }
     // Escape, Ctrl-C and a broken terminal are all no.

@@ -87,7 +87,7 @@ impl Meant {
         }
         let Some((place, prompt)) = split(given) else { return here() };
         if place.is_empty() || prompt.is_empty() {
-            let missing = if place.is_empty() { "revision before" } else { "prompt behind" };
+            let missing = if place.is_empty() { "revision before" } else { "prompt after" };
             let diagnostic = Diagnostic::new(Code::BadInput, format!("`{given}` has no {missing} its colon"))
                 .hint("write REVISION:PROMPT, as in HEAD~1:greeting");
             return Err(Error::new(ErrorKind::Usage, diagnostic));
@@ -130,7 +130,7 @@ impl<'b> Stand<'b> {
     pub fn in_place_of(version: &Version<'_>, revision: &str, book: &'b Book) -> Result<Stand<'b>> {
         let found = version.prepared().found();
         if version.is_built_in() {
-            let message = format!("`{}` is part of the program, and no revision has it", found.id);
+            let message = format!("`{}` is built into the program, so no revision has it", found.id);
             let diagnostic = Diagnostic::new(Code::NotInRevision, message)
                 .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
             return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));
@@ -277,9 +277,9 @@ impl<'b> Stand<'b> {
 
 /// Every library has what is part of the program, and what is the user's; no revision and no archive has.
 fn from_elsewhere(label: &str, source: &str) -> Error {
-    let message = format!("there is no `{label}`: what is found under that name is {source}");
+    let message = format!("`{label}` does not exist; the prompt with that name is {source}");
     let diagnostic =
-        Diagnostic::new(Code::NotInRevision, message).hint("name that without the part before the colon");
+        Diagnostic::new(Code::NotInRevision, message).hint("leave out the part before the colon");
     Error::new(ErrorKind::PromptNotFound, diagnostic)
 }
 
@@ -288,7 +288,7 @@ fn no_prompt(prompt: &str, revision: &str, error: Option<Error>) -> Error {
     let hint = hint.filter(|hint| hint.starts_with("did you mean"));
     let message = format!("the revision `{revision}` has no prompt `{prompt}`");
     let diagnostic = Diagnostic::new(Code::NotInRevision, message)
-        .hint(hint.unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {revision}")));
+        .hint(hint.unwrap_or_else(|| format!("list its files: git ls-tree -r --name-only {revision}")));
     Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", revision).with("prompt_id", prompt)
 }
 

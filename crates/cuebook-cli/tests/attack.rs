@@ -59,7 +59,7 @@ fn a_prompt_without_inputs_and_one_that_cannot_be_rendered_say_so() {
     Test::new()
         .file("prompts/p/template.md", "Hi.")
         .args(["attack", "p"])
-        .stdout("`p` has no inputs: there is nothing to attack\n")
+        .stdout("`p` has no inputs, so there is nothing to attack\n")
         .run();
     Test::new()
         .file("prompts/p/template.md", "{{ name.missing.more }}")

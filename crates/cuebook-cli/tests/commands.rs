@@ -93,7 +93,7 @@ fn the_documents_have_the_fields_of_the_contract() {
 #[test]
 fn help_has_topics_and_suggests_the_near_ones() {
     Test::new().args(["help", "hooks"]).stdout(include_str!("../topics/hooks.md")).run();
-    let error = "error[CB407]: there is no help on `hoks`\nhelp: did you mean `hooks` or `hook-signature`?\n\nfor more about this: cuebook help CB407\n";
+    let error = "error[CB407]: no help for `hoks`\nhelp: did you mean `hooks` or `hook-signature`?\n\nfor more about this: cuebook help CB407\n";
     Test::new().args(["help", "hoks"]).stderr(error).code(1).run();
 }
 

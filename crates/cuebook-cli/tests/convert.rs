@@ -91,7 +91,7 @@ fn a_name_that_contradicts_the_notation_is_refused_with_a_better_one() {
         let (code, stdout, stderr) = run(&project, &[source, "--to", to, "--out", out]);
         assert_eq!((code, stdout.as_str()), (2, ""), "{to} {out}: {stderr}");
         assert!(
-            stderr.starts_with("error[CB407]: --out names a file that") && stderr.contains(better),
+            stderr.starts_with("error[CB407]: --out names a file") && stderr.contains(better),
             "{stderr}"
         );
         assert!(!stderr.contains("/tmp"), "{stderr}");
@@ -106,7 +106,8 @@ fn what_did_not_count_in_a_comparison_is_told() {
     project.write("prompts/p/prompt.py", "def pre_render(variables, context):\n    return variables\n");
     let (code, _, stderr) = run(&project, &["p", "--to", "prompty"]);
     assert_eq!(code, 0, "{stderr}");
-    let told = "1 lost; besides that, 4 renders of both say the same\n(in the comparison, hooks and providers did not run)\n";
+    let told =
+        "1 lost; otherwise 4 test renders match\n(in the comparison, hooks and providers did not run)\n";
     assert!(stderr.ends_with(told), "{stderr}");
     let (_, stdout, _) = run(&project, &["p", "--to", "prompty", "--json"]);
     let json: Json = serde_json::from_str(&stdout).unwrap();
@@ -122,7 +123,7 @@ fn cases_are_written_beside_the_result_and_never_over_others() {
     let (code, stdout, stderr) = run(&project, &["p", "--to", "prompty"]);
     assert!(code == 0 && stdout.starts_with("---\n") && !stdout.contains("==>"), "{stdout}{stderr}");
     assert!(
-        stderr.starts_with("its cases are not shown: --out writes them beside it, as p.tests.md\n"),
+        stderr.starts_with("its test cases are not shown; --out writes them next to it as p.tests.md\n"),
         "{stderr}"
     );
     project.write("made/q.tests.md", "mine");
@@ -143,7 +144,7 @@ fn an_id_that_two_places_offer_afterwards_is_told() {
     let project = project();
     let (code, _, stderr) = run(&project, &["p", "--to", "prompty", "--out", "prompts"]);
     assert_eq!(code, 0, "{stderr}");
-    let told = "\n2 places offer `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
+    let told = "\n2 candidates for `p` now: delete one, or choose with cuebook resolve p SOURCE\n  prompts/p\n  prompts/p.prompty\n";
     assert!(stderr.ends_with(told), "{stderr}");
     let (_, _, stderr) = run(&project, &["prompts/p", "--to", "prompty", "--out", "prompts/q.prompty"]);
     assert!(!stderr.contains("places offer"), "{stderr}");

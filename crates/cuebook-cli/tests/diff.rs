@@ -135,10 +135,10 @@ fn what_a_revision_does_not_have_is_told_with_what_was_meant() {
         (&["new"], "CB521", "the revision `HEAD` has no prompt `new`"),
         (&["mian:hi"], "CB520", "did you mean `main`?"),
         (&["HEAD~7:hi"], "CB520", "the repository has no revision `HEAD~7`"),
-        (&["general_system"], "CB521", "is part of the program"),
-        (&["HEAD:general_system"], "CB521", "there is no `HEAD:general_system`"),
+        (&["general_system"], "CB521", "is built into the program"),
+        (&["HEAD:general_system"], "CB521", "`HEAD:general_system` does not exist"),
         (&["hi", "nowhere"], "CB101", "no prompt `nowhere`"),
-        (&["HEAD:"], "CB407", "has no prompt behind its colon"),
+        (&["HEAD:"], "CB407", "has no prompt after its colon"),
         (&["--", "--output=x:hi"], "CB520", "has no revision `--output=x`"),
         (&["hi", "--var", "nam=Ada"], "CB404", "did you mean `name`?"),
     ] {
@@ -159,12 +159,12 @@ fn without_a_repository_or_git_that_is_what_is_told_and_files_are_compared_all_t
     project.write("b.prompty", "---\nname: p\n---\nsystem:\nTwo.\n\nuser:\nGo.\n");
     project.write("prompts/hi/template.md", "Hi");
     let (code, _, err) = diff(&project, &["hi"]);
-    assert!(code == 2 && err.contains("CB519") && err.contains("no git repository"), "{err}");
+    assert!(code == 2 && err.contains("CB519") && err.contains("not in a git repository"), "{err}");
     git(&project, &["init", "-q"]);
     let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
     let none = command.args(["diff", "hi"]).env("PATH", project.path()).output().unwrap();
     let err = String::from_utf8(none.stderr).unwrap();
-    assert!(none.status.code() == Some(2) && err.contains("there is no git here"), "{err}");
+    assert!(none.status.code() == Some(2) && err.contains("git is not installed"), "{err}");
     let (code, out, _) = diff(&project, &["a.prompty", "b.prompty"]);
     assert_eq!(code, 1, "{out}");
     assert!(out.starts_with("a.prompty → b.prompty: roles, text (+"), "{out}");
@@ -183,7 +183,7 @@ fn code_of_a_revision_is_never_run_and_that_is_told() {
     let (exit, out, err) = diff(&project, &["hi"]);
     assert_eq!(exit, 1, "{out}{err}");
     assert!(
-        out.contains("pre_render was not run (HEAD:prompts/hi/prompt.py:1, prompts/hi/prompt.py:1)"),
+        out.contains("pre_render did not run (HEAD:prompts/hi/prompt.py:1, prompts/hi/prompt.py:1)"),
         "{out}"
     );
     assert!(out.contains("-     open('/tmp/ran', 'w')"), "{out}");
@@ -207,7 +207,7 @@ fn an_error_in_a_revision_says_where_it_stands_there() {
     project.write("prompts/hi/template.md", "Hi {{ name }}\n");
     let (exit, out, err) = diff(&project, &["hi", "--var", "name=Ada"]);
     assert_eq!(exit, 1, "{out}{err}");
-    assert!(out.contains("HEAD:hi could not be rendered:"), "{out}");
+    assert!(out.contains("HEAD:hi does not render:"), "{out}");
     assert!(out.contains("- {{ 1 / name }}  <- HEAD:prompts/hi/template.md:1"), "{out}");
     assert!(!out.contains("cuebook-diff-"), "{out}");
 }
@@ -234,7 +234,7 @@ fn links_of_a_revision_lead_nowhere_outside_of_it() {
         assert!(out.contains("about") && !out.contains("text ("), "it is what it leads to: {out}");
     }
     let (code, _, err) = diff(&project, &["HEAD:prompts/around", "one"]);
-    assert!(code == 2 && err.contains("leads to no file of it"), "{err}");
+    assert!(code == 2 && err.contains("does not lead to a readable file"), "{err}");
     let (code, out, err) = diff(&project, &["HEAD:out", "one"]);
     assert!(code == 2 && !out.contains("secret") && !err.contains("secret"), "{out}{err}");
 }
@@ -345,7 +345,7 @@ fn an_answer_that_cannot_be_written_is_a_failure_and_no_difference() {
     let done = command.args(["diff", "one", "one"]).stdout(full).output().unwrap();
     let stderr = String::from_utf8_lossy(&done.stderr).into_owned();
     assert_eq!(done.status.code(), Some(2), "{stderr}");
-    assert!(stderr.contains("the output could not be written"), "{stderr}");
+    assert!(stderr.contains("cannot write the output"), "{stderr}");
 }
 
 #[cfg(unix)]

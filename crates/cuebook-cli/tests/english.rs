@@ -45,25 +45,15 @@ const BANNED: &[(&str, &str)] = &[
 ];
 
 /// Texts with a banned phrase that must stay: others' programs expect them, or they are data.
-const ALLOWED: &[&str] = &[];
+const ALLOWED: &[&str] = &[
+    // Prompts that the benchmarks render: a change would make their figures incomparable.
+    "On day {page} of chapter {chapter}",
+    "Work in small steps and say what you found after each of them.",
+    "waits for a port that nobody opens",
+];
 
 /// What is not yet rewritten. Remove an entry when its files pass.
-const UNSWEPT: &[&str] = &[
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "README.md",
-    "crates/cuebook-bench/",
-    "crates/cuebook-cli/src/",
-    "crates/cuebook-cli/topics/",
-    "crates/cuebook-hooks/",
-    "crates/cuebook-run/",
-    "crates/cuebook-serve/",
-    "crates/cuebook-trace/",
-    "crates/cuebook/",
-    "docs/src/guide/",
-    "docs/src/introduction.md",
-    "docs/src/reference/",
-];
+const UNSWEPT: &[&str] = &["crates/cuebook/", "docs/src/reference/errors.md"];
 
 /// A piece of text, and the line that it begins in.
 struct Piece {

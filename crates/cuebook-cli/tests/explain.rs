@@ -232,7 +232,7 @@ fn a_page_takes_the_place_of_a_page_and_of_nothing_else_unasked() {
         for force in [&[][..], &["--force"]] {
             let before = read(own);
             let (code, _, err) = explain(&[&[own], force].concat());
-            assert!(code == 1 && err.contains("is made from this file"), "{own}: {err}");
+            assert!(code == 1 && err.contains("the prompt uses this file"), "{own}: {err}");
             assert_eq!(read(own), before);
         }
     }

@@ -59,7 +59,7 @@ fn mock_prints_a_provider_file() {
 
 #[test]
 fn mock_names_what_is_wrong_with_its_script() {
-    let error = "error[CB407]: replies.json: the script is invalid: reply 1 is no object
+    let error = "error[CB407]: replies.json: the script is invalid: reply 1 is not an object
 help: write a list of replies, as in [{\"text\": \"Hello.\"}]
 
 for more about this: cuebook help CB407

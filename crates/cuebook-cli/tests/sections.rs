@@ -87,7 +87,7 @@ fn a_section_that_is_not_there_comes_with_the_one_that_is() {
     project.write("prompts/p/template.md", "Hi");
     let (code, _, stderr) = cuebook(&project, &["render", "p", "--expand", "x"]);
     assert_eq!(code, 2, "{stderr}");
-    assert!(stderr.contains("is no tree of sections"), "{stderr}");
+    assert!(stderr.contains("is not a section tree"), "{stderr}");
     project.write("bad.json", "{\"visibility\": {\"task\": \"half\"}}");
     let (code, _, stderr) = cuebook(&project, &["render", "guide", "--session", "bad.json"]);
     assert!(code == 1 && stderr.contains("bad.json:1:25"), "{stderr}");
@@ -177,7 +177,7 @@ fn a_name_of_two_sections_opens_both_and_what_stays_closed_is_told() {
     let (code, shown, told) = cuebook(&project, &["render", "two", "--expand", "off"]);
     assert_eq!(code, 0);
     assert!(!shown.contains("Gone."));
-    assert_eq!(told, "warning: --expand off shows nothing: the section is disabled (default)\n");
+    assert_eq!(told, "warning: --expand off has no effect: the section is disabled (default)\n");
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn overrides_show_says_everything_that_a_file_changes() {
     project.write("prompts/shop.sections.md", text);
     let (code, _, told) = cuebook(&project, &["overrides", "seed", "shop", "--tag", " short "]);
     assert_eq!(code, 0);
-    assert!(told.starts_with(".cuebook/overrides/prompts/shop/short.json has the words of"), "{told}");
+    assert!(told.starts_with(".cuebook/overrides/prompts/shop/short.json has the text of"), "{told}");
     let file = project.path().join(".cuebook/overrides/prompts/shop/short.json");
     let mut overrides: Json = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     overrides["tools"]["find"]["example_overrides"] = json!([{"action": "append", "description": "More"}]);
@@ -209,9 +209,7 @@ fn overrides_show_says_everything_that_a_file_changes() {
     let (code, shown, _) = cuebook(&project, &["overrides", "show", "shop", "--tag", "short"]);
     assert_eq!(code, 0);
     assert!(
-        shown.ends_with(
-            "tool find: Finds.\n  one change of its examples\ntask example examples: one is added\n"
-        ),
+        shown.ends_with("tool find: Finds.\n  1 changed example\ntask example examples: one is added\n"),
         "{shown}"
     );
     let shown = json(&project, &["overrides", "show", "shop", "--tag", "short", "--json"]);

@@ -126,5 +126,5 @@ fn stdin_is_either_the_one_or_the_other() {
     let project = support_prompt();
     let (code, out, err) = cuebook(&project, &["tokens", "support.prompty", "--vars", "-", "--against", "-"]);
     assert!(code == 2 && out.is_empty(), "{out}{err}");
-    assert!(err.contains("--vars and --against cannot both be read from stdin"), "{err}");
+    assert!(err.contains("--vars and --against cannot both read stdin"), "{err}");
 }

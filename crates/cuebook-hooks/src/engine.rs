@@ -277,7 +277,7 @@ fn answer(context: &HookContext<'_>, function: &str, reply: &Reply) -> Vec<u8> {
         None => context.ask(function, &reply.arguments),
         Some(Unfit { path, kind, .. }) => {
             let path = path.strip_prefix("[\"arguments\"]").unwrap_or(path);
-            let message = format!("{function}: JSON cannot hold arguments{path}, of type {kind}");
+            let message = format!("{function}: JSON cannot represent arguments{path} of type {kind}");
             Err(Refusal::new("TypeError", message))
         }
     };

@@ -48,7 +48,7 @@ impl Blame<'_> {
             Fault::Raised(raised) => self.raised(raised),
             Fault::Missing { kind, defined } => {
                 let message = match defined {
-                    true => format!("{} is no function but {}", self.name(), a(kind)),
+                    true => format!("{} is not a function but {}", self.name(), a(kind)),
                     false => format!("{} is not defined", self.name()),
                 };
                 self.error(
@@ -76,15 +76,11 @@ impl Blame<'_> {
                     Ending::Exited(70) => {
                         "the descriptors 3 and 4 belong to Cuebook: a hook must leave them open"
                     }
-                    Ending::Exited(_) => {
-                        "a hook ends by returning: it must not end the process that it runs in"
-                    }
+                    Ending::Exited(_) => "a hook ends by returning: it must not end its process",
                     Ending::Signal(9) => {
-                        "the system kills a process that needs too much memory or CPU time, and a hook may kill itself"
+                        "the system kills a process that uses too much memory or CPU time; a hook can also kill its own process"
                     }
-                    Ending::Signal(_) => {
-                        "Python itself crashed, or the hook sent the signal: look for native modules"
-                    }
+                    Ending::Signal(_) => "Python crashed, or the hook sent the signal: check native modules",
                 };
                 self.died(&ending.to_string(), hint)
             }
@@ -109,7 +105,7 @@ impl Blame<'_> {
             seconds(self.limits.max_execution_time),
             waited.map_or_else(String::new, |function| format!(" while it waited for `{function}`"))
         );
-        let faster = if waited.is_some() { "ask for less" } else { "make it faster" };
+        let faster = if waited.is_some() { "request less" } else { "make it faster" };
         let hint = format!("{faster}, or raise `max_execution_time` in {}", self.limits_at());
         let error = self
             .error(self.at_function(Diagnostic::new(Code::HookTimeout, message)).hint(hint))
@@ -123,7 +119,7 @@ impl Blame<'_> {
     /// It returned more than it may.
     pub fn too_large(&self, size: &str) -> Error {
         let limit = self.limits.max_output_size;
-        let message = format!("{} returned {size}, and {limit} characters are allowed", self.name());
+        let message = format!("{} returned {size}; the limit is {limit} characters", self.name());
         let hint = format!("return less, or raise `max_output_size` in {}", self.limits_at());
         self.error(self.at_function(Diagnostic::new(Code::HookOutput, message)).hint(hint))
             .with("max_output_size", limit)
@@ -152,23 +148,23 @@ impl Blame<'_> {
             Why::Type => (format!("`{path}` is {}", a(kind)), hint_for(kind, like)),
             Why::Int => (
                 format!("`{path}` is a number of more than 64 bits"),
-                "turn it into a string with `str()`".into(),
+                "convert it to a string with `str()`".into(),
             ),
             Why::Float => (format!("`{path}` is {value}"), "use `None` where there is no number".into()),
             Why::Surrogate => (
-                format!("`{path}` is a string with half a character in it"),
+                format!("`{path}` is a string with half a surrogate pair"),
                 "decode bytes with `errors=\"replace\"` instead of `\"surrogateescape\"`".into(),
             ),
             Why::Key => (
                 format!("a key of `{path}` is {value}, of type {key}"),
-                "keys must be strings: turn them into such with `str()`".into(),
+                "keys must be strings: convert them with `str()`".into(),
             ),
-            Why::Cycle => (format!("`{path}` contains itself"), "return values that end somewhere".into()),
+            Why::Cycle => (format!("`{path}` contains itself"), "return values without cycles".into()),
             Why::Depth => {
                 (format!("`{path}` is nested more than {value} deep"), "return flatter values".into())
             }
         };
-        let message = format!("{} returned something that JSON cannot hold: {what}", self.name());
+        let message = format!("{} returned a value that JSON cannot represent: {what}", self.name());
         self.error(self.at_function(Diagnostic::new(Code::HookReturn, message)).hint(hint))
             .with("path", whole)
             .with("returned", kind)
@@ -243,14 +239,11 @@ pub fn unprotected(pack: Option<&str>, report: &Report, needed: cuebook::library
         Some(pack) => (format!("the code of the pack `{pack}`"), "pack"),
         None => ("the code of the project".to_owned(), "project"),
     };
-    let message = format!(
-        "{whose} did not run: this system cannot give all the protection that it needs; missing: {}",
-        missing.join("; ")
-    );
+    let message =
+        format!("{whose} did not run: this system lacks protections that it needs: {}", missing.join("; "));
     let level = report.level().as_str();
     let hint = format!(
-        "let the system offer it, or accept less with `sandbox = \"{level}\"` under `[hooks]` in \
-         ~/.ai/config/cuebook.toml if you trust the {trusted} that far"
+        "enable them on this system; or, if you trust the {trusted}, accept less with `sandbox = \"{level}\"` under `[hooks]` in ~/.ai/config/cuebook.toml"
     );
     let missing: Vec<_> = report
         .missing
@@ -267,7 +260,7 @@ pub fn unprotected(pack: Option<&str>, report: &Report, needed: cuebook::library
 /// A worker did not come to life.
 pub fn not_started(program: &std::path::Path, why: &NotStarted) -> Error {
     let (message, hint) = match why {
-        NotStarted::Launch(error) => (format!("a worker for hooks could not be started: {error}"), None),
+        NotStarted::Launch(error) => (format!("cannot start a worker for hooks: {error}"), None),
         NotStarted::Broken(Broken::Timeout(_), printed) => (
             format!("{} was not ready within {} seconds", program.display(), STARTUP.as_secs()),
             printed.clone(),
@@ -294,21 +287,21 @@ pub enum NotStarted {
 
 fn hint_for(kind: &str, like: &str) -> String {
     match like {
-        "dataclass" => return "turn it into a dict: `dataclasses.asdict(…)`".into(),
-        "enum" => return "return what it stands for: `.value`".into(),
-        "path" => return "turn it into a string: `str(path)`".into(),
+        "dataclass" => return "convert it to a dict: `dataclasses.asdict(…)`".into(),
+        "enum" => return "return its value: `.value`".into(),
+        "path" => return "convert it to a string: `str(path)`".into(),
         _ => {}
     }
     match kind {
-        "set" | "frozenset" => "turn it into a list: `sorted(…)`".into(),
-        "bytes" | "bytearray" => "turn it into a string: `.decode()`".into(),
+        "set" | "frozenset" => "convert it to a list: `sorted(…)`".into(),
+        "bytes" | "bytearray" => "convert it to a string: `.decode()`".into(),
         "datetime.datetime" | "datetime.date" | "datetime.time" => {
-            "turn it into a string: `.isoformat()`".into()
+            "convert it to a string: `.isoformat()`".into()
         }
         "generator" | "map" | "filter" | "zip" | "range" | "dict_keys" | "dict_values" | "dict_items" => {
-            "turn it into a list: `list(…)`".into()
+            "convert it to a list: `list(…)`".into()
         }
-        "decimal.Decimal" => "turn it into a number with `float()`, or into a string with `str()`".into(),
+        "decimal.Decimal" => "convert it to a number with `float()` or to a string with `str()`".into(),
         "coroutine" => "wait for it: `await …`".into(),
         _ => "return strings, numbers, booleans, None, lists and dicts".into(),
     }

@@ -172,7 +172,7 @@ impl Message {
             }
             // The value is not repeated, it may be a secret.
             let Ok(value) = HeaderValue::from_str(value) else {
-                return Err(invalid(format!("the header `{key}` has a character that headers cannot have")));
+                return Err(invalid(format!("the header `{key}` has a character that headers do not allow")));
             };
             length += name.len() + value.len();
             if length > LONGEST_HEADERS || headers.try_append(key, value).is_err() {
@@ -235,7 +235,7 @@ fn answer(
         read.map_err(|error| explain(url, timeout, error.into()))?;
     }
     if bytes.len() as u64 > LONGEST_BODY {
-        let message = format!("http_request: the answer of {} is larger than {LONGEST_BODY} bytes", url.host);
+        let message = format!("http_request: the answer of {} has more than {LONGEST_BODY} bytes", url.host);
         return Err(Refusal::new("OSError", message));
     }
     let body = String::from_utf8(bytes)

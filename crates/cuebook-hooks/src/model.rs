@@ -46,7 +46,7 @@ impl CommandModel {
 
     fn start(&self, request: &ModelRequest) -> Result<Running, Refusal> {
         let Some((program, arguments)) = self.command.split_first() else {
-            let message = "llm_call: no program was named that could answer";
+            let message = "llm_call: no program is configured";
             return Err(Refusal::failed(message));
         };
         let mut command = Command::new(program);
@@ -65,7 +65,7 @@ impl CommandModel {
         end_with_us(&mut command);
         let child = command
             .spawn()
-            .map_err(|error| Refusal::failed(format!("llm_call: {program:?} cannot be started: {error}")))?;
+            .map_err(|error| Refusal::failed(format!("llm_call: {program:?} does not start: {error}")))?;
         Ok(Running { child, ended: false })
     }
 }
@@ -104,9 +104,9 @@ impl Model for CommandModel {
             return Err(late());
         };
         if !status.success() {
-            let told = errors.told();
-            let colon = if told.is_empty() { "" } else { ": " };
-            return Err(Refusal::failed(format!("llm_call: {program:?} failed ({status}){colon}{told}")));
+            let printed = errors.told();
+            let colon = if printed.is_empty() { "" } else { ": " };
+            return Err(Refusal::failed(format!("llm_call: {program:?} failed ({status}){colon}{printed}")));
         }
         let mut answer = String::from_utf8(answer).map_err(|_| {
             Refusal::new("ValueError", format!("llm_call: the answer of {program:?} is not text in UTF-8"))
@@ -324,6 +324,6 @@ mod tests {
     #[test]
     fn without_a_command_there_is_no_model() {
         let refusal = CommandModel::new(Vec::new()).ask(&request("Hi", None)).unwrap_err();
-        assert_eq!(refusal.message, "llm_call: no program was named that could answer");
+        assert_eq!(refusal.message, "llm_call: no program is configured");
     }
 }

@@ -67,7 +67,7 @@ impl Interpreter {
         let interpreter = Interpreter::find(&config.python, spaces.project(), path.as_deref())?;
         match interpreter.readable.iter().find(|folder| trust::holds_secrets(spaces, folder)) {
             Some(folder) => {
-                let why = format!("it would show your home folder to hooks: {}", folder.display());
+                let why = format!("it would show your home directory to hooks: {}", folder.display());
                 Err(unusable(&config.python, why))
             }
             None => Ok(interpreter),
@@ -85,7 +85,7 @@ impl Interpreter {
             return Err(unusable(
                 setting,
                 format!(
-                    "{} is Python {major}.{minor}, and hooks need {}.{} or newer",
+                    "{} is Python {major}.{minor}, but hooks need {}.{} or newer",
                     given.display(),
                     OLDEST.0,
                     OLDEST.1
@@ -98,7 +98,7 @@ impl Interpreter {
     /// What comes with a project (`of_project`) runs in the sandbox or not at all, so it is not asked anything.
     fn at(given: &Path, of_project: bool) -> Result<Interpreter, String> {
         let ask = |program: &Path| match of_project {
-            true => Err(format!("{} is no interpreter with its library beside it", program.display())),
+            true => Err(format!("{} is not a Python interpreter with its library", program.display())),
             false => ask(program),
         };
         let told = if is_script(given) { Some(ask(given)?) } else { None };
@@ -176,14 +176,14 @@ fn locate(setting: &str, root: &Path, path: Option<&OsStr>) -> Result<PathBuf> {
         let given = root.join(setting);
         return match is_program(&given) {
             true => Ok(given),
-            false => Err(unusable(setting, format!("there is no program {}", given.display()))),
+            false => Err(unusable(setting, format!("the program {} does not exist", given.display()))),
         };
     }
     let folders = path.map(std::env::split_paths).into_iter().flatten();
     let mut found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(setting));
     found
         .find(|program| is_program(program) && !trust::is_inside(root, program))
-        .ok_or_else(|| unusable(setting, format!("there is no `{setting}` on the PATH")))
+        .ok_or_else(|| unusable(setting, format!("`{setting}` is not on the PATH")))
 }
 
 /// The first folder above a program that holds a library of Python, and its version.
@@ -285,7 +285,7 @@ fn ask(program: &Path) -> Result<Told, String> {
         })
     })();
     let Some(told) = told else {
-        return Err(format!("{} does not answer as Python does", program.display()));
+        return Err(format!("{} is not Python", program.display()));
     };
     if is_script(&told.program) {
         return Err(format!("{} leads to another script, {}", program.display(), told.program.display()));

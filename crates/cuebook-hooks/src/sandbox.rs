@@ -178,16 +178,16 @@ impl Protection {
     /// What it means, for people.
     pub fn description(self) -> &'static str {
         match self {
-            Protection::View => "sees no files but what it is given",
+            Protection::View => "sees only the files that Cuebook gives it",
             Protection::Files => {
-                "reads no files but what it is given, and writes only to a private temporary folder"
+                "reads only the files that Cuebook gives it, and writes only to a private temporary directory"
             }
             Protection::Network => "has no network",
-            Protection::Processes => "sees and reaches no other processes, and leaves none behind",
-            Protection::ProcessLimit => "starts only so many processes",
-            Protection::SystemCalls => "makes no system calls that programs do not need",
-            Protection::Privileges => "gains no rights",
-            Protection::Resources => "uses only so much memory, CPU time and open files",
+            Protection::Processes => "cannot see or reach other processes, and leaves none behind",
+            Protection::ProcessLimit => "can start only a limited number of processes",
+            Protection::SystemCalls => "can make only common system calls",
+            Protection::Privileges => "cannot gain privileges",
+            Protection::Resources => "has limits on memory, CPU time and open files",
         }
     }
 }

@@ -71,7 +71,7 @@ impl Worker {
         match worker.receive(KEPT, Instant::now() + STARTUP) {
             Ok(Reply { ready: true, .. }) => Ok(worker),
             Ok(_) => {
-                let broken = worker.end(Broken::Rubbish("something that is no reply"));
+                let broken = worker.end(Broken::Rubbish("an invalid reply"));
                 Err((broken, worker.printed()))
             }
             Err(broken) => {
@@ -176,7 +176,7 @@ impl Worker {
                     return Err(Broken::TooLarge(size));
                 }
                 if let Some(value) = self.incoming.get(HEADER..HEADER + size) {
-                    let reply = Reply::read(value).ok_or(Broken::Rubbish("something that is no reply"))?;
+                    let reply = Reply::read(value).ok_or(Broken::Rubbish("an invalid reply"))?;
                     self.incoming.drain(..HEADER + size);
                     return Ok(reply);
                 }

@@ -369,7 +369,7 @@ reply(os.environ['TMPDIR'])
         assert_eq!(ran.report.level(), SandboxLevel::Reduced, "{:?}", ran.report);
         let missing: Vec<Protection> = ran.report.missing.iter().map(|(protection, _)| *protection).collect();
         assert!(without.iter().all(|left_out| missing.contains(left_out)), "{missing:?}");
-        assert_eq!(ran.report.why_missing(Protection::View), Some("it was left out on request"));
+        assert_eq!(ran.report.why_missing(Protection::View), Some("disabled on request"));
         let (replied, temp) = ran.replied.trim_end().rsplit_once('\n').unwrap();
         assert_eq!(
             replied.lines().collect::<Vec<_>>(),
@@ -399,7 +399,7 @@ reply(os.environ['TMPDIR'])
 fn each_missing_protection_is_reported() {
     for protection in Protection::ALL {
         let ran = Fenced::program("/usr/bin/true").without(&[protection]).run();
-        assert_eq!(ran.report.why_missing(protection), Some("it was left out on request"), "{protection:?}");
+        assert_eq!(ran.report.why_missing(protection), Some("disabled on request"), "{protection:?}");
         assert_eq!(ran.ending, Ending::Exited(0), "{protection:?} {}", ran.printed);
     }
 }

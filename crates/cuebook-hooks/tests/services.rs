@@ -316,7 +316,7 @@ fn a_body_of_4_mib_is_read_and_a_larger_one_is_refused() {
     for server in [Server::replying(ok("", most + "x")), endless, Server::replying(packed)] {
         let refusal = server.get().unwrap_err();
         assert_eq!(refusal.exception, "OSError");
-        assert_eq!(refusal.message, "http_request: the answer of 127.0.0.1 is larger than 4194304 bytes");
+        assert_eq!(refusal.message, "http_request: the answer of 127.0.0.1 has more than 4194304 bytes");
     }
 }
 

@@ -61,7 +61,7 @@ pub(crate) fn read(reader: &mut BufReader<TcpStream>) -> io::Result<Option<Incom
         let length: u64 = length.parse().map_err(|_| bad("no length"))?;
         let taken = reader.by_ref().take(length.min(MOST_BODY)).read_to_end(&mut incoming.body)?;
         if taken as u64 != length {
-            return Err(bad("the body is not whole"));
+            return Err(bad("the body is incomplete"));
         }
     }
     incoming.at = Instant::now();

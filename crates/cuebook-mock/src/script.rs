@@ -108,7 +108,7 @@ impl Script {
         let replies = json.as_array().ok_or("a script is a list of replies")?;
         let mut script = Script::new();
         for (number, entry) in replies.iter().enumerate() {
-            let reply = entry.as_object().ok_or_else(|| format!("reply {} is no object", number + 1))?;
+            let reply = entry.as_object().ok_or_else(|| format!("reply {} is not an object", number + 1))?;
             script = script.reply(from_entry(reply).map_err(|why| format!("reply {}: {why}", number + 1))?);
         }
         Ok(script)
@@ -122,7 +122,7 @@ impl Script {
             (Some(reply), _) => reply,
             (None, Some(maker)) => maker(request),
             // Not 500, which clients repeat.
-            (None, None) => Reply::error(400, "the script of the mock server has no further reply"),
+            (None, None) => Reply::error(400, "the mock server's script has no more replies"),
         }
     }
 
@@ -138,7 +138,7 @@ fn from_entry(entry: &serde_json::Map<String, Json>) -> Result<Reply, String> {
         value.as_u64().ok_or_else(|| format!("`{key}` must be a whole number of 0 or more"))
     };
     let text = |key: &str, value: &Json| {
-        value.as_str().map(str::to_owned).ok_or_else(|| format!("`{key}` must be a text"))
+        value.as_str().map(str::to_owned).ok_or_else(|| format!("`{key}` must be a string"))
     };
     for (key, value) in entry {
         reply = match key.as_str() {
@@ -173,7 +173,7 @@ fn from_entry(entry: &serde_json::Map<String, Json>) -> Result<Reply, String> {
             "pieces" => reply.pieces(usize::try_from(number(key, value)?).unwrap_or(usize::MAX)),
             "close_after" => reply.close_after(usize::try_from(number(key, value)?).unwrap_or(usize::MAX)),
             "truncate" => reply.truncate(usize::try_from(number(key, value)?).unwrap_or(usize::MAX)),
-            _ => return Err(format!("there is no key `{key}`")),
+            _ => return Err(format!("unknown key `{key}`")),
         };
     }
     Ok(reply)

@@ -64,17 +64,16 @@ impl Action {
     pub fn description(self) -> &'static str {
         match self {
             Action::Execute => {
-                "Runs a tool, or gives a directive's instructions or a piece of knowledge. Every item is verified before it is used. \
-                 With dry_run nothing is run: the item and its inputs are only checked."
+                "Runs a tool, or returns the instructions of a directive or the text of a knowledge item. Cuebook verifies every item first. With dry_run, it checks the item and its inputs and runs nothing."
             }
             Action::Search => {
-                "Finds directives, tools and knowledge in the project's, the user's and the system's space."
+                "Searches directives, tools and knowledge in the project, user and system spaces."
             }
             Action::Load => {
-                "Reads the file of an item, and with a destination copies it into the project or the user's space."
+                "Reads an item's file. With a destination, also copies it into the project space or the user space."
             }
             Action::Sign => {
-                "Checks items and signs them with the user's key, in their files. An id with * or ? means all that fit."
+                "Checks items and signs their files with the user's key. An id with * or ? selects all matching items."
             }
         }
     }
@@ -84,15 +83,15 @@ impl Action {
         let item_type = json!({
             "type": "string",
             "enum": ["directive", "tool", "knowledge"],
-            "description": "What kind of item it is",
+            "description": "The type of the item",
         });
         let item_id = json!({
             "type": "string",
-            "description": "The path of its file below the folder of its kind, without the extension, as in rye/core/create_directive",
+            "description": "The path of its file in the folder of its type, without the extension, such as rye/core/create_directive",
         });
         let project_path = json!({
             "type": "string",
-            "description": format!("The absolute path of the project; this server's is {project}"),
+            "description": format!("The absolute path of the project; this server's project is {project}"),
             "default": project,
         });
         let parameters = |what: &str| json!({"type": "object", "description": what});
@@ -104,23 +103,23 @@ impl Action {
                     "item_type": item_type,
                     "item_id": item_id,
                     "project_path": project_path,
-                    "parameters": parameters("The inputs of a directive, or what a tool takes"),
-                    "dry_run": switch("Check everything and run nothing"),
-                    "thread": switch("Run a directive in a thread of its own"),
-                    "async": switch("With thread: answer at once, and go on"),
-                    "model": {"type": "string", "description": "With thread: the model, instead of the directive's own"},
-                    "limit_overrides": parameters("With thread: limits instead of the directive's own, such as turns or spend"),
+                    "parameters": parameters("The inputs of a directive, or the parameters of a tool"),
+                    "dry_run": switch("Check everything, run nothing"),
+                    "thread": switch("Run a directive in a new thread"),
+                    "async": switch("With thread: return at once; the thread continues in the background"),
+                    "model": {"type": "string", "description": "With thread: the model to use instead of the directive's"},
+                    "limit_overrides": parameters("With thread: limits that replace the directive's, such as turns or spend"),
                 }),
             ),
             Action::Search => (
                 json!(["scope", "query", "project_path"]),
                 json!({
-                    "scope": {"type": "string", "description": "The kind, and below which folder: directive, tool.rye.core.* or knowledge"},
+                    "scope": {"type": "string", "description": "The type, optionally with a folder: directive, tool.rye.core.* or knowledge"},
                     "query": {"type": "string", "description": "Words, \"phrases\", AND, OR, NOT, parentheses, * in words; empty finds everything"},
                     "project_path": project_path,
-                    "space": {"type": "string", "enum": ["project", "user", "system", "all"], "default": "all", "description": "Where to look"},
-                    "limit": {"type": "integer", "default": 10, "description": "How many results to give"},
-                    "offset": {"type": "integer", "default": 0, "description": "How many results to leave out before that"},
+                    "space": {"type": "string", "enum": ["project", "user", "system", "all"], "default": "all", "description": "The space to search"},
+                    "limit": {"type": "integer", "default": 10, "description": "The number of results to return"},
+                    "offset": {"type": "integer", "default": 0, "description": "The number of results to skip"},
                 }),
             ),
             Action::Load => (
@@ -129,9 +128,9 @@ impl Action {
                     "item_type": item_type,
                     "item_id": item_id,
                     "project_path": project_path,
-                    "source": {"type": "string", "enum": ["project", "user", "system"], "description": "The space to read from; without it, the first that has the item"},
+                    "source": {"type": "string", "enum": ["project", "user", "system"], "description": "The space to read from; by default, the first space that has the item"},
                     "destination": {"type": "string", "enum": ["project", "user"], "description": "The space to copy the item to"},
-                    "replace": switch("Let the copy take the place of another file"),
+                    "replace": switch("Overwrite an existing file"),
                 }),
             ),
             Action::Sign => (
@@ -140,8 +139,8 @@ impl Action {
                     "item_type": item_type,
                     "item_id": {"type": "string", "description": "An id, or a pattern with * and ?"},
                     "project_path": project_path,
-                    "source": {"type": "string", "enum": ["project", "user"], "default": "project", "description": "The space that the items lie in"},
-                    "parameters": parameters("Nothing is needed here"),
+                    "source": {"type": "string", "enum": ["project", "user"], "default": "project", "description": "The space of the items"},
+                    "parameters": parameters("Not used"),
                 }),
             ),
         };

@@ -105,8 +105,8 @@ impl Ground {
             if let Some(entry) =
                 front.iter().chain(behind).find(|entry| Path::new(entry).starts_with(&self.project))
             {
-                let message = format!("`{name}` would hold {entry}, whose files are not signed");
-                return Err(bad_runtime(None, message, "let `anchor.root` be tool_dir or tool_parent"));
+                let message = format!("`{name}` would contain {entry}, whose files are not signed");
+                return Err(bad_runtime(None, message, "set `anchor.root` to tool_dir or tool_parent"));
             }
         }
         Ok(paths)
@@ -215,7 +215,7 @@ impl Helpers<'_> {
             (Some("tool_siblings"), _) => (source, to, false),
             (Some("tool_file"), _) => return Ok(()),
             (Some(other), _) => {
-                let message = format!("`verify_deps.scope` is {other:?}");
+                let message = format!("invalid `verify_deps.scope`: {other:?}");
                 let hint = "write anchor, tool_dir, tool_siblings or tool_file";
                 return Err(bad_runtime(Some(element), message, hint));
             }
@@ -282,7 +282,7 @@ fn root_of(element: &Element) -> Result<Root> {
         Some("project_path") => Ok(Root::Project),
         Some(other) => {
             let hint = "write tool_dir, tool_parent or project_path";
-            Err(bad_runtime(Some(element), format!("`anchor.root` is {other:?}"), hint))
+            Err(bad_runtime(Some(element), format!("invalid `anchor.root`: {other:?}"), hint))
         }
     }
 }
@@ -302,7 +302,7 @@ fn is_active(element: &Element, source: Option<&Path>) -> Result<bool> {
         Some("never") => Ok(false),
         Some(other) => Err(bad_runtime(
             Some(element),
-            format!("`anchor.mode` is {other:?}"),
+            format!("invalid `anchor.mode`: {other:?}"),
             "write auto, always or never",
         )),
     }

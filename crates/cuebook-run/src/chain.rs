@@ -138,17 +138,14 @@ fn extend(
             let diagnostic =
                 Diagnostic::new(Code::ChainCycle, format!("Circular dependency detected: {next}"))
                     .file(&last.located.name)
-                    .hint(format!(
-                        "the chain is {} → {next}: let one of them name another executor",
-                        shown()
-                    ));
+                    .hint(format!("the chain is {} → {next}: change the executor of one of them", shown()));
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         }
         if chain.len() >= MOST_LINKS {
             let message = format!("Chain too deep (max {MOST_LINKS}): {}", id);
             let diagnostic = Diagnostic::new(Code::ChainTooLong, message)
                 .file(&last.located.name)
-                .hint(format!("it goes {} → {next}: leave out some of those between", shown()));
+                .hint(format!("the chain is {} → {next}: remove some links", shown()));
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         }
         let next_id = ItemId::new(&next)?;
@@ -187,12 +184,12 @@ fn no_executor(spaces: &Spaces, last: &Element, wanted: &ItemId, shown: &str) ->
     let elsewhere = matches!(spaces.find(ItemType::Tool, wanted), Ok(Some(_)));
     let hint = match (near, elsewhere) {
         (_, true) => format!(
-            "the project has one, but {} lies in the {} space, and the tools there use none of a project",
+            "the project has one, but {} is in the {} space, whose tools never use a project's executors",
             last.id(),
             last.located.space.as_str()
         ),
         (Some(near), _) => near,
-        (None, _) => "look for one: cuebook search tool runtimes".to_owned(),
+        (None, _) => "search for one: cuebook search tool runtimes".to_owned(),
     };
     let diagnostic = diagnostic.file(&last.located.name).hint(format!("{hint} (the chain so far: {shown})"));
     Error::new(ErrorKind::Execute, diagnostic).with("executor_id", wanted.as_str())

@@ -234,7 +234,7 @@ impl Engine {
         let wrong = |message: &str| {
             let diagnostic = Diagnostic::new(Code::BadParameters, message)
                 .file(path.to_string_lossy())
-                .hint("`project_path` is the absolute path of a folder");
+                .hint("`project_path` must be the absolute path of a directory");
             Error::new(ErrorKind::Usage, diagnostic)
         };
         if !path.is_absolute() {
@@ -246,7 +246,7 @@ impl Engine {
         };
         let path = reached.as_deref().unwrap_or(path);
         if !path.is_dir() {
-            return Err(wrong("the project is no folder"));
+            return Err(wrong("the project is not a directory"));
         }
         let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = projects.get(path) {
@@ -362,8 +362,8 @@ impl Engine {
 
 /// `CB806`
 fn unserved(path: &Path) -> Error {
-    let message = format!("MCP clients may not work in the project `{}`", path.display());
-    let hint = "leave `project_path` out to work in the served project; the user can grant another one with `cuebook allow --serve` there";
+    let message = format!("MCP clients cannot use the project `{}`", path.display());
+    let hint = "leave out `project_path` to work in the served project; the user can allow another project with `cuebook allow --serve` in it";
     let diagnostic = Diagnostic::new(Code::ProjectNotServed, message).hint(hint);
     Error::new(ErrorKind::Usage, diagnostic).with("project_path", path.to_string_lossy())
 }

@@ -103,7 +103,7 @@ impl Environment {
             let wanted = &element.tool.env_config;
             if let Some(interpreter) = wanted.get("interpreter") {
                 let Json::Object(interpreter) = interpreter else {
-                    let hint = "write a `type` of local_binary, system_binary or command";
+                    let hint = "set `type` to local_binary, system_binary or command";
                     return Err(bad_runtime(Some(element), "`interpreter` must be a map".into(), hint));
                 };
                 environment.interpreter(interpreter, element, (project, own), ground, &mut granting)?;
@@ -134,7 +134,7 @@ impl Environment {
                 }
             }
             Some(_) => {
-                let hint = "write names and their values, or a list of names that are passed on";
+                let hint = "write names with values, or a list of names to pass on";
                 return Err(bad_runtime(
                     Some(element),
                     "`env` must be a map or a list of names".into(),
@@ -245,7 +245,7 @@ impl Environment {
             wanted.get(name).and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str).collect()
         };
         let Some(var) = text("var") else {
-            let hint = "name the variable that is to hold the interpreter";
+            let hint = "name the variable for the interpreter's path";
             return Err(bad_runtime(Some(element), "`interpreter` has no `var`".into(), hint));
         };
         // Whoever set it has chosen.
@@ -272,7 +272,7 @@ impl Environment {
                 text("resolve_cmd").and_then(|command| first_line(&ground.text(command), project))
             }
             other => {
-                let message = format!("`interpreter.type` is {}", other.unwrap_or("missing"));
+                let message = format!("invalid `interpreter.type`: {}", other.unwrap_or("missing"));
                 let hint = "write local_binary, system_binary or command";
                 return Err(bad_runtime(Some(element), message, hint));
             }

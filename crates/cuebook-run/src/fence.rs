@@ -133,7 +133,7 @@ impl Fencing {
             return Ok(None);
         }
         let Some(launcher) = engine.settings().launcher.clone() else {
-            return Err(unavailable("this program names no launcher in its settings"));
+            return Err(unavailable("this program's settings name no launcher"));
         };
         let root = spaces.project();
         let real = std::fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());

@@ -139,9 +139,10 @@ impl Copying<'_> {
     fn signed(&self, path: &Path) -> Result<Vec<u8>> {
         let found = self.spaces.all().iter().find_map(|space| space.item_of(ItemType::Tool, path));
         let Some(located) = found else {
-            let diagnostic = Diagnostic::new(Code::OutsideProject, "a file that no space of tools holds")
-                .file(self.name(path))
-                .hint("the files of a tool lie below .ai/tools, where they can be signed");
+            let diagnostic =
+                Diagnostic::new(Code::OutsideProject, "the tool uses a file outside the tool spaces")
+                    .file(self.name(path))
+                    .hint("keep the tool's files in .ai/tools, where you can sign them");
             return Err(Error::new(ErrorKind::Integrity, diagnostic));
         };
         let item = located.read(LARGEST_TOOL)?;
@@ -151,22 +152,23 @@ impl Copying<'_> {
 
     /// An import takes such a file before any other of its name.
     fn compiled(&self, path: &Path) -> Error {
-        let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", self.name(path)))
-            .hint("a compiled file has no place for a signature: delete it, or keep it in an environment of the project");
+        let diagnostic = Diagnostic::new(Code::Unsigned, format!("Unsigned item: {}", self.name(path))).hint(
+            "a compiled file cannot hold a signature: delete it, or keep it in an environment of the project",
+        );
         Error::new(ErrorKind::Integrity, diagnostic)
     }
 
     fn escape(&self, path: &Path) -> Error {
         let diagnostic = Diagnostic::new(Code::OutsideProject, format!("Symlink escape: {}", path.display()))
             .file(self.name(path))
-            .hint("put a copy there instead of a link, and sign it");
+            .hint("replace the link with a copy, and sign it");
         Error::new(ErrorKind::Integrity, diagnostic)
     }
 
     fn too_much(&self, folder: &Path, what: &str) -> Error {
-        let diagnostic = Diagnostic::new(Code::BadRuntime, format!("a tool with {what} beside it"))
+        let diagnostic = Diagnostic::new(Code::BadRuntime, format!("the tool has {what} next to it"))
             .file(self.name(folder))
-            .hint("keep other files elsewhere in the project, and let the tool open them there");
+            .hint("move other files elsewhere in the project, and open them there");
         Error::new(ErrorKind::Limit, diagnostic)
     }
 }

@@ -53,17 +53,18 @@ pub(crate) fn find(spaces: &Spaces, tool: &Element) -> Result<Option<Lockfile>> 
 
 fn read(path: &Path, name: String) -> Result<Lockfile> {
     let corrupt = |why: &str| {
-        let diagnostic =
-            Diagnostic::new(Code::BadLockfile, format!("the lockfile cannot be understood: {why}"))
-                .file(&name)
-                .hint("delete it: the next success of the tool writes a new one");
+        let diagnostic = Diagnostic::new(Code::BadLockfile, format!("invalid lockfile: {why}"))
+            .file(&name)
+            .hint("delete it: the next successful run writes a new one");
         Error::new(ErrorKind::Config, diagnostic)
     };
     let source = files::read_text(path, &name, LARGEST)?;
     let json: Json = serde_json::from_str(source.text()).map_err(|error| corrupt(&error.to_string()))?;
     match json.get("lockfile_version") {
         Some(version) if version == &json!(1) => {}
-        Some(version) => return Err(corrupt(&format!("it is of version {version}, and 1 is known here"))),
+        Some(version) => {
+            return Err(corrupt(&format!("unknown version {version}; this program reads version 1")));
+        }
         None => return Err(corrupt("it has no `lockfile_version`")),
     }
     let entries = json.get("resolved_chain").and_then(Json::as_array);
@@ -103,11 +104,7 @@ impl Lockfile {
         }
         if let Some(more) = chain.get(self.chain.len()) {
             let message = format!("Lockfile integrity mismatch for chain element {}.", more.id());
-            return Err(self.mismatch(
-                message,
-                &more.located.name,
-                "the chain was shorter when it was locked",
-            ));
+            return Err(self.mismatch(message, &more.located.name, "the locked chain is shorter"));
         }
         Ok(())
     }
@@ -123,7 +120,7 @@ impl Lockfile {
         }
         let was = locked.get("path").and_then(Json::as_str).unwrap_or("another program");
         let message = format!("Lockfile interpreter mismatch for {}: it ran with {was}", tool.id());
-        let why = format!("it would run with {} ({}) now", found.path, found.target);
+        let why = format!("it would now run with {} ({})", found.path, found.target);
         Err(self.mismatch(message, &tool.located.name, &why))
     }
 
@@ -138,7 +135,7 @@ impl Lockfile {
     fn mismatch(&self, message: String, file: &str, why: &str) -> Error {
         let diagnostic = Diagnostic::new(Code::LockMismatch, message)
             .file(file)
-            .hint(format!("{why}; if that is meant, delete {}", self.name));
+            .hint(format!("{why}; if you expect this change, delete {}", self.name));
         Error::new(ErrorKind::Integrity, diagnostic).with("lockfile", &self.name)
     }
 }

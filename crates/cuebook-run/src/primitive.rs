@@ -80,7 +80,7 @@ pub(crate) fn check(chain: &[Element]) -> Result<()> {
 fn unknown(last: &Element, id: &str) -> Error {
     let diagnostic = Diagnostic::new(Code::BadRuntime, format!("Unknown primitive: {id}"))
         .file(&last.located.name)
-        .hint("it names no executor: say who runs it, as in __executor_id__ = \"rye/core/runtimes/python/script\"");
+        .hint("it has no executor: name one, as in __executor_id__ = \"rye/core/runtimes/python/script\"");
     Error::new(ErrorKind::Execute, diagnostic)
 }
 
@@ -118,7 +118,7 @@ fn program(call: &Call<'_>, values: &Values<'_>) -> Result<String> {
     let program = config.get("program").or_else(|| config.get("command")).and_then(Json::as_str);
     let missing = || {
         let hint = "give `config` a `command`";
-        bad_runtime(runtime(call), "nothing says which program to start".to_owned(), hint)
+        bad_runtime(runtime(call), "the tool names no program to start".to_owned(), hint)
     };
     program.map(|program| values.text(program, Manner::Plain)).ok_or_else(missing)
 }
@@ -164,10 +164,11 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
             continue;
         }
         if pieces(&text).iter().any(|piece| matches!(piece, Piece::Name { name: "params_json", .. })) {
-            let message = "`args` would hold the parameters, which every user of the machine could read";
+            let message =
+                "`args` would contain the parameters, and other users of the machine can read arguments";
             return Err(wrong(
                 message,
-                "remove {params_json}: the parameters are in the standard input, as JSON",
+                "remove {params_json}: the program gets the parameters as JSON on stdin",
             ));
         }
         if script::is_script(&program, args, index) {
@@ -178,8 +179,8 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
                 }
                 // A tool may leave its `command` to the caller: its author signed that. A runtime is no such tool.
                 Some((name, None)) if says_how(name) && is_runtime => {
-                    let message = format!("nothing says which `{name}` to run");
-                    return Err(wrong(&message, "the tool that is run must have it in its `config`"));
+                    let message = format!("`{name}` has no value");
+                    return Err(wrong(&message, "set it in the tool's `config`"));
                 }
                 Some((name, _)) if values.parameters.contains_key(name) => {
                     filled.push(script::given(values.text(&text, Manner::Plain), &mut env));
@@ -192,9 +193,8 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         if lone.is_none() && script::is_program(&program, args, index) {
             let given = |piece: &Piece<'_>| matches!(piece, Piece::Name { name, .. } if values.parameters.contains_key(*name));
             if let Some(Piece::Name { written, .. }) = pieces(&text).into_iter().find(given) {
-                let message = format!("{written} would become a part of the program that `{program}` runs");
-                let hint =
-                    "the parameters are in the standard input, as JSON: let the program read them there";
+                let message = format!("{written} would become part of the program that `{program}` runs");
+                let hint = "the program gets the parameters as JSON on stdin: read them there";
                 return Err(wrong(&message, hint));
             }
         }
@@ -218,16 +218,19 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         let shown: String = bad.chars().take(40).collect();
         let diagnostic =
             Diagnostic::new(Code::BadParameters, format!("a NUL character in an argument: {shown:?}"));
-        return Err(Error::new(ErrorKind::Execute, diagnostic.hint("no argument of a program can have one")));
+        return Err(Error::new(ErrorKind::Execute, diagnostic.hint("program arguments cannot contain NUL")));
     }
     if let Some((name, _)) = env.iter().find(|(name, _)| name.is_empty() || name.contains(['=', '\0'])) {
         let message = format!("{name:?} cannot be the name of an environment variable");
-        return Err(wrong(&message, "write a name like LOG_LEVEL"));
+        return Err(wrong(&message, "write a name such as LOG_LEVEL"));
     }
     if let Some((name, _)) = env.iter().find(|(_, value)| value.contains('\0')) {
-        let message = format!("a NUL character in what becomes the environment variable {name}");
+        let message = format!("a NUL character in the environment variable {name}");
         let diagnostic = Diagnostic::new(Code::BadParameters, message);
-        return Err(Error::new(ErrorKind::Execute, diagnostic.hint("no environment variable can have one")));
+        return Err(Error::new(
+            ErrorKind::Execute,
+            diagnostic.hint("environment variables cannot contain NUL"),
+        ));
     }
     let most = config.get("max_output").and_then(Json::as_u64).and_then(|most| usize::try_from(most).ok());
     Ok(Job {

@@ -72,7 +72,7 @@ pub(crate) fn stop(find: &dyn Fn() -> Vec<Marked>) -> Vec<String> {
                 began = std::time::Instant::now();
             }
             Push::Kill if began.elapsed() >= END => {
-                tracing::warn!(count = found.len(), "tools that were left running cannot be stopped");
+                tracing::warn!(count = found.len(), "cannot stop tools that were left running");
                 return marks;
             }
             _ => {}

@@ -76,7 +76,7 @@ impl Request {
         if let Some(unknown) = arguments.keys().find(|name| !NAMES.contains(&name.as_str())) {
             let near = did_you_mean(&nearest(unknown, NAMES));
             let hint = near.unwrap_or_else(|| format!("the arguments are {}", NAMES.join(", ")));
-            return Err(refuse_with(format!("there is no argument `{unknown}`"), hint));
+            return Err(refuse_with(format!("unknown argument `{unknown}`"), hint));
         }
         let mut parameters = match arguments.get("parameters") {
             None | Some(Json::Null) => Map::new(),
@@ -99,11 +99,11 @@ impl Request {
         }
         // Among parameters they are a habit of older callers; whoever writes them here waits for what would not come.
         if boolean(arguments, "thread")? && item_type != "directive" {
-            let message = format!("`thread` is for directives, and this is a {item_type}");
+            let message = format!("`thread` works on directives, but this is a {item_type}");
             return Err(refuse_with(message, "leave `thread` out".into()));
         }
         if boolean(arguments, "async")? && !boolean(&flags, "thread")? {
-            let message = "`async` is for threads, and there is no `thread`".to_owned();
+            let message = "`async` needs `thread`".to_owned();
             return Err(refuse_with(message, "add `thread: true`, or leave `async` out".into()));
         }
         Ok(Request {
@@ -151,7 +151,7 @@ fn wrong(name: &str, wanted: &str, found: &Json) -> Error {
 fn refuse(message: String) -> Error {
     refuse_with(
         message,
-        "`item_type`, `item_id` and `project_path` are texts, `parameters` is an object".into(),
+        "`item_type`, `item_id` and `project_path` are strings, `parameters` is an object".into(),
     )
 }
 
@@ -212,15 +212,12 @@ mod tests {
                 json!({"item_type": "tool", "item_id": "a", "parameters": [1]}),
                 "`parameters` must be an object, not a list",
             ),
-            (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "there is no argument `dryrun`"),
+            (json!({"item_type": "tool", "item_id": "a", "dryrun": true}), "unknown argument `dryrun`"),
             (
                 json!({"item_type": "tool", "item_id": "a", "thread": true}),
-                "`thread` is for directives, and this is a tool",
+                "`thread` works on directives, but this is a tool",
             ),
-            (
-                json!({"item_type": "directive", "item_id": "a", "async": true}),
-                "`async` is for threads, and there is no `thread`",
-            ),
+            (json!({"item_type": "directive", "item_id": "a", "async": true}), "`async` needs `thread`"),
         ] {
             let error = Request::from_json(&arguments).unwrap_err();
             assert_eq!(error.diagnostic().message, wanted);

@@ -53,7 +53,7 @@ pub(crate) fn check(id: &str, schema: Option<&Json>, parameters: &Map<String, Js
         {
             let allowed: Vec<String> = allowed.iter().map(Json::to_string).collect();
             let message = format!("the parameter `{name}` cannot be {value}");
-            let hint = format!("it is one of {}", allowed.join(", "));
+            let hint = format!("use one of {}", allowed.join(", "));
             wrong.push(Diagnostic::new(Code::BadParameters, message).hint(hint));
         }
     }

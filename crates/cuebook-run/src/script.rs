@@ -58,7 +58,7 @@ pub(crate) fn is_program(program: &str, args: &[Json], index: usize) -> bool {
 /// [`Code::BadParameters`] if a shell could run what a value says, [`Code::BadTool`] if another interpreter would.
 pub(crate) fn fill(script: &str, values: &Values<'_>, env: &mut Vec<(String, String)>) -> Result<String> {
     if let Some(Nested { name, by }) = nested(script, &|name| values.parameters.contains_key(name)) {
-        let message = format!("{{{name}}} would be a part of the program that `{by}` runs");
+        let message = format!("{{{name}}} would become part of the program that `{by}` runs");
         let hint =
             format!("pass it as an argument: sh -c '… \"$1\"' sh {{{name}}}; then sign the tool again");
         return Err(Error::new(ErrorKind::Execute, Diagnostic::new(Code::BadTool, message).hint(hint)));
@@ -67,8 +67,8 @@ pub(crate) fn fill(script: &str, values: &Values<'_>, env: &mut Vec<(String, Str
     let from = env.len();
     let script = written(script, values, env, &mut known, 0);
     if takes_names_or_numbers(&script) && env[from..].iter().any(|(_, value)| is_run_in_arithmetic(value)) {
-        let message = "a value that the shell would run where the script calculates or names a variable";
-        let hint = "the script has one of [[ (( let declare read unset and the like: give it no name[…] with $ or ` in it";
+        let message = "the shell would run this value where the script calculates or names a variable";
+        let hint = "the script uses [[, ((, let, declare, read, unset or similar: do not pass name[…] with $ or ` in it";
         let diagnostic = Diagnostic::new(Code::BadParameters, message).hint(hint);
         return Err(Error::new(ErrorKind::Execute, diagnostic));
     }

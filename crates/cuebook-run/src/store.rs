@@ -264,7 +264,7 @@ pub struct New {
 /// What changes together with the events that are appended. What is `None` stays.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Change {
-    /// How it stands with the thread now. One that [is settled](Status::is_settled) closes the account. A thread at rest holds
+    /// The thread's status now. One that [is settled](Status::is_settled) closes the account. A thread at rest holds
     /// nothing: what it does not let go of, by `cost` or `hold`, counts as spent.
     pub status: Option<Status>,
     /// What it has used now, in all. Its spend replaces what was spent before, and takes the place of what was held.
@@ -368,15 +368,14 @@ pub fn open(place: &str, key: Result<LogKey>) -> Result<Arc<dyn Store>> {
 /// The file that a place means; `None` for a database on a server.
 pub(crate) fn file(place: &str) -> Result<Option<&Path>> {
     if place.trim().is_empty() {
-        let hint =
-            "name a file or a database, or leave out both: then it is .ai/state/threads.db of the project";
+        let hint = "name a file or a database, or leave out both to use .ai/state/threads.db in the project";
         return Err(error::failed("--store or CUEBOOK_STORE", "it is empty", hint));
     }
     if place.starts_with("postgres://") || place.starts_with("postgresql://") {
         return Ok(None);
     }
     if place.trim() != place {
-        return Err(not_an_address("there is a space before or behind it"));
+        return Err(not_an_address("it starts or ends with a space"));
     }
     if let Some(path) = place.strip_prefix("sqlite:") {
         return Ok(Some(Path::new(path.strip_prefix("//").unwrap_or(path))));
@@ -397,20 +396,20 @@ fn refuse_misspelt(place: &str) -> Result<()> {
         let is_near = scheme.to_ascii_lowercase().starts_with("postgres");
         return Err(not_an_address(&match rest.starts_with("//") {
             true if is_near => {
-                format!("an address begins with postgres:// or postgresql://, and not with {scheme}://")
+                format!("an address starts with postgres:// or postgresql://, not with {scheme}://")
             }
-            _ if is_near => "an address begins with postgres:// or postgresql://".to_owned(),
-            true => format!("threads are kept in SQLite files and in PostgreSQL, and `{scheme}` is neither"),
-            false => "it is neither a path nor the address of a database".to_owned(),
+            _ if is_near => "an address starts with postgres:// or postgresql://".to_owned(),
+            true => format!("unsupported `{scheme}`: threads are stored in SQLite files or in PostgreSQL"),
+            false => "it is not a path or a database address".to_owned(),
         }));
     }
     let is_path = |place: &str| ["/", "./", "../", "\\", ".\\"].iter().any(|start| place.starts_with(start));
     if place.starts_with("//") || (place.contains('@') && !is_path(place)) {
-        return Err(not_an_address("it is neither a path nor the address of a database"));
+        return Err(not_an_address("it is not a path or a database address"));
     }
     if !place.contains(['/', '\\']) && Path::new(place).extension().is_none() {
         return Err(not_an_address(
-            "it does not look like a path; for a file of this name write ./ before it",
+            "it does not look like a path; for a file with this name, write ./ before it",
         ));
     }
     Ok(())

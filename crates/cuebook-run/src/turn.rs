@@ -119,7 +119,7 @@ pub struct Performed {
 }
 
 impl Performed {
-    /// What a tool answered.
+    /// A tool's result.
     pub fn answer(text: impl Into<String>) -> Performed {
         Performed { text: text.into(), ..Performed::default() }
     }

@@ -194,7 +194,7 @@ fn the_end_of_a_process_means_what_it_should() {
     assert_eq!(code["metadata"]["error"]["message"], "demo/code failed with exit code 3: bad");
     let signal = ends("signal", "kill -9 $$");
     assert_eq!(signal["data"]["return_code"], -9);
-    assert_eq!(signal["metadata"]["error"]["message"], "demo/signal was ended by signal 9");
+    assert_eq!(signal["metadata"]["error"]["message"], "demo/signal was killed by signal 9");
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_program_that_is_not_there_is_told_by_name() {
     assert_eq!(answer["metadata"]["error"]["code"], "CB706");
     assert_eq!(
         answer["metadata"]["error"]["message"],
-        "demo/none cannot be started: there is no program `no-such-program`"
+        "demo/none cannot start: the program `no-such-program` does not exist"
     );
 }
 

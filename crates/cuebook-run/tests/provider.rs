@@ -504,7 +504,7 @@ fn silence_and_the_end_of_time_are_told_apart() {
     let mock = Mock::start(script()).unwrap();
     let (silent, _) = provider(&mock, Api::Anthropic, "timeouts: {first_byte: 0.05}\nretry: {attempts: 2}\n");
     let unheard = ask(&silent, &Ear::default()).unwrap_err();
-    assert!(unheard.error.to_string().contains("silent for too long"), "{unheard:?}");
+    assert!(unheard.error.to_string().contains("sent nothing for too long"), "{unheard:?}");
     assert_eq!((unheard.category, mock.requests().len()), (Category::Transient, 2));
     let (late, _) = provider(&mock, Api::Anthropic, "timeouts: {total: 0.05}\nretry: {attempts: 1}\n");
     let unheard = ask(&late, &Ear::default()).unwrap_err();
@@ -515,7 +515,7 @@ fn silence_and_the_end_of_time_are_told_apart() {
     );
     let (idle, _) = provider(&mock, Api::Anthropic, "timeouts: {idle: 0.05}\n");
     let unheard = ask(&idle, &Ear::default()).unwrap_err();
-    assert!(unheard.error.to_string().contains("silent for too long"), "{unheard:?}");
+    assert!(unheard.error.to_string().contains("sent nothing for too long"), "{unheard:?}");
     assert!(unheard.indeterminate);
 }
 

@@ -29,14 +29,11 @@ pub(crate) fn complete(
             return Err(invalid(message, "its one argument is `id`"));
         }
         Reference::Resource(resource) => {
-            let message = format!("there is no resource template {:?}", resource.uri);
-            return Err(invalid(message, &format!("there is one: {}", uri::TEMPLATE)));
+            let message = format!("unknown resource template {:?}", resource.uri);
+            return Err(invalid(message, &format!("the template is {}", uri::TEMPLATE)));
         }
         _ => {
-            return Err(invalid(
-                "this kind of reference is not known",
-                "complete for ref/prompt or ref/resource",
-            ));
+            return Err(invalid("unknown kind of reference", "complete for ref/prompt or ref/resource"));
         }
     };
     Ok(CompleteResult::new(fitting(values, &argument.value)))

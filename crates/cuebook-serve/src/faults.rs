@@ -42,7 +42,7 @@ fn data(error: &Error) -> Json {
         data["hint"] = json!(format!("give the prompt its arguments: {}", names.join(", ")));
     }
     if error.code() == Code::InvalidId {
-        data["hint"] = json!("a prompt is named by its id, and never by a path: prompts/list has them all");
+        data["hint"] = json!("name a prompt by its id, not by a path; prompts/list lists all of them");
     }
     data
 }

@@ -50,15 +50,15 @@ pub(crate) fn listed(located: &Located) -> Resource {
 pub(crate) fn template() -> ResourceTemplate {
     ResourceTemplate::new(uri::TEMPLATE, "knowledge")
         .with_title("Knowledge")
-        .with_description("A piece of knowledge of the project, of the user or of the system, by its id.")
+        .with_description("A knowledge item of the project, user or system space, by its id.")
         .with_mime_type("text/markdown")
 }
 
 /// The piece of knowledge at an address, with its bytes.
 pub(crate) fn find(spaces: &Spaces, uri: &str) -> Result<Item> {
     let Some(id) = uri::id(uri) else {
-        let message = format!("{uri:?} is no address of knowledge");
-        let hint = "addresses look like cuebook://knowledge/team/style; resources/list has them all";
+        let message = format!("{uri:?} is not the address of a knowledge item");
+        let hint = "addresses look like cuebook://knowledge/team/style; resources/list lists all of them";
         return Err(Error::new(
             ErrorKind::ItemNotFound,
             Diagnostic::new(Code::ItemNotFound, message).hint(hint),

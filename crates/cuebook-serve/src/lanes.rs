@@ -74,8 +74,8 @@ impl Lanes {
 
 /// `CB807`
 fn busy() -> Error {
-    let message = format!("this client has {MOST_PENDING} requests under way already");
-    let hint = "wait for some of the answers, then send the request again";
+    let message = format!("this client already has {MOST_PENDING} pending requests");
+    let hint = "wait for answers, then send the request again";
     Error::new(ErrorKind::Limit, Diagnostic::new(Code::ServerBusy, message).hint(hint))
 }
 

@@ -207,22 +207,22 @@ fn explain(line: &[u8]) -> Line {
     let message: Json = match serde_json::from_slice(line) {
         Ok(message) => message,
         Err(error) => {
-            return Line::Wrong(ErrorData::parse_error(format!("a line is no JSON: {error}"), None), None);
+            return Line::Wrong(ErrorData::parse_error(format!("a line is not JSON: {error}"), None), None);
         }
     };
     let wrong = |what: &'static str, id| Line::Wrong(ErrorData::invalid_request(what, None), id);
     let Some(object) = message.as_object() else {
         return match message {
-            Json::Array(_) => wrong("batches are no part of the protocol: send one message per line", None),
-            _ => wrong("a message is a JSON object", None),
+            Json::Array(_) => wrong("the protocol has no batches: send one message per line", None),
+            _ => wrong("a message must be a JSON object", None),
         };
     };
     let id: Option<RequestId> = object.get("id").and_then(|id| serde_json::from_value(id.clone()).ok());
     if object.contains_key("id") && id.is_none() {
-        return wrong("an id is a string or a whole number", None);
+        return wrong("an id must be a string or a whole number", None);
     }
     if object.get("jsonrpc").and_then(Json::as_str) != Some("2.0") {
-        return wrong("a message says \"jsonrpc\": \"2.0\"", id);
+        return wrong("a message must have \"jsonrpc\": \"2.0\"", id);
     }
     let is_answer = object.contains_key("result") || object.contains_key("error");
     match (object.get("method"), id) {
@@ -230,7 +230,7 @@ fn explain(line: &[u8]) -> Line {
         (None, _) if is_answer => Line::Nothing,
         (Some(Json::String(_)), None) => Line::Nothing,
         (Some(Json::String(method)), id) => Line::Wrong(not_understood(method), id),
-        (_, id) => wrong("a message names its method", id),
+        (_, id) => wrong("a message must name its method", id),
     }
 }
 

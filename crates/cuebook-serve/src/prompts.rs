@@ -215,10 +215,9 @@ fn value(id: &str, name: &str, variable: Option<&Variable>, given: &Json) -> Res
                 _ => r#"{"name": "value"}"#,
             };
             let shown: String = trimmed.chars().take(MOST_SHOWN).collect();
-            let message =
-                format!("the argument `{name}` must be of type {}, and is {shown:?}", kind.as_str());
+            let message = format!("the argument `{name}` must be of type {}, not {shown:?}", kind.as_str());
             let diagnostic = Diagnostic::new(Code::InvalidVariables, message)
-                .hint(format!("write it as JSON, as in {example}"));
+                .hint(format!("write it as JSON, such as {example}"));
             Err(Error::new(ErrorKind::PromptValidation, diagnostic)
                 .with("prompt_id", id)
                 .with("variable", name))

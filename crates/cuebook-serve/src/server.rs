@@ -37,12 +37,11 @@ const PAGE: usize = 1000;
 const STILL_THERE: Duration = Duration::from_secs(60);
 
 /// What clients are told about this server, for their model.
-const INSTRUCTIONS: &str = "Prompts of a Cuebook library, with the origin of every text known to the server. \
-Knowledge of the project is offered as resources.";
+const INSTRUCTIONS: &str =
+    "This server offers the prompts of a Cuebook library, and the project's knowledge items as resources.";
 
 /// Added if there are tools.
-const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute gives the instructions of a directive, or runs \
-a tool that the user allowed; rye_load reads the file of an item.";
+const ABOUT_TOOLS: &str = " rye_search finds directives, tools and knowledge; rye_execute returns the instructions of a directive, or runs a tool that the user allowed; rye_load reads the file of an item.";
 
 /// A server of one project. Clones are the same server, for the same client.
 #[derive(Clone)]
@@ -147,10 +146,7 @@ fn page(
         Some(cursor) => match cursor.strip_prefix("after:") {
             Some(name) => Some(name),
             None => {
-                return Err(invalid(
-                    "this cursor is none of this server's",
-                    "ask for the list from its beginning",
-                ));
+                return Err(invalid("unknown cursor", "request the list from its start"));
             }
         },
     };
@@ -369,8 +365,8 @@ impl ServerHandler for Server {
 
 /// `CB805`, for a tool of a server that has none.
 fn only_reads(tool: &str) -> Error {
-    let message = format!("MCP clients may not use `{tool}`: this server serves prompts and resources only");
-    let hint = "the user can start the server without `--read-only`, and without `read_only` under `[mcp]` in ~/.ai/config/cuebook.toml";
+    let message = format!("MCP clients cannot use `{tool}`: this server serves only prompts and resources");
+    let hint = "start the server without `--read-only`, and without `read_only` under `[mcp]` in ~/.ai/config/cuebook.toml";
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::NotAllowedOverMcp, message).hint(hint))
 }
 
@@ -391,11 +387,11 @@ pub(crate) fn not_understood(method: &str) -> ErrorData {
     ];
     let shown: String = method.chars().take(100).collect();
     if METHODS.contains(&method) {
-        let message = format!("the parameters of {shown} have the wrong shape");
+        let message = format!("invalid parameters of {shown}");
         return invalid(message, "see the protocol's schema of this request");
     }
     let data = json!({"nearest": nearest(method, METHODS)});
-    let message: Cow<'static, str> = format!("there is no method {shown}").into();
+    let message: Cow<'static, str> = format!("unknown method {shown}").into();
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, Some(data))
 }
 

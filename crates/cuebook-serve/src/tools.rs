@@ -58,7 +58,7 @@ impl Served for Action {
                     annotations = annotations.read_only(true).destructive(false);
                 }
                 Action::Execute if !allowance.has_tools() => {
-                    description = "Gives a directive's instructions or a piece of knowledge. Every item is verified before it is used.";
+                    description = "Returns the instructions of a directive or the text of a knowledge item. Cuebook verifies every item first.";
                     input["properties"]["item_type"]["enum"] = json!(["directive", "knowledge"]);
                 }
                 _ => {}
@@ -97,32 +97,31 @@ fn annotations(action: Action) -> ToolAnnotations {
 /// The schema of its answers. Items answer with more than is listed here, so nothing is ruled out.
 fn output(action: Action) -> JsonObject {
     let text = |what: &str| json!({"type": "string", "description": what});
-    let metadata =
-        json!({"type": "object", "description": "How long it took, and what else is known of the run"});
-    let error = text("What went wrong; only with the status error");
+    let metadata = json!({"type": "object", "description": "The duration, and other facts about the run"});
+    let error = text("The error; only with the status error");
     let item_id = text("The id of the item");
     let (required, properties) = match action {
         Action::Execute => (
             json!(["status"]),
             json!({
                 "status": text("success, validation_passed (of a dry run), running (of a thread) or error"),
-                "type": text("The kind of item"),
+                "type": text("The type of the item"),
                 "item_id": item_id,
-                "your_directions": text("What the model is to do now"),
-                "body": text("The directive's text, with its inputs put in"),
-                "outputs": {"description": "What the directive is to return; of a thread, what it returned"},
+                "your_directions": text("The model's next step"),
+                "body": text("The directive's text with its inputs filled in"),
+                "outputs": {"description": "The outputs that the directive must return; for a thread, the outputs that it returned"},
                 "thread_id": text("The thread that the directive ran in"),
-                "thread_status": text("How it stands with the thread"),
-                "result": {"description": "What the model of the thread said at its end"},
-                "cost": {"type": "object", "description": "What the thread used: turns, tokens, spend, elapsed_seconds; estimated_tokens if some are a guess, spend_known: false if the price of the model is not known"},
-                "pid": {"type": "integer", "description": "The process of a thread that goes on"},
-                "inputs": {"type": "object", "description": "The inputs, with defaults; of a dry run"},
-                "data": {"description": "What a tool gave, or a piece of knowledge holds"},
-                "message": text("What a dry run found"),
+                "thread_status": text("The thread's status"),
+                "result": {"description": "The model's last answer in the thread"},
+                "cost": {"type": "object", "description": "The thread's usage: turns, tokens, spend, elapsed_seconds; estimated_tokens if some are estimates, spend_known: false if the model's price is unknown"},
+                "pid": {"type": "integer", "description": "The process of a thread that is still running"},
+                "inputs": {"type": "object", "description": "For a dry run, the inputs with their defaults"},
+                "data": {"description": "The result of a tool, or the text of a knowledge item"},
+                "message": text("The result of a dry run"),
                 "chain": {"type": "array", "description": "The tool and its executors", "items": {"type": "string"}},
                 "chain_details": {"type": "array", "items": {"type": "object"}},
                 "validated_pairs": {"type": "array", "items": {"type": "array", "items": {"type": "string"}}},
-                "declared_inputs": {"type": "array", "description": "What a directive takes; with an error about its inputs", "items": {"type": "object"}},
+                "declared_inputs": {"type": "array", "description": "The directive's inputs; with an error about them", "items": {"type": "object"}},
                 "error": error,
                 "metadata": metadata,
             }),
@@ -130,14 +129,14 @@ fn output(action: Action) -> JsonObject {
         Action::Search => (
             json!([]),
             json!({
-                "results": {"type": "array", "description": "The items that were found, best first", "items": {"type": "object"}},
-                "total": {"type": "integer", "description": "How many there are altogether"},
+                "results": {"type": "array", "description": "The matching items, best first", "items": {"type": "object"}},
+                "total": {"type": "integer", "description": "The total number of matches"},
                 "query": text("The query"),
                 "scope": text("The scope"),
                 "space": text("The space"),
                 "limit": {"type": "integer"},
                 "offset": {"type": "integer"},
-                "search_type": text("How it was searched"),
+                "search_type": text("The kind of search"),
                 "error": error,
             }),
         ),
@@ -145,12 +144,12 @@ fn output(action: Action) -> JsonObject {
             json!(["status"]),
             json!({
                 "status": text("success or error"),
-                "content": text("The whole file"),
-                "path": text("Where the file lies"),
-                "source": text("The space that it came from"),
-                "copied_to": text("The space that it was copied to"),
-                "destination_path": text("Where the copy lies"),
-                "item_type": text("The kind of item"),
+                "content": text("The file's text"),
+                "path": text("The path of the file"),
+                "source": text("The space of the item"),
+                "copied_to": text("The space of the copy"),
+                "destination_path": text("The path of the copy"),
+                "item_type": text("The type of the item"),
                 "item_id": item_id,
                 "error": error,
                 "metadata": {"type": "object", "description": "The name, the path, the extension and the version"},
@@ -165,12 +164,12 @@ fn output(action: Action) -> JsonObject {
                 "location": text("The space"),
                 "signature": {"type": "object", "description": "timestamp, hash, ed25519_sig and pubkey_fp"},
                 "warnings": {"type": "array"},
-                "message": text("What was done"),
+                "message": text("A summary"),
                 "signed": {"type": "array", "description": "The ids that were signed", "items": {"type": "string"}},
                 "failed": {"type": "array", "items": {"type": "object"}},
                 "total": {"type": "integer"},
-                "summary": text("How many were signed"),
-                "issues": {"type": "array", "description": "What is wrong with the item"},
+                "summary": text("The number of signed items"),
+                "issues": {"type": "array", "description": "The problems of the item"},
                 "error": error,
             }),
         ),

@@ -47,7 +47,7 @@ impl Watch for Nobody {
 }
 
 fn broken() -> ErrorData {
-    ErrorData::internal_error("the work on this request broke off", None)
+    ErrorData::internal_error("the request failed with an internal error", None)
 }
 
 /// Progress that is on its way to the client.

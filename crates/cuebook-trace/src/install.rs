@@ -108,10 +108,10 @@ impl fmt::Display for InstallError {
                 f.write_str("this program has a `tracing` subscriber already; add the layers to that one")
             }
             InstallError::NoOtel => {
-                f.write_str("this build has no OpenTelemetry; build `cuebook-cli`, or `cuebook-trace` for a program of your own, with the feature `otel`")
+                f.write_str("this build has no OpenTelemetry; build `cuebook-cli`, or `cuebook-trace` for your own program, with the feature `otel`")
             }
             InstallError::Exporter(message) => {
-                write!(f, "the exporter of OpenTelemetry could not be built: {message}")
+                write!(f, "cannot build the OpenTelemetry exporter: {message}")
             }
         }
     }

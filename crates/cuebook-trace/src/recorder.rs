@@ -128,9 +128,9 @@ impl Recorder {
             let message = match outcome {
                 Ok((Ok(()), _)) => continue,
                 Ok((Err(error), name)) => format!(
-                    "a trace could not be written to {name}: {error}; later ones may be lost too, the run goes on"
+                    "cannot write a trace to {name}: {error}; the run continues, and later traces may be lost too"
                 ),
-                Err(_) => "a trace backend panicked; the trace is lost, the run goes on".to_owned(),
+                Err(_) => "a trace backend panicked; the trace is lost, and the run continues".to_owned(),
             };
             if !warned.swap(true, Ordering::Relaxed) {
                 match &self.warning {

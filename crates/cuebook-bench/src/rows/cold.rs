@@ -68,26 +68,26 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
         }
         Ok(Box::new(move || first_byte(&mut command)))
     };
-    let what = "from starting `cuebook render small.prompty` to its first byte";
+    let what = "from the start of `cuebook render small.prompty` to its first byte";
     let race = Race::new("cold start", what, shows(ours))
-        .floor("starting `true`, to its end", Ok(Box::new(|| to_the_end(&mut Command::new("true")))))
+        .floor("the whole run of `true`", Ok(Box::new(|| to_the_end(&mut Command::new("true")))))
         .peer(
-            Peer::new(JINJA2, JINJA2_VERSION).note("`python3 -c \"import jinja2\"`, to its end"),
+            Peer::new(JINJA2, JINJA2_VERSION).note("`python3 -c \"import jinja2\"`, until it ends"),
             imported.map(|mut command| -> Turns<'_> { Box::new(move || to_the_end(&mut command)) }),
         )
         .peer(
             Peer::new(PROMPTY_PYTHON, PROMPTY_VERSION)
-                .note("it has no command; a line of Python that loads, renders and prints"),
+                .note("it has no command line: a line of Python that loads, renders and prints"),
             shows(prompty),
         )
         .peer(
-            Peer::new(PROMPTY_RUST, PROMPTY_VERSION).yardstick().note(
-                "a yardstick: it has no command, and this is a program of ten lines that can do nothing else",
-            ),
+            Peer::new(PROMPTY_RUST, PROMPTY_VERSION)
+                .yardstick()
+                .note("it has no command line: this is a ten-line program that reads one file"),
             shows(rust),
         )
         .peer(
-            Peer::new(DOTPROMPT, DOTPROMPT_VERSION).note("it has no command; a script for Node"),
+            Peer::new(DOTPROMPT, DOTPROMPT_VERSION).note("it has no command line: a script for Node"),
             shows(dotprompt),
         )
         .rounds(if is_rehearsal() { 2 } else { STARTS });

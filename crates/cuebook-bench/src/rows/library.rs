@@ -24,10 +24,10 @@ const SHORT: usize = 50;
 const WHOLE: [usize; 2] = [3, 1];
 
 /// What peers do instead of a check.
-const ONCE: &str = "it has no check; reads and renders every file once";
+const ONCE: &str = "it has no check: it reads and renders each file once";
 
 /// The same, where it is no more than a part of what ours does and nobody waits for an interpreter.
-const BARE: &str = "a yardstick: it has no check, no library and no rules; reads and renders every file once";
+const BARE: &str = "it has no library, no rules and no check: it reads and renders each file once";
 
 /// The rows.
 pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
@@ -56,10 +56,14 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
         let found = ids.iter().filter(|id| id.starts_with("prompt_")).count();
         if found == size { Ok(nanoseconds(took)) } else { Err(format!("{found} of {size} were found")) }
     };
-    let open = Race::new(format!("{name}: open"), "a book opened, and all ids listed", Ok(Box::new(listed)))
-        .floor("reading the names in the folder", Ok(Box::new(|| names(&own, size))))
-        .rounds(short)
-        .run();
+    let open = Race::new(
+        format!("{name}: open"),
+        "a library is opened and all ids are listed",
+        Ok(Box::new(listed)),
+    )
+    .floor("reading the names in the folder", Ok(Box::new(|| names(&own, size))))
+    .rounds(short)
+    .run();
 
     let resolved = || {
         let started = Instant::now();
@@ -75,7 +79,7 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
         let took = started.elapsed();
         read.map(|_| nanoseconds(took)).map_err(|error| error.to_string())
     };
-    let what = "a book opened, and one id found, read and compiled, with nothing known before";
+    let what = "a library is opened and one id is found, read and compiled, without any cache";
     let resolve = Race::new(format!("{name}: resolve"), what, Ok(Box::new(resolved)))
         .floor("reading its file", Ok(Box::new(one)))
         .rounds(short)
@@ -93,13 +97,13 @@ fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>,
     };
     let Renderers { prompty_python, prompty_rust, dotprompt, .. } = peers;
     let peer = |renderer: &Renderer, note: &str| Peer::new(renderer.name, renderer.version).note(note);
-    let what = "every prompt found, read and compiled, and every rule run on it";
+    let what = "every prompt is found, read, compiled and checked with every rule";
     let check = Race::new(format!("{name}: check"), what, Ok(Box::new(checked)))
         .floor("reading every file", Ok(Box::new(|| all(&own, size))))
         .peer(peer(prompty_python, ONCE), read(prompty_python, &own, size))
         .peer(peer(prompty_rust, BARE).yardstick(), read(prompty_rust, &own, size))
         .peer(
-            peer(dotprompt, "reads and renders every file once, in its own format"),
+            peer(dotprompt, "it reads and renders each file once, in its own format"),
             read(dotprompt, &theirs, size),
         )
         .rounds(whole)

@@ -33,7 +33,7 @@ pub fn small() -> Case {
                   makes something clearer.\n\n# Guest\nYou are talking to {{first}} {{last}}.";
     Case {
         name: "small prompt",
-        what: "a `.prompty` file with three variables, read before, rendered to text",
+        what: "a `.prompty` file with three variables, loaded beforehand and rendered to text",
         front: "name: small\nmodel: gpt-4o\ninputs:\n  - {name: first, kind: string}\n  - {name: last, kind: string}\n  \
                 - {name: question, kind: string}\n"
             .into(),
@@ -58,7 +58,7 @@ pub fn list() -> Case {
         .collect();
     Case {
         name: "loop of 50 items",
-        what: "a `.prompty` file with a loop over 50 objects, read before, rendered to text",
+        what: "a `.prompty` file with a loop over 50 objects, loaded beforehand and rendered to text",
         front: "name: list\nmodel: gpt-4o\ninputs:\n  - {name: items, kind: array, items: {kind: object}}\n".into(),
         jinja: "system:\nThis is what there is:\n{% for item in items %}- {{ item.name }}: {{ item.description }}\
                 {% if item.urgent %} (urgent){% endif %}\n{% endfor %}\nuser:\nChoose one.\n"
@@ -166,7 +166,7 @@ pub fn agent() -> Case {
     );
     Case {
         name: "6 KB agent prompt",
-        what: "a `.prompty` file with 20 tools and 10 turns, read before, rendered to 6 KB of text",
+        what: "a `.prompty` file with 20 tools and 10 turns, loaded beforehand and rendered to 6 KB of text",
         front,
         jinja: format!(
             "system:\nYou are {{{{ agent_name }}}}, {{{{ position }}}}.\n\n{RULES}\n\n## Tools\n{jinja_tools}\n## Memory\n\

@@ -98,14 +98,14 @@ impl Loaded {
             .peer(
                 Peer::new(MINIJINJA, MINIJINJA_VERSION)
                     .yardstick()
-                    .note("the bare engine: no checks, no layers, no origins"),
+                    .note("the bare template engine: it checks no inputs and records no origins"),
                 Ok(turns(|| template.render(values.clone()))),
             )
             .peer(peer(jinja2), self.turns(jinja2, "render", same_text))
             .peer(peer(prompty_python), self.turns(prompty_python, "render", same_text))
             .peer(peer(prompty_rust), self.turns(prompty_rust, "render", same_text))
             .peer(
-                peer(dotprompt).note("gives messages, which are the same; it has no text"),
+                peer(dotprompt).note("returns the same messages; it has no plain text"),
                 self.turns(dotprompt, "messages", same_said),
             );
         Ok(race.run().target(Target::AtMost { times: 1.25, peer: MINIJINJA }).target(Target::Ahead))
@@ -143,7 +143,7 @@ impl Loaded {
             .peer(
                 Peer::new(MINIJINJA, MINIJINJA_VERSION)
                     .yardstick()
-                    .note("the bare engine: the text alone, as above"),
+                    .note("the bare template engine: it renders the text and builds no request body"),
                 Ok(turns(|| template.render(values.clone()))),
             )
             .peer(peer(prompty_python), self.turns(prompty_python, "wire", same_wire))

@@ -47,7 +47,7 @@ pub fn rows() -> Result<Vec<Row>, Box<dyn Error>> {
         unit: Unit::Memory,
         ..Row::new(
             "memory of an idle MCP server",
-            "what it holds half a second after `initialize`",
+            "the memory half a second after `initialize`",
             memory(&ours),
         )
     };

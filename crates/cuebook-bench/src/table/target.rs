@@ -26,7 +26,7 @@ impl fmt::Display for Target {
         match self {
             Target::AtMost { times, peer } => write!(f, "≤ {times} × {peer}"),
             Target::Below(most, unit) => write!(f, "< {}", unit.show(*most)),
-            Target::Ahead => f.write_str("ahead of all"),
+            Target::Ahead => f.write_str("faster than each peer that does the same work"),
         }
     }
 }

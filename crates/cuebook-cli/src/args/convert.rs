@@ -12,23 +12,23 @@ use cuebook::prompt::Dialect;
   cuebook convert greeting --to prompty --out prompts/greeting.prompty
   cuebook convert support.prompty --to template --out prompts/support
   cuebook convert handbook --to directive --out .ai/directives/team/handbook.md
-  cuebook convert greeting --to sections --strict                     fails if anything would be lost
+  cuebook convert greeting --to sections --strict                     fails if anything is lost
 
-The report is on stderr, or in the answer with --json. What is carried over, and what is not: cuebook help convert")]
+The report goes to stderr, or into the JSON output with --json. Details: cuebook help convert")]
 pub struct ConvertArgs {
     /// An id, or a path to a file or folder
     pub prompt: String,
-    /// The notation
-    #[arg(long, value_name = "NOTATION")]
+    /// The target dialect
+    #[arg(long, value_name = "DIALECT")]
     pub to: To,
-    /// Where to write it: the folder of a template, the file of the others; or a folder that is there, for a file of the
-    /// prompt's name. Without it, everything goes to stdout
+    /// Where to write it: a folder for a template, a file for other dialects; or an existing folder, for a file named after
+    /// the prompt [default: stdout]
     #[arg(long, value_name = "PATH")]
     pub out: Option<PathBuf>,
-    /// Fail, and write nothing, if anything would be lost or changed
+    /// Fail and write nothing if the conversion loses or changes anything
     #[arg(long)]
     pub strict: bool,
-    /// Write over files that are there
+    /// Overwrite existing files
     #[arg(long, requires = "out")]
     pub force: bool,
 }
@@ -47,7 +47,7 @@ pub enum To {
 }
 
 impl To {
-    /// The notation.
+    /// The target dialect.
     pub fn dialect(self) -> Dialect {
         match self {
             To::Template => Dialect::Template,

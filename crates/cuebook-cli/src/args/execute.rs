@@ -17,13 +17,12 @@ use super::thread::ThreadOptions;
   cuebook execute directive my-project/run_pipeline --param location=Dunedin --thread
   cuebook execute directive my-project/run_pipeline --param location=Dunedin --thread --async
 
-Exit code 1 if the item failed. cuebook help tools says how tools are written, cuebook help threads how
-directives run.")]
+Exit code 1 if the item fails. More: cuebook help tools, cuebook help threads")]
 pub struct ExecuteArgs {
     /// What the item is: directive, tool or knowledge
     #[arg(value_name = "TYPE")]
     pub kind: String,
-    /// Its id: the path of its file below the folder of its type, without the extension
+    /// Its id: the path of its file in the folder of its type, without the extension
     pub id: String,
     /// A parameter: NAME=TEXT for text, NAME:=JSON for anything else
     #[arg(long = "param", value_name = "NAME=TEXT|NAME:=JSON")]
@@ -31,10 +30,10 @@ pub struct ExecuteArgs {
     /// Parameters from a JSON file, or from stdin with -
     #[arg(long = "params", value_name = "FILE|-")]
     pub params_file: Option<PathBuf>,
-    /// Verify and check everything, and execute nothing
+    /// Verify and check everything, but execute nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Run a directive in a thread of its own
+    /// Run a directive in a new thread
     #[arg(long)]
     pub thread: bool,
     /// Do not wait for the thread
@@ -43,7 +42,7 @@ pub struct ExecuteArgs {
     /// The model of the thread
     #[arg(long, value_name = "ID", requires = "thread")]
     pub model: Option<String>,
-    /// Another limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
+    /// A limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
     #[arg(long = "limit", value_name = "NAME=NUMBER", requires = "thread")]
     pub limits: Vec<String>,
     /// Run the tool in the sandbox, as if a model called it

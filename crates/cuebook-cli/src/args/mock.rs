@@ -15,7 +15,7 @@ use cuebook_mock::Api;
 A script is JSON: [{\"text\": \"Hello.\", \"usage\": {\"input\": 10, \"output\": 3}}]. Each reply answers one request. Without
 a script, every request gets a greeting.")]
 pub struct MockArgs {
-    /// The interface that the printed provider file names; the server itself speaks all of them
+    /// The interface in the printed provider file; the server itself supports all of them
     #[arg(long, value_name = "API", default_value = "openai-chat", value_parser = api())]
     pub api: Api,
     /// A JSON file with the replies, in order

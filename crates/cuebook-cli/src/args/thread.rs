@@ -13,10 +13,10 @@ use super::{Inputs, Options};
 /// Where threads are kept.
 #[derive(Debug, Clone, Args)]
 pub struct StoreOptions {
-    /// The project, instead of --root or the folder around you
+    /// The project's directory [default: --root]
     #[arg(long, value_name = "DIR")]
     pub project: Option<PathBuf>,
-    /// Where threads are kept: postgres://…, or the path of a SQLite file; without it, .ai/state/threads.db of the project
+    /// The store of threads: postgres://… or the path of a SQLite file [default: .ai/state/threads.db in the project]
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
 }
@@ -27,13 +27,13 @@ pub struct ThreadOptions {
     /// Where threads are kept.
     #[command(flatten)]
     pub kept: StoreOptions,
-    /// Play back recorded replies instead of asking a provider
+    /// Replay recorded replies instead of calling a provider
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
-    /// Record the replies of providers, to be played back later
+    /// Record the provider's replies, for --replay
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
-    /// Run the tools that a model calls without the sandbox: they can do everything that you can
+    /// Run the tools that a model calls without the sandbox: they can do everything you can
     #[arg(long)]
     pub unfenced: bool,
 }
@@ -87,7 +87,7 @@ impl ThreadOptions {
   cuebook run assistant --record replies.jsonl
   cuebook run assistant --replay replies.jsonl
 
-Any prompt can be run; sections that the model opens are rendered again. cuebook help threads says more.")]
+You can run any prompt. More: cuebook help threads")]
 pub struct RunArgs {
     /// The prompt: an id, or the path of its file or folder
     #[arg(value_name = "PROMPT")]
@@ -95,16 +95,16 @@ pub struct RunArgs {
     /// What it is rendered with.
     #[command(flatten)]
     pub inputs: Inputs,
-    /// The model, instead of the prompt's own: its id, or a tier such as fast
+    /// The model: its id, or a tier such as fast [default: the prompt's model]
     #[arg(long, value_name = "ID|TIER")]
     pub model: Option<String>,
     /// A limit: turns, tokens, spend, duration_seconds
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     pub limits: Vec<String>,
-    /// The item that is executed when the model calls a tool of the prompt
+    /// The item that runs when the model calls a tool of the prompt
     #[arg(long = "tool", value_name = "NAME=ITEM")]
     pub tools: Vec<String>,
-    /// Allow what the prompt's own tools run, as in rye.execute.tool.my.*
+    /// Let the prompt's tools run these items, as in rye.execute.tool.my.*
     #[arg(long = "allow", value_name = "PATTERN")]
     pub allow: Vec<String>,
     /// Do not wait for the thread
@@ -122,20 +122,20 @@ pub struct RunArgs {
   cuebook thread tail my-project/run_pipeline/run_pipeline-1739820456123
   cuebook thread resume my-project/run_pipeline/run_pipeline-1739820456123 --limit turns=50
 
-A thread may be named by the end of its name or by its prompt, if that is enough to tell it from others.
-cuebook help threads says more.")]
+You can name a thread by the end of its name or by its prompt, if only one thread matches.
+More: cuebook help threads")]
 pub enum ThreadCommand {
     /// List threads, the newest first
     List(ThreadListArgs),
-    /// Show a thread: what it was started with, what was said, what it used
+    /// Show a thread: its start, its messages and what it used
     Show(ThreadShowArgs),
-    /// Follow the events of a thread until it comes to rest
+    /// Follow a thread's events until it stops
     Tail(ThreadTailArgs),
-    /// Stop a thread and those that it started
+    /// Stop a thread and its children
     Cancel(ThreadArgs),
-    /// Go on with a thread that was stopped, failed, or whose process died
+    /// Continue a thread that was stopped, failed, or lost its process
     Resume(ThreadResumeArgs),
-    /// Run a thread that was registered by another process
+    /// Run a thread that another process registered
     #[command(hide = true)]
     CarryOut(ThreadResumeArgs),
 }
@@ -147,16 +147,16 @@ pub enum ThreadCommand {
   cuebook thread list --prompt my-project/run_pipeline --most 5
   cuebook thread list --json")]
 pub struct ThreadListArgs {
-    /// Only those with this status; may be repeated
+    /// Only threads with this status; repeatable
     #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(Status::ALL.map(Status::as_str)))]
     pub status: Vec<String>,
-    /// Only those of this directive or prompt
+    /// Only threads of this directive or prompt
     #[arg(long, value_name = "ID")]
     pub prompt: Option<String>,
     /// Only the children of this thread
     #[arg(long, value_name = "THREAD")]
     pub parent: Option<String>,
-    /// At most so many
+    /// Show at most this many
     #[arg(long, value_name = "NUMBER", default_value_t = 50, value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
     pub most: usize,
     /// Where threads are kept.
@@ -170,9 +170,9 @@ pub struct ThreadListArgs {
   cuebook thread show run_pipeline-1739820456123
   cuebook thread show run_pipeline-1739820456123 --events
 
-The log is checked before anything of it is shown.")]
+Cuebook checks the log before it shows anything.")]
 pub struct ThreadShowArgs {
-    /// Its name
+    /// The thread's name
     #[arg(value_name = "THREAD")]
     pub id: String,
     /// Show every event
@@ -189,13 +189,13 @@ pub struct ThreadShowArgs {
   cuebook thread tail run_pipeline-1739820456123
   cuebook thread tail run_pipeline-1739820456123 --json --after 12")]
 pub struct ThreadTailArgs {
-    /// Its name
+    /// The thread's name
     #[arg(value_name = "THREAD")]
     pub id: String,
-    /// Only events behind this number
+    /// Only events after this number
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub after: u64,
-    /// Show what there is, and do not wait for more
+    /// Show the events so far, and do not wait for more
     #[arg(long)]
     pub no_follow: bool,
     /// Where threads are kept.
@@ -208,12 +208,12 @@ pub struct ThreadTailArgs {
 #[command(after_help = "Examples:
   cuebook thread cancel run_pipeline-1739820456123
 
-What was cancelled can be resumed.")]
+You can resume a cancelled thread.")]
 pub struct ThreadArgs {
-    /// Its name
+    /// The thread's name
     #[arg(value_name = "THREAD")]
     pub id: String,
-    /// Take it from a process that does not stop it, because you know that the process is gone
+    /// Take the thread over from its process; use this if you know that the process is gone
     #[arg(long)]
     pub take_over: bool,
     /// Where threads are kept.
@@ -229,13 +229,13 @@ pub struct ThreadArgs {
   cuebook thread resume run_pipeline-1739820456123 --model high --async
   cuebook thread resume assistant-1739820456123 --allow-again
 
-A prompt's thread (one of a directive does not) asks before it gets its permissions again; without a terminal,
---allow-again is the answer.")]
+Before a prompt's thread gets its permissions again, Cuebook asks you. Without a terminal, pass --allow-again. A
+directive's thread does not ask.")]
 pub struct ThreadResumeArgs {
-    /// Its name
+    /// The thread's name
     #[arg(value_name = "THREAD")]
     pub id: String,
-    /// Another limit: turns, tokens, spend, spawns, duration_seconds
+    /// A new limit: turns, tokens, spend, spawns, duration_seconds
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     pub limits: Vec<String>,
     /// Another model
@@ -244,19 +244,19 @@ pub struct ThreadResumeArgs {
     /// Do not wait for the thread
     #[arg(long = "async")]
     pub is_async: bool,
-    /// Allow a prompt's thread again what it was allowed before, without a question
+    /// Give a prompt's thread its earlier permissions again without asking
     #[arg(long)]
     pub allow_again: bool,
-    /// Vouch for a log that your log key did not write: of an earlier version, or of another user or machine
+    /// Trust a log that your log key did not write: from an earlier version, another user or another machine
     #[arg(long)]
     pub trust_log: bool,
-    /// Take it from a process that seems to run it, because you know that the process is gone
+    /// Take the thread over from its process; use this if you know that the process is gone
     #[arg(long)]
     pub take_over: bool,
-    /// Only if its log ends with this event
+    /// Resume only if the log ends with this event
     #[arg(long, value_name = "NUMBER", hide = true)]
     pub behind: Option<u64>,
-    /// What it may do at most: a JSON list of patterns
+    /// The most it may do: a JSON list of patterns
     #[arg(long, value_name = "PATTERNS", hide = true)]
     pub allowance: Option<String>,
     /// Where threads are kept and who answers.

@@ -8,24 +8,24 @@ use cuebook::items::{ItemType, SpaceKind};
 /// The type of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Kind {
-    /// Something that a model is to do
+    /// A task for a model
     Directive,
-    /// Something that can be run
+    /// A program
     Tool,
-    /// Something to know
+    /// A text to read
     Knowledge,
 }
 
 /// What can be signed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Signable {
-    /// Something that a model is to do
+    /// A task for a model
     Directive,
-    /// Something that can be run
+    /// A program
     Tool,
-    /// Something to know
+    /// A text to read
     Knowledge,
-    /// The file of a provider, or of hooks, below .ai/config
+    /// A provider file or hooks file in .ai/config
     Config,
 }
 
@@ -76,7 +76,7 @@ pub enum AnySpace {
     Project,
     /// Your own
     User,
-    /// What comes with the program
+    /// Built into the program
     System,
 }
 
@@ -93,53 +93,53 @@ impl From<AnySpace> for SpaceKind {
 /// `keys`
 #[derive(Debug, Subcommand)]
 pub enum KeysCommand {
-    /// Make the key that you sign with, and trust it
+    /// Create your signing key, and trust it
     #[command(after_help = "Examples:
   cuebook keys generate --owner Ada
-  cuebook keys generate --replace      a new key instead of the one that is there")]
+  cuebook keys generate --replace      replace the existing key")]
     Generate {
-        /// Whose key it is, for those who trust it
+        /// The owner's name, for people who trust the key
         #[arg(long, value_name = "NAME", env = "USER", default_value = "")]
         owner: String,
-        /// Put it in the place of the key that is there
+        /// Replace the existing key
         #[arg(long)]
         replace: bool,
     },
-    /// Show the key that you sign with; the private half is never shown
+    /// Show your signing key; the private half is never shown
     List,
-    /// Print the public half of your key, for others to trust
+    /// Print the public half of your key, so that others can trust it
     #[command(after_help = "Examples:
-  cuebook keys export > ada.pem        a colleague does: cuebook trust add ada.pem --owner Ada")]
+  cuebook keys export > ada.pem        a colleague runs: cuebook trust add ada.pem --owner Ada")]
     Export,
 }
 
 /// `trust`
 #[derive(Debug, Subcommand)]
 pub enum TrustCommand {
-    /// Trust a key from now on
+    /// Trust a key
     #[command(after_help = "Examples:
   cuebook trust add ada.pem --owner Ada
-  cuebook trust add bob.pem --owner Bob --space project    for all who trust your key, in this project")]
+  cuebook trust add bob.pem --owner Bob --space project    for everybody who trusts your key, in this project")]
     Add {
         /// A file with a public key in PEM, or - for stdin
         key: PathBuf,
-        /// Whose key it is
+        /// The owner's name
         #[arg(long, value_name = "NAME", default_value = "")]
         owner: String,
-        /// The trust store that gets it
+        /// The trust store to add it to
         #[arg(long, value_name = "SPACE", default_value = "user")]
         space: OwnSpace,
     },
-    /// List the keys of all trust stores, and which of them count
+    /// List the keys of all trust stores, and which of them are in effect
     List,
-    /// Trust a key no longer
+    /// Stop trusting a key
     #[command(after_help = "Examples:
   cuebook trust remove 4b987fd4e40303ac
-  cuebook trust remove 4b98             a beginning is enough, if it fits one key")]
+  cuebook trust remove 4b98             the start is enough if it matches one key")]
     Remove {
-        /// The key's fingerprint, or the beginning of it
+        /// The key's fingerprint, or its start
         fingerprint: String,
-        /// The trust store that loses it
+        /// The trust store to remove it from
         #[arg(long, value_name = "SPACE", default_value = "user")]
         space: OwnSpace,
     },
@@ -148,33 +148,33 @@ pub enum TrustCommand {
 /// `allow`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook allow                         show everything, and ask
+  cuebook allow                         show all requests, and ask
   cuebook allow hooks.python --yes
-  cuebook allow --serve                 let MCP clients of other projects work here
-  cuebook allow --unfenced              tools that a model calls run without the sandbox
+  cuebook allow --serve                 let MCP clients of other projects use this one
+  cuebook allow --unfenced              run the tools that a model calls without the sandbox
   cuebook allow --list --all            the grants of all projects
-  cuebook allow --revoke                take back every grant of this project
+  cuebook allow --revoke                revoke every grant of this project
   cuebook allow --revoke .env")]
 pub struct AllowArgs {
-    /// What to grant, as in hooks.python or .env; everything that the project asks for if left out
+    /// What to grant, such as hooks.python or .env [default: everything that the project requests]
     #[arg(value_name = "SUBJECT")]
     pub subjects: Vec<String>,
-    /// Let MCP clients that another project is served to work in this one
+    /// Let MCP clients of other projects work in this one
     #[arg(long)]
     pub serve: bool,
-    /// Grant it without a question
+    /// Grant without asking
     #[arg(long, short)]
     pub yes: bool,
-    /// Let tools that a model calls run without the sandbox in this project
+    /// In this project, run the tools that a model calls without the sandbox
     #[arg(long, conflicts_with_all = ["subjects", "list", "revoke"])]
     pub unfenced: bool,
-    /// List what you granted this project
+    /// List this project's grants
     #[arg(long, conflicts_with_all = ["subjects", "serve", "yes", "revoke"])]
     pub list: bool,
-    /// With --list: the grants of all projects
+    /// With --list, list the grants of all projects
     #[arg(long, requires = "list")]
     pub all: bool,
-    /// Take back what you granted this project: a subject, or everything
+    /// Revoke one grant of this project, or all of them
     #[arg(long, value_name = "SUBJECT", num_args = 0..=1, conflicts_with_all = ["subjects", "serve", "yes"])]
     pub revoke: Option<Option<String>>,
 }
@@ -194,7 +194,7 @@ pub struct SignArgs {
     /// The id of an item, or a pattern; for config, the path of the file
     #[arg(value_name = "ID|GLOB|PATH")]
     pub id: String,
-    /// The space that they are in
+    /// The space of the items
     #[arg(long, value_name = "SPACE", default_value = "project")]
     pub space: OwnSpace,
 }
@@ -202,16 +202,16 @@ pub struct SignArgs {
 /// `verify`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook verify                            everything in the project and in your own space
+  cuebook verify                            everything in the project and in your space
   cuebook verify directive deploy/staging
-  cuebook verify ./downloads/review.md      a file that lies anywhere
+  cuebook verify ./downloads/review.md      a file anywhere
 
-Exit code 1 if something is not as a trusted key has signed it.")]
+Exit code 1 if a signature is missing, invalid or not trusted.")]
 pub struct VerifyArgs {
-    /// A type and an id, or the path of a file; everything if nothing is given
+    /// A type and an id, or the path of a file [default: everything]
     #[arg(value_name = "TYPE ID|PATH", num_args = 0..=2)]
     pub what: Vec<String>,
-    /// Use this version of the item although a newer one was used before
+    /// Accept this version of the item although a newer one was used before
     #[arg(long, requires = "what")]
     pub accept_older: bool,
 }
@@ -224,33 +224,33 @@ pub struct VerifyArgs {
   cuebook search '\"roll back\"' --scope knowledge.ops --limit 3
   cuebook search 'file*' --scope tool.rye.*
 
-Words, \"phrases\" and wild*cards; AND (which may be left out), OR, NOT and parentheses.")]
+A query has words, \"phrases\", wild*cards, AND (optional), OR, NOT and parentheses.")]
 pub struct SearchArgs {
-    /// What to look for; an empty one finds everything
+    /// The query; an empty query finds everything
     pub query: String,
-    /// A type and a part of its ids, as in tool.rye.core; all types if nothing is given
+    /// A type and the start of the ids, as in tool.rye.core [default: all types]
     #[arg(long, value_name = "SCOPE")]
     pub scope: Option<String>,
-    /// Only this space
+    /// Search only this space
     #[arg(long, value_name = "SPACE")]
     pub space: Option<AnySpace>,
-    /// How many results to show
+    /// The number of results to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub limit: usize,
-    /// How many of the best results to leave out
+    /// The number of results to skip
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub offset: usize,
-    /// What comes first
+    /// The order of the results
     #[arg(long, value_name = "ORDER", default_value = "score")]
     pub sort: Sort,
 }
 
-/// What comes first.
+/// The order of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Sort {
-    /// The best
+    /// Best match first
     Score,
-    /// What was changed last
+    /// Last changed first
     Date,
     /// By name
     Name,
@@ -260,20 +260,20 @@ pub enum Sort {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook load directive deploy/staging
-  cuebook load tool rye/bash/bash --to project      a copy that can be changed")]
+  cuebook load tool rye/bash/bash --to project      a copy that you can edit")]
 pub struct LoadArgs {
     /// The type of the item
     #[arg(value_name = "TYPE")]
     pub kind: Kind,
     /// Its id
     pub id: String,
-    /// Only from this space
+    /// Load only from this space
     #[arg(long, value_name = "SPACE")]
     pub from: Option<AnySpace>,
     /// Copy it to this space
     #[arg(long, value_name = "SPACE")]
     pub to: Option<OwnSpace>,
-    /// Let the copy take the place of another file
+    /// Overwrite an existing file
     #[arg(long)]
     pub replace: bool,
 }

@@ -35,10 +35,8 @@ pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
         if new.is_empty() {
             let count = requests.len();
             say(match count {
-                0 => "this project asks for nothing".to_owned(),
-                _ => format!(
-                    "everything is granted that this project asks for ({count}): cuebook allow --list"
-                ),
+                0 => "this project requests nothing".to_owned(),
+                _ => format!("every request of this project is granted ({count}): cuebook allow --list"),
             });
             return Ok(ExitCode::SUCCESS);
         }
@@ -61,7 +59,7 @@ pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
     Ok(if agreed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-const QUESTION: &str = "Give this project these powers, as shown?";
+const QUESTION: &str = "Grant these powers to this project?";
 
 /// Shows settings that have no effect yet and asks for them on a terminal; elsewhere it warns.
 pub fn review(library: &Library, options: &Options) -> Result<()> {
@@ -118,8 +116,8 @@ fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
         request.ok_or_else(|| {
             let known = all.iter().map(|request| request.subject.as_str());
             let hint = did_you_mean(&nearest(subject, known))
-                .unwrap_or_else(|| "`cuebook allow` shows everything that it asks for".to_owned());
-            let message = format!("this project does not ask for `{subject}`");
+                .unwrap_or_else(|| "`cuebook allow` lists all requests".to_owned());
+            let message = format!("this project does not request `{subject}`");
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::GrantNeeded, message).hint(hint))
         })
     };

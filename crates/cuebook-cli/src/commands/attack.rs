@@ -38,10 +38,10 @@ pub fn run(args: &AttackArgs, options: &Options) -> Outcome {
 fn tell(attack: &Attack) -> io::Result<()> {
     let mut out = anstream::stdout().lock();
     if attack.hooks == Some(false) {
-        say("note: the hooks and providers of this prompt were not run; --hooks runs them");
+        say("note: this prompt's hooks and providers did not run; --hooks runs them");
     }
     if attack.inputs.is_empty() {
-        writeln!(out, "`{}` has no inputs: there is nothing to attack", attack.prompt)?;
+        writeln!(out, "`{}` has no inputs, so there is nothing to attack", attack.prompt)?;
         return Ok(());
     }
     let name = |driven: &Driven| match &driven.input {
@@ -72,11 +72,13 @@ fn tell(attack: &Attack) -> io::Result<()> {
             say(format_args!("\n{tried} values tried: roles, messages, tools and fences stayed the same"))
         }
         false if attack.breaches.is_empty() => {
-            say(format_args!("\n{tried} values tried, but not in every input: nothing is proved"));
+            say(format_args!("\n{tried} values tried, but some inputs got none: no result"));
         }
         false => {
             let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
-            say(format_args!("\n{tried} values tried, {broken} of them broke something"));
+            say(format_args!(
+                "\n{tried} values tried, {broken} of them changed roles, messages, tools or fences"
+            ));
         }
     }
     Ok(())

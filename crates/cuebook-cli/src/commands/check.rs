@@ -72,8 +72,7 @@ fn summary(checked: &Report) -> String {
         }
     }
     if checked.prompts == 0 && parts.is_empty() {
-        return "there are no prompts here: name a folder with --root, or make a project with cuebook init"
-            .to_owned();
+        return "no prompts here: name a project with --root, or create one with cuebook init".to_owned();
     }
     let found = if parts.is_empty() { "no problems".to_owned() } else { parts.join(", ") };
     format!("{} checked: {found}", plural(checked.prompts, "prompt"))

@@ -50,7 +50,7 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     }
     if let (None, Some(cases)) = (&place, &conversion.cases) {
         say(format_args!(
-            "its cases are not shown: --out writes them beside it, as {}\n",
+            "its test cases are not shown; --out writes them next to it as {}\n",
             printable(&cases.path)
         ));
     }
@@ -73,7 +73,7 @@ fn tell_conflict(book: &Book, conversion: &Conversion, category: &str) {
     let sources: Vec<&str> = offered.iter().map(|candidate| candidate.source.as_str()).collect();
     if sources.len() > 1 && book.prepare(&id, &Context::default()).is_err() {
         say(format_args!(
-            "\n{} places offer `{id}` now: delete one, or choose with cuebook resolve {id} SOURCE\n  {}",
+            "\n{} candidates for `{id}` now: delete one, or choose with cuebook resolve {id} SOURCE\n  {}",
             sources.len(),
             sources.join("\n  ")
         ));
@@ -92,8 +92,8 @@ fn summary(conversion: &Conversion) -> String {
     };
     let apart = if conversion.report.entries.is_empty() { "" } else { "\n" };
     let renders = match conversion.compared {
-        1 => "1 render of both says".to_owned(),
-        renders => format!("{renders} renders of both say"),
+        1 => "1 test render matches".to_owned(),
+        renders => format!("{renders} test renders match"),
     };
     let without = match conversion.compared_without.as_slice() {
         [] => String::new(),
@@ -101,8 +101,8 @@ fn summary(conversion: &Conversion) -> String {
     };
     match &conversion.uncompared {
         Some(why) => format!("{apart}{losses}; {why}"),
-        None if lost + changed == 0 => format!("{apart}{losses}: {renders} the same"),
-        None => format!("{apart}{losses}; besides that, {renders} the same{without}"),
+        None if lost + changed == 0 => format!("{apart}{losses}: {renders}"),
+        None => format!("{apart}{losses}; otherwise {renders}{without}"),
     }
 }
 
@@ -123,12 +123,11 @@ impl Place {
             let name = absolute.file_name().map(|name| name.to_string_lossy().into_owned());
             let ends = [To::Sections, To::Prompty, To::Directive].map(To::ending);
             if let Some(ending) = ends.into_iter().find(|end| text.ends_with(end)).filter(|_| !out.is_dir()) {
-                let message =
-                    format!("--out names a file that ends in `{ending}`, and a template is a folder");
+                let message = format!("--out names a file ending in `{ending}`, but a template is a folder");
                 let folder =
                     text.strip_suffix(ending).filter(|stem| !stem.is_empty() && !stem.ends_with('/'));
                 let diagnostic = Diagnostic::new(Code::BadInput, message)
-                    .hint(format!("name the folder that it is to be: --out {}", folder.unwrap_or("NAME")));
+                    .hint(format!("name a folder: --out {}", folder.unwrap_or("NAME")));
                 return Err(Error::new(ErrorKind::Usage, diagnostic));
             }
             return Ok(Place { folder: out.to_owned(), name });
@@ -149,7 +148,7 @@ impl Place {
                 let stem = name.as_deref().and_then(|name| name.split('.').next()).unwrap_or("NAME");
                 let better = out.with_file_name(format!("{stem}{}", to.ending()));
                 let diagnostic = Diagnostic::new(Code::BadInput, message)
-                    .hint(format!("write --out {}, or name a folder that is there", better.display()));
+                    .hint(format!("write --out {}, or name an existing folder", better.display()));
                 Err(Error::new(ErrorKind::Usage, diagnostic))
             }
         }
@@ -176,10 +175,10 @@ fn write(conversion: &Conversion, place: &Place, force: bool) -> Result<Vec<Stri
     let paths: Vec<PathBuf> = files.iter().map(|file| place.folder.join(&file.path)).collect();
     let there: Vec<bool> = paths.iter().map(|path| path.symlink_metadata().is_ok()).collect();
     if let Some((path, _)) = paths.iter().zip(&there).find(|(_, there)| **there && !force) {
-        let message = "a file is there already, and nothing was written";
+        let message = "the file exists; nothing was written";
         let diagnostic = Diagnostic::new(Code::WouldOverwrite, message)
             .file(path.to_string_lossy())
-            .hint("name another place with --out, or write over it with --force");
+            .hint("name another path with --out, or overwrite it with --force");
         return Err(Error::new(ErrorKind::Io, diagnostic));
     }
     let mut done: Vec<String> = Vec::new();

@@ -100,7 +100,7 @@ fn compare_candidates(error: Error, stand: &Stand<'_>) -> Error {
     let compare = format!("cuebook diff {one} {other}");
     let hint = match error.diagnostic().hint.as_ref().filter(|_| stand.is_here()) {
         Some(hint) => format!("{hint}\nor compare them: {compare}"),
-        None => format!("say which is meant, as in: {compare}"),
+        None => format!("name both versions: {compare}"),
     };
     Error::new(error.kind(), error.diagnostic().clone().hint(hint)).with("candidates", candidates)
 }
@@ -150,21 +150,21 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
             let (name, value) = (&assumed.name, &assumed.value);
             // What is no text is passed otherwise.
             let sign = if value.is_string() { "=" } else { ":=" };
-            tell(format!("nobody gave {name}, so it is {value}: --var {name}{sign}…"));
+            tell(format!("`{name}` has no value, so {value} is used: --var {name}{sign}…"));
         }
     }
     for side in sides {
         let only = if sides.iter().all(|other| other.absent == side.absent) { "" } else { &side.label };
         if !side.absent.is_empty() {
             let of = if only.is_empty() { String::new() } else { format!(" (in {only})") };
-            tell(format!("nobody gave {}: absent{of}", side.absent.join(", ")));
+            tell(format!("no value for {}{of}", side.absent.join(", ")));
         }
     }
     let not_run: Vec<&NotRun> = sides.iter().flat_map(|side| &side.not_run).collect();
     for first in &not_run {
         let alike = not_run.iter().filter(|other| (&other.name, &other.why) == (&first.name, &first.why));
         let places: Vec<&str> = alike.filter_map(|other| other.place.as_deref()).collect();
-        tell(format!("{} was not run ({}): {}", first.name, places.join(", "), first.why));
+        tell(format!("{} did not run ({}): {}", first.name, places.join(", "), first.why));
     }
     for line in told {
         writeln!(out, "{QUIET}{}{QUIET:#}", printable(&line))?;
@@ -177,7 +177,7 @@ fn caveats(diff: &Diff, out: &mut impl Write) -> io::Result<()> {
 
 fn failed(side: &Told, out: &mut impl Write) -> io::Result<()> {
     let Some(error) = &side.failure else { return Ok(()) };
-    writeln!(out, "{} could not be rendered:", printable(&side.label))?;
+    writeln!(out, "{} does not render:", printable(&side.label))?;
     write!(out, "{}", report(error.diagnostics(), true))
 }
 
@@ -230,7 +230,7 @@ fn field(detail: &Detail) -> String {
     let name = if detail.path.is_empty() { String::new() } else { format!("{}: ", detail.path) };
     let value = |value: &Option<Json>| value.as_ref().map_or("nothing".to_owned(), |value| cut(&text(value)));
     if detail.is_secret && detail.before == detail.after {
-        return format!("{name}changed, and is not shown");
+        return format!("{name}changed (not shown)");
     }
     format!("{name}{} → {}", value(&detail.before), value(&detail.after))
 }

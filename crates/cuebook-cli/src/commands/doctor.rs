@@ -64,7 +64,7 @@ pub fn run(options: &Options) -> Outcome {
     match Fence::lacks(&found.report) {
         _ if is_lifted => writeln!(
             out,
-            "tools    {bad}run without the sandbox{bad:#} when a model calls them: you lifted it"
+            "tools    {bad}run without the sandbox{bad:#} when a model calls them, as you allowed"
         )?,
         None => writeln!(out, "tools    run in the sandbox when a model calls them")?,
         Some((protection, why)) => writeln!(

@@ -76,8 +76,8 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
     }
     // A type that there is not is told by whoever knows them.
     if args.thread && ItemType::named(&args.kind).is_some_and(|kind| kind != ItemType::Directive) {
-        let message = format!("a thread carries out a directive, and {} `{}` is none", args.kind, args.id);
-        let hint = "leave --thread out: it is executed at once";
+        let message = format!("a thread runs a directive, but {} `{}` is not one", args.kind, args.id);
+        let hint = "leave out --thread";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
     Ok(Request {
@@ -187,14 +187,14 @@ fn show_thread(json: &Json, id: &str, options: &Options) -> std::io::Result<()> 
 /// Says where a result is that could not be written.
 pub(super) fn kept(printed: &std::io::Result<()>, id: &str, options: &Options) {
     if printed.as_ref().is_err_and(|error| error.kind() != std::io::ErrorKind::BrokenPipe) {
-        say(format_args!("what came of it is kept: cuebook thread show{} {id} --json", options.place));
+        say(format_args!("the result is stored: cuebook thread show{} {id} --json", options.place));
     }
 }
 
 /// A thread that runs by itself: its name on stdout, for scripts.
 pub(super) fn show_detached(id: &str, pid: impl std::fmt::Display, options: &Options) -> std::io::Result<()> {
     line(id)?;
-    say(format_args!("it runs in process {pid}; follow it: cuebook thread tail{} {id}", options.place));
+    say(format_args!("running in process {pid}; follow it: cuebook thread tail{} {id}", options.place));
     Ok(())
 }
 

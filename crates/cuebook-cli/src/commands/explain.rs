@@ -19,9 +19,9 @@ use crate::output::{Outcome, print_findings, print_json, print_text};
 
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     if options.json && args.html.as_deref().or(args.svg.as_deref()) == Some(Path::new("-")) {
-        let message = "--html and --svg without a file print to stdout, which --json needs";
+        let message = "--html and --svg without a file print to stdout, but --json also prints there";
         let diagnostic = Diagnostic::new(Code::BadInput, message)
-            .hint("name a file: --html page.html, or leave --json out");
+            .hint("name a file (--html page.html), or leave out --json");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
     let book = options.book()?;
@@ -97,11 +97,11 @@ fn refuse_overwriting(explanation: &Explanation, path: &Path, args: &ExplainArgs
     let is_same =
         |other: &Path| matches!((path.canonicalize(), other.canonicalize()), (Ok(a), Ok(b)) if a == b);
     let (message, hint) = if explanation.prepared().is_made_from(path) || given.any(is_same) {
-        ("the prompt that is explained is made from this file, and nothing was written", "name another file")
+        ("the prompt uses this file; nothing was written", "name another file")
     } else if !args.force && is_lost(path) {
         (
-            "a file is there already that is no page of `explain`, and nothing was written",
-            "name another file, or write over it with --force",
+            "the file exists and `explain` did not write it; nothing was written",
+            "name another file, or overwrite it with --force",
         )
     } else {
         return Ok(());
@@ -334,7 +334,7 @@ fn tree(sections: &[SectionReport], out: &mut impl Write) -> io::Result<()> {
     };
     let (titles, paths) = (width(|row| &row.0), width(|row| &row.1));
     for ((title, path), section) in rows.iter().zip(sections) {
-        let other = if section.overridden { ", other words by an override" } else { "" };
+        let other = if section.overridden { ", text from an override" } else { "" };
         writeln!(
             out,
             "  {title:titles$}  {quiet}{path:paths$}{quiet:#}  {:8}  {quiet}{}{other}{quiet:#}",

@@ -12,20 +12,20 @@ use crate::output::{Outcome, print_json, print_text};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
 const TOPICS: [(&str, &str, &str); 14] = [
-    ("convert", "a prompt in another notation", include_str!("../../topics/convert.md")),
-    ("diff", "two versions of a prompt, by what they do", include_str!("../../topics/diff.md")),
+    ("convert", "convert a prompt to another dialect", include_str!("../../topics/convert.md")),
+    ("diff", "compare two versions of a prompt", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
-    ("explain", "where a prompt came from", include_str!("../../topics/explain.md")),
-    ("hooks", "Python that takes part in renders", include_str!("../../topics/hooks.md")),
-    ("includes", "texts that show other prompts", include_str!("../../topics/includes.md")),
-    ("mcp", "the project as a server for other programs", include_str!("../../topics/mcp.md")),
+    ("explain", "find where each part of a prompt came from", include_str!("../../topics/explain.md")),
+    ("hooks", "Python code that runs during a render", include_str!("../../topics/hooks.md")),
+    ("includes", "include other prompts, sections and directives", include_str!("../../topics/includes.md")),
+    ("mcp", "serve a project to MCP clients", include_str!("../../topics/mcp.md")),
     ("prompty", ".prompty files", include_str!("../../topics/prompty.md")),
-    ("sections", "trees of sections", include_str!("../../topics/sections.md")),
-    ("testing", "test cases beside prompts, and attacks on them", include_str!("../../topics/testing.md")),
-    ("threads", "directives that run, and other prompts", include_str!("../../topics/threads.md")),
-    ("tokens", "what a prompt costs, and what a cache can keep", include_str!("../../topics/tokens.md")),
-    ("tools", "tools, and how they are run", include_str!("../../topics/tools.md")),
-    ("trust", "keys, signatures and whom to trust", include_str!("../../topics/trust.md")),
+    ("sections", "section trees", include_str!("../../topics/sections.md")),
+    ("testing", "write test cases, and try injection strings", include_str!("../../topics/testing.md")),
+    ("threads", "run directives and prompts with a model", include_str!("../../topics/threads.md")),
+    ("tokens", "count tokens, and see what a cache can reuse", include_str!("../../topics/tokens.md")),
+    ("tools", "write and run tools", include_str!("../../topics/tools.md")),
+    ("trust", "sign items, and trust keys", include_str!("../../topics/trust.md")),
 ];
 
 pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
@@ -73,7 +73,7 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
             let topics = TOPICS.iter().map(|(name, ..)| *name).filter(|_| index == 0);
             let known: Vec<&str> = names.iter().map(String::as_str).chain(topics).chain(codes).collect();
             let shown = args.topic[..=index].join(" ");
-            let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no help on `{shown}`"));
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("no help for `{shown}`"));
             let hint = did_you_mean(&nearest(name, known.iter().copied())).unwrap_or_else(|| {
                 "`cuebook help` lists the commands, `cuebook help codes` the error codes".into()
             });

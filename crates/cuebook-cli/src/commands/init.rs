@@ -25,9 +25,9 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
         FILES.iter().map(|(path, _)| *path).filter(|path| dir.join(path).exists()).collect();
     if !existing.is_empty() {
         let message = match existing.as_slice() {
-            [one] => format!("there is a project already: {one} would be overwritten"),
+            [one] => format!("a project exists here: {one} would be overwritten"),
             [first, rest @ ..] => format!(
-                "there is a project already: {first} and {} more file{} would be overwritten",
+                "a project exists here: {first} and {} more file{} would be overwritten",
                 rest.len(),
                 if rest.len() == 1 { "" } else { "s" }
             ),

@@ -28,8 +28,8 @@ pub fn run(command: &KeysCommand, options: &Options) -> Outcome {
                     "trusted": trusted.file,
                 }))?;
             } else {
-                say(format_args!("your key is {}; it is trusted in {}", key.fingerprint(), trusted.file));
-                say("give others its public half: cuebook keys export");
+                say(format_args!("your key is {}, trusted in {}", key.fingerprint(), trusted.file));
+                say("share its public half: cuebook keys export");
             }
         }
         KeysCommand::List => {

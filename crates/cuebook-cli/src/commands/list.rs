@@ -15,7 +15,7 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if prompts.is_empty() {
-        say("no prompt fits; `cuebook list` without a filter shows all of them");
+        say("no matching prompt; `cuebook list` without a filter shows all of them");
         return Ok(ExitCode::SUCCESS);
     }
     let bold = Style::new().bold();

@@ -20,9 +20,7 @@ pub fn run(args: &McpArgs, options: &Options) -> Outcome {
         Some(address) => listen(server, address, args)?,
         None => {
             if terminal::is_interactive() {
-                say(
-                    "speaking the Model Context Protocol over stdin and stdout, for a client that starts this: cuebook help mcp",
-                );
+                say("serving MCP over stdin and stdout; an MCP client starts this command: cuebook help mcp");
             }
             serve_stdio(server)?;
         }
@@ -62,7 +60,7 @@ fn listen(server: Server, address: &str, args: &McpArgs) -> Result<()> {
     };
     let http = Http { address: address.to_owned(), token, origins: args.allow_origin.clone() };
     serve_http(server, http, |url| {
-        say(format_args!("listening at {url}; Ctrl-C ends it"));
+        say(format_args!("listening at {url}; Ctrl-C stops"));
         if let Some(token) = generated {
             say(format_args!("clients need this header: Authorization: Bearer {token}"));
             say(format_args!(

@@ -27,8 +27,8 @@ pub fn run(command: &OverridesCommand, options: &Options) -> Outcome {
 fn prepare(book: &Book, args: &OverridesArgs, options: &Options) -> Result<std::sync::Arc<Prepared>> {
     let prepared = with_choice(book, options, || book.prepare(&args.prompt, &Context::default()))?;
     if prepared.tree().is_none() {
-        let message = format!("the prompt `{}` is no tree of sections", prepared.prompt().id);
-        let hint = "only those can be overridden: cuebook help sections";
+        let message = format!("the prompt `{}` is not a section tree", prepared.prompt().id);
+        let hint = "overrides work on section trees: cuebook help sections";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
     Ok(prepared)
@@ -52,14 +52,14 @@ fn seed(book: &Book, store: &Store, args: &OverridesArgs, options: &Options) -> 
         return Ok(ExitCode::SUCCESS);
     }
     match was_there {
-        true => say(format_args!("{file} is there already, and stays as it is")),
+        true => say(format_args!("{file} exists and was not changed")),
         false => {
             let what = counted(resolved.sections.len(), "section");
             let tools = match resolved.tools.len() {
                 0 => String::new(),
                 count => format!(" and {}", counted(count, "tool")),
             };
-            say(format_args!("{file} has the words of {what}{tools}: change them there"));
+            say(format_args!("{file} has the text of {what}{tools}: edit it there"));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -93,7 +93,7 @@ fn list(store: &Store, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if files.is_empty() {
-        say("there are no overrides; `cuebook overrides seed PROMPT` makes some");
+        say("no overrides; `cuebook overrides seed PROMPT` creates some");
         return Ok(ExitCode::SUCCESS);
     }
     let quiet = Style::new().dimmed();
@@ -174,8 +174,8 @@ fn show(book: &Book, store: &Store, args: &OverridesArgs, options: &Options) -> 
                 out,
                 "  {}",
                 match by.examples.len() {
-                    1 => "one change of its examples".to_owned(),
-                    count => format!("{count} changes of its examples"),
+                    1 => "1 changed example".to_owned(),
+                    count => format!("{count} changed examples"),
                 }
             )?;
         }
@@ -202,8 +202,8 @@ fn action(change: &TaskExampleChange) -> &'static str {
 
 fn none(prepared: &Prepared, tag: &str) -> Error {
     let id = &prepared.prompt().id;
-    let message = format!("there are no overrides of `{id}` under the tag `{tag}`");
-    let hint = format!("make them: cuebook overrides seed {id} --tag {tag}");
+    let message = format!("no overrides of `{id}` with the tag `{tag}`");
+    let hint = format!("create them: cuebook overrides seed {id} --tag {tag}");
     Error::new(ErrorKind::Overrides, Diagnostic::new(Code::BadOverride, message).hint(hint))
 }
 
@@ -215,7 +215,9 @@ fn delete(book: &Book, store: &Store, args: &OverridesArgs, options: &Options) -
     }
     match options.json {
         true => print_json(&json!({"deleted": true, "tag": args.tag}))?,
-        false => say(format_args!("the overrides of {} under `{}` are gone", prepared.prompt().id, args.tag)),
+        false => {
+            say(format_args!("deleted the overrides of {} with the tag `{}`", prepared.prompt().id, args.tag))
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -98,15 +98,18 @@ fn install(book: &Book, path: &Path, yes: bool, upgrade: bool, options: &Options
     for proposal in proposals.iter().filter(|one| !accepted.contains(one) && !kept.contains(one)) {
         say(format_args!("  not replaced: {} `{}`", proposal.kind, proposal.target));
         if proposal.kind == "prompt" {
-            say(format_args!("    to do it later: cuebook resolve {} {}", proposal.target, manifest.pack_id));
+            say(format_args!(
+                "    to choose it later: cuebook resolve {} {}",
+                proposal.target, manifest.pack_id
+            ));
         }
     }
     for id in conflicts {
-        say(format_args!("  several places offer `{id}` now: cuebook resolve {id} SOURCE"));
+        say(format_args!("  `{id}` has several candidates now: cuebook resolve {id} SOURCE"));
     }
     if needs_approval {
         say(format_args!(
-            "  it brings code, which runs only after: cuebook pack approve {}",
+            "  its code runs only after you approve it: cuebook pack approve {}",
             manifest.pack_id
         ));
     }
@@ -278,8 +281,8 @@ fn approve(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         say(format_args!("approval so far: {}", approval_words(&approval)));
     }
     if !matches!(approval, Approval::NotNeeded | Approval::Approved { .. }) {
-        let question = format!("Let the code of `{id}` run, as shown?");
-        let agreed = yes || terminal::confirm(&question, "--yes, after looking at the code")?;
+        let question = format!("Allow the code of `{id}` to run?");
+        let agreed = yes || terminal::confirm(&question, "--yes, after reading the code")?;
         if !agreed {
             say("not approved");
             return Ok(ExitCode::FAILURE);
@@ -335,7 +338,7 @@ fn show_code(code: &[PackCode], changes: &[FileChange], is_again: bool) -> io::R
     for change in changes.iter().filter(|change| !code.iter().any(|file| file.path == change.path)) {
         writeln!(out, "{bold}{}{bold:#} ({})", printable(&change.path), change.change.to_uppercase())?;
         match (&change.before, &change.after) {
-            (None, None) => writeln!(out, "  {quiet}its text is too large, or was not kept{quiet:#}")?,
+            (None, None) => writeln!(out, "  {quiet}its text is too large, or was not stored{quiet:#}")?,
             (before, after) => {
                 show_difference(&mut out, before.as_deref().unwrap_or(""), after.as_deref().unwrap_or(""))?;
             }
@@ -378,7 +381,7 @@ fn remove(book: &Book, id: &str, yes: bool, options: &Options) -> Outcome {
         say(format_args!("removed {id}"));
         for prompt in dangling {
             say(format_args!(
-                "  `{prompt}` was chosen from it: choose again with cuebook resolve {prompt} SOURCE"
+                "  `{prompt}` came from this pack: choose again with cuebook resolve {prompt} SOURCE"
             ));
         }
     }

@@ -36,8 +36,8 @@ pub fn run(options: &Options) -> Outcome {
         }
         for (tier, model) in &file.tiers {
             let price = match file.profile(model).price {
-                Some(price) => format!("{} in, {} out for a million tokens", price.input, price.output),
-                None => "its price is not known".to_owned(),
+                Some(price) => format!("per million tokens: {} input, {} output", price.input, price.output),
+                None => "price unknown".to_owned(),
             };
             writeln!(out, "  {:<8} {}  ({price})", printable(tier), printable(model))?;
         }

@@ -19,8 +19,8 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
                 None => book.list_candidates(&args.prompt)?.into_iter().map(|one| one.source).collect(),
             };
             let diagnostic =
-                Diagnostic::new(Code::ConfirmationNeeded, "no source was given, and there is nobody to ask")
-                    .hint(format!("give one of: {}", sources.join(", ")));
+                Diagnostic::new(Code::ConfirmationNeeded, "no source given, and no terminal to ask on")
+                    .hint(format!("name one of: {}", sources.join(", ")));
             return Err(Error::new(ErrorKind::PromptConflict, diagnostic).into());
         }
         let chosen = ask(&book, &args.prompt)?;
@@ -39,7 +39,7 @@ pub fn run(args: &ResolveArgs, options: &Options) -> Outcome {
             "candidates": resolution.candidates,
         }))?;
     } else {
-        say(format_args!("{id} now means {}", resolution.source));
+        say(format_args!("{id} now comes from {}", resolution.source));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -58,9 +58,11 @@ pub fn ask(book: &Book, prompt: &str) -> Result<bool> {
             })
             .unzip(),
     };
-    let Some(index) = terminal::pick(&format!("Which `{prompt}` is meant?"), lines) else { return Ok(false) };
+    let Some(index) = terminal::pick(&format!("Which `{prompt}` do you want?"), lines) else {
+        return Ok(false);
+    };
     let resolution = book.set_resolution(prompt, &sources[index])?;
-    say(format_args!("recorded: {prompt} means {}", resolution.source));
+    say(format_args!("recorded: {prompt} comes from {}", resolution.source));
     Ok(true)
 }
 
@@ -71,7 +73,7 @@ pub fn providers(book: &Book, name: &str) -> Result<Option<Vec<(String, String)>
     if providers.is_empty() {
         let message = format!("no installed pack provides `{namespace}`");
         let diagnostic =
-            Diagnostic::new(Code::UnknownSource, message).hint("the packs are listed by: cuebook pack list");
+            Diagnostic::new(Code::UnknownSource, message).hint("`cuebook pack list` lists the packs");
         return Err(Error::new(ErrorKind::PromptConflict, diagnostic));
     }
     Ok(Some(providers))

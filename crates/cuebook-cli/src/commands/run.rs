@@ -95,7 +95,7 @@ fn tools(arguments: &[String]) -> Result<BTreeMap<String, String>> {
     let read = |argument: &String| match argument.split_once('=') {
         Some((name, item)) if !name.is_empty() && !item.is_empty() => Ok((name.to_owned(), item.to_owned())),
         _ => {
-            let message = format!("--tool {argument} is no NAME=ITEM");
+            let message = format!("--tool {argument}: expected NAME=ITEM");
             let diagnostic = Diagnostic::new(Code::BadInput, message).hint("write --tool search=my/search");
             Err(Error::new(ErrorKind::Usage, diagnostic))
         }

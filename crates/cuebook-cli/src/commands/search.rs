@@ -22,9 +22,10 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
         Some(scope) if Scope::new(scope).is_none() => {
             let first = scope.split('.').next().unwrap_or_default();
             let near = did_you_mean(&nearest(first, ItemType::ALL.map(ItemType::as_str)));
-            let hint = near
-                .unwrap_or_else(|| "begin with directive, tool or knowledge, as in tool.rye.core".to_owned());
-            let diagnostic = Diagnostic::new(Code::BadInput, format!("`{scope}` is no scope")).hint(hint);
+            let hint = near.unwrap_or_else(|| {
+                "start with directive, tool or knowledge, such as tool.rye.core".to_owned()
+            });
+            let diagnostic = Diagnostic::new(Code::BadInput, format!("unknown scope `{scope}`")).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic).into());
         }
         Some(scope) => vec![scope.clone()],
@@ -95,8 +96,10 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     print_findings(&problems);
     match total {
         0 if !problems.is_empty() => {}
-        0 => say("nothing fits; an empty query finds everything: cuebook search ''"),
-        total if shown < total => say(format_args!("{shown} of {total} are shown: --limit and --offset")),
+        0 => say("no matches; an empty query finds everything: cuebook search ''"),
+        total if shown < total => {
+            say(format_args!("{shown} of {total} shown; see more with --limit and --offset"))
+        }
         _ => {}
     }
     Ok(code)

@@ -44,7 +44,7 @@ pub fn run(args: &SignArgs, options: &Options) -> Outcome {
     }
     match answer["status"].as_str() {
         Some("signed") => {
-            say(format_args!("{} is signed with {}", name, text(&answer["signature"]["pubkey_fp"])));
+            say(format_args!("signed {} with {}", name, text(&answer["signature"]["pubkey_fp"])));
             for warning in answer["warnings"].as_array().into_iter().flatten() {
                 say(format_args!("warning: {}", text(warning)));
             }
@@ -85,8 +85,8 @@ fn config(path: &Path, spaces: &Spaces, options: &Options) -> Outcome {
         hooks::of_file(&source, hooks::Layer::Project)?;
         Purpose::config("agent/hooks.yaml")
     } else {
-        let message = format!("{name} is neither the file of a provider nor one of hooks");
-        let hint = "they are .ai/config/providers/NAME.yaml and .ai/config/agent/hooks.yaml";
+        let message = format!("{name} is not a provider file or a hooks file");
+        let hint = "sign .ai/config/providers/NAME.yaml or .ai/config/agent/hooks.yaml";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)).into());
     };
     let signed = sign_for(&purpose, "yaml", &bytes, &key, Timestamp::now())?;
@@ -96,7 +96,7 @@ fn config(path: &Path, spaces: &Spaces, options: &Options) -> Outcome {
         true => {
             print_json(&json!({"status": "signed", "path": name, "signature": {"pubkey_fp": fingerprint}}))?
         }
-        false => say(format_args!("{name} is signed with {fingerprint}")),
+        false => say(format_args!("signed {name} with {fingerprint}")),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -120,7 +120,7 @@ fn elsewhere(spaces: &Spaces, kind: ItemType, id: &ItemId) -> Result<Option<Erro
     let Some(located) = spaces.find(kind, id)? else { return Ok(None) };
     let (message, hint) = match located.space {
         SpaceKind::System => (
-            format!("{kind} {id} is one of the system space, which cannot be signed"),
+            format!("{kind} {id} is in the system space, which is read-only"),
             format!("copy it first: cuebook load {kind} {id} --to project"),
         ),
         space => (
@@ -141,7 +141,7 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
     let error = text(&answer["error"]);
     // A pattern that nothing fits is no fault of a file.
     if let Some(folder) = answer["searched_in"].as_str() {
-        let hint = format!("it was looked for in {folder}; all there are: cuebook search '' --scope {kind}");
+        let hint = format!("Cuebook searched {folder}; list all with: cuebook search '' --scope {kind}");
         let diagnostic = Diagnostic::new(Code::ItemNotFound, error).hint(hint);
         return Error::new(ErrorKind::ItemNotFound, diagnostic);
     }
@@ -152,7 +152,7 @@ fn refusal(kind: ItemType, name: &str, answer: &Json) -> Error {
         }
         _ => vec![error.to_owned()],
     };
-    let hint = answer["hint"].as_str().unwrap_or("correct it, and sign the file then");
+    let hint = answer["hint"].as_str().unwrap_or("fix it, then sign the file");
     let diagnostics = messages.into_iter().map(|message| {
         let diagnostic = Diagnostic::new(code, message).hint(hint);
         if name.is_empty() { diagnostic } else { diagnostic.file(name) }

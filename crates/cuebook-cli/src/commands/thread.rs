@@ -59,10 +59,7 @@ fn open(threads: &StoreOptions, options: &Options) -> Result<(Engine, Arc<dyn St
 /// That there are no threads because their file is not there: mostly it is another folder, or another store, that is meant.
 fn not_there(file: &Path) -> String {
     let file = file.display().to_string();
-    format!(
-        "{} does not exist; perhaps another folder (--project) or store (--store) is meant",
-        printable(&file)
-    )
+    format!("{} does not exist; check --project and --store", printable(&file))
 }
 
 /// The thread of a name or of a part of one: its end, or else the prompt that it carries out.
@@ -82,8 +79,8 @@ fn named(engine: &Engine, store: &dyn Store, name: &str) -> Result<Record> {
         [_, _, ..] if !name.is_empty() => {
             let names: Vec<&str> = fit.iter().take(5).map(|record| record.id.as_str()).collect();
             let more = if fit.len() > names.len() { ", …" } else { "" };
-            let message = format!("`{name}` could be any of {} threads", fit.len());
-            let hint = format!("write more of it: {}{more}", names.join(", "));
+            let message = format!("`{name}` matches {} threads", fit.len());
+            let hint = format!("write a longer part of the name: {}{more}", names.join(", "));
             let diagnostic = Diagnostic::new(Code::ThreadNotFound, message).hint(hint);
             return Err(Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_ids", names));
         }
@@ -100,7 +97,7 @@ fn named(engine: &Engine, store: &dyn Store, name: &str) -> Result<Record> {
     if near.is_empty() {
         near = nearest(name, all.iter().map(|record| record.prompt.as_str()));
     }
-    let hint = did_you_mean(&near).unwrap_or_else(|| "cuebook thread list shows those that there are".into());
+    let hint = did_you_mean(&near).unwrap_or_else(|| "`cuebook thread list` lists the threads".into());
     let diagnostic = Diagnostic::new(Code::ThreadNotFound, format!("there is no thread `{name}`")).hint(hint);
     Err(Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", name).with("nearest", near))
 }
@@ -119,10 +116,7 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
     let missing = if threads.is_empty() { engine.missing_store(None)? } else { None };
     if let Some(file) = &missing {
         // Also for those who read JSON: an empty list is all that they see.
-        say(format_args!(
-            "there are no threads: {}; cuebook help threads says how one is started",
-            not_there(file)
-        ));
+        say(format_args!("no threads: {}; to start one, see: cuebook help threads", not_there(file)));
     }
     if options.json {
         print_json(&threads.iter().map(|(record, _)| record.to_json()).collect())?;
@@ -131,9 +125,9 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
     if threads.is_empty() && missing.is_none() {
         let all = args.status.is_empty() && args.prompt.is_none() && args.parent.is_none();
         say(if all {
-            "there are no threads; cuebook help threads says how one is started"
+            "no threads; to start one, see: cuebook help threads"
         } else {
-            "no thread is like that; cuebook thread list shows all"
+            "no matching thread; `cuebook thread list` shows all"
         });
     }
     for (record, account) in &threads {
@@ -193,7 +187,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         writeln!(out, "child: {} ({})", child.id, child.status)?;
     }
     if let Some(before) = &record.continuation_of {
-        writeln!(out, "goes on with: {before}")?;
+        writeln!(out, "continues: {before}")?;
     }
     if let Some(next) = &record.continued_by {
         writeln!(out, "continued by: {next}")?;
@@ -211,7 +205,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     if let Some(account) = &account {
         writeln!(out, "money: {}", money(account, below, &record, launch))?;
     }
-    let whole = record.authenticity.warning().unwrap_or_else(|| "whole".to_owned());
+    let whole = record.authenticity.warning().unwrap_or_else(|| "hash chain intact".to_owned());
     writeln!(out, "log: {} events, {whole}; the last hash is {}", record.last.0, record.last.1)?;
     writeln!(out)?;
     if args.events {
@@ -255,7 +249,7 @@ fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> S
     }
     if launch.unpriced {
         let known = if spent > Money::ZERO { format!("; at least {spent} spent") } else { String::new() };
-        return format!("cost not known, so the limit of {} does not hold{known}{kept}", account.limit);
+        return format!("cost unknown, so the limit of {} has no effect{known}{kept}", account.limit);
     }
     // A model that it asked before, or that its children asked, may have no price.
     let (least, most) = if record.cost.unpriced { ("at least ", "at most ") } else { ("", "") };
@@ -263,7 +257,7 @@ fn money(account: &Account, below: Money, record: &Record, launch: &Launch) -> S
         // It kept what it had used, and gave the rest away.
         let rest = limit - account.limit;
         return format!(
-            "{least}{spent} of {limit} spent, {below} by children{kept}, {rest} handed over to the thread that goes on"
+            "{least}{spent} of {limit} spent, {below} by children{kept}, {rest} passed to the next thread"
         );
     }
     let left = account.remaining();
@@ -323,7 +317,7 @@ fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     if stopped.iter().all(|other| other.id != record.id) {
-        say(format_args!("{} is {} already; below it:", record.id, record.status));
+        say(format_args!("{} is already {}; its children:", record.id, record.status));
     }
     for record in &stopped {
         say(format_args!("{}: {}", record.id, record.status));
@@ -366,7 +360,7 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
         && error.code() == Code::AskAgain
         && is_interactive()
     {
-        if !confirm(&format!("{}. Allow that again?", error.diagnostic().message), "--allow-again")? {
+        if !confirm(&format!("{}. Allow this again?", error.diagnostic().message), "--allow-again")? {
             return Ok(ExitCode::FAILURE);
         }
         // What was shown is what is allowed: the log must not go on in between.
@@ -380,7 +374,7 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
 /// Whether the user wants a thread that a process seems to run. Without a terminal the option is the answer.
 fn confirm_take_over(id: &ThreadId) -> Result<bool> {
     let question =
-        format!("Another process seems to run {id}, and could write nothing more to it. Take it over?");
+        format!("Another process seems to run {id}. Taking over stops it from writing. Take over?");
     confirm(&question, "--take-over")
 }
 

@@ -17,7 +17,7 @@ use crate::output::{Outcome, print_findings, print_json, say};
 pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
     let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     if is_stdin(&args.inputs.vars_file) && is_stdin(&args.against) {
-        let message = "--vars and --against cannot both be read from stdin";
+        let message = "--vars and --against cannot both read stdin";
         let diagnostic = Diagnostic::new(Code::BadInput, message)
             .hint("name a file for one of them: --against other.json");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
@@ -77,10 +77,7 @@ fn other_values(path: &Path, values: &Variables, prepared: &Prepared) -> cuebook
             && let Some(hint) =
                 did_you_mean(&nearest(&name, prepared.known_names().iter().map(String::as_str)))
         {
-            say(format_args!(
-                "warning: `{}` in --against is no variable of this prompt: {hint}",
-                printable(&name)
-            ));
+            say(format_args!("warning: --against: unknown variable `{}`: {hint}", printable(&name)));
         }
         other = other.set(name, value);
     }
@@ -118,7 +115,7 @@ fn stable(stability: &Stability, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{bold}stable{bold:#}")?;
     writeln!(out, "  {stable} of {total} tokens, {:.0} %", stability.share() * 100.0)?;
     if stability.basis == Basis::Assumed {
-        let why = "if what the caller, hooks, providers and the system gave changes; --against FILE compares two renders";
+        let why = "if values from the caller, hooks, providers and the system change; --against FILE compares two renders";
         writeln!(out, "  {quiet}{why}{quiet:#}")?;
     }
     match &stability.first {
@@ -131,7 +128,7 @@ fn stable(stability: &Stability, out: &mut impl Write) -> io::Result<()> {
         None => writeln!(out, "  {quiet}nothing changes{quiet:#}")?,
     }
     if let Some(passing) = &stability.passing {
-        place("is the same now, and will not stay so", passing, stability, out)?;
+        place("is the same now, but will change", passing, stability, out)?;
     }
     Ok(())
 }
@@ -155,7 +152,7 @@ fn place(does: &str, unstable: &Unstable, stability: &Stability, out: &mut impl 
             .iter()
             .map(|shown| format!("{} ({})", shown.path, shown.layer.map_or("absent", |layer| layer.as_str())))
             .collect();
-        let why = "an author's text, which a condition or a loop decides on; what differs is";
+        let why = "an author's text in a condition or loop that depends on";
         writeln!(out, "  {quiet}{why} {}{quiet:#}", printable(&changed.join(", ")))?;
     }
     Ok(())
@@ -166,9 +163,14 @@ fn caches(plans: &[CachePlan], out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{bold}caches{bold:#}")?;
     for plan in plans {
         let CachePlan { provider, minimum, cacheable, .. } = plan;
-        writeln!(out, "  {:9}  {cacheable} tokens can be kept, from {minimum} on", provider.title())?;
+        writeln!(out, "  {:9}  {cacheable} tokens cacheable (minimum {minimum})", provider.title())?;
         for breakpoint in &plan.breakpoints {
-            writeln!(out, "    mark behind {}: {} tokens", printable(&breakpoint.after), breakpoint.tokens)?;
+            writeln!(
+                out,
+                "    cache mark after {}: {} tokens",
+                printable(&breakpoint.after),
+                breakpoint.tokens
+            )?;
         }
         for advice in &plan.advice {
             writeln!(out, "    {quiet}{}{quiet:#}", printable(advice))?;

@@ -27,7 +27,7 @@ pub fn run(command: &TrustCommand, options: &Options) -> Outcome {
             let removed = trust.remove((*space).into(), fingerprint)?;
             match options.json {
                 true => print_json(&json!({"removed": removed}))?,
-                false => say(format_args!("{removed} is trusted no longer")),
+                false => say(format_args!("{removed} is no longer trusted")),
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -78,7 +78,7 @@ fn read(file: &Path) -> Result<String> {
     let text = files::read_text(file, &name, MOST)?.text().to_owned();
     if text.contains("PRIVATE KEY") {
         let diagnostic =
-            Diagnostic::new(Code::BadKey, "this is a private key, which is nobody's but its owner's")
+            Diagnostic::new(Code::BadKey, "this is a private key, which only its owner may have")
                 .file(name)
                 .hint("ask for the public half: cuebook keys export");
         return Err(Error::new(ErrorKind::Integrity, diagnostic));
@@ -106,7 +106,7 @@ fn list(trust: &Trust, options: &Options) -> Outcome {
     }
     if entries.is_empty() {
         say(
-            "no key is trusted; `cuebook keys generate` makes one, `cuebook trust add` adds that of somebody else",
+            "no trusted keys; `cuebook keys generate` creates one, `cuebook trust add` adds another person's",
         );
     }
     let (bold, quiet, alarm) = (Style::new().bold(), Style::new().dimmed(), AnsiColor::Yellow.on_default());
@@ -117,13 +117,13 @@ fn list(trust: &Trust, options: &Options) -> Outcome {
             Ok(key) => {
                 let owner = key.owner.as_deref().unwrap_or("-");
                 let signed = match key.signed_by.as_deref() {
-                    Some(by) if by == entry.fingerprint => " signed by itself".to_owned(),
+                    Some(by) if by == entry.fingerprint => " self-signed".to_owned(),
                     Some(by) => format!(" signed by {by}"),
                     None => String::new(),
                 };
                 writeln!(out, "{owner}{quiet}{signed}{quiet:#}")?;
             }
-            Err(error) => writeln!(out, "{alarm}does not count: {}{alarm:#}", error.diagnostic().message)?,
+            Err(error) => writeln!(out, "{alarm}ignored: {}{alarm:#}", error.diagnostic().message)?,
         }
     }
     Ok(ExitCode::SUCCESS)

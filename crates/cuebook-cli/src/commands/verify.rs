@@ -54,7 +54,7 @@ fn kind_named(name: &str) -> Result<ItemType> {
     ItemType::named(name).ok_or_else(|| {
         let near = did_you_mean(&nearest(name, ItemType::ALL.map(ItemType::as_str)));
         let hint = near.unwrap_or_else(|| "write directive, tool or knowledge".to_owned());
-        let diagnostic = Diagnostic::new(Code::BadInput, format!("there is no type of items `{name}`"));
+        let diagnostic = Diagnostic::new(Code::BadInput, format!("unknown item type `{name}`"));
         Error::new(ErrorKind::Usage, diagnostic.hint(hint))
     })
 }
@@ -101,7 +101,7 @@ fn show(name: &str, verified: &Verified, options: &Options) -> Outcome {
         false => writeln!(out, "{bold}{name}{bold:#}: verified, signed by {}{owner}", verified.fingerprint)?,
     }
     if verified.narrow {
-        writeln!(out, "the signature covers only a part of the file, which your settings allow")?;
+        writeln!(out, "the signature covers only part of the file; your settings allow this")?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -146,7 +146,7 @@ fn all(spaces: &Spaces, trust: &Trust, options: &Options) -> Outcome {
         if !findings.is_empty() {
             say("");
         }
-        say(format_args!("{good} of {total} items are as somebody trusted has signed them"));
+        say(format_args!("{good} of {total} items: signature valid, signer trusted"));
     }
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

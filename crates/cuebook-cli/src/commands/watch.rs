@@ -20,7 +20,7 @@ const CLEAR: &str = "\x1b[2J\x1b[3J\x1b[H";
 
 pub fn run(args: &WatchArgs, options: &Options) -> Outcome {
     if args.inputs.vars_file.as_deref() == Some(Path::new("-")) {
-        let message = "--vars - is read once, and cannot be watched";
+        let message = "`watch` cannot use --vars -, because stdin can be read only once";
         let diagnostic = Diagnostic::new(Code::BadInput, message).hint("name a file: --vars inputs.json");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
@@ -98,7 +98,7 @@ fn show(rendered: &Result<Rendered>, with_diff: bool, diff: &[Line]) -> std::io:
         Ok(rendered) => {
             print_findings(rendered.notes());
             match with_diff {
-                true if diff.is_empty() => say("the text is as it was"),
+                true if diff.is_empty() => say("the text did not change"),
                 true => print_diff(diff, &mut anstream::stdout().lock())?,
                 false => {
                     print_text(rendered.text())?;
@@ -115,7 +115,7 @@ fn show(rendered: &Result<Rendered>, with_diff: bool, diff: &[Line]) -> std::io:
         }
     }
     if terminal {
-        say("\nwatching; Ctrl-C ends it");
+        say("\nwatching; Ctrl-C stops");
     }
     Ok(())
 }

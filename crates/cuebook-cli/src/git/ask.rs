@@ -84,7 +84,7 @@ fn end(child: &Mutex<Child>) {
 fn too_slow() -> Error {
     failed(
         format!("git did not answer within {} seconds", LONGEST.as_secs()),
-        "see whether `git status` answers here: a file of the repository may be a pipe, or lie on a disk that is gone",
+        "check that `git status` works here: a file may be a pipe, or on a disk that is gone",
     )
 }
 

@@ -77,9 +77,7 @@ impl Tree {
     pub(super) fn read(revision: &str, listing: &[u8]) -> Result<Tree> {
         let mut entries = BTreeMap::new();
         for entry in listing.split(|byte| *byte == 0).filter(|entry| !entry.is_empty()) {
-            let damaged = || {
-                failed(format!("git lists the files of `{revision}` in a way that is not understood"), FSCK)
-            };
+            let damaged = || failed(format!("cannot parse git's file list of `{revision}`"), FSCK);
             let tab = entry.iter().position(|byte| *byte == b'\t').ok_or_else(damaged)?;
             let about = String::from_utf8_lossy(&entry[..tab]).into_owned();
             let path = path_of(&entry[tab + 1..]);
@@ -103,9 +101,8 @@ impl Tree {
 
     /// The error for something that it has and that is no file or folder here.
     pub fn leads_nowhere(&self, wanted: &str) -> Error {
-        let message =
-            format!("`{wanted}` of the revision `{}` leads to no file of it that can be read", self.revision);
-        let hint = "links are followed inside of a revision only, and files of more than 16 MiB are left out";
+        let message = format!("`{wanted}` in revision `{}` does not lead to a readable file", self.revision);
+        let hint = "links must stay inside the revision, and files must have at most 16 MiB";
         let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
         Error::new(ErrorKind::PromptNotFound, diagnostic).with("revision", &self.revision)
     }
@@ -117,7 +114,7 @@ impl Tree {
         let near = nearest(wanted, names.iter().map(String::as_str));
         let message = format!("the revision `{}` has no `{wanted}`", self.revision);
         let hint = did_you_mean(&near)
-            .unwrap_or_else(|| format!("see what it has: git ls-tree -r --name-only {}", self.revision));
+            .unwrap_or_else(|| format!("list its files: git ls-tree -r --name-only {}", self.revision));
         let diagnostic = Diagnostic::new(Code::NotInRevision, message).hint(hint);
         Error::new(ErrorKind::PromptNotFound, diagnostic)
             .with("revision", &self.revision)
@@ -177,7 +174,7 @@ impl Tree {
     /// The error for a file whose content a partial clone has not fetched.
     fn not_here(&self, path: &Path) -> Error {
         let message = format!(
-            "the content of `{}` in `{}` is not here: this is a partial clone",
+            "the content of `{}` in `{}` is missing: this is a partial clone",
             path.display(),
             self.revision
         );
@@ -185,7 +182,7 @@ impl Tree {
     }
 
     fn too_large(&self) -> Error {
-        let message = format!("the project is too large in `{}` to be copied", self.revision);
+        let message = format!("the project in `{}` is too large to copy", self.revision);
         failed(message, "name the project's own folder with --root, or compare two files")
     }
 
@@ -330,7 +327,7 @@ fn answers(
     for wanted in wanted {
         let blob = wanted.blob;
         let size_of = blob.size.unwrap_or(0);
-        let unreadable = || failed(format!("git does not have the file {} of the revision", blob.hash), FSCK);
+        let unreadable = || failed(format!("git has no file {} in the revision", blob.hash), FSCK);
         let mut header = String::new();
         from.by_ref().take(256).read_line(&mut header).map_err(|_| unreadable())?;
         let words: Vec<&str> = header.split_whitespace().collect();

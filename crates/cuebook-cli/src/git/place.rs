@@ -85,7 +85,7 @@ fn refuse_odd_files(folder: &Path) -> Result<()> {
         let path = folder.join(name);
         // A link is followed: it may lead to a pipe.
         if path.metadata().is_ok_and(|about| !about.is_file()) {
-            let message = format!("{} of the repository is not a plain file", path.display());
+            let message = format!("{} in the repository is not a regular file", path.display());
             return Err(failed(message, super::FSCK));
         }
     }
@@ -95,6 +95,6 @@ fn refuse_odd_files(folder: &Path) -> Result<()> {
 fn elsewhere(path: &Path) -> cuebook::Error {
     failed(
         format!("{} leads to a repository that does not belong to this project", path.display()),
-        "clone the repository, or make a worktree of it with `git worktree add`",
+        "clone the repository, or add a worktree with `git worktree add`",
     )
 }

@@ -9,14 +9,14 @@ use crate::support::{Project, transcript};
 
 /// The stages, by the hundreds of their codes.
 const STAGES: [(char, &str); 8] = [
-    ('1', "Finding"),
+    ('1', "Find prompts"),
     ('2', "Packs, overrides and signatures"),
-    ('3', "Reading"),
-    ('4', "Filling"),
-    ('5', "Rendering"),
-    ('6', "Speaking"),
-    ('7', "Running"),
-    ('8', "Serving"),
+    ('3', "Read prompts"),
+    ('4', "Fill in values"),
+    ('5', "Render"),
+    ('6', "Messages and wires"),
+    ('7', "Run"),
+    ('8', "Serve"),
 ];
 
 const NOTE: &str = "<!-- Made from the codes: CUEBOOK_BLESS=1 cargo test -p cuebook-cli --test guide -->\n\n";
@@ -53,7 +53,7 @@ pub fn every_error_is_in_the_book() {
 /// The events of threads, with what the code says of each.
 pub fn every_event_is_in_the_book() {
     let source = book::code("cuebook-run/thread/event.rs");
-    let mut table = String::from("| event | what it says |\n| --- | --- |\n");
+    let mut table = String::from("| event | meaning |\n| --- | --- |\n");
     for kind in Kind::ALL {
         let word = format!("\"{kind}\" \"");
         let (_, about) = source.split_once(&word).expect("an event says what it is");
@@ -70,7 +70,7 @@ pub fn every_event_is_in_the_book() {
 /// Every command, with what it says of itself.
 pub fn every_command_is_in_the_book() {
     let mut text = String::from(
-        "# Commands\n\nWhat each command says of itself. `cuebook COMMAND --help` prints the same, and `-h` a summary of it.\n",
+        "# Commands\n\nThis page shows the help of every command. `cuebook COMMAND --help` prints the same text, and `-h` prints a summary.\n",
     );
     let mut count = 0;
     describe(&Project::new(), &[], &mut text, &mut count);

@@ -127,7 +127,7 @@ fn a_full_disk_is_a_failure_that_says_so() {
         let run = wait(child, b"");
         assert_eq!(run.code, Some(1));
         assert!(
-            run.stderr.starts_with("error[CB114]: the output could not be written: No space left"),
+            run.stderr.starts_with("error[CB114]: cannot write the output: No space left"),
             "{}",
             run.stderr
         );
@@ -171,19 +171,17 @@ fn commands_work_as_far_as_they_can_in_a_folder_that_is_gone() {
 #[test]
 fn a_project_that_does_not_exist_is_not_an_empty_one() {
     let project = Project::new();
-    let hint = "name another folder with --root, or make this one: cuebook init DIR";
+    let hint = "name another directory with --root, or create this one: cuebook init DIR";
     for args in [&["list"][..], &["render", "general_system"], &["check"], &["pack", "list"]] {
         fails(
             &project,
             &[args, &["--root", "nowhere"]].concat(),
-            &format!("error[CB110]: nowhere: the project's folder does not exist\nhelp: {hint}"),
+            &format!("error[CB110]: nowhere: the project's directory does not exist\nhelp: {hint}"),
         );
         fails(
             &project,
             &[args, &["--root", "cuebook.toml"]].concat(),
-            &format!(
-                "error[CB110]: cuebook.toml: the project must be a folder, and this is none\nhelp: {hint}"
-            ),
+            &format!("error[CB110]: cuebook.toml: the project is not a directory\nhelp: {hint}"),
         );
     }
 }

@@ -135,7 +135,7 @@ fn a_store_that_leads_in_a_circle_hangs_nothing() {
         "create view x as with recursive t(n) as (select 1 union all select n + 1 from t) select n from t",
     );
     let refused = stage.run(&["thread", "list"]);
-    assert!(err(&refused).contains("its tables are not those that Cuebook makes"), "{}", err(&refused));
+    assert!(err(&refused).contains("its tables are not Cuebook's"), "{}", err(&refused));
 }
 
 #[test]

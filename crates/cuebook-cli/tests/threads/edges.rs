@@ -220,7 +220,7 @@ fn a_secret_among_the_options_of_a_provider_is_shown_nowhere_and_check_says_so()
     let options = format!("options:\n  service_tier: flexible\n  gateway: {{token: {SECRET}}}\n");
     stage.project.write(file, format!("{plain}{options}"));
     for text in [err(&stage.run(&["providers"])), out(&stage.run(&["check"]))] {
-        let warning = "`options.gateway` holds a secret that stands in the file";
+        let warning = "`options.gateway` holds a secret in the file";
         assert!(
             text.contains("warning[CB719]") && text.contains(warning) && text.contains("${env:"),
             "{text}"
@@ -295,13 +295,13 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (2, "CB407", "run demo/greet --var user=Ann --allow garbage".to_owned(), "leave them out"),
         (1, "CB720", "run hi --model=".to_owned(), "name a model or a tier"),
         (1, "CB720", format!("{THREADED} --model="), "name a model or a tier"),
-        (2, "CB730", format!("{run} --tool look=demo/peek"), "leave --tool out"),
+        (2, "CB730", format!("{run} --tool look=demo/peek"), "leave out --tool"),
         (2, "CB717", format!("{run} --allow my/search"), "--allow rye.execute.tool.my.search"),
         (2, "CB717", format!("{run} --allow rye.exec.tool.my.search"), "--allow rye.execute.tool."),
         (1, "CB110", format!("{run} --replay nothing.jsonl"), "--record FILE"),
         (1, "CB723", format!("{run} --replay empty.jsonl"), "--record FILE"),
-        (1, "CB114", format!("{run} --record no/such/folder/r.jsonl"), "make the folder first"),
-        (1, "CB724", format!("{run} --store text.db"), "it is no SQLite file"),
+        (1, "CB114", format!("{run} --record no/such/folder/r.jsonl"), "create the directory first"),
+        (1, "CB724", format!("{run} --store text.db"), "it is not a SQLite file"),
         (1, "CB724", format!("{run} --store="), ".ai/state/threads.db"),
         (1, "CB724", format!("{run} --store postgres://"), "postgres://USER:PASSWORD@HOST"),
         (1, "CB720", "run hi --model nothing --record r.jsonl".to_owned(), "add the model to a file"),
@@ -310,7 +310,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (1, "CB110", format!("{THREADED} --project no/such/folder"), "cuebook init"),
         (1, "CB110", "thread list --project no/such/folder".to_owned(), "cuebook init"),
         (1, "CB710", "execute directiv demo/greet --thread".to_owned(), "did you mean `directive`?"),
-        (1, "CB712", "thread show nothing".to_owned(), "threads.db does not exist; perhaps another folder"),
+        (1, "CB712", "thread show nothing".to_owned(), "threads.db does not exist; check --project"),
     ];
     for (code, error, line, way) in cases {
         let output = stage.run(&words(&line));
@@ -378,7 +378,7 @@ fn a_parent_that_there_is_not_is_told() {
     assert_eq!((output.status.code(), out(&output).as_str()), (Some(1), ""), "{}", err(&output));
     assert!(err(&output).contains("[CB712]"), "{}", err(&output));
     let output = stage.run(&words("thread list --parent demo/greet"));
-    assert!(output.status.success() && err(&output).contains("no thread is like that"), "{}", err(&output));
+    assert!(output.status.success() && err(&output).contains("no matching thread"), "{}", err(&output));
 }
 
 #[test]

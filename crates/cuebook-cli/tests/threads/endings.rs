@@ -106,7 +106,7 @@ fn a_process_that_is_told_to_end_does_not_wait_for_its_model() {
     gone(&runner.as_raw_nonzero().to_string());
     assert_eq!(stage.status(&id), "interrupted");
     let said = stage.run(&["thread", "tail", &id]);
-    assert!(out(&said).trim_end().ends_with("interrupted: its process was told to end"), "{}", out(&said));
+    assert!(out(&said).trim_end().ends_with("interrupted: its process was asked to stop"), "{}", out(&said));
     let events = stage.events(&id);
     assert!(kinds(&events).contains(&"cognition_partial"), "{events:#?}");
     stage.resumes(&id);
@@ -147,7 +147,7 @@ fn a_tool_that_outlived_its_process_does_not_run_beside_the_resumed_thread() {
     assert!(!runs(&tool), "the tool still runs");
     assert!(err(&output).contains("resumed; stopped 1 tool that was left running\n"), "{}", err(&output));
     let told = stage.mock.requests().pop().unwrap().body.to_string();
-    assert!(told.contains("What was left of it and still ran was stopped."), "{told}");
+    assert!(told.contains("Its remaining processes were stopped."), "{told}");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn the_threads_below_one_that_has_ended_are_cancelled_by_its_name() {
     let ((parent, status), (child, _)) = (named("demo/parent"), named("demo/greet"));
     assert_eq!(status, "completed");
     let cancelled = stage.run(&["thread", "cancel", &parent]);
-    let said = format!("{parent} is completed already; below it:\n{child}: cancelled\n");
+    let said = format!("{parent} is already completed; its children:\n{child}: cancelled\n");
     assert_eq!((err(&cancelled), cancelled.status.code()), (said, Some(0)));
     assert_eq!(stage.status(&parent), "completed");
     let again = stage.run(&["thread", "cancel", &parent]);

@@ -124,7 +124,7 @@ fn a_killed_thread_is_found_and_goes_on_without_repeating_what_may_have_run() {
     assert!(err(&output).contains("not repeated: rye_execute may have run"), "{}", err(&output));
     assert!(!stage.project.path().join("pid").exists(), "it was run again");
     let told = stage.mock.requests().pop().unwrap().body.to_string();
-    assert!(told.contains("It was not run again."), "{told}");
+    assert!(told.contains("It was not repeated."), "{told}");
     let events = stage.events(id);
     let kinds = kinds(&events);
     let at = |kind: &str| kinds.iter().position(|known| *known == kind).unwrap();

@@ -72,9 +72,12 @@ fn threads_are_listed_shown_and_followed() {
     let id =
         stage.json(&["thread", "list", "--status", "completed"])[0]["thread_id"].as_str().unwrap().to_owned();
     let shown = out(&stage.run(&["thread", "show", &id]));
-    for part in
-        ["model: mock-model of mock", "inputs: {\"user\":\"Ann\"}", "Greet Ann.", "log: 7 events, whole"]
-    {
+    for part in [
+        "model: mock-model of mock",
+        "inputs: {\"user\":\"Ann\"}",
+        "Greet Ann.",
+        "log: 7 events, hash chain intact",
+    ] {
         assert!(shown.contains(part), "{part} is missing: {shown}");
     }
     let json = stage.json(&["thread", "show", &id, "--events"]);
@@ -122,7 +125,7 @@ fn wrong_words_are_told_with_the_right_ones() {
     assert!(threaded(&["--model", "mock-modl"]).contains("mock-model"));
     assert!(said(&["thread", "show", "none"]).contains("[CB712]"));
     let tool = said(&["execute", "tool", "rye/bash/bash", "--param", "command=touch oops", "--thread"]);
-    assert!(tool.contains("leave --thread out") && !stage.project.path().join("oops").exists(), "{tool}");
+    assert!(tool.contains("leave out --thread") && !stage.project.path().join("oops").exists(), "{tool}");
     assert!(stage.mock.requests().is_empty());
     assert_eq!(stage.json(&["thread", "list"]), json!([]));
 }

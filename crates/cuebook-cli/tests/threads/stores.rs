@@ -68,7 +68,7 @@ fn a_recording_is_never_written_over() {
     let refused = stage.threaded(&["--record", "r.jsonl"]);
     let said = err(&refused);
     assert!(
-        said.contains("[CB518]") && said.contains("there already") && said.contains("name another"),
+        said.contains("[CB518]") && said.contains("does not overwrite") && said.contains("name another"),
         "{said}"
     );
     assert_eq!(stage.mock.requests().len(), 1);
@@ -135,13 +135,13 @@ fn looking_for_threads_makes_nothing() {
     };
     let known = before(project.path());
     for (args, wanted) in [
-        (&["thread", "list"][..], "there are no threads"),
+        (&["thread", "list"][..], "no threads"),
         (&["thread", "show", "x"], "[CB712]"),
         (&["thread", "tail", "x"], "[CB712]"),
         (&["thread", "cancel", "x"], "[CB712]"),
         (&["thread", "resume", "x"], "[CB712]"),
-        (&["thread", "list", "--store", "other.db"], "there are no threads"),
-        (&["thread", "list", "--status", "running"], "there are no threads"),
+        (&["thread", "list", "--store", "other.db"], "no threads"),
+        (&["thread", "list", "--status", "running"], "no threads"),
     ] {
         let run = |more: &[&str]| {
             let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
@@ -176,7 +176,7 @@ fn a_store_that_is_there_and_empty_is_not_said_to_be_missing() {
     let key = cuebook_run::store::LogKey::from_bytes([7; 32]);
     cuebook_run::store::open(file.to_str().unwrap(), Ok(key)).unwrap();
     let said = err(&stage.run(&["thread", "list", "--store", "empty.db"]));
-    assert!(said.contains("there are no threads; ") && !said.contains("does not exist"), "{said}");
+    assert!(said.contains("no threads; ") && !said.contains("does not exist"), "{said}");
     let output = stage.run(&["thread", "show", "x", "--store", "empty.db", "--json"]);
     let document: serde_json::Value = serde_json::from_str(&out(&output)).unwrap();
     assert!(

@@ -32,8 +32,7 @@ fn a_conversation_that_went_through_two_threads_is_told_as_one() {
         assert!(shown.contains("\nconversation: 2 turns, 5,720 tokens, 0.0068 spent, "), "{shown}");
     }
     let shown = out(&stage.run(&["thread", "show", &first]));
-    let money =
-        "money: 0.0065 of 0.50 spent, 0.00 by children, 0.4935 handed over to the thread that goes on";
+    let money = "money: 0.0065 of 0.50 spent, 0.00 by children, 0.4935 passed to the next thread";
     assert!(shown.contains(money), "{shown}");
     let json = stage.json(&["thread", "show", &second]);
     assert_eq!(json["conversation"]["threads"], json!([first, second]), "{json:#}");
@@ -103,7 +102,7 @@ fn what_is_not_known_to_have_been_spent_is_told_as_that_wherever_money_is_told()
         listed.as_array().unwrap().iter().map(|thread| &thread["cost"]["spend_known"]).collect();
     assert_eq!(known, [false, false], "{listed:#}");
     for (name, spent, money) in [
-        ("leaf", ", cost not known, ", "money: cost not known, so the limit of "),
+        ("leaf", ", cost unknown, ", "money: cost unknown, so the limit of "),
         (
             "parent",
             ", at least 0.0006 spent, ",

@@ -39,7 +39,7 @@ fn a_connection_that_breaks_in_an_answer_says_how_to_go_on() {
     let id = stage.id();
     assert!(said.contains("error[CB722]: the connection to mock broke"), "{said}");
     assert!(said.contains("`retry: {after_text: true}` in "), "{said}");
-    assert!(said.contains(&format!("go on then with `cuebook thread resume {id}`")), "{said}");
+    assert!(said.contains(&format!("then continue with `cuebook thread resume {id}`")), "{said}");
     stage.mock.play(Script::new().reply(returned("Hi")));
     assert!(stage.run(&["thread", "resume", &id]).status.success());
 }
@@ -49,7 +49,7 @@ fn a_request_that_was_refused_says_the_way_on_once() {
     let stage = stage(Script::new().reply(Reply::error(400, "no such tool")));
     let said = err(&stage.threaded(&[]));
     let id = stage.id();
-    assert!(said.contains(&format!("are right; go on then with `cuebook thread resume {id}`")), "{said}");
+    assert!(said.contains(&format!("then continue with `cuebook thread resume {id}`")), "{said}");
     assert_eq!(said.matches("thread resume").count(), 1, "{said}");
 }
 
@@ -69,8 +69,8 @@ fn a_provider_that_fails_inside_its_stream_says_how_to_go_on() {
     let said = err(&stage.threaded(&[]));
     let id = stage.id();
     assert!(said.contains("error[CB606]: mock: weird"), "{said}");
-    assert!(said.contains("help: the trouble is the provider's; try again later"), "{said}");
-    assert!(said.contains(&format!("go on then with `cuebook thread resume {id}`")), "{said}");
+    assert!(said.contains("help: the provider has a problem; try again later"), "{said}");
+    assert!(said.contains(&format!("then continue with `cuebook thread resume {id}`")), "{said}");
 }
 
 #[test]
@@ -82,9 +82,7 @@ fn a_retry_that_a_hook_wants_is_told() {
     let said = err(&output);
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains(
-            "  failed: mock answered with status 400: not yet; the hook again wants it asked again\n"
-        ),
+        said.contains("  failed: mock answered with status 400: not yet; the hook again requests a retry\n"),
         "{said}"
     );
 }
@@ -118,14 +116,14 @@ fn limits_that_a_parent_does_not_grant_are_told() {
     // The directive says four.
     let child = stage.id();
     let mark = format!("[{}]", child.rsplit('/').next().unwrap());
-    let note = format!("{mark}   note: turns is 3 and not 4: its parent has no more\n");
+    let note = format!("{mark}   note: turns is 3, not 4: the parent has no more left\n");
     assert!(said.contains(&format!("{mark} started: demo/greet with mock-model\n{note}")), "{said}");
     assert_eq!(said.matches("note:").count(), 1, "what nobody set is not told: {said}");
     let first = &stage.events(&child)[0]["payload"]["capped"];
     assert_eq!(*first, json!([{"limit": "turns", "wanted": 4, "granted": 3}]));
     stage.mock.play(Script::new().reply(returned("Hi")));
     let resumed = stage.run(&["thread", "resume", &child, "--limit", "turns=9"]);
-    let note = "resumed\n  note: turns is 3 and not 9: its parent has no more\n";
+    let note = "resumed\n  note: turns is 3, not 9: the parent has no more left\n";
     assert!(err(&resumed).contains(note), "{}", err(&resumed));
 }
 
@@ -135,7 +133,7 @@ fn a_parent_that_may_have_no_children_is_told_with_its_own_depth() {
     let output = stage.run(&[&RUN_PARENT[..], &["--limit", "depth=0"]].concat());
     assert!(output.status.success(), "{}", err(&output));
     let events = format!("{:?}", stage.events(&stage.id()));
-    assert!(events.contains("may have no threads below it (its depth is 0)"), "{events}");
+    assert!(events.contains("cannot start threads (its depth is 0)"), "{events}");
 }
 
 #[test]
@@ -148,8 +146,8 @@ fn a_result_that_cannot_be_written_is_told_with_its_thread() {
     let said = err(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
     let id = stage.id();
-    assert!(said.contains(&format!("what came of it is kept: cuebook thread show {id} --json\n")), "{said}");
-    assert!(said.contains("error[CB114]: the output could not be written: No space left"), "{said}");
+    assert!(said.contains(&format!("the result is stored: cuebook thread show {id} --json\n")), "{said}");
+    assert!(said.contains("error[CB114]: cannot write the output: No space left"), "{said}");
     assert!(said.contains(&format!("completed: {id}; ")), "{said}");
 }
 
@@ -162,14 +160,11 @@ fn a_key_that_is_no_text_is_not_told_as_missing() {
     let run = |args: &[&str]| stage.command(args).env("MOCK_KEY", key).output().unwrap();
     let several = err(&run(&THREADED));
     assert!(several.contains("mock (mock-model, key is no text)"), "{several}");
-    assert!(out(&run(&["providers"])).contains("MOCK_KEY holds bytes that are no text (UTF-8)"));
+    assert!(out(&run(&["providers"])).contains("MOCK_KEY is not UTF-8 text"));
     let output =
         stage.command(&THREADED).env("MOCK_KEY", key).env("CUEBOOK_PROVIDER", "mock").output().unwrap();
     let said = err(&output);
-    assert!(
-        said.contains("[CB721]") && said.contains("MOCK_KEY holds bytes that are no text (UTF-8)"),
-        "{said}"
-    );
+    assert!(said.contains("[CB721]") && said.contains("MOCK_KEY is not UTF-8 text"), "{said}");
 }
 
 #[cfg(unix)]
@@ -184,7 +179,7 @@ fn what_only_looks_like_a_provider_file_is_told() {
         let said = if is_out { out(&output) } else { err(&output) };
         assert!(output.status.success(), "{said}");
         assert!(said.contains("warning[CB719]") && said.contains("lost.yaml"), "{said}");
-        assert!(said.contains("this leads to no file") && said.contains("this is a folder"), "{said}");
+        assert!(said.contains("this link leads to no file") && said.contains("this is a folder"), "{said}");
     }
 }
 
@@ -202,7 +197,7 @@ fn a_store_that_fails_in_the_middle_of_a_run_leaves_the_way_on() {
         assert_eq!(output.status.code(), Some(1), "{said}");
         assert!(
             said.contains("CB724")
-                && said.contains("go on then with `cuebook thread resume demo/greet/greet-"),
+                && said.contains("then continue with `cuebook thread resume demo/greet/greet-"),
             "{said}"
         );
         if json {

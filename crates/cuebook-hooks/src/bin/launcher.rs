@@ -2,6 +2,6 @@
 
 fn main() {
     cuebook_hooks::sandbox::launch_if_asked();
-    eprintln!("this program is started by programs that run hooks, and does nothing by itself");
+    eprintln!("other programs start this program to run hooks; do not start it directly");
     std::process::exit(2);
 }

@@ -37,11 +37,10 @@ impl Blame<'_> {
         if let Some(syntax) = &raised.syntax {
             let outside = ["'await' outside", "outside async function"];
             let outside = outside.iter().any(|text| syntax.message.contains(text));
-            return outside
-                .then(|| "a function that awaits begins with `async def`: write `async def`".into());
+            return outside.then(|| "a function that uses `await` must start with `async def`".into());
         }
         if let Some(module) = &raised.shadowed {
-            return Some(format!("`{module}` is Python's own module: give yours another name"));
+            return Some(format!("`{module}` is a module of Python's library: give yours another name"));
         }
         if is("KeyError") || is("AttributeError") {
             let hint = own_line(files, &raised.frames).and_then(|line| self.about_context(raised, &line));
@@ -50,15 +49,14 @@ impl Blame<'_> {
             }
         }
         if is("SystemExit") {
-            return Some("a hook ends by returning: it must not end the process that it runs in".into());
+            return Some("a hook ends by returning: it must not end its process".into());
         }
         if is("MemoryError") {
             return Some("use less memory, or raise `memory` under `[hooks]` in cuebook.toml".into());
         }
         if is("ModuleNotFoundError") {
             return Some(
-                "modules come from Python's library, from beside the script, and from what is installed for the Python \
-                 that `python` under `[hooks]` in cuebook.toml names"
+                "modules come from Python's library, the script's folder, and the packages of the Python that `python` under `[hooks]` in cuebook.toml names"
                     .into(),
             );
         }
@@ -68,26 +66,26 @@ impl Blame<'_> {
             let name = name.and_then(|name| name.split(|c: char| !c.is_alphanumeric() && c != '_').next());
             let name = name.filter(|name| !name.is_empty()).unwrap_or("util");
             return Some(format!(
-                "modules beside the script are imported by their plain name: `import {name}`"
+                "import modules from the script's folder by their plain name: `import {name}`"
             ));
         }
         if is("OSError") && !raised.ours && says("[Errno 30]") {
-            return Some("only the temporary folder can be written: `tempfile.gettempdir()`".into());
+            return Some("write only to the temporary directory: `tempfile.gettempdir()`".into());
         }
         if self.may_not_await(raised) {
-            return Some("in a plain `def` the functions of `context` are called without `await`".into());
+            return Some("in a plain `def`, call the functions of `context` without `await`".into());
         }
         if (is("TypeError") || is("AttributeError")) && says("coroutine") && !says("is required") {
             return Some(match self.definition() {
                 Some(_) if !self.is_async() => {
-                    format!("what an `async def` returns is awaited: write `async def {}` and `await` it", self.function)
+                    format!("await the result of an `async def`: write `async def {}` and `await` it", self.function)
                 }
-                _ => "in an `async def` hook the functions of `context` are awaited: `await context[\"read_file\"](…)`"
+                _ => "in an `async def` hook, await the functions of `context`: `await context[\"read_file\"](…)`"
                     .into(),
             });
         }
         if lacks_network(raised, files) {
-            return Some("hooks have no network of their own: use `context[\"http_request\"]`".into());
+            return Some("hooks have no direct network access: use `context[\"http_request\"]`".into());
         }
         if is("TypeError") && raised.stage == "call" && raised.frames.is_empty() {
             return Some(self.signature());

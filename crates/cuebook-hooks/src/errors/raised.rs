@@ -26,7 +26,7 @@ impl Blame<'_> {
             }
             (None, "load") => {
                 let text = described(kind, &raised.message);
-                format!("the script of {} raised {text} while it was loaded", self.subject)
+                format!("the script of {} raised {text} while loading", self.subject)
             }
             _ => format!("{} raised {}", self.name(), described(kind, &raised.message)),
         };

@@ -146,7 +146,7 @@ fn advice(kind: &str, base: &str, message: &str, more: impl FnOnce(&mut Raised))
     error.diagnostic().hint.clone()
 }
 
-const NETWORK: &str = "hooks have no network of their own: use `context[\"http_request\"]`";
+const NETWORK: &str = "hooks have no direct network access: use `context[\"http_request\"]`";
 
 #[test]
 fn the_network_is_named_where_it_is_missing() {
@@ -189,7 +189,7 @@ fn causes_that_say_the_same_again_are_left_out() {
 #[test]
 fn a_system_that_cannot_be_written_leads_to_the_temporary_folder() {
     let hint = advice("OSError", "OSError", "[Errno 30] Read-only file system: 'x'", |_| {});
-    assert_eq!(hint.as_deref(), Some("only the temporary folder can be written: `tempfile.gettempdir()`"));
+    assert_eq!(hint.as_deref(), Some("write only to the temporary directory: `tempfile.gettempdir()`"));
 }
 
 #[test]
@@ -201,7 +201,7 @@ fn awaiting_too_little_and_too_much_is_told() {
         "unsupported operand type(s) for +: 'coroutine' and 'str'",
     ] {
         let hint = advice("TypeError", "TypeError", message, |_| {}).unwrap();
-        assert!(hint.contains("functions of `context` are awaited"), "{hint}");
+        assert!(hint.contains("await the functions of `context`"), "{hint}");
     }
     // The hook of these tests is one that awaits.
     assert_eq!(

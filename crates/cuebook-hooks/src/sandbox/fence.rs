@@ -31,7 +31,7 @@ use super::Protection;
 use super::wire::{Fenced, Order};
 
 /// Why a protection is missing that was not wanted.
-const LEFT_OUT: &str = "it was left out on request";
+const LEFT_OUT: &str = "disabled on request";
 
 /// A fence that stands: what it is made of, and variables that the program's environment needs because of it.
 pub type Standing = (Fenced, Vec<(&'static str, PathBuf)>);

@@ -164,7 +164,7 @@ fn start(
     rustix::stdio::dup2_stdout(&null)?;
     rustix::stdio::dup2_stderr(&null)?;
     let gone = |error: io::Error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => io::Error::other("the process ended while the fence was put up"),
+        io::ErrorKind::UnexpectedEof => io::Error::other("the process ended during the sandbox setup"),
         _ => error,
     };
     let fenced: Result<Fenced, Failed> = wire::receive(&status).map_err(gone)?;

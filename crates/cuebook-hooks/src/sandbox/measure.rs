@@ -63,14 +63,10 @@ impl Measure {
         self.next = Instant::now() + if self.quiet { QUIET } else { BUSY };
         let mib = |bytes: u64| bytes.div_ceil(1 << 20);
         if memory > self.memory {
-            return Some(format!(
-                "{} MiB of memory, and {} MiB are the limit",
-                mib(memory),
-                mib(self.memory)
-            ));
+            return Some(format!("{} MiB of memory; the limit is {} MiB", mib(memory), mib(self.memory)));
         }
         (processes > self.processes)
-            .then(|| format!("{processes} processes and threads, and {} are the limit", self.processes))
+            .then(|| format!("{processes} processes and threads; the limit is {}", self.processes))
     }
 
     #[cfg(not(target_os = "linux"))]

@@ -124,7 +124,7 @@ mod unix {
             control.set_read_timeout(None)?;
             control.set_write_timeout(None)?;
             ready.ok_or_else(|| {
-                io::Error::new(io::ErrorKind::InvalidData, "the launcher said nothing of the fence")
+                io::Error::new(io::ErrorKind::InvalidData, "the launcher did not report the sandbox")
             })
         }
 
@@ -137,8 +137,7 @@ mod unix {
                 ),
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => io::Error::new(
                     io::ErrorKind::UnexpectedEof,
-                    "the launcher ended before the program started: does its `main` begin with \
-                     `cuebook_hooks::sandbox::launch_if_asked()`?",
+                    "the launcher ended before the program started: its `main` must start with `cuebook_hooks::sandbox::launch_if_asked()`",
                 ),
                 _ => error,
             }
@@ -219,7 +218,7 @@ mod windows {
     use crate::sandbox::{FencedTool, Launcher, Profile, Report, Sandboxed};
 
     fn refuse<T>() -> io::Result<T> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "programs cannot be fenced in on this system yet"))
+        Err(io::Error::new(io::ErrorKind::Unsupported, "the sandbox does not support this system yet"))
     }
 
     /// Refuses: there is no fence for this system yet.

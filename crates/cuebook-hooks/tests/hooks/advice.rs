@@ -55,7 +55,7 @@ fn a_name_that_the_context_does_not_have_is_explained() {
 #[test]
 fn awaiting_too_little_and_too_much_is_told() {
     let forgotten =
-        "in an `async def` hook the functions of `context` are awaited: `await context[\"read_file\"](…)`";
+        "in an `async def` hook, await the functions of `context`: `await context[\"read_file\"](…)`";
     for body in [
         "context['read_file']('a').upper()",
         "'x' in context['read_file']('a')",
@@ -67,8 +67,8 @@ fn awaiting_too_little_and_too_much_is_told() {
         assert_eq!(hint, forgotten, "{body}");
     }
     let hint = advised("def", "await context['read_file']('a')", &["read_file"]).unwrap();
-    assert_eq!(hint, "a function that awaits begins with `async def`: write `async def`");
-    let plain = "in a plain `def` the functions of `context` are called without `await`";
+    assert_eq!(hint, "a function that uses `await` must start with `async def`");
+    let plain = "in a plain `def`, call the functions of `context` without `await`";
     for body in [
         "async def f(): await context['read_file']('a')\n    __import__('asyncio').run(f())",
         "__import__('asyncio').run(context['read_file']('a'))",
@@ -79,7 +79,7 @@ fn awaiting_too_little_and_too_much_is_told() {
 
 #[test]
 fn a_connection_that_the_script_itself_refuses_is_its_own_affair() {
-    let network = "hooks have no network of their own: use `context[\"http_request\"]`";
+    let network = "hooks have no direct network access: use `context[\"http_request\"]`";
     let Some(hint) = advised("def", "raise ConnectionError('none')", &[]) else { return };
     assert_eq!(hint, "");
     for body in [
@@ -97,7 +97,7 @@ fn a_connection_that_the_script_itself_refuses_is_its_own_affair() {
 
 #[test]
 fn modules_are_imported_by_plain_names_that_python_does_not_have() {
-    let relative = "modules beside the script are imported by their plain name: `import helper`";
+    let relative = "import modules from the script's folder by their plain name: `import helper`";
     for body in ["from .helper import x", "from . import helper"] {
         let Some(hint) = advised("def", body, &[]) else { return };
         assert_eq!(hint, relative, "{body}");
@@ -107,7 +107,7 @@ fn modules_are_imported_by_plain_names_that_python_does_not_have() {
         let bench = Bench::new(&text).unwrap().file("prompts/p/secrets.py", "def mine(): pass\n");
         assert_eq!(
             hint(&bench.error()),
-            "`secrets` is Python's own module: give yours another name",
+            "`secrets` is a module of Python's library: give yours another name",
             "{body}"
         );
     }

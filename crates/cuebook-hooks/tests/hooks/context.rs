@@ -134,7 +134,7 @@ fn a_refusal_is_raised_as_the_exception_that_it_names() {
         "RuntimeError: odd",
         "TypeError: expected str, bytes or os.PathLike object, not int",
         "TypeError: expected str, bytes or os.PathLike object, not set",
-        "TypeError: render_template: JSON cannot hold arguments[\"variables\"], of type set",
+        "TypeError: render_template: JSON cannot represent arguments[\"variables\"] of type set",
         "TypeError: get_variable() missing 1 required positional argument: 'name'",
     ]});
     assert_eq!(found, expected);

@@ -181,7 +181,7 @@ fn a_script_that_cannot_be_loaded_says_where_and_may_be_mended() {
     let error = bench.error();
     assert_eq!(
         error.diagnostic().message,
-        "the script of the prompt `p` raised NameError: name 'undefined' is not defined while it was loaded"
+        "the script of the prompt `p` raised NameError: name 'undefined' is not defined while loading"
     );
     assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 2);
     // It is loaded anew each time until that works.
@@ -205,10 +205,10 @@ fn a_function_that_takes_other_arguments_is_explained() {
     let bench = Bench::new("def pre_render(variables, context):\n    len(5)\n").unwrap();
     assert_eq!(hint(&bench.error()), "");
     let bench = Bench::new("pre_render = 5\n").unwrap();
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is no function but an int");
+    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is not a function but an int");
     assert_eq!(bench.error().diagnostic().place.as_ref().unwrap().line(), 1);
     let bench = Bench::new("pre_render = None\n").unwrap();
-    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is no function but `None`");
+    assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is not a function but `None`");
     let bench = Bench::new("").unwrap();
     assert_eq!(bench.message(), "CB410: `pre_render` of the prompt `p` is not defined");
     let message = bench.try_provide().unwrap_err().diagnostic().message.clone();

@@ -51,7 +51,7 @@ fn what_json_cannot_hold_is_found_with_its_path() {
         ("variables['x'] = object()", "`variables[\"x\"]` is an object"),
         ("variables['x'] = [float('nan')]", "`variables[\"x\"][0]` is nan"),
         ("variables['x'] = {'y': float('-inf')}", "`variables[\"x\"][\"y\"]` is -inf"),
-        ("variables['x'] = '\\udc80'", "`variables[\"x\"]` is a string with half a character in it"),
+        ("variables['x'] = '\\udc80'", "`variables[\"x\"]` is a string with half a surrogate pair"),
         ("variables['x'] = [1 << 64]", "`variables[\"x\"][0]` is a number of more than 64 bits"),
         ("variables['x'] = -(1 << 63) - 1", "`variables[\"x\"]` is a number of more than 64 bits"),
         ("variables['x'] = {1: 2}", "a key of `variables[\"x\"]` is 1, of type int"),
@@ -61,7 +61,7 @@ fn what_json_cannot_hold_is_found_with_its_path() {
     ];
     for (body, expected) in cases {
         let Some((message, _)) = refused(&format!("{body}; return variables")) else { return };
-        let what = message.strip_prefix("something that JSON cannot hold: ").unwrap();
+        let what = message.strip_prefix("a value that JSON cannot represent: ").unwrap();
         assert_eq!(what, expected, "{body}");
     }
     let deep = "for _ in range(500): variables = {'x': variables}\n    return variables";
@@ -72,16 +72,16 @@ fn what_json_cannot_hold_is_found_with_its_path() {
 #[test]
 fn there_is_a_hint_for_types_that_people_return_by_mistake() {
     let cases = [
-        ("__import__('pathlib').Path('a')", "turn it into a string: `str(path)`"),
+        ("__import__('pathlib').Path('a')", "convert it to a string: `str(path)`"),
         (
             "__import__('decimal').Decimal(1)",
-            "turn it into a number with `float()`, or into a string with `str()`",
+            "convert it to a number with `float()` or to a string with `str()`",
         ),
         (
             "__import__('dataclasses').make_dataclass('D', ['a'])(1)",
-            "turn it into a dict: `dataclasses.asdict(…)`",
+            "convert it to a dict: `dataclasses.asdict(…)`",
         ),
-        ("__import__('enum').Enum('E', 'A').A", "return what it stands for: `.value`"),
+        ("__import__('enum').Enum('E', 'A').A", "return its value: `.value`"),
         ("object()", "return strings, numbers, booleans, None, lists and dicts"),
     ];
     for (value, expected) in cases {
@@ -97,7 +97,7 @@ fn what_contains_itself_is_called_by_the_shortest_way() {
         ("x = [1]; x.append(x); variables['b'] = [x]", "variables[\"b\"][0]"),
     ] {
         let Some((message, _)) = refused(&format!("{body}; return variables")) else { return };
-        assert_eq!(message, format!("something that JSON cannot hold: `{path}` contains itself"));
+        assert_eq!(message, format!("a value that JSON cannot represent: `{path}` contains itself"));
     }
 }
 

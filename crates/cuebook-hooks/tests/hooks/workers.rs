@@ -180,7 +180,7 @@ fn a_missing_python_is_said_before_anything_is_started() {
     let bench = Bench::with_config(COUNTER, config("no-such-python"));
     let error = bench.error();
     assert_eq!(error.code(), Code::PythonNotFound);
-    assert_eq!(error.diagnostic().message, "hooks cannot run: there is no `no-such-python` on the PATH");
+    assert_eq!(error.diagnostic().message, "hooks cannot run: `no-such-python` is not on the PATH");
     // Something that is no Python at all.
     let bench = Bench::with_config(COUNTER, config("/bin/sh"));
     assert_eq!(bench.error().code(), Code::PythonNotFound);

@@ -53,7 +53,7 @@ pub(super) fn execute(
         let message = format!("Chain validation failed: {}", report.issues.join("; "));
         let diagnostic = Diagnostic::new(Code::ChainInvalid, message)
             .file(&chain[0].located.name)
-            .hint("what a runtime asks for stands in its `inputs` and `child_constraints`");
+            .hint("a runtime's requirements are in its `inputs` and `child_constraints`");
         return Err(fail(Error::new(ErrorKind::Execute, diagnostic)));
     }
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;

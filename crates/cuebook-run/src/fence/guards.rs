@@ -107,7 +107,7 @@ impl Drop for Guards {
 }
 
 fn link(path: &Path) -> io::Error {
-    let message = format!("{} is a link, which cannot be guarded", path.display());
+    let message = format!("{} is a link, which the sandbox cannot protect", path.display());
     io::Error::new(io::ErrorKind::Unsupported, message)
 }
 

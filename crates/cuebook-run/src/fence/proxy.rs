@@ -108,7 +108,7 @@ fn serve(tool: &TcpStream, shared: &Shared) -> io::Result<()> {
     tool.set_read_timeout(Some(PATIENCE))?;
     shared.keep(tool)?;
     let (head, rest) = read_head(tool)?;
-    let Some(request) = Request::parse(&head) else { return refuse(tool, 400, "not a request of a proxy") };
+    let Some(request) = Request::parse(&head) else { return refuse(tool, 400, "not a proxy request") };
     let host = match shared.hosts.connect(&request.host, request.port, CONNECTING) {
         Ok(host) => host,
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {

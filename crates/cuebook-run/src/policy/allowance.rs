@@ -111,10 +111,10 @@ impl Allowance {
         match action {
             Action::Execute if text("item_type") == "tool" => self.check_tool(text("item_id")),
             Action::Load if arguments.get("destination").is_some_and(|to| !to.is_null()) && !self.copies => {
-                Err(refused("MCP clients may read items, but not copy them".to_owned(), action.name()))
+                Err(refused("MCP clients cannot copy items".to_owned(), action.name()))
             }
             Action::Sign if !self.signs => {
-                Err(refused("MCP clients may not sign items".to_owned(), action.name()))
+                Err(refused("MCP clients cannot sign items".to_owned(), action.name()))
             }
             _ => Ok(()),
         }
@@ -127,7 +127,7 @@ impl Allowance {
         }
         // An id that no tool can have cannot be allowed either; what is wrong with it is reported later.
         match ItemId::new(id) {
-            Ok(_) => Err(refused(format!("MCP clients may not execute the tool `{id}`"), id)),
+            Ok(_) => Err(refused(format!("MCP clients cannot execute the tool `{id}`"), id)),
             Err(_) => Ok(()),
         }
     }
@@ -138,7 +138,7 @@ impl Allowance {
         match power(id, chain) {
             Some(power) if !self.names(id) => {
                 let message = format!(
-                    "the tool `{id}` {power}, so MCP clients may execute it only if it is allowed by name"
+                    "the tool `{id}` {power}, so MCP clients can execute it only if you allow it by name"
                 );
                 Err(refused(message, id))
             }
@@ -227,11 +227,11 @@ fn refused(message: String, what: &str) -> Error {
 
 fn bad(pattern: &str) -> Error {
     let hint = "write the id of a tool (desk/order), a pattern of ids (desk/*), `rye_sign` or `rye_load`";
-    wrong(format!("`{pattern}` is not something that MCP clients can be allowed"), hint, pattern)
+    wrong(format!("`{pattern}` is not a permission for MCP clients"), hint, pattern)
 }
 
 fn always(pattern: &str) -> Error {
-    let hint = "allow the tools that clients may execute by their ids: desk/order, desk/*";
+    let hint = "allow tools by their ids, such as desk/order or desk/*";
     wrong(format!("`{pattern}` is always allowed"), hint, pattern)
 }
 

@@ -76,11 +76,14 @@ impl Capabilities {
             })
         };
         if !ACTIONS.contains(&action) {
-            return denied(format!("Permission denied: {action:?} is none of {}", ACTIONS.join(", ")));
+            return denied(format!(
+                "Permission denied: unknown action {action:?}, use {}",
+                ACTIONS.join(", ")
+            ));
         }
         // A type with a dot could pass for a type and the beginning of an id.
         if item_type.is_empty() || !item_type.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_') {
-            return denied(format!("Permission denied: {item_type:?} is no type of item"));
+            return denied(format!("Permission denied: unknown item type {item_type:?}"));
         }
         let id = if action == "search" { "" } else { item_id };
         if !id.is_empty()
@@ -154,9 +157,9 @@ impl Capabilities {
         let Some(patterns) = patterns else {
             let diagnostic = Diagnostic::new(
                 Code::BrokenLog,
-                "the capabilities in the thread's log are no list of patterns",
+                "the capabilities in the thread's log are not a list of patterns",
             )
-            .hint("the log was written by something else; start the thread anew");
+            .hint("another program wrote the log; start a new thread");
             return Err(Error::new(ErrorKind::Integrity, diagnostic));
         };
         Ok(Capabilities::new(patterns))
@@ -235,7 +238,7 @@ impl Denied {
     /// `CB717`, for whoever is not a model.
     pub fn into_error(self) -> Error {
         let diagnostic = Diagnostic::new(Code::NotPermitted, &self.error)
-            .hint("what a thread may do stands in the <permissions> of its directive, and is never more than its parent may");
+            .hint("a thread's capabilities are in the <permissions> of its directive; a child never holds a capability that its parent lacks");
         Error::new(ErrorKind::Execute, diagnostic)
             .with("denied_action", self.action)
             .with("denied_item_type", self.item_type)

@@ -147,7 +147,7 @@ pub(super) fn fault(condition: &Json, path: &mut Vec<String>) -> Option<Fault> {
         Json::Object(map) if map.is_empty() => return None,
         Json::Object(map) => map,
         other => {
-            let message = format!("a condition is {}, not an object", kind_of(other));
+            let message = format!("a condition must be an object, not {}", kind_of(other));
             return at(path, message, Some("write {path: …, op: …, value: …}".to_owned()));
         }
     };
@@ -172,7 +172,7 @@ pub(super) fn fault(condition: &Json, path: &mut Vec<String>) -> Option<Fault> {
                     found
                 }),
                 (other, _) => {
-                    at(path, format!("`{name}` takes a list of conditions, and has {}", kind_of(other)), None)
+                    at(path, format!("`{name}` must be a list of conditions, not {}", kind_of(other)), None)
                 }
             };
             path.pop();
@@ -180,7 +180,7 @@ pub(super) fn fault(condition: &Json, path: &mut Vec<String>) -> Option<Fault> {
         }
         [name, ..] => at(
             path,
-            format!("a condition says `{name}` and something else beside it, of which one would be left out"),
+            format!("a condition has `{name}` and other keys, so it is ambiguous"),
             Some("put both into a list under `all`".to_owned()),
         ),
     }
@@ -196,13 +196,11 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
     };
     match map.get("path") {
         Some(Json::String(_)) => {}
-        Some(other) => return inside("path", format!("a path is a text, not {}", kind_of(other)), None),
+        Some(other) => {
+            return inside("path", format!("a path must be a string, not {}", kind_of(other)), None);
+        }
         None => {
-            return inside(
-                "path",
-                "a condition does not say what it looks at".to_owned(),
-                Some("add a `path`".to_owned()),
-            );
+            return inside("path", "a condition has no `path`".to_owned(), Some("add a `path`".to_owned()));
         }
     }
     let operator = match map.get("op") {
@@ -210,8 +208,8 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
         Some(Json::String(operator)) if HOOK_OPERATORS.contains(&operator.as_str()) => operator,
         Some(other) => {
             let near = other.as_str().and_then(|name| did_you_mean(&nearest(name, HOOK_OPERATORS)));
-            let hint = near.unwrap_or_else(|| format!("it is one of {}", HOOK_OPERATORS.join(", ")));
-            return inside("op", format!("{other} is no operator"), Some(hint));
+            let hint = near.unwrap_or_else(|| format!("use one of {}", HOOK_OPERATORS.join(", ")));
+            return inside("op", format!("unknown operator {other}"), Some(hint));
         }
     };
     let value = map.get("value");
@@ -225,16 +223,14 @@ fn simple(map: &Map<String, Json>, path: &[String]) -> Option<Fault> {
         ("in", Some(Json::Array(_))) => None,
         ("in", Some(other)) => inside(
             "value",
-            format!("`in` takes a list, and has {}", kind_of(other)),
-            Some("XML has no lists: use `regex`, or put the hook into a hooks.yaml".to_owned()),
+            format!("`in` needs a list, not {}", kind_of(other)),
+            Some("XML has no lists: use `regex`, or move the hook to a hooks.yaml".to_owned()),
         ),
-        ("gt" | "gte" | "lt" | "lte", Some(other)) if !other.is_number() && !other.is_string() => inside(
-            "value",
-            format!("`{operator}` compares numbers or texts, and has {}", kind_of(other)),
-            None,
-        ),
+        ("gt" | "gte" | "lt" | "lte", Some(other)) if !other.is_number() && !other.is_string() => {
+            inside("value", format!("`{operator}` compares numbers or strings, not {}", kind_of(other)), None)
+        }
         ("regex", Some(other)) if !other.is_string() => {
-            inside("value", format!("`regex` takes a pattern, and has {}", kind_of(other)), None)
+            inside("value", format!("`regex` needs a pattern, not {}", kind_of(other)), None)
         }
         _ => None,
     }
@@ -313,25 +309,25 @@ mod tests {
     #[test]
     fn a_condition_that_makes_no_sense_is_told() {
         for (condition, message) in [
-            (json!("x"), "a condition is a text, not an object"),
+            (json!("x"), "a condition must be an object, not a text"),
             (json!({"pth": "a"}), "a condition has no `pth`"),
-            (json!({"op": "eq", "value": 1}), "a condition does not say what it looks at"),
-            (json!({"path": "a", "op": "equals", "value": 1}), "\"equals\" is no operator"),
+            (json!({"op": "eq", "value": 1}), "a condition has no `path`"),
+            (json!({"path": "a", "op": "equals", "value": 1}), "unknown operator \"equals\""),
             (json!({"path": "a"}), "`eq` has no `value` to compare with"),
-            (json!({"path": "a", "op": "in", "value": "b"}), "`in` takes a list, and has a text"),
+            (json!({"path": "a", "op": "in", "value": "b"}), "`in` needs a list, not a text"),
             (
                 json!({"path": "a", "op": "gt", "value": true}),
-                "`gt` compares numbers or texts, and has a boolean",
+                "`gt` compares numbers or strings, not a boolean",
             ),
             (json!({"path": "a", "op": "regex", "value": "("}), "invalid pattern of `regex`: unclosed group"),
-            (json!({"any": {"path": "a"}}), "`any` takes a list of conditions, and has an object"),
+            (json!({"any": {"path": "a"}}), "`any` must be a list of conditions, not an object"),
             (
                 json!({"all": [{"path": "a", "value": 1}, {"not": {"op": "exists"}}]}),
-                "a condition does not say what it looks at",
+                "a condition has no `path`",
             ),
             (
                 json!({"not": {}, "path": "a", "value": 1}),
-                "a condition says `not` and something else beside it, of which one would be left out",
+                "a condition has `not` and other keys, so it is ambiguous",
             ),
         ] {
             let error = check(&condition).unwrap_err();

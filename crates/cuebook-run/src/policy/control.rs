@@ -46,7 +46,7 @@ impl Control {
         let value = |name: &str| params.get(name).cloned().unwrap_or(Json::Null);
         match params.get("action").and_then(Json::as_str) {
             Some("retry") => Control::Retry,
-            Some("fail") => Control::Fail(text("error", "a hook let the thread fail")),
+            Some("fail") => Control::Fail(text("error", "a hook made the thread fail")),
             Some("abort") => Control::Abort,
             Some("suspend") => Control::Suspend(text("suspend_reason", "a hook suspended the thread")),
             Some("escalate") => {
@@ -60,8 +60,8 @@ impl Control {
     pub fn fault(params: &Map<String, Json>) -> Option<String> {
         match params.get("action") {
             Some(Json::String(name)) if Control::NAMES.contains(&name.as_str()) => None,
-            Some(other) => Some(format!("{other} is nothing that a hook can decide")),
-            None => Some("a hook does not say what it decides".to_owned()),
+            Some(other) => Some(format!("unknown decision {other}")),
+            None => Some("a hook has no decision".to_owned()),
         }
     }
 
@@ -139,7 +139,7 @@ mod tests {
         for (params, control) in [
             (json!({"action": "retry"}), Control::Retry),
             (json!({"action": "fail", "error": "no"}), Control::Fail("no".into())),
-            (json!({"action": "fail"}), Control::Fail("a hook let the thread fail".into())),
+            (json!({"action": "fail"}), Control::Fail("a hook made the thread fail".into())),
             (json!({"action": "abort"}), Control::Abort),
             (json!({"action": "suspend", "suspend_reason": "later"}), Control::Suspend("later".into())),
             (json!({"action": "escalate", "limit_type": "turns_exceeded", "current_value": 25}), escalate),

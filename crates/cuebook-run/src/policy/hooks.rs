@@ -223,11 +223,11 @@ mod tests {
         assert_eq!(known, directive::HOOK_EVENTS);
         let text = "hooks:\n  - event: limit\n    action: {primary: execute, item_id: rye/agent/threads/internal/control, params: {action: suspnd}}\n";
         let error = file(text, Layer::User).unwrap_err();
-        assert_eq!(error.diagnostic().message, "\"suspnd\" is nothing that a hook can decide");
+        assert_eq!(error.diagnostic().message, "unknown decision \"suspnd\"");
         assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `suspend`?"));
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
         let error = file(&text.replace("suspnd", "retry"), Layer::User).unwrap_err();
-        assert_eq!(error.diagnostic().message, "\"retry\" decides nothing at `limit`");
+        assert_eq!(error.diagnostic().message, "the decision \"retry\" has no effect at `limit`");
         assert_eq!(error.diagnostic().place.as_ref().unwrap().line(), 3);
         assert!(
             file(&text.replace("suspnd", "\"${cost.what}\""), Layer::User).is_ok(),
@@ -321,51 +321,46 @@ mod tests {
             (
                 format!("hooks:\n  - event: limt\n    {action}\n"),
                 2,
-                "\"limt\" is no event of a thread",
+                "unknown thread event \"limt\"",
                 "did you mean `limit`?",
             ),
             (
                 format!("hooks:\n  - event: limit\n    when: x\n    {action}\n"),
                 3,
-                "a hook has nothing called `when`",
+                "unknown key `when` in a hook",
                 "there are id",
             ),
-            (format!("hooks:\n  - {action}\n"), 2, "a hook does not say its `event`", ""),
-            (
-                "hooks:\n  - event: limit\n".to_owned(),
-                2,
-                "a hook does nothing: it has no `action`",
-                "write <action>",
-            ),
+            (format!("hooks:\n  - {action}\n"), 2, "a hook has no `event`", ""),
+            ("hooks:\n  - event: limit\n".to_owned(), 2, "a hook has no `action`", "write <action>"),
             (
                 format!(
                     "hooks:\n  - event: limit\n    condition:\n      all:\n        - {{path: a, op: eqq, value: 1}}\n    {action}\n"
                 ),
                 5,
-                "\"eqq\" is no operator",
+                "unknown operator \"eqq\"",
                 "did you mean `eq`?",
             ),
             (
                 "hooks:\n  - event: limit\n    actions:\n      - {primary: exec, item_id: a}\n".to_owned(),
                 4,
-                "`primary` of an action is \"exec\"",
+                "invalid `primary` of an action: \"exec\"",
                 "did you mean `execute`?",
             ),
             (
                 "hooks:\n  - event: limit\n    action: {primary: load, item_id: a}\n".to_owned(),
                 3,
-                "`item_type` of an action is nothing",
+                "invalid `item_type` of an action: nothing",
                 "",
             ),
             (
                 "hooks:\n  - event: limit\n    action: {primary: execute}\n".to_owned(),
                 3,
-                "an action does not say its `item_id`",
+                "an action has no `item_id`",
                 "",
             ),
-            ("hooks: {}\n".to_owned(), 1, "`hooks` is an object, not a list", ""),
-            ("- event: limit\n".to_owned(), 1, "the file is a list, not a map", "put the list under"),
-            ("hook: []\n".to_owned(), 1, "a hook has nothing called `hook`", "did you mean `hooks`?"),
+            ("hooks: {}\n".to_owned(), 1, "`hooks` must be a list, not an object", ""),
+            ("- event: limit\n".to_owned(), 1, "the file must hold a map, not a list", "put the list under"),
+            ("hook: []\n".to_owned(), 1, "unknown key `hook` in a hook", "did you mean `hooks`?"),
         ] {
             let error = file(&text, Layer::User).unwrap_err();
             let found = error.diagnostic();

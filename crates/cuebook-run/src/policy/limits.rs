@@ -130,11 +130,11 @@ impl Limits {
         if self.currency != parent.currency {
             if says_currency {
                 let message = format!(
-                    "the limits are in {}, and those of the parent thread in {}",
+                    "the limits are in {}, but the parent thread's are in {}",
                     self.currency, parent.currency
                 );
                 let hint =
-                    format!("a child spends its parent's money: write spend_currency={}", parent.currency);
+                    format!("a child spends its parent's budget: write spend_currency={}", parent.currency);
                 return Err(bad(message).hint(hint).into_error());
             }
             self.currency = parent.currency.clone();
@@ -148,9 +148,8 @@ impl Limits {
         self.depth = self.depth.min(parent.depth.saturating_sub(1));
         if self.depth < 0 {
             let message = format!("Depth limit exhausted (resolved depth={})", self.depth);
-            let diagnostic = Diagnostic::new(Code::LimitReached, message).hint(
-                "the first thread of the chain decides how deep it goes: start that one with --limit depth=N",
-            );
+            let diagnostic = Diagnostic::new(Code::LimitReached, message)
+                .hint("the first thread sets the depth: start it with --limit depth=N");
             return Err(Error::new(ErrorKind::Limit, diagnostic)
                 .with("limit_code", "depth_exceeded")
                 .with("current_value", self.depth));
@@ -215,7 +214,7 @@ impl Limits {
     pub fn from_json(json: &Json) -> Result<Limits> {
         let whose = "the thread's log";
         let Json::Object(map) = json else {
-            let message = format!("the limits in {whose} are {}, not an object", kind_of(json));
+            let message = format!("the limits in {whose} must be an object, not {}", kind_of(json));
             return Err(bad(message).into_error());
         };
         // Earlier versions did not know `calls`.
@@ -256,14 +255,14 @@ impl Amount<'_> {
             Json::Array(_) | Json::Object(_) => kind_of(self.value).to_owned(),
             other => other.to_string(),
         };
-        let message = format!("the limit `{}` in {} must be {wanted}, and is {shown}", self.name, self.whose);
+        let message = format!("the limit `{}` in {} must be {wanted}, not {shown}", self.name, self.whose);
         bad(message).hint(format!("write {}={}", self.name, example(self.name))).into_error()
     }
 
     /// A number that is not negative.
     fn number(&self) -> Result<f64> {
         let number = self.value.as_f64().filter(|number| number.is_finite() && *number >= 0.0);
-        number.ok_or_else(|| self.wrong("a number that is not negative"))
+        number.ok_or_else(|| self.wrong("a number, 0 or more"))
     }
 
     /// A whole number that is not negative. `5.0` is one: XML and JSON write it now and then.
@@ -272,7 +271,7 @@ impl Amount<'_> {
             return Ok(whole);
         }
         let number = self.value.as_f64().filter(|number| *number >= 0.0 && number.fract() == 0.0);
-        number.map(|number| number as u64).ok_or_else(|| self.wrong("a whole number that is not negative"))
+        number.map(|number| number as u64).ok_or_else(|| self.wrong("a whole number, 0 or more"))
     }
 
     fn duration(&self) -> Result<Duration> {
@@ -303,7 +302,7 @@ fn example(name: &str) -> &'static str {
 fn unknown(name: &str, whose: &str) -> Error {
     let message = format!("Unknown limit '{name}' in {whose}. Valid limits: {}", NAMES.join(", "));
     let near = did_you_mean(&nearest(name, NAMES));
-    bad(message).hint(near.unwrap_or_else(|| "take one of these names".to_owned())).into_error()
+    bad(message).hint(near.unwrap_or_else(|| "use one of these names".to_owned())).into_error()
 }
 
 fn bad(message: String) -> Bad {
@@ -362,7 +361,7 @@ impl Reached {
 
     /// Which limit it is, how much was used, and how to go on.
     pub fn message(&self, thread: impl Display) -> String {
-        format!("{}; go on with `{}`", self.what(), self.resume(thread))
+        format!("{}; continue with `{}`", self.what(), self.resume(thread))
     }
 
     fn what(&self) -> String {
@@ -371,17 +370,17 @@ impl Reached {
             "turns" => format!("the thread used {current} of {most} turns"),
             "tokens" if self.current.as_u64() < self.most.as_u64() => {
                 format!(
-                    "the thread used {current} of {most} tokens, and the next request needs more than are left"
+                    "the thread used {current} of {most} tokens, and the next request needs more than remain"
                 )
             }
             "tokens" => format!("the thread used {current} of {most} tokens"),
             "spend" if self.reserved > Money::ZERO => format!(
-                "the thread spent {current} of {most} {}, and {} is reserved for its children",
+                "the thread spent {current} of {most} {}; {} is reserved for its children",
                 self.currency,
                 plain(&self.reserved.to_json())
             ),
             "spend" => format!("the thread spent {current} of {most} {}", self.currency),
-            "calls" => format!("the model made {current} calls in one answer, and may make {most}"),
+            "calls" => format!("the model made {current} calls in one answer; the limit is {most}"),
             _ => format!("the thread ran for {current} of {most} seconds"),
         }
     }
@@ -441,7 +440,7 @@ impl Reached {
     pub fn into_error(self, thread: impl Display) -> Error {
         let thread = thread.to_string();
         let diagnostic = Diagnostic::new(Code::LimitReached, self.what()).hint(format!(
-            "{}go on with `{}`",
+            "{}continue with `{}`",
             self.needs(),
             self.resume(&thread)
         ));
@@ -524,7 +523,7 @@ mod tests {
         );
         assert_eq!(
             resolve(json!({}), json!({"depth": "deep"}), None).unwrap_err().diagnostic().message,
-            "the limit `depth` in limit overrides must be a whole number that is not negative, and is \"deep\""
+            "the limit `depth` in limit overrides must be a whole number, 0 or more, not \"deep\""
         );
     }
 
@@ -572,7 +571,7 @@ mod tests {
         let turns = reached("turns", json!(25), json!(25));
         assert_eq!(
             turns.message("web/build/build-1"),
-            "the thread used 25 of 25 turns; go on with `cuebook thread resume web/build/build-1 --limit turns=50`"
+            "the thread used 25 of 25 turns; continue with `cuebook thread resume web/build/build-1 --limit turns=50`"
         );
         let spend = reached("spend", json!(0.052), json!(0.05)).into_error("a b");
         assert_eq!(spend.code(), Code::LimitReached);
@@ -606,7 +605,7 @@ mod tests {
         assert_eq!(
             error.diagnostic().hint.as_deref(),
             Some(
-                "the next answer may cost about 0.013 USD: go on with `cuebook thread resume t --limit spend=0.013`"
+                "the next answer may cost about 0.013 USD: continue with `cuebook thread resume t --limit spend=0.013`"
             )
         );
         let plenty = Reached { next: Some(json!(0.00001)), ..spend.clone() };

@@ -50,13 +50,10 @@ pub fn decide(said: &Said<'_>) -> Verdict {
     if names.is_empty() {
         return Verdict::Done;
     }
-    let message = format!(
-        "the model ended without returning {}, although it was told {} times",
-        names.join(", "),
-        said.nudges
-    );
+    let message =
+        format!("the model ended without returning {}, after {} reminders", names.join(", "), said.nudges);
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(
-        "its last words are in the thread's log; take a model that calls tools, or say more plainly in the directive what is to be returned",
+        "its last answer is in the thread's log; use a model that calls tools, or describe the outputs more clearly in the directive",
     );
     Verdict::Failed(
         Error::new(ErrorKind::OutputParse, diagnostic).with("missing", names).with("said", said.text),
@@ -130,7 +127,7 @@ mod tests {
         assert_eq!(error.code(), Code::OutputsMissing);
         assert_eq!(
             error.diagnostic().message,
-            "the model ended without returning greeting, although it was told 3 times"
+            "the model ended without returning greeting, after 3 reminders"
         );
         assert_eq!(error.field("said").and_then(|said| said.as_str()), Some("just text"));
     }

@@ -48,18 +48,18 @@ fn is_of_a_project(capability: &str) -> bool {
 /// The table that is built in: pattern, risk, why.
 const BUILTIN: [(&str, &str, &str); 9] = [
     ("rye.*", "unrestricted", "Wildcard grants full system access"),
-    (EVERYTHING, "elevated", "Every tool and every directive can be executed"),
+    (EVERYTHING, "elevated", "Any tool and any directive can run"),
     ("rye.execute.tool.rye.bash.*", "elevated", "A shell can run any command"),
     ("rye.execute.tool.rye.shell.*", "elevated", "A shell can run any command"),
     (
         "rye.execute.tool.rye.web.*",
         "elevated",
-        "The web can be sent what is secret, and can say what is untrue",
+        "The tool can send secrets to the web, and can return false text",
     ),
-    ("rye.execute.tool.rye.file-system.*", "write", "Files of the project can be changed"),
-    ("rye.sign.*", "elevated", "What is signed is trusted, also by other threads"),
-    ("rye.search.*", "safe", "Nothing is changed by searching"),
-    ("rye.load.*", "safe", "Nothing is changed by reading"),
+    ("rye.execute.tool.rye.file-system.*", "write", "The tool can change files of the project"),
+    ("rye.sign.*", "elevated", "Other threads trust what this signs"),
+    ("rye.search.*", "safe", "Searching changes nothing"),
+    ("rye.load.*", "safe", "Reading changes nothing"),
 ];
 
 /// The risks that are built in.
@@ -232,7 +232,11 @@ impl File {
             Json::Null => return Ok(()),
             Json::Object(root) => root,
             other => {
-                return Err(self.wrong(&[], format!("the file is {}, not a map", kind_of(&other)), None));
+                return Err(self.wrong(
+                    &[],
+                    format!("the file must hold a map, not {}", kind_of(&other)),
+                    None,
+                ));
             }
         };
         self.know(&[], &root, &NAMES)?;
@@ -248,7 +252,7 @@ impl File {
         }
         let Some(classes) = root.get("classifications") else { return Ok(()) };
         let Json::Array(classes) = classes else {
-            let message = format!("`classifications` is {}, not a list", kind_of(classes));
+            let message = format!("`classifications` must be a list, not {}", kind_of(classes));
             return Err(self.wrong(&["classifications"], message, None));
         };
         for (index, class) in classes.iter().enumerate() {
@@ -269,10 +273,10 @@ impl File {
                 let near =
                     other.as_str().and_then(|risk| did_you_mean(&nearest(risk, levels.iter().copied())));
                 let hint = near.unwrap_or_else(|| format!("there are {}", levels.join(", ")));
-                return Err(self.wrong(&inside("risk"), format!("{other} is no risk"), Some(hint)));
+                return Err(self.wrong(&inside("risk"), format!("unknown risk {other}"), Some(hint)));
             }
             None => {
-                return Err(self.wrong(&path, "a classification does not say its `risk`".to_owned(), None));
+                return Err(self.wrong(&path, "a classification has no `risk`".to_owned(), None));
             }
         };
         let patterns: Option<Vec<&str>> = class
@@ -282,11 +286,11 @@ impl File {
         let Some(patterns) = patterns else {
             return Err(self.wrong(
                 &inside("patterns"),
-                "`patterns` must be a list of texts".to_owned(),
+                "`patterns` must be a list of strings".to_owned(),
                 None,
             ));
         };
-        let why = class.get("description").and_then(Json::as_str).unwrap_or("as the project says");
+        let why = class.get("description").and_then(Json::as_str).unwrap_or("classified by the project");
         for pattern in patterns {
             risks.classify(pattern, &risk, why, true);
         }
@@ -297,16 +301,16 @@ impl File {
         let known = POLICIES.iter().find(|(name, _)| policy.and_then(Json::as_str) == Some(name));
         known.map(|(_, policy)| *policy).ok_or_else(|| {
             let message = match policy {
-                Some(other) => format!("{other} is no policy"),
+                Some(other) => format!("unknown policy {other}"),
                 None => format!("the risk `{level}` has no `policy`"),
             };
-            let hint = "it is one of allow, acknowledge_required, block".to_owned();
+            let hint = "use allow, acknowledge_required or block".to_owned();
             self.wrong(&["risk_levels", level, "policy"], message, Some(hint))
         })
     }
 
     fn map<'j>(&self, path: &[&str], json: &'j Json) -> Result<&'j Map<String, Json>> {
-        let message = || format!("this is {}, not a map", kind_of(json));
+        let message = || format!("must be a map, not {}", kind_of(json));
         json.as_object().ok_or_else(|| self.wrong(path, message(), None))
     }
 
@@ -316,7 +320,7 @@ impl File {
         path.push(name);
         let hint = did_you_mean(&nearest(name, names.iter().copied()))
             .unwrap_or_else(|| format!("there are {}", names.join(", ")));
-        let diagnostic = Diagnostic::new(Code::NotPermitted, format!("nobody knows `{name}` here"));
+        let diagnostic = Diagnostic::new(Code::NotPermitted, format!("unknown key `{name}`"));
         Err(Error::new(ErrorKind::Config, diagnostic.at(self.settings.name_place_of(&path)).hint(hint)))
     }
 
@@ -412,13 +416,17 @@ mod tests {
     #[test]
     fn what_is_wrong_in_a_file_has_a_place() {
         for (text, line, message) in [
-            ("risk_level: {}\n", 1, "nobody knows `risk_level` here"),
-            ("version: \"1\"\nrisk_levels:\n  safe: {policy: maybe}\n", 3, "\"maybe\" is no policy"),
+            ("risk_level: {}\n", 1, "unknown key `risk_level`"),
+            ("version: \"1\"\nrisk_levels:\n  safe: {policy: maybe}\n", 3, "unknown policy \"maybe\""),
             ("risk_levels:\n  mine: {}\n", 2, "the risk `mine` has no `policy`"),
-            ("classifications:\n  - risk: saef\n    patterns: [a]\n", 2, "\"saef\" is no risk"),
-            ("classifications:\n  - risk: safe\n    patterns: a\n", 3, "`patterns` must be a list of texts"),
-            ("classifications:\n  - a\n", 2, "this is a text, not a map"),
-            ("[]", 1, "the file is a list, not a map"),
+            ("classifications:\n  - risk: saef\n    patterns: [a]\n", 2, "unknown risk \"saef\""),
+            (
+                "classifications:\n  - risk: safe\n    patterns: a\n",
+                3,
+                "`patterns` must be a list of strings",
+            ),
+            ("classifications:\n  - a\n", 2, "must be a map, not a text"),
+            ("[]", 1, "the file must hold a map, not a list"),
         ] {
             let error = Risks::builtin().with(&Source::new("risk.yaml", text)).unwrap_err();
             let place = error.diagnostic().place.as_ref().unwrap();

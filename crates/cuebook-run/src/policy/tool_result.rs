@@ -79,7 +79,7 @@ impl Large {
     /// What the model is told if it was given the same before.
     pub fn repeated(&self, call: &str) -> String {
         json!({
-            "note": format!("the same result as that of call {call}, word for word"),
+            "note": format!("the same result as call {call}"),
             "_artifact_ref": self.hash,
         })
         .to_string()

@@ -38,10 +38,10 @@ impl Request {
         let wrong = |message: String, hint: &str| bad_runtime(Some(element), message, hint);
         let text = |name: &str| config.get(name).and_then(Json::as_str);
         let Some(url) = text("url") else {
-            return Err(wrong("nothing says which URL to ask".into(), "give `config` a `url`"));
+            return Err(wrong("the tool names no URL".into(), "give `config` a `url`"));
         };
         if text("mode").is_some_and(|mode| mode != "sync") {
-            return Err(wrong("`mode` can only be sync".into(), "streams are for threads"));
+            return Err(wrong("`mode` must be sync".into(), "only threads can stream"));
         }
         let method = values.text(text("method").unwrap_or("GET"), Manner::Plain).to_uppercase();
         let mut headers: Vec<(String, String)> = Vec::new();
@@ -135,7 +135,7 @@ fn authorization(auth: &Json, values: &Values<'_>) -> Result<(String, String), (
     match text("type") {
         None | Some("bearer") => Ok(("authorization".into(), format!("Bearer {secret}"))),
         Some("api_key") => Ok((text("header").unwrap_or("X-API-Key").to_owned(), secret)),
-        Some(other) => Err((format!("`auth.type` is {other:?}"), "write bearer or api_key")),
+        Some(other) => Err((format!("invalid `auth.type`: {other:?}"), "write bearer or api_key")),
     }
 }
 
@@ -158,13 +158,13 @@ pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch
             let message = refusal.message.trim_start_matches("http_request: ").to_owned();
             if fence.is_some() && refusal.exception == "PermissionError" {
                 let diagnostic = Diagnostic::new(Code::HostRefused, message).hint(
-                    "list the host in `hosts` of the tool's `config`, sign it, and grant it: cuebook allow",
+                    "add the host to `hosts` in the tool's `config`, sign the tool, and grant it: cuebook allow",
                 );
                 return Err(Error::new(ErrorKind::Execute, diagnostic));
             }
             let tried = if attempt > 1 { format!(" ({attempt} attempts)") } else { String::new() };
             let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
-                .hint("look at the `url` of the tool, and at the way there");
+                .hint("check the tool's `url` and the network");
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         }
         let pause = if request.exponential {
@@ -172,7 +172,7 @@ pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch
         } else {
             Duration::from_secs(1)
         };
-        watch.progress(&format!("attempt {attempt} failed, the next one follows in {pause:?}"));
+        watch.progress(&format!("attempt {attempt} failed; retry in {pause:?}"));
         let until = Instant::now() + pause.min(LONGEST_PAUSE);
         while Instant::now() < until {
             if watch.cancelled() {

@@ -108,27 +108,27 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
             return fence::unavailable(&error.to_string());
         }
         End::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound && !job.cwd.is_dir() => {
-            let message = format!("{id} cannot be started: there is no folder {}", job.cwd.display());
+            let message = format!("{id} cannot start: the directory {} does not exist", job.cwd.display());
             Diagnostic::new(Code::CannotStart, message).hint("name a project that exists")
         }
         End::NotStarted(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            let message = format!("{id} cannot be started: there is no program `{}`", job.program);
-            Diagnostic::new(Code::CannotStart, message).hint("install it, or put its folder into PATH")
+            let message = format!("{id} cannot start: the program `{}` does not exist", job.program);
+            Diagnostic::new(Code::CannotStart, message).hint("install it, or add its directory to PATH")
         }
         End::NotStarted(error) => {
-            let message = format!("{id} cannot be started: `{}`: {error}", job.program);
+            let message = format!("{id} cannot start: `{}`: {error}", job.program);
             Diagnostic::new(Code::CannotStart, message)
-                .hint("look at the program's permissions, and at the size of what it is given")
+                .hint("check the program's permissions and the size of its input")
         }
         End::Exceeded(_) => Diagnostic::new(Code::ToolFailed, format!("{id} failed{tail}"))
-            .hint("have it use less at once, or run it without the sandbox: --unfenced"),
+            .hint("make it use less memory or fewer processes, or run it without the sandbox: --unfenced"),
         End::Lost(error) => {
             Diagnostic::new(Code::ToolFailed, format!("the process of {id} was lost: {error}"))
         }
         End::TimedOut => {
             let message = format!("{id} took longer than {} seconds and was stopped", seconds(job));
             Diagnostic::new(Code::TimedOut, message)
-                .hint("raise `timeout` in the tool's CONFIG, or have it do less at a time")
+                .hint("raise `timeout` in the tool's CONFIG, or make the tool do less")
         }
         End::Cancelled => Diagnostic::new(Code::ToolFailed, format!("{id} was cancelled")),
         End::Exited(0) => {
@@ -136,21 +136,20 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
             // The bundled tools say so where there is a code for it.
             let outside = answer.and_then(|answer| answer.get("code")?.as_str()) == Some("CB709");
             let code = if outside { Code::OutsideProject } else { Code::ToolFailed };
-            let diagnostic = Diagnostic::new(code, format!("{id} says that it failed{tail}"));
+            let diagnostic = Diagnostic::new(code, format!("{id} reported a failure{tail}"));
             if outside {
-                diagnostic
-                    .hint("name something inside of the project; links are followed before this is decided")
+                diagnostic.hint("name a path inside the project; Cuebook resolves links first")
             } else if said {
                 diagnostic
             } else {
-                diagnostic.hint("its answer is under `data`")
+                diagnostic.hint("see its answer in `data`")
             }
         }
         End::Exited(code) => {
             Diagnostic::new(Code::ToolFailed, format!("{id} failed with exit code {code}{tail}"))
         }
         End::Signalled(signal) => {
-            Diagnostic::new(Code::ToolFailed, format!("{id} was ended by signal {signal}{tail}"))
+            Diagnostic::new(Code::ToolFailed, format!("{id} was killed by signal {signal}{tail}"))
         }
     };
     Error::new(ErrorKind::Execute, diagnostic)
@@ -166,8 +165,7 @@ pub(crate) fn of_response(status: u16, reason: &str, body: &str, headers: &[(Str
         json!({"status_code": status, "body": parsed.unwrap_or_else(|| body.into()), "headers": headers});
     let failure = (!(200..400).contains(&status)).then(|| {
         let message = format!("HTTP {status}: {reason}").trim_end_matches([':', ' ']).to_owned();
-        let diagnostic =
-            Diagnostic::new(Code::HttpFailed, message.clone()).hint("its answer is under `data`");
+        let diagnostic = Diagnostic::new(Code::HttpFailed, message.clone()).hint("see its answer in `data`");
         (message, Error::new(ErrorKind::Execute, diagnostic))
     });
     Outcome { data, failure }

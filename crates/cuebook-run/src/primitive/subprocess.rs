@@ -80,7 +80,7 @@ pub(crate) fn run(job: &Job, watch: &dyn Watch) -> Finished {
     #[cfg(not(unix))]
     {
         let _ = (job, watch);
-        let error = io::Error::new(io::ErrorKind::Unsupported, "tools run on Unix systems only");
+        let error = io::Error::new(io::ErrorKind::Unsupported, "tools run only on Unix systems");
         Finished::without_output(End::NotStarted(error))
     }
 }

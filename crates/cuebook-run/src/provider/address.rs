@@ -15,18 +15,18 @@ pub(super) struct Address {
 impl Address {
     /// Reads an address; says what is wrong with it.
     pub fn parse(text: &str) -> Result<Address, String> {
-        let uri: Uri = text.parse().map_err(|_| "is no address".to_owned())?;
+        let uri: Uri = text.parse().map_err(|_| "is not an address".to_owned())?;
         let open = match uri.scheme_str() {
             Some("https") => false,
             Some("http") => true,
-            _ => return Err("must begin with https:// or http://".to_owned()),
+            _ => return Err("must start with https:// or http://".to_owned()),
         };
         let Some(authority) = uri.authority().filter(|authority| !authority.host().is_empty()) else {
             return Err("names no host".to_owned());
         };
         // Names and passwords in addresses end up in messages and logs.
         if authority.as_str().contains('@') {
-            return Err("must not hold a name or a password".to_owned());
+            return Err("must not contain a name or a password".to_owned());
         }
         if uri.query().is_some() || text.contains('#') {
             return Err("must end with its path".to_owned());

@@ -94,7 +94,7 @@ impl Fit {
             Fit::Tier => "tier",
             Fit::Exact => "model",
             Fit::Pattern => "pattern",
-            Fit::Prefix => "beginning of a model's name",
+            Fit::Prefix => "start of a model's name",
         }
     }
 }
@@ -163,7 +163,7 @@ pub(super) fn is_no_text(name: &str) -> bool {
 
 /// Why a variable of the environment says nothing, in words behind its name.
 pub fn why_unset(name: &str) -> &'static str {
-    if is_no_text(name) { "holds bytes that are no text (UTF-8)" } else { "is not set" }
+    if is_no_text(name) { "is not UTF-8 text" } else { "is not set" }
 }
 
 impl Providers {
@@ -244,16 +244,16 @@ impl Providers {
     pub fn resolve(&self, wish: &Wish<'_>) -> Result<Chosen> {
         if wish.model.is_some_and(|model| model.trim().is_empty()) {
             // Mostly a variable that is not set. Another model than the one that was meant would be asked, and paid.
-            let diagnostic = Diagnostic::new(Code::NoModel, "a model is asked for, and its name is empty");
-            return Err(no_model(diagnostic.hint("name a model or a tier, or leave --model (`model`) out")));
+            let diagnostic = Diagnostic::new(Code::NoModel, "the model's name is empty");
+            return Err(no_model(diagnostic.hint("name a model or a tier, or leave out --model (`model`)")));
         }
         let wanted =
             [wish.model, wish.id, wish.tier].into_iter().flatten().find(|name| !name.trim().is_empty());
         let wanted = wanted.unwrap_or(USUAL_TIER).trim();
         if let Some(name) = wish.provider.filter(|name| !name.trim().is_empty()) {
-            let file = self.named(name.trim(), "it was asked for")?;
+            let file = self.named(name.trim(), "requested by name")?;
             return match fit(file, wanted)? {
-                Some((fit, model)) => Ok(chosen(file, model, fit, "it was asked for")),
+                Some((fit, model)) => Ok(chosen(file, model, fit, "requested by name")),
                 None => Err(self.nobody(wanted, Some(file))),
             };
         }
@@ -280,7 +280,7 @@ impl Providers {
         let ready: Vec<_> = offers.iter().filter(|(_, file, _)| self.is_ready(file)).collect();
         if let [(fit, file, model)] = ready.as_slice() {
             let others: Vec<&str> = offers.iter().map(|(_, file, _)| file.name.as_str()).collect();
-            let why = format!("of {} only its key is in the environment", others.join(", "));
+            let why = format!("only the key of {} is set", others.join(", "));
             return Ok(chosen(file, model.clone(), *fit, &why));
         }
         Err(self.several(wanted, &offers))
@@ -291,9 +291,9 @@ impl Providers {
             let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
             let near = did_you_mean(&nearest(name, names.iter().copied()));
             let hint = near.unwrap_or_else(|| {
-                format!("there are: {}; a file .ai/{FOLDER}/{name}.yaml adds one", names.join(", "))
+                format!("known providers: {}; a file .ai/{FOLDER}/{name}.yaml adds one", names.join(", "))
             });
-            let message = format!("there is no provider `{name}` ({why})");
+            let message = format!("unknown provider `{name}` ({why})");
             no_model(Diagnostic::new(Code::NoModel, message).hint(hint)).with("providers", names)
         })
     }
@@ -310,7 +310,7 @@ impl Providers {
             only.map_or("no provider offers".to_owned(), |file| format!("{} does not offer", file.name));
         let message = format!("{who} `{wanted}`; {}", offers.join("; "));
         let hint = did_you_mean(&near).unwrap_or_else(|| {
-            format!("name a tier or a model of these, or add the model to a file in ~/.ai/{FOLDER}")
+            format!("name one of these models or tiers, or add the model to a file in ~/.ai/{FOLDER}")
         });
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
             .with("wanted", wanted)
@@ -328,7 +328,7 @@ impl Providers {
             if having.len() == 1 { "has" } else { "have" }
         );
         let hint = format!(
-            "add `tiers: {{{tier}: MODEL}}` to {}, ask for a model of {name} by its name, or name another provider in {who}",
+            "add `tiers: {{{tier}: MODEL}}` to {}, name a model of {name}, or name another provider in {who}",
             usual.file
         );
         no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
@@ -349,12 +349,11 @@ impl Providers {
                 format!("{} ({model}, {ready})", file.name)
             })
             .collect();
-        let message =
-            format!("several providers offer `{wanted}`, and nobody has chosen: {}", list.join(", "));
+        let message = format!("several providers offer `{wanted}`: {}", list.join(", "));
         let first = offers.first().map_or("NAME", |(_, file, _)| file.name.as_str());
         let (set, write) = (
             format!("set {VARIABLE}={first}"),
-            format!("write `provider: {{default: {first}}}` into .ai/{AGENT}"),
+            format!("write `provider: {{default: {first}}}` in .ai/{AGENT}"),
         );
         let hint = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
             true => format!("{set}, or {write}"),
@@ -410,7 +409,7 @@ fn fit(file: &ProviderFile, wanted: &str) -> Result<Option<(Fit, String)>> {
         [] => {}
         [one] => return Ok(Some((Fit::Prefix, (*one).to_owned()))),
         several => {
-            let message = format!("{} has several models that begin with `{wanted}`", file.name);
+            let message = format!("{} has several models that start with `{wanted}`", file.name);
             let hint = format!("name one of {}", several.join(", "));
             return Err(no_model(Diagnostic::new(Code::NoModel, message).hint(hint)).with("models", several));
         }
@@ -438,12 +437,12 @@ fn listed(folder: &Path, space: &str, passed_over: &mut Vec<Diagnostic>) -> Resu
             continue;
         }
         // Whoever put it there thinks that it counts.
-        let what = if path.is_dir() { "this is a folder" } else { "this leads to no file" };
-        let message = format!("{what}, so no provider is read from it");
+        let what = if path.is_dir() { "this is a folder" } else { "this link leads to no file" };
+        let message = format!("{what}, so it defines no provider");
         let diagnostic = Diagnostic::new(Code::BadProviderFile, message)
             .file(format!("{name}/{}", path.file_name().unwrap_or_default().display()))
             .severity(Severity::Warning)
-            .hint("put the file of the provider there, or take it away");
+            .hint("put a provider file there, or remove it");
         passed_over.push(diagnostic);
     }
     paths.sort();
@@ -464,7 +463,7 @@ fn usual_of(folder: &Path, space: &str) -> Result<Option<(String, String)>> {
     let Some(usual) = entries.swap_remove("default") else {
         // Others may keep other things there; what was meant for us must not be passed over.
         return match entries.iter().find(|(name, _)| !nearest(name, ["default"]).is_empty()) {
-            Some((_, wrong)) => Err(wrong.wrong("is no key", Some("did you mean `default`?".to_owned()))),
+            Some((_, wrong)) => Err(wrong.wrong("is not a key", Some("did you mean `default`?".to_owned()))),
             None => Ok(None),
         };
     };

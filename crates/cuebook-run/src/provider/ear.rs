@@ -129,7 +129,7 @@ impl<'l> Ear<'l> {
             return Err(from_broken(&Broken::new(what, why), file));
         }
         let response: Json = serde_json::from_slice(&self.whole).map_err(|error| {
-            let message = format!("what came is no JSON: {error}");
+            let message = format!("the answer is not JSON: {error}");
             from_broken(&Broken::new(What::Nonsense, message), file)
         })?;
         let answer = reply::read(self.api, &response, self.outputs)
@@ -184,8 +184,7 @@ impl<'l> Ear<'l> {
                 let mut failure = from_broken(&broken, file);
                 if broken.what == What::Nonsense && self.wrong.is_some() {
                     failure.advise(format!(
-                        "see whether `base_url` and `api` in {} are right; where a server, or what stands before it, cannot \
-                         stream, write `stream: false` there",
+                        "check `base_url` and `api` in {}; if the server or a proxy cannot stream, write `stream: false` there",
                         file.file
                     ));
                 }
@@ -197,7 +196,7 @@ impl<'l> Ear<'l> {
                     Chunk::Failure { message, .. } => Some(message.clone()),
                     _ => None,
                 });
-                let message = why.unwrap_or_else(|| "an event of the stream cannot be understood".to_owned());
+                let message = why.unwrap_or_else(|| "invalid event in the stream".to_owned());
                 // A stream that came to its end was carried whole, whatever it said.
                 from_broken(&Broken::new(if ended { What::Nonsense } else { What::Cut }, message), file)
             }

@@ -71,13 +71,12 @@ impl Failure {
         let then = days.map(|wanted| now.checked_add(wanted).unwrap_or(Timestamp::MAX));
         let at = then.map_or(String::new(), |then| format!(" (at {})", then.strftime("%Y-%m-%dT%H:%M:%SZ")));
         diagnostic.message = format!(
-            "{}; it wants to be asked again after {} seconds{at}, and the longest pause is {}",
+            "{}; the server asks for a retry after {} seconds{at}, but the longest pause is {}",
             diagnostic.message,
             seconds(wanted),
             seconds(most)
         );
-        diagnostic.hint =
-            Some(format!("ask again when that time is over, or raise `retry.max` in {}", file.file));
+        diagnostic.hint = Some(format!("try again after that time, or raise `retry.max` in {}", file.file));
         let mut error = Error::new(self.error.kind(), diagnostic);
         for name in FIELDS {
             if let Some(value) = self.error.field(name) {
@@ -134,13 +133,13 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
             Code::NoAnswer,
             format!("{who} did not answer in time"),
             Some(format!(
-                "give it more than {} seconds (`timeouts.total`), or the thread more time",
+                "allow more than {} seconds (`timeouts.total`), or give the thread more time",
                 seconds(file.timeouts.total)
             )),
         ),
         What::Silent => (
             Code::NoAnswer,
-            format!("{who} was silent for too long"),
+            format!("{who} sent nothing for too long"),
             Some(
                 "raise `timeouts.first_byte` or `timeouts.idle` in its file if its models need longer"
                     .to_owned(),
@@ -149,35 +148,35 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
         What::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("see whether `base_url` in {} is right and this machine is online", file.file)),
+            Some(format!("check `base_url` in {} and the network", file.file)),
         ),
         What::NoHost => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("correct `base_url` in {}", file.file)),
+            Some(format!("fix `base_url` in {}", file.file)),
         ),
         What::Cut => (
             Code::NoAnswer,
             format!("the connection to {who} broke{because}"),
             Some(format!(
-                "to have it asked again by itself also when a part had come, say `retry: {{after_text: true}}` in {}",
+                "to retry even after part of an answer, write `retry: {{after_text: true}}` in {}",
                 file.file
             )),
         ),
         What::Nonsense => (
             Code::NoAnswer,
-            format!("{who} sent what cannot be understood{because}"),
-            Some(format!("see whether {at} is the provider, and what stands between")),
+            format!("{who} sent an invalid answer{because}"),
+            Some(format!("check that {at} is the provider, and any proxy in between")),
         ),
         What::TooMuch => (
             Code::NoAnswer,
-            format!("{who} sent too much{because}"),
-            Some(format!("ask for less, or lower `max_output` of the model in {}", file.file)),
+            format!("the answer of {who} is too large{because}"),
+            Some(format!("ask for a shorter answer, or lower the model's `max_output` in {}", file.file)),
         ),
         What::Mismatch => (
             Code::ReplayMismatch,
             broken.message.clone(),
-            Some("record again with --record, or ask what was asked then".to_owned()),
+            Some("record again with --record, or send the recorded request".to_owned()),
         ),
     };
     let class = match broken.what {
@@ -226,31 +225,26 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
     let message = match (status, &said) {
         (300..=399, _) => format!("{who} redirects to another address (status {status})"),
         (_, Some(said)) => format!("{who} answered with status {status}: {said}"),
-        (_, None) => format!("{who} answered with status {status}, and said nothing"),
+        (_, None) => format!("{who} answered with status {status} and no message"),
     };
     let hint = match (status, class.code) {
         (300..=399, _) => Some(format!(
-            "redirects are not followed, since the key would go along; correct `base_url` in {}",
+            "Cuebook follows no redirects, because they would receive the key; fix `base_url` in {}",
             file.file
         )),
-        (_, Some("quota_exhausted")) => {
-            Some("the account has no credit left; nothing changes until it has".into())
-        }
+        (_, Some("quota_exhausted")) => Some("the account has no credit left; add credit".into()),
         (401 | 403, _) => Some(match file.variables().next() {
-            Some(key) => format!("see whether {key} holds a key that is valid, and may use this model"),
-            None => format!("the server wants a key; name its variable under `key` in {}", file.file),
+            Some(key) => format!("check that {key} holds a valid key that may use this model"),
+            None => format!("the server needs a key; name its variable under `key` in {}", file.file),
         }),
-        (404, _) => {
-            Some(format!("see whether `base_url` in {} and the name of the model are right", file.file))
-        }
+        (404, _) => Some(format!("check `base_url` in {} and the model's name", file.file)),
         (400 | 422, _) => Some(format!(
-            "see whether the model can do what it is asked (its tools, outputs and options), and whether `api` and `models` in {} \
-             are right",
+            "check that the model supports the request (tools, outputs and options), and check `api` and `models` in {}",
             file.file
         )),
         (413, _) => Some("the conversation is too long for the server".into()),
-        (429, _) => Some("ask less often, or raise the limits of the account".into()),
-        (500.., _) => Some("the trouble is the provider's; try again later".into()),
+        (429, _) => Some("send fewer requests, or raise the account's limits".into()),
+        (500.., _) => Some("the provider has a problem; try again later".into()),
         _ => None,
     };
     let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint_opt(hint);
@@ -285,13 +279,11 @@ pub(super) fn from_reply(error: &Error, head: &Head, file: &ProviderFile) -> Box
     diagnostic.message = format!("{}: {said}", file.name);
     if diagnostic.hint.is_none() {
         diagnostic.hint = Some(match class.code {
-            Some("quota_exhausted") => {
-                "the account has no credit left; nothing changes until it has".to_owned()
-            }
+            Some("quota_exhausted") => "the account has no credit left; add credit".to_owned(),
             _ if error.code() == Code::ProviderFailed => {
-                "the trouble is the provider's; try again later, or ask another model: --model ID".to_owned()
+                "the provider has a problem; try again later, or use another model: --model ID".to_owned()
             }
-            _ => format!("see whether `base_url` and `api` in {} are right", file.file),
+            _ => format!("check `base_url` and `api` in {}", file.file),
         });
     }
     let mut told = Error::new(error.kind(), diagnostic).with("provider", &file.name);
@@ -315,9 +307,9 @@ pub(super) fn from_silence(answer: &Answer, file: &ProviderFile) -> Box<Failure>
     let who = &file.name;
     let reason = answer.finish.as_deref().filter(|reason| !reason.is_empty());
     let reason = reason.map_or(String::new(), |reason| format!(" (it ended with `{reason}`)"));
-    let message = format!("{who} answered with nothing: neither text nor calls{reason}");
+    let message = format!("the answer of {who} is empty: no text and no calls{reason}");
     let hint = format!(
-        "see whether `api` in {} is right, say more plainly what is to be answered, or ask another model: --model ID",
+        "check `api` in {}, describe the answer more clearly, or use another model: --model ID",
         file.file
     );
     let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint(hint);

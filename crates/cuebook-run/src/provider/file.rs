@@ -235,12 +235,12 @@ impl ProviderFile {
         let name = need("name")?;
         if name.text()? != stem {
             let hint = format!("write `name: {stem}`, or call the file {}.yaml", name.text()?);
-            return Err(name.wrong(format!("is not the name of the file, which is `{stem}`"), Some(hint)));
+            return Err(name.wrong(format!("is not the name of the file (`{stem}`)"), Some(hint)));
         }
         let api = read_api(need("api")?)?;
         let address = need("base_url")?;
         let base_url = Address::parse(address.text()?)
-            .map_err(|why| address.wrong(why, Some("as in https://api.example.com/v1".to_owned())))?;
+            .map_err(|why| address.wrong(why, Some("such as https://api.example.com/v1".to_owned())))?;
         let mut warnings = Vec::new();
         let headers = match fields.get("headers") {
             Some(headers) => read_headers(headers, &mut warnings)?,
@@ -269,10 +269,8 @@ impl ProviderFile {
             (None, None, None) => None,
         };
         if let Some((secret, field)) = secret.filter(|_| !base_url.may_hear_secrets()) {
-            let what = format!(
-                "is not encrypted, and {secret} would be sent there for everybody on the way to read"
-            );
-            let hint = format!("write https://, or leave {field} out if the server needs none");
+            let what = format!("is not encrypted, so others on the network could read {secret}");
+            let hint = format!("write https://, or leave out {field} if the server needs none");
             return Err(address.wrong(what, Some(hint)));
         }
         let tiers = match fields.get("tiers") {
@@ -404,7 +402,7 @@ fn refuse_secret_address(address: &Setting) -> Result<()> {
     let text = json.as_str().filter(|text| text.contains(['@', '?', '#'])).unwrap_or_default();
     match Address::parse(text) {
         Err(why) if !text.is_empty() => {
-            Err(address.wrong_unseen(why, Some("as in https://api.example.com/v1".to_owned())))
+            Err(address.wrong_unseen(why, Some("such as https://api.example.com/v1".to_owned())))
         }
         _ => Ok(()),
     }
@@ -414,7 +412,8 @@ fn read_variable(setting: &Setting) -> Result<String> {
     match setting.json().as_str().filter(|name| is_variable(name)) {
         Some(name) => Ok(name.to_owned()),
         None => {
-            let hint = "write the name, as in OPENAI_API_KEY, and put the key itself into the environment";
+            let hint =
+                "write the variable's name, such as OPENAI_API_KEY, and set the key in the environment";
             Err(setting.wrong_unseen("must be the name of an environment variable", Some(hint.to_owned())))
         }
     }
@@ -443,10 +442,10 @@ fn read_headers(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<Ind
             return Err(wrong(&value, "is a header that Cuebook sets itself", Some("leave it out")));
         }
         let Ok(text) = value.text() else {
-            return Err(wrong(&value, "must be a text that says something", Some("write it in quotes")));
+            return Err(wrong(&value, "must be a non-empty string", Some("write it in quotes")));
         };
         if ureq::http::HeaderValue::from_str(text).is_err() {
-            return Err(wrong(&value, "has a character that headers cannot have", None));
+            return Err(wrong(&value, "has a character that headers do not allow", None));
         }
         refuse_broken(&value, text)?;
         if is_written_secret(&name, text) {
@@ -462,16 +461,15 @@ fn refuse_broken(setting: &Setting, text: &str) -> Result<()> {
     if !secret::is_broken(text) {
         return Ok(());
     }
-    let hint = "write the name of a variable, as in ${env:GATEWAY_TOKEN}";
-    let what = "has a `${env:` that no name and no `}` follow";
+    let hint = "write the name of a variable, such as ${env:GATEWAY_TOKEN}";
+    let what = "has a `${env:` without a name and `}`";
     Err(setting.wrong_unseen(what, Some(hint.to_owned())))
 }
 
 /// That something is a secret that stands in the file, or holds one.
 fn stands_here(setting: &Setting, is: &str) -> impl Iterator<Item = Diagnostic> + use<> {
-    let hint = "put it into a variable of the environment, and write ${env:NAME} in its place; \
-                whoever can read the file has it";
-    let error = setting.wrong_unseen(format!("{is} a secret that stands in the file"), Some(hint.to_owned()));
+    let hint = "put it into an environment variable and write ${env:NAME} instead, because anyone who can read the file can read the secret";
+    let error = setting.wrong_unseen(format!("{is} a secret in the file"), Some(hint.to_owned()));
     error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning))
 }
 
@@ -487,7 +485,7 @@ fn read_model(pattern: String, setting: &Setting, warnings: &mut Vec<Diagnostic>
     ])?;
     let glob = GlobBuilder::new(&pattern).literal_separator(false).build();
     let matcher = glob
-        .map_err(|error| setting.wrong(format!("is no pattern: {}", error.kind()), None))?
+        .map_err(|error| setting.wrong(format!("is not a valid pattern: {}", error.kind()), None))?
         .compile_matcher();
     Ok(ModelEntry {
         pattern,
@@ -534,7 +532,7 @@ fn read_timeouts(setting: &Setting) -> Result<Timeouts> {
         Some(field) => match Duration::try_from_secs_f64(field.amount()?) {
             // A week: longer waits are a slip of the pen, and far from what clocks can count.
             Ok(time) if !time.is_zero() && time <= Duration::from_secs(604_800) => Ok(time),
-            _ => Err(field.wrong("must be more than no seconds, and at most 604800", None)),
+            _ => Err(field.wrong("must be more than 0 and at most 604800 seconds", None)),
         },
     };
     Ok(Timeouts {
@@ -559,7 +557,7 @@ fn read_retry(setting: &Setting) -> Result<Retry> {
         None => Ok(None),
         Some(field) => match field.amount()? {
             pause if pause <= 86_400.0 => Ok(Some(pause)),
-            _ => Err(field.wrong("must be at most a day, 86400 seconds", None)),
+            _ => Err(field.wrong("must be at most 86400 seconds (one day)", None)),
         },
     };
     Ok(Retry {
@@ -574,7 +572,7 @@ fn read_options(setting: &Setting, warnings: &mut Vec<Diagnostic>) -> Result<Map
     let entries = setting.entries()?;
     // What decides how an answer is read is said elsewhere in the file.
     if let Some(stream) = entries.get("stream") {
-        let (what, hint) = ("is no option", Some("write `stream` beside `options`".to_owned()));
+        let (what, hint) = ("is not an option", Some("write `stream` beside `options`".to_owned()));
         return Err(match entries.iter().any(|(name, option)| secret::is_written(name, &option.json())) {
             true => stream.wrong_unseen(what, hint),
             false => stream.wrong(what, hint),

@@ -137,7 +137,7 @@ impl HttpProvider {
         let Some(value) = (self.environment)(name) else {
             let provider = &self.file().name;
             let why = why_unset(name);
-            let message = format!("the key of {provider} is not in the environment: {name} {why}");
+            let message = format!("the key of {provider} is missing: {name} {why}");
             let hint =
                 format!("set {name}, or choose another provider; {} names the variable", self.file().file);
             let diagnostic = Diagnostic::new(Code::KeyMissing, message).hint(hint);
@@ -148,8 +148,8 @@ impl HttpProvider {
         let value = value.trim().to_owned();
         // What a header cannot hold is told without the value.
         if ureq::http::HeaderValue::from_str(&value).is_err() {
-            let message = format!("the value of {name} has a character that no key has");
-            let hint = "see whether a line end or a quotation mark came along when it was set";
+            let message = format!("the value of {name} has a character that keys do not have");
+            let hint = "check for a line end or a quotation mark in the value";
             let diagnostic = Diagnostic::new(Code::KeyMissing, message).hint(hint);
             return Err(Error::new(ErrorKind::Config, diagnostic).with("variable", name));
         }

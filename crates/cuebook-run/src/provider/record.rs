@@ -85,14 +85,17 @@ impl Exchange {
     }
 
     fn from_line(line: &str) -> Result<Exchange, String> {
-        let line: Json = serde_json::from_str(line).map_err(|error| format!("it is no JSON: {error}"))?;
+        let line: Json = serde_json::from_str(line).map_err(|error| format!("it is not JSON: {error}"))?;
         if line["version"] != VERSION {
-            return Err(format!("its version is {}, and this program reads {VERSION}", line["version"]));
+            return Err(format!(
+                "unsupported version {}; this program reads version {VERSION}",
+                line["version"]
+            ));
         }
         let request =
             line.get("request").filter(|request| request.is_object()).ok_or("it has no `request`")?;
         if line["hash"] != hash(request) {
-            return Err("its `hash` is not that of its `request`: it was changed".to_owned());
+            return Err("its `hash` does not match its `request`: the file was changed".to_owned());
         }
         let body = match (line["body"].as_str(), line["body_base64"].as_str()) {
             (Some(text), _) => text.as_bytes().to_vec(),
@@ -102,7 +105,7 @@ impl Exchange {
             (None, None) => return Err("it has no `body`".to_owned()),
         };
         let status = line.get("status").map(|status| {
-            status.as_u64().and_then(|status| u16::try_from(status).ok()).ok_or("its `status` is none")
+            status.as_u64().and_then(|status| u16::try_from(status).ok()).ok_or("its `status` is invalid")
         });
         let head = status.transpose()?.map(|status| {
             let headers = line["headers"].as_object().into_iter().flatten();
@@ -113,14 +116,14 @@ impl Exchange {
             None => None,
             Some(broken) => {
                 let what = What::ALL.iter().find(|(_, name)| broken["what"] == *name);
-                let (what, _) = what.ok_or("its `broken.what` is none")?;
+                let (what, _) = what.ok_or("its `broken.what` is invalid")?;
                 let message = broken["message"].as_str().unwrap_or_default().to_owned();
                 let sent = broken["sent"].as_bool().unwrap_or_else(|| what.is_behind_request());
                 Some(Broken { what: *what, message, sent })
             }
         };
         if head.is_none() && broken.is_none() {
-            return Err("it has neither a `status` nor a `broken`".to_owned());
+            return Err("it has no `status` and no `broken`".to_owned());
         }
         Ok(Exchange { hash: hash(request), request: request.clone(), head, body, broken })
     }
@@ -142,8 +145,8 @@ impl Recorder {
     pub fn create(path: &Path) -> Result<Arc<Recorder>> {
         let name = path.display().to_string();
         if path.metadata().is_ok_and(|known| known.is_file() && known.len() > 0) {
-            let message = format!("{name} is there already, and a recording does not write over it");
-            let hint = "name another file, or remove this one first";
+            let message = format!("{name} exists, and --record does not overwrite files");
+            let hint = "name another file, or delete this one first";
             let diagnostic = Diagnostic::new(Code::WouldOverwrite, message).hint(hint);
             return Err(Error::new(ErrorKind::Usage, diagnostic).with("file", name));
         }
@@ -181,8 +184,8 @@ impl Recorder {
         let file = file.map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => {
                 let diagnostic =
-                    Diagnostic::new(Code::WriteFailed, "the folder of the recording does not exist");
-                let hint = "make the folder first, or name a file in another one";
+                    Diagnostic::new(Code::WriteFailed, "the recording's directory does not exist");
+                let hint = "create the directory first, or name a file in another one";
                 Error::new(ErrorKind::Io, diagnostic.file(&name).hint(hint))
             }
             _ => files::write_error(&name, &error),
@@ -335,7 +338,7 @@ impl Recording {
             exchanges.push((exchange, false));
         }
         if exchanges.is_empty() {
-            let diagnostic = Diagnostic::new(Code::ReplayMismatch, format!("{name} holds no reply"))
+            let diagnostic = Diagnostic::new(Code::ReplayMismatch, format!("{name} has no replies"))
                 .hint("record some first: the same command with --record FILE");
             return Err(Error::new(ErrorKind::Reply, diagnostic));
         }
@@ -374,7 +377,7 @@ impl Recording {
         let Some(next) = next else {
             let name = &self.name;
             return Err(format!(
-                "{name} has no further reply: all {count} were taken, and the model is asked again"
+                "{name} has no reply left: all {count} were used, but the model is called again"
             ));
         };
         match same.or(self.lenient.then_some(next)) {
@@ -387,7 +390,7 @@ impl Recording {
                 let (at, expected, found) = difference(recorded, asked, String::new())
                     .unwrap_or_else(|| (String::new(), "the same".to_owned(), "the same".to_owned()));
                 Err(format!(
-                    "the request differs from exchange {} of {} at {at}: recorded was {expected}, and asked is {found}",
+                    "the request differs from exchange {} of {} at {at}: recorded {expected}, sent {found}",
                     next + 1,
                     self.name
                 ))

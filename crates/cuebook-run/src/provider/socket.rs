@@ -197,8 +197,8 @@ impl Unnamed {
 impl fmt::Display for Unnamed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.passes {
-            true => write!(f, "the name {} cannot be looked up now ({})", self.host, self.why),
-            false => write!(f, "there is no host of the name {} ({})", self.host, self.why),
+            true => write!(f, "cannot look up the host {} now ({})", self.host, self.why),
+            false => write!(f, "unknown host {} ({})", self.host, self.why),
         }
     }
 }
@@ -417,6 +417,6 @@ mod tests {
     fn trouble_of_the_system_says_nothing_about_a_name() {
         let full = io::Error::from(rustix::io::Errno::MFILE);
         let unnamed = Unnamed::new("a.example", &full);
-        assert!(unnamed.passes && unnamed.to_string().contains("cannot be looked up now"), "{unnamed}");
+        assert!(unnamed.passes && unnamed.to_string().contains("cannot look up the host"), "{unnamed}");
     }
 }

@@ -28,10 +28,9 @@ pub(crate) struct Address {
 impl Address {
     /// Takes an address apart.
     pub(crate) fn read(url: &str) -> Result<Address> {
-        let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, \
-                    with signs like `@`, `/`, `?` and `%` in a password as %40, %2F, %3F and %25";
+        let hint = "write postgres://USER:PASSWORD@HOST:PORT/DATABASE; in a password, write `@`, `/`, `?` and `%` as %40, %2F, %3F and %25";
         if is_ambiguous(url) {
-            return Err(error::failed("postgres://…", "there is an `@` too many in its address", hint));
+            return Err(error::failed("postgres://…", "its address has too many `@`", hint));
         }
         let (start, query) = url.split_once('?').unwrap_or((url, ""));
         let mut options: Vec<String> = Vec::new();
@@ -47,7 +46,7 @@ impl Address {
         // What the library says of an address that it does not understand can be a part of the password.
         let mut config: Config = format!("{start}?{}", options.join("&"))
             .parse()
-            .map_err(|_| error::failed("postgres://…", "its address cannot be understood", hint))?;
+            .map_err(|_| error::failed("postgres://…", "its address is invalid", hint))?;
         if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
             return Err(error::failed("postgres://…", "its address names no host", hint));
         }
@@ -113,7 +112,7 @@ pub(crate) fn tls(name: &str, roots: Option<&str>) -> Result<MakeRustlsConnect> 
     if let Some(file) = roots {
         let unreadable = |why: String| {
             let hint = "`sslrootcert` names a file with certificates in PEM format";
-            error::failed(name, &format!("the certificates in {file} cannot be read: {why}"), hint)
+            error::failed(name, &format!("cannot read the certificates in {file}: {why}"), hint)
         };
         let certificates =
             CertificateDer::pem_file_iter(file).map_err(|error| unreadable(error.to_string()))?;
@@ -125,7 +124,7 @@ pub(crate) fn tls(name: &str, roots: Option<&str>) -> Result<MakeRustlsConnect> 
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder =
         rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().map_err(
-            |error| error::failed(name, &error.to_string(), "use `sslmode=disable` in a network of your own"),
+            |error| error::failed(name, &error.to_string(), "use `sslmode=disable` in your own network"),
         )?;
     Ok(MakeRustlsConnect::new(builder.with_root_certificates(store).with_no_client_auth()))
 }

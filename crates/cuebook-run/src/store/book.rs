@@ -638,17 +638,16 @@ fn interrupt(
         Some(_) if read > 0 => {
             said["estimated"]["spend"] = unknown.to_json();
             let known = match written {
-                0 => "what was read for it counts",
-                _ => "what was read for it, and what is known to have come of it, count",
+                0 => "the tokens that the model read count",
+                _ => "the tokens that the model read, and the known part of the answer, count",
             };
             said["note"] = json!(format!(
-                "an answer was asked for and nobody knows whether it came: {known} as an estimate, and what else was held for the answer is released"
+                "a request was sent and the answer is unknown: {known} as an estimate; the rest of the reservation is released"
             ));
         }
         None if unknown > Money::ZERO => {
             said["held_counted_as_spent"] = unknown.to_json();
-            said["note"] =
-                json!("an answer was asked for and nobody knows whether it came, so it counts as paid");
+            said["note"] = json!("a request was sent and the answer is unknown, so it counts as paid");
         }
         _ => {}
     }

@@ -96,7 +96,7 @@ impl<'s> Desk<'s> {
     /// Checks that every store can keep some names.
     pub(crate) fn check<'t>(&self, names: impl IntoIterator<Item = Option<&'t str>>) -> Result<()> {
         if names.into_iter().flatten().any(|name| name.contains('\0')) {
-            let why = "the name of a prompt, a model or a thread has a NUL character in it, which no table can hold";
+            let why = "the name of a prompt, a model or a thread contains a NUL character";
             return Err(error::failed(self.sql.place(), why, "give it another name"));
         }
         Ok(())
@@ -162,15 +162,8 @@ impl<'s> Desk<'s> {
             let entry = readable.as_ref().unwrap_or(entry);
             let event = Event::chain(key, &row.record.id, previous, seq + 1, self.now, entry);
             if event.text.len() > LARGEST_EVENT {
-                let why = format!(
-                    "an event of {} bytes is too large; the most is {LARGEST_EVENT}",
-                    event.text.len()
-                );
-                return Err(error::failed(
-                    self.sql.place(),
-                    &why,
-                    "have the tool or the model answer with less",
-                ));
+                let why = format!("an event has {} bytes; the limit is {LARGEST_EVENT}", event.text.len());
+                return Err(error::failed(self.sql.place(), &why, "make the tool or the model return less"));
             }
             row.record.last = (event.seq, event.hash.clone());
             events.push(event);

@@ -22,31 +22,30 @@ pub(crate) fn busy(id: &ThreadId, message: String, hint: &str) -> Error {
 /// `CB713`: whoever wants to write no longer holds the thread.
 pub(crate) fn lost(id: &ThreadId, status: Status) -> Error {
     let message = match status {
-        Status::Running => format!("`{id}` was taken up by somebody else; nothing more can be written here"),
-        status => format!("`{id}` is {status}; nobody runs it, so nothing can be written to it"),
+        Status::Running => format!("another process took over `{id}`; this one can no longer write to it"),
+        status => format!("`{id}` is {status} and no process runs it, so nothing can be written to it"),
     };
-    busy(id, message, "whoever wants to go on with the thread has to resume it")
-        .with("status", status.as_str())
+    busy(id, message, "resume the thread to continue it").with("status", status.as_str())
 }
 
 /// `CB713`: somebody has written to it since whoever wants to go on with it looked.
 pub(crate) fn moved(id: &ThreadId, status: Status) -> Error {
-    let message = format!("somebody else went on with `{id}` meanwhile; it is {status} now");
-    busy(id, message, "see what became of it, and try again").with("status", status.as_str())
+    let message = format!("another process continued `{id}` meanwhile; it is {status} now");
+    busy(id, message, "look at the thread, and try again").with("status", status.as_str())
 }
 
 /// `CB713`: it runs already.
 pub(crate) fn runs(id: &ThreadId, pid: Option<u32>) -> Error {
     let who = pid.map_or_else(String::new, |pid| format!(", by process {pid}"));
-    let hint = "wait until it comes to rest, or stop it with `cuebook thread cancel`";
-    busy(id, format!("`{id}` is run already{who}"), hint)
+    let hint = "wait until it stops, or stop it with `cuebook thread cancel`";
+    busy(id, format!("`{id}` is already running{who}"), hint)
 }
 
 /// `CB716`: a thread has started as many children as it may.
 pub(crate) fn spawns(parent: &ThreadId, spawned: u32, limit: u64) -> Error {
-    let message = format!("`{parent}` has started {spawned} threads and may start {limit}");
+    let message = format!("`{parent}` has started {spawned} threads; the limit is {limit}");
     let diagnostic = Diagnostic::new(Code::LimitReached, message)
-        .hint("give it a higher limit: `spawns` under its limits, or in `limit_overrides`");
+        .hint("raise its limit: `spawns` in its limits, or in `limit_overrides`");
     Error::new(ErrorKind::Limit, diagnostic)
         .with("thread_id", parent.as_str())
         .with("limit_code", "spawns")
@@ -68,8 +67,8 @@ pub(crate) fn exhausted(whose: Whose, id: &ThreadId, remaining: Money, requested
         money => money.to_string(),
     };
     let (role, hint) = match whose {
-        Whose::Own => ("thread", "resume it with a higher limit of `spend`"),
-        Whose::Parents => ("parent", "give the child a smaller limit of `spend`, or its parent a higher one"),
+        Whose::Own => ("thread", "resume it with a higher `spend` limit"),
+        Whose::Parents => ("parent", "lower the child's `spend` limit, or raise its parent's"),
     };
     let message = format!(
         "Insufficient budget: {role}={id} remaining={} requested={}",
@@ -101,17 +100,16 @@ pub(crate) fn closed(parent: &ThreadId, status: Status, requested: Money) -> Err
 
 /// `CB727`: a thread that is to stop starts nothing more.
 pub(crate) fn cancelled(parent: &ThreadId) -> Error {
-    let message = format!("`{parent}` was cancelled and starts no more threads");
-    let diagnostic =
-        Diagnostic::new(Code::ThreadCancelled, message).hint("resume it if it is to go on after all");
+    let message = format!("`{parent}` was cancelled and cannot start threads");
+    let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint("resume it to continue it");
     Error::new(ErrorKind::Execute, diagnostic).with("thread_id", parent.as_str())
 }
 
 /// `CB728`: it came to its end.
 pub(crate) fn ended(id: &ThreadId, status: Status, continued_by: Option<&ThreadId>) -> Error {
     let hint = match continued_by {
-        Some(next) => format!("`{next}` goes on with its conversation: resume that one"),
-        None => "start a new thread, which can go on with its conversation".to_owned(),
+        Some(next) => format!("`{next}` continues its conversation: resume that one"),
+        None => "start a new thread, which can continue its conversation".to_owned(),
     };
     let message = format!("`{id}` is {status} and cannot be resumed");
     let diagnostic = Diagnostic::new(Code::CannotResume, message).hint(hint);
@@ -122,7 +120,7 @@ pub(crate) fn ended(id: &ThreadId, status: Status, continued_by: Option<&ThreadI
 pub(crate) fn broken(id: &ThreadId, seq: u64, why: &str) -> Error {
     let message = format!("the log of `{id}` is broken at event {seq}: {why}");
     let diagnostic = Diagnostic::new(Code::BrokenLog, message)
-        .hint("it was changed from outside; nothing behind this event can be relied on");
+        .hint("another program changed the log; do not rely on anything after this event");
     Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", id.as_str()).with("seq", seq)
 }
 
@@ -130,7 +128,7 @@ pub(crate) fn broken(id: &ThreadId, seq: u64, why: &str) -> Error {
 pub(crate) fn damaged(id: &ThreadId, why: &str) -> Error {
     let message = format!("`{id}` is damaged: {why}");
     let diagnostic = Diagnostic::new(Code::BrokenLog, message)
-        .hint("nothing in it can be relied on: start the prompt again, or take the store back from a backup");
+        .hint("do not rely on it: start the prompt again, or restore the store from a backup");
     Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", id.as_str())
 }
 
@@ -141,7 +139,7 @@ pub(crate) fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
     }
     let warning = authenticity.warning().unwrap_or_default();
     let diagnostic = Diagnostic::new(Code::NotYourLog, format!("the log of `{id}` is {warning}")).hint(
-        "look at it with `cuebook thread show`; if you vouch for all that it says, resume it with --trust-log",
+        "read it with `cuebook thread show`; if you trust all of it, resume the thread with --trust-log",
     );
     Error::new(ErrorKind::Integrity, diagnostic)
         .with("thread_id", id.as_str())
@@ -150,18 +148,18 @@ pub(crate) fn not_own(id: &ThreadId, authenticity: &Authenticity) -> Error {
 
 /// `CB714`: the threads above one lead back to it.
 pub(crate) fn circle(id: &ThreadId) -> Error {
-    damaged(id, "the threads above it form a circle")
+    damaged(id, "its parent threads form a cycle")
 }
 
 /// `CB724`: the store itself cannot be used. `place` is a file, or an address without its password.
 pub(crate) fn failed(place: &str, why: &str, hint: &str) -> Error {
-    let message = format!("the store of threads cannot be used: {why}");
+    let message = format!("cannot use the store of threads: {why}");
     let diagnostic = Diagnostic::new(Code::StoreFailed, message).file(place).hint(hint);
     Error::new(ErrorKind::Io, diagnostic).with("store", place)
 }
 
 /// `CB724`: the tables are of a version that this one does not know.
 pub(crate) fn newer(place: &str, version: i64, known: usize) -> Error {
-    let why = format!("it is of version {version}, and this Cuebook knows versions up to {known}");
-    failed(place, &why, "use the Cuebook that wrote it, or a newer one; nothing was changed")
+    let why = format!("it has version {version}; this Cuebook reads versions up to {known}");
+    failed(place, &why, "use the Cuebook that wrote it, or a newer one; this one changed nothing")
 }

@@ -96,7 +96,7 @@ impl<C> Group<C> {
             together(&mut lock(&self.connection), &mut tasks);
         }
         let answer = lock(&answer).take();
-        answer.unwrap_or_else(|| Err(error::failed(place, "a transaction broke off", "try again")))
+        answer.unwrap_or_else(|| Err(error::failed(place, "a transaction failed", "try again")))
     }
 }
 

@@ -17,7 +17,7 @@ use super::{Holder, Store};
 /// them, so no more than a quarter of its time is lost, or half a second.
 const FIRST: Duration = Duration::from_millis(500);
 const BEAT: Duration = Duration::from_secs(5);
-/// After how long without one a process of another machine counts as dead.
+/// After how long without one a process on another machine counts as dead.
 const SILENCE: SignedDuration = SignedDuration::from_secs(30);
 /// Enough for one statement.
 const STACK: usize = 256 << 10;
@@ -203,7 +203,7 @@ impl Heart {
                 drop(state);
                 if let Err(error) = store.beat(&holder) {
                     // The next one may get through. Until then the process merely looks silent from other machines.
-                    tracing::warn!(%error, "a sign of life could not be given");
+                    tracing::warn!(%error, "cannot write the heartbeat");
                 }
                 last = Instant::now();
                 state = shared.state();
@@ -212,7 +212,7 @@ impl Heart {
         let spawned =
             std::thread::Builder::new().name("cuebook-heart".to_owned()).stack_size(STACK).spawn(beat);
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread can be started that gives signs of life");
+            tracing::warn!(%error, "cannot start the heartbeat thread");
         }
         heart
     }

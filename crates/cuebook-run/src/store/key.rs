@@ -58,9 +58,10 @@ impl LogKey {
                 .ok_or_else(|| wrong(&name, "there is no such file").with("variable", LOG_KEY));
         }
         let Some(folder) = spaces.user_folder() else {
-            let message = "there is no user's space, so there is no log key";
-            let hint =
-                format!("set HOME, or USER_SPACE to the folder that holds your .ai, or {LOG_KEY} to a file");
+            let message = "the user space is missing, so there is no log key";
+            let hint = format!(
+                "set HOME, or set USER_SPACE to the directory of your .ai, or set {LOG_KEY} to a file"
+            );
             let diagnostic = Diagnostic::new(Code::BadLogKey, message).hint(hint);
             return Err(Error::new(ErrorKind::Config, diagnostic));
         };
@@ -74,7 +75,7 @@ impl LogKey {
 
     /// No key, for a store in which nothing is and nothing is written.
     pub(crate) fn none() -> Result<LogKey> {
-        let diagnostic = Diagnostic::new(Code::BadLogKey, "this store is only looked at, and has no log key");
+        let diagnostic = Diagnostic::new(Code::BadLogKey, "this store is open read-only, without a log key");
         Err(Error::new(ErrorKind::Config, diagnostic))
     }
 
@@ -149,7 +150,7 @@ fn create(path: &Path, name: &str) -> Result<LogKey> {
     }
     let mut bytes = [0; BYTES];
     if getrandom::fill(&mut bytes).is_err() {
-        return Err(wrong(name, "the system gives no random numbers"));
+        return Err(wrong(name, "the system has no random numbers"));
     }
     write_private(path, format!("{}\n", hex(&bytes)).as_bytes()).map_err(|error| failed(&error))?;
     Ok(LogKey::from_bytes(bytes))
@@ -185,10 +186,10 @@ fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 }
 
 fn wrong(name: &str, why: &str) -> Error {
-    let diagnostic = Diagnostic::new(Code::BadLogKey, format!("the log key cannot be used: {why}"))
+    let diagnostic = Diagnostic::new(Code::BadLogKey, format!("cannot use the log key: {why}"))
         .file(name)
         .hint(format!(
-            "chmod 600 the file, or copy the key from where it was made; {LOG_KEY} names another file"
+            "run `chmod 600` on the file, or copy the key from where it was created; {LOG_KEY} names another file"
         ));
     Error::new(ErrorKind::Config, diagnostic)
 }

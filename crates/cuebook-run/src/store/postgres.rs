@@ -236,8 +236,8 @@ impl Line {
         let answer = self.batch("COMMIT");
         if self.trouble == Some(Trouble::Broken) {
             self.trouble = Some(Trouble::Unknown);
-            let why = "the connection broke while a change was committed, and nobody knows whether it was";
-            return Err(error::failed(&self.name, why, "look at the thread before it is resumed"));
+            let why = "the connection broke during a commit, so it is unknown whether the change was saved";
+            return Err(error::failed(&self.name, why, "check the thread before you resume it"));
         }
         answer
     }
@@ -392,38 +392,35 @@ fn is_about_tls(error: &postgres::Error) -> bool {
 fn failed(name: &str, error: &postgres::Error) -> Error {
     let why = match (error.as_db_error(), error.source()) {
         (Some(error), _) => error.message().to_owned(),
-        (None, Some(source)) if source.is::<WrongType>() => {
-            "a column has another type than Cuebook gave it".to_owned()
-        }
+        (None, Some(source)) if source.is::<WrongType>() => "a column has the wrong type".to_owned(),
         (None, Some(source)) => format!("{error}: {source}"),
         (None, None) => error.to_string(),
     };
     let hint = match error.code() {
         Some(&SqlState::INVALID_PASSWORD | &SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => {
-            "look at user and password in the address; \
-             signs like `@`, `/` and `%` in a password are written %40, %2F and %25"
+            "check user and password in the address; in a password, write `@`, `/` and `%` as %40, %2F and %25"
         }
-        Some(&SqlState::INVALID_CATALOG_NAME) => "make the database first: `createdb NAME`",
-        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => "the user needs the right to make and change tables there",
-        Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "name the server that is written to, not its copy",
+        Some(&SqlState::INVALID_CATALOG_NAME) => "create the database first: `createdb NAME`",
+        Some(&SqlState::INSUFFICIENT_PRIVILEGE) => "grant the user the right to create and change tables",
+        Some(&SqlState::READ_ONLY_SQL_TRANSACTION) => "name the primary server, not a replica",
         Some(&SqlState::QUERY_CANCELED) => {
-            "the statement took too long: look at what else the server does, and try again"
+            "the statement took too long: check the load of the server, and try again"
         }
         Some(&SqlState::UNDEFINED_COLUMN | &SqlState::UNDEFINED_FUNCTION | &SqlState::DATATYPE_MISMATCH) => {
-            "the tables were changed from outside: take them back from a backup, or name another database"
+            "another program changed the tables: restore them from a backup, or name another database"
         }
         _ if error.source().is_some_and(|source| source.is::<WrongType>()) => {
-            "the tables were changed from outside: take them back from a backup, or name another database"
+            "another program changed the tables: restore them from a backup, or name another database"
         }
-        Some(&SqlState::DISK_FULL) => "make room on the server's disk, then resume the thread",
+        Some(&SqlState::DISK_FULL) => "free space on the server's disk, then resume the thread",
         Some(&SqlState::TOO_MANY_CONNECTIONS) => {
-            "the server takes no more connections: raise its `max_connections`"
+            "the server accepts no more connections: raise its `max_connections`"
         }
         _ if is_about_tls(error) => {
-            "the server's certificate must be of a known authority: name yours with `sslrootcert=FILE`"
+            "the server's certificate must come from a known authority: name yours with `sslrootcert=FILE`"
         }
-        None => "look whether the server runs and can be reached from here",
-        Some(_) => "look into the server's log",
+        None => "check that the server runs and that this machine can reach it",
+        Some(_) => "read the server's log",
     };
     error::failed(name, &why, hint)
 }

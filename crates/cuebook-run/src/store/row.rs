@@ -127,7 +127,7 @@ impl Row {
                     (None, _) => Authenticity::Old,
                     (Some(id), Some(key)) if id == key.id() && seal == stored => Authenticity::Own,
                     (Some(id), Some(key)) if id == key.id() => {
-                        Authenticity::Damaged("its row in the registry was changed from outside".to_owned())
+                        Authenticity::Damaged("another program changed its row in the registry".to_owned())
                     }
                     (Some(_), _) => Authenticity::Foreign,
                 };
@@ -392,7 +392,7 @@ pub(crate) fn read_event(thread: &ThreadId, cells: Vec<Cell>) -> Result<Event> {
     let (at, word) = cells.moment().and_then(|at| Ok((at, cells.text()?))).map_err(broken)?;
     let bytes = cells.int().map_err(broken)?;
     if bytes > LARGEST_EVENT as i64 {
-        return Err(broken(format!("{bytes} bytes, and the most is {LARGEST_EVENT}")));
+        return Err(broken(format!("{bytes} bytes; the limit is {LARGEST_EVENT}")));
     }
     let (text, hash) = cells.text().and_then(|text| Ok((text, cells.text()?))).map_err(broken)?;
     let kind = Kind::named(&word).ok_or_else(|| broken(format!("the unknown kind `{word}`")))?;
@@ -456,10 +456,10 @@ impl Cells {
 
     fn moment_opt(&mut self) -> Result<Option<Timestamp>, String> {
         let Some(micros) = self.int_opt()? else { return Ok(None) };
-        Timestamp::from_microsecond(micros).map(Some).map_err(|_| "a moment outside of all time".to_owned())
+        Timestamp::from_microsecond(micros).map(Some).map_err(|_| "a time out of range".to_owned())
     }
 
     fn moment(&mut self) -> Result<Timestamp, String> {
-        self.moment_opt()?.ok_or_else(|| "nothing instead of a moment".to_owned())
+        self.moment_opt()?.ok_or_else(|| "nothing instead of a time".to_owned())
     }
 }

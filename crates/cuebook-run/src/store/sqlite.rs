@@ -323,8 +323,8 @@ fn make_folder(path: &Path, name: &str) -> Result<()> {
     make().map_err(|error| {
         error::failed(
             name,
-            &format!("its folder cannot be made: {error}"),
-            "name a file in a folder of your own",
+            &format!("cannot create its directory: {error}"),
+            "name a file in a directory that you can write to",
         )
     })
 }
@@ -408,7 +408,7 @@ fn prepare(connection: &mut Connection, name: &str) -> Result<()> {
         }
     };
     if !mode.eq_ignore_ascii_case("wal") {
-        let why = format!("its journal is in `{mode}` mode, and cannot be in WAL mode there");
+        let why = format!("its journal is in `{mode}` mode, but Cuebook needs WAL mode");
         return Err(error::failed(name, &why, "put it on a local disk, or use PostgreSQL"));
     }
     if version != schema::version() as i64 {
@@ -432,11 +432,11 @@ fn check_tables(connection: &Connection, name: &str) -> Result<()> {
     match ours == theirs {
         true => Ok(()),
         false => {
-            let why = "its tables are not those that Cuebook makes";
+            let why = "its tables are not Cuebook's";
             Err(error::failed(
                 name,
                 why,
-                "it was changed from outside: move the file away, or name another one",
+                "another program changed it: move the file away, or name another one",
             ))
         }
     }
@@ -476,7 +476,7 @@ fn known_version(connection: &Connection, name: &str) -> Result<i64> {
          AND EXISTS (SELECT 1 FROM sqlite_schema)"
     ))?;
     if foreign != 0 {
-        return Err(error::failed(name, "it is a database of another program", "name another file"));
+        return Err(error::failed(name, "the file is a database of another program", "name another file"));
     }
     if !(0..=schema::version() as i64).contains(&version) {
         return Err(error::newer(name, version, schema::version()));
@@ -488,23 +488,23 @@ fn known_version(connection: &Connection, name: &str) -> Result<i64> {
 fn failed(name: &str, error: &rusqlite::Error) -> Error {
     let hint = match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
-            "another process has been writing to it for half a minute; look which one has the file open"
+            "another process has been writing to it for 30 seconds; find out which process has the file open"
         }
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => {
-            "make the file and its folder writable, or name another file"
+            "make the file and its directory writable, or name another file"
         }
-        Some(ErrorCode::CannotOpen) => "name a file in a folder that exists and is writable",
-        Some(ErrorCode::NotADatabase) => "it is no SQLite file; name another file",
+        Some(ErrorCode::CannotOpen) => "name a file in a directory that exists and is writable",
+        Some(ErrorCode::NotADatabase) => "it is not a SQLite file; name another file",
         Some(ErrorCode::DatabaseCorrupt) => {
             "the file is damaged: move it away, or save what can be saved with `sqlite3 FILE .recover`"
         }
-        Some(ErrorCode::DiskFull) => "make room on the disk, then resume the thread",
-        Some(ErrorCode::SystemIoFailure) => "look after the disk, then resume the thread",
+        Some(ErrorCode::DiskFull) => "free disk space, then resume the thread",
+        Some(ErrorCode::SystemIoFailure) => "check the disk, then resume the thread",
         Some(ErrorCode::OperationInterrupted) => {
-            "a statement took more than a minute: look at what the file holds, or name another file"
+            "a statement took more than a minute: check the size of the file, or name another file"
         }
-        Some(ErrorCode::OperationAborted) => "try again; if that does not help, look after the disk",
-        _ => "move the file away to begin with a new one",
+        Some(ErrorCode::OperationAborted) => "try again; if that does not help, check the disk",
+        _ => "move the file away to start with a new one",
     };
     error::failed(name, &error.to_string(), hint)
 }

@@ -78,7 +78,7 @@ impl Managed<'_> {
                 if !std::mem::replace(&mut state.guessed, true) {
                     let provider = &self.launch.provider;
                     payload["note"] = json!(format!(
-                        "{provider} does not say how many tokens it used; they are counted here, and limits hold by that"
+                        "{provider} does not report its tokens; Cuebook counts them for the limits"
                     ));
                 }
             }

@@ -131,8 +131,8 @@ fn may_end(store: &dyn Store, holder: &Holder, stopping: &[Record]) -> bool {
 fn ended(record: &Record) -> Error {
     let message = format!("`{}` is {} already", record.id, record.status);
     let hint = match &record.continued_by {
-        Some(next) => format!("its conversation goes on: cuebook thread cancel {next}"),
-        None => "only a thread that runs or waits can be cancelled".to_owned(),
+        Some(next) => format!("another thread continues it: cuebook thread cancel {next}"),
+        None => "you can cancel a thread that runs or waits".to_owned(),
     };
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
 }
@@ -140,16 +140,17 @@ fn ended(record: &Record) -> Error {
 fn still_runs(record: &Record) -> Error {
     let pid = record.holder.as_ref().map_or(0, |holder| holder.pid);
     let (place, hint) = match record.holder.as_ref().is_some_and(Holder::is_here) {
-        true => ("", format!("end its process, and cancel the thread again: kill -9 {pid}")),
+        true => ("", format!("kill its process, then cancel the thread again: kill -9 {pid}")),
         false => (
-            " of another machine",
+            " on another machine",
             format!(
-                "it stops as soon as its process hears of it; if you know that the process is gone: cuebook thread cancel {} --take-over",
+                "it stops when its process reads the request; if you know that the process is gone: cuebook thread cancel {} --take-over",
                 record.id
             ),
         ),
     };
-    let message = format!("`{}` still runs: process {pid}{place} was told to stop it and has not", record.id);
+    let message =
+        format!("`{}` still runs: process {pid}{place} was asked to stop it and did not", record.id);
     let diagnostic = Diagnostic::new(Code::ThreadBusy, message).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic).with("thread_id", record.id.as_str())
 }

@@ -208,7 +208,7 @@ impl Desk for DirectiveDesk<'_> {
         match nudge::decide(&said) {
             Verdict::Nudge(words) => Ok(Settled::Again(words)),
             Verdict::Done if text.trim().is_empty() => {
-                let note = "the model said nothing, although it was told to; what it did is in the log";
+                let note = "the model's last answer is empty; the log shows what it did";
                 Ok(Settled::Done(json!({"result": text, "note": note})))
             }
             Verdict::Done => Ok(Settled::Done(json!({"result": text}))),

@@ -49,8 +49,8 @@ pub(super) fn start(
         Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotStart, message).hint(hint))
     };
     let Some(program) = settings.program.clone().or_else(|| own_program(project)) else {
-        let hint = "put `cuebook` on the PATH, or say in the settings where the program is";
-        return Err(fail("there is no program that could run the thread".into(), hint));
+        let hint = "put `cuebook` on the PATH, or set the program's path in the settings";
+        return Err(fail("cannot find the program that runs threads".into(), hint));
     };
     let folder = project.join(".ai/state/logs");
     let name: Vec<char> = id.as_str().chars().map(|c| if c == '/' { '_' } else { c }).collect();
@@ -61,11 +61,12 @@ pub(super) fn start(
     let log = log.map_err(|error| {
         fail(
             format!("{}: {error}", folder.display()),
-            "the folder must be writable, for what the thread prints",
+            "make the directory writable; the thread's output goes there",
         )
     })?;
     let said_before = log.metadata().map_or(0, |log| log.len());
-    let copy = log.try_clone().map_err(|error| fail(error.to_string(), "the system has no room for it"))?;
+    let copy =
+        log.try_clone().map_err(|error| fail(error.to_string(), "the system has no resources for it"))?;
     let mut command = Command::new(&program);
     command.args(COMMAND).arg(id.as_str()).arg("--project").arg(project).current_dir(project);
     // It is no tool, whoever starts it: it goes on when the thread that started it is dead.
@@ -109,8 +110,8 @@ pub(super) fn start(
     }
     let mut child = command.spawn().map_err(|error| {
         fail(
-            format!("{} cannot be started: {error}", program.display()),
-            "see that the program is there and may be run",
+            format!("{} does not start: {error}", program.display()),
+            "check that the program exists and is executable",
         )
     })?;
     let pid = child.id();
@@ -122,8 +123,8 @@ pub(super) fn start(
             return Err(moved(id, now.status));
         }
         let why = last_words(&file, said_before);
-        let message = format!("process {pid} ended before it took `{id}` up ({status}){why}");
-        return Err(fail(message, &format!("all that it said is in {}", file.display())));
+        let message = format!("process {pid} ended before it started `{id}` ({status}){why}");
+        return Err(fail(message, &format!("its output is in {}", file.display())));
     }
     // Nobody waits for it; a process that ends before this one would stay behind in the list of processes otherwise.
     let reap = move || drop(child.wait());

@@ -58,8 +58,8 @@ fn lost(error: Error, id: &ThreadId) -> Error {
         return error;
     }
     let mut diagnostic = error.diagnostic().clone();
-    let hint = diagnostic.hint.unwrap_or_else(|| "see that the store can be used again".to_owned());
-    diagnostic.hint = Some(format!("{hint}; go on then with `cuebook thread resume {id}`"));
+    let hint = diagnostic.hint.unwrap_or_else(|| "make the store usable again".to_owned());
+    diagnostic.hint = Some(format!("{hint}; then continue with `cuebook thread resume {id}`"));
     Error::new(error.kind(), diagnostic).with("thread_id", id.as_str())
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
 
 fn stopped(id: &ThreadId, why: &str) -> Error {
     let message = format!("the thread was {why}");
-    let hint = format!("go on with it: cuebook thread resume {id}");
+    let hint = format!("continue it: cuebook thread resume {id}");
     let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic)
 }
@@ -204,6 +204,6 @@ fn stopped(id: &ThreadId, why: &str) -> Error {
 /// The model says that it cannot do what it is to do.
 fn blocked(why: &str) -> Error {
     let message = format!("the model is blocked: {why}");
-    let hint = "give it what is missing, and run the directive again";
+    let hint = "provide what is missing, and run the directive again";
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::OutputsMissing, message).hint(hint))
 }

@@ -36,35 +36,35 @@ macro_rules! kinds {
 }
 
 kinds! {
-    Started "thread_started" "The thread begins: all that it was started with."
-    Resumed "thread_resumed" "Somebody took it up again."
-    ContextInjected "context_injected" "Knowledge that was put around the prompt."
-    CognitionIn "cognition_in" "Messages that the model is told, since the last ones."
-    TokenDelta "token_delta" "Text that the model has said so far in this turn."
-    CognitionOut "cognition_out" "What the model answered."
-    CognitionReasoning "cognition_reasoning" "What the model thought, where that is shown."
-    CognitionPartial "cognition_partial" "What the model had said when its answer broke off. It is no part of the conversation."
-    Retry "provider_retry" "A request failed and is sent again, unless a limit was reached by that."
+    Started "thread_started" "The thread starts, with everything it was started with."
+    Resumed "thread_resumed" "The thread was resumed."
+    ContextInjected "context_injected" "Knowledge added around the prompt."
+    CognitionIn "cognition_in" "New messages for the model."
+    TokenDelta "token_delta" "The model's text so far in this turn."
+    CognitionOut "cognition_out" "The model's answer."
+    CognitionReasoning "cognition_reasoning" "The model's reasoning, if the provider shows it."
+    CognitionPartial "cognition_partial" "A partial answer that broke off. It is not part of the conversation."
+    Retry "provider_retry" "A request failed. Cuebook retries it unless a limit is reached."
     ToolStart "tool_call_start" "A tool is about to run."
-    ToolResult "tool_call_result" "What a tool answered."
-    Artifact "artifact" "The whole of a result that the model was not told whole."
-    ToolUnknown "tool_call_unknown" "A tool may have run, and nobody knows what came of it. It is not run again."
-    Denied "permission_denied" "A call that the thread may not make. Nothing ran."
-    Nudge "nudge" "The model is reminded to act, or to return what was asked for."
-    Disclosed "sections_disclosed" "Sections were opened, and the prompt rendered again."
-    HookStart "hook_start" "What a hook does is about to be done."
+    ToolResult "tool_call_result" "A tool's result."
+    Artifact "artifact" "The full text of a result that the model got shortened."
+    ToolUnknown "tool_call_unknown" "A tool may have run, and its result is unknown. Cuebook does not repeat it."
+    Denied "permission_denied" "A call without permission. Nothing ran."
+    Nudge "nudge" "A reminder to the model to act, or to return the outputs."
+    Disclosed "sections_disclosed" "The model opened sections, and Cuebook rendered the prompt again."
+    HookStart "hook_start" "A hook's action is about to run."
     Hook "hook" "A hook ran."
-    HookUnknown "hook_unknown" "What a hook does may have been done, and nobody knows what came of it."
+    HookUnknown "hook_unknown" "A hook's action may have run, and its result is unknown."
     Limit "limit_reached" "A limit was reached."
-    ContextFull "context_limit_reached" "The conversation no longer fits."
-    Return "directive_return" "The outputs that were asked for."
-    Completed "thread_completed" "The thread came to its end."
+    ContextFull "context_limit_reached" "The conversation no longer fits the model's window."
+    Return "directive_return" "The outputs of the directive."
+    Completed "thread_completed" "The thread completed."
     Failed "thread_error" "The thread failed."
     Cancelled "thread_cancelled" "The thread was stopped."
-    Suspended "thread_suspended" "The thread waits for somebody."
-    Handoff "thread_handoff" "Another thread goes on with the conversation."
-    Continued "thread_continued" "The thread ended, and another one has gone on."
-    Interrupted "thread_interrupted" "Whoever ran the thread died, or was told to end."
+    Suspended "thread_suspended" "The thread waits for a decision."
+    Handoff "thread_handoff" "Another thread continues the conversation."
+    Continued "thread_continued" "The thread ended, and another thread continued it."
+    Interrupted "thread_interrupted" "The thread's process died or was asked to stop."
 }
 
 impl Kind {
@@ -174,17 +174,17 @@ pub fn verify(
 ) -> Result<()> {
     let broken = |seq: u64, what: &str| {
         let message = format!("the log of `{thread}` is broken at event {seq}: {what}");
-        let hint = "it was changed from outside; nothing behind this event can be relied on";
+        let hint = "another program changed the log; do not rely on anything after this event";
         let diagnostic = Diagnostic::new(Code::BrokenLog, message).hint(hint);
         Err(Error::new(ErrorKind::Integrity, diagnostic).with("thread_id", thread.as_str()).with("seq", seq))
     };
     let mut previous = first_hash();
     for (event, seq) in events.iter().zip(1..) {
         if event.seq != seq {
-            return broken(seq, &format!("event {} stands there", event.seq));
+            return broken(seq, &format!("event {} is there", event.seq));
         }
         if event.hashed(key, thread, &previous) != event.hash {
-            return broken(seq, "its hash does not fit");
+            return broken(seq, "its hash does not match");
         }
         previous.clone_from(&event.hash);
     }

@@ -57,9 +57,9 @@ impl Managed<'_> {
             self.moments.full(self, (tokens, window), known.unwrap_or_default())?;
         }
         self.state().full = true;
-        let message = format!("the conversation has about {tokens} tokens, and the model takes {window}");
+        let message = format!("the conversation has about {tokens} tokens; the model's window is {window}");
         let diagnostic =
-            Diagnostic::new(Code::LimitReached, message).hint("another thread goes on with the conversation");
+            Diagnostic::new(Code::LimitReached, message).hint("another thread continues the conversation");
         Err(Halt::Suspended(Error::new(ErrorKind::Limit, diagnostic)))
     }
 
@@ -139,9 +139,9 @@ impl Managed<'_> {
         let is_strange = ending(finish.as_deref()) == Ending::Strange;
         self.state().finish = finish;
         if is_strange && matches!(answer.reply, Reply::ToolCalls { .. }) {
-            let told = self.cut_off().diagnostic().message.clone();
-            let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {told}"));
-            payload["note"] = note.unwrap_or(told).into();
+            let cause = self.cut_off().diagnostic().message.clone();
+            let note = payload.get("note").and_then(Json::as_str).map(|note| format!("{note}; {cause}"));
+            payload["note"] = note.unwrap_or(cause).into();
         }
     }
 
@@ -152,21 +152,17 @@ impl Managed<'_> {
         let (message, hint) = match ending(Some(&finish)) {
             Ending::Full => (
                 format!(
-                    "the answer of {model} was cut off: with it the conversation fills the window of the model, which takes {} \
-                     tokens",
+                    "the answer of {model} was cut off: the conversation fills the model's window of {} tokens",
                     self.launch.context_window
                 ),
-                "shorten what the model is told, or take a model with a larger window: --model ID".to_owned(),
+                "shorten the prompt, or use a model with a larger window: --model ID".to_owned(),
             ),
             Ending::Strange => (
                 format!(
-                    "the answer of {model} may not be whole: {} ended it with `{finish}`",
+                    "the answer of {model} may be incomplete: {} ended it with `{finish}`",
                     self.launch.provider
                 ),
-                format!(
-                    "look at it (cuebook thread show {}), ask again, or ask another model: --model ID",
-                    self.id
-                ),
+                format!("read it (cuebook thread show {}), retry, or use another model: --model ID", self.id),
             ),
             _ => return self.too_long(),
         };
@@ -185,18 +181,17 @@ impl Managed<'_> {
             }
             None if most < self.voice.most_output => (
                 most,
-                "the limits of the thread leave no more: raise them with --limit tokens=… or spend=…"
-                    .to_owned(),
+                "the thread's limits allow no more: raise them with --limit tokens=… or spend=…".to_owned(),
             ),
             None => {
                 let provider = &self.launch.provider;
                 let hint = format!(
-                    "raise `max_output` of {model} in the file of the provider `{provider}`, or ask for a shorter answer"
+                    "raise `max_output` of {model} in the provider file `{provider}`, or ask for a shorter answer"
                 );
                 (most, hint)
             }
         };
-        let message = format!("the answer of {model} was cut off: it may have {most} tokens");
+        let message = format!("the answer of {model} was cut off at {most} tokens");
         Error::new(ErrorKind::OutputParse, Diagnostic::new(Code::OutputsMissing, message).hint(hint))
             .with("max_output_tokens", most)
     }
@@ -205,10 +200,9 @@ impl Managed<'_> {
     pub(super) fn cut_off_in(&self, call: &ToolCall) -> Error {
         let error = self.cut_off();
         let mut diagnostic = error.diagnostic().clone();
-        diagnostic.message =
-            format!("{}, and that was in the middle of a call of `{}`", diagnostic.message, call.name);
+        diagnostic.message = format!("{}, in the middle of a call of `{}`", diagnostic.message, call.name);
         let hint = diagnostic.hint.unwrap_or_default();
-        diagnostic.hint = Some(format!("{hint}; then go on with `cuebook thread resume {}`", self.id));
+        diagnostic.hint = Some(format!("{hint}; then continue with `cuebook thread resume {}`", self.id));
         let told = Error::new(error.kind(), diagnostic).with("tool", &call.name);
         ["max_output_tokens", "finish"].into_iter().fold(told, |told, name| match error.field(name) {
             Some(value) => told.with(name, value.clone()),
@@ -233,8 +227,8 @@ impl Managed<'_> {
         let mut diagnostic = error.diagnostic().clone();
         let go_on = format!("`cuebook thread resume {}`", self.id);
         diagnostic.hint = Some(match diagnostic.hint {
-            Some(hint) => format!("{hint}; go on then with {go_on}"),
-            None => format!("go on with {go_on}"),
+            Some(hint) => format!("{hint}; then continue with {go_on}"),
+            None => format!("continue with {go_on}"),
         });
         let mut again = Error::new(error.kind(), diagnostic).with("thread_id", self.id.as_str());
         for name in FIELDS {

@@ -116,7 +116,7 @@ impl Launch {
     pub fn from_json(json: &Json) -> Result<Launch> {
         let wrong = |what: &str| {
             let message = format!("the first event of the thread has no usable `{what}`");
-            let hint = "it was written by another version; start the prompt again with the same inputs";
+            let hint = "another version wrote it; start the prompt again with the same inputs";
             Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
         };
         let text = |name: &str| json.get(name).and_then(Json::as_str).map(str::to_owned);

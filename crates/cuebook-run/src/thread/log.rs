@@ -62,7 +62,7 @@ pub(super) fn check_alone(store: &dyn Store, record: &Record, event: &Event, tru
     };
     match event.hashed(store.key(), &record.id, &previous) == event.hash {
         true => Ok(()),
-        false => Err(damaged(&record.id, &format!("the hash of event {} does not fit", event.seq))),
+        false => Err(damaged(&record.id, &format!("the hash of event {} does not match", event.seq))),
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) fn check_alone(store: &dyn Store, record: &Record, event: &Event, tru
 pub(crate) fn not_found(store: &dyn Store, id: &ThreadId) -> Error {
     let known = store.list(&Filter { most: Some(200), ..Filter::default() }).unwrap_or_default();
     let near = nearest(id.as_str(), known.iter().map(|record| record.id.as_str()));
-    let hint = did_you_mean(&near).unwrap_or_else(|| "cuebook thread list shows those that there are".into());
+    let hint = did_you_mean(&near).unwrap_or_else(|| "`cuebook thread list` lists the threads".into());
     let diagnostic = Diagnostic::new(Code::ThreadNotFound, format!("there is no thread `{id}`")).hint(hint);
     Error::new(ErrorKind::ItemNotFound, diagnostic).with("thread_id", id.as_str())
 }

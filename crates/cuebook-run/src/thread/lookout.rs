@@ -75,7 +75,7 @@ impl Lookout {
         let started =
             std::thread::Builder::new().name("cuebook-lookout".into()).stack_size(STACK).spawn(look);
         if let Err(error) = started {
-            tracing::warn!(%error, "no thread can be started that looks out for those that are to stop");
+            tracing::warn!(%error, "cannot start the thread that watches for cancel requests");
         }
         lookout
     }

@@ -394,7 +394,7 @@ impl Ports for Managed<'_> {
             self.cancelled.store(true, Ordering::SeqCst);
         }
         let again = if self.cost().turns > 0 { " again" } else { "" };
-        self.check_cancelled(&format!("before the model was asked{again}"))?;
+        self.check_cancelled(&format!("before the model was called{again}"))?;
         let tokens = self.count(conversation, &self.desk.tools());
         if let Some(reached) = self.launch.limits.check(&self.cost()) {
             return Err(self.limit(reached));
@@ -452,7 +452,7 @@ impl Ports for Managed<'_> {
                     let decided = self.moments.error(self, &unheard);
                     match decided.as_ref().map(|decided| (&decided.control, decided)) {
                         Some((Control::Retry, _)) if attempt <= MOST_RETRIES => {
-                            self.check_cancelled("before the model was asked again")?;
+                            self.check_cancelled("before the model was called again")?;
                             if let Some(reached) = limits.check(&self.cost()) {
                                 return Err(self.limit(reached));
                             }
@@ -478,7 +478,7 @@ impl Ports for Managed<'_> {
                 }
             }
         }
-        let diagnostic = Diagnostic::new(Code::NoAnswer, "the model was asked too often");
+        let diagnostic = Diagnostic::new(Code::NoAnswer, "the model was called too often");
         Err(Halt::Failed(self.come_again(&Error::new(ErrorKind::Reply, diagnostic))))
     }
 
@@ -554,7 +554,7 @@ impl Ports for Managed<'_> {
     fn settle(&self, turn: u32, said: &Reply) -> Result<Settled, Halt> {
         if let Reply::Refusal(words) = said {
             let message = format!("the model declined: {words}");
-            let hint = "say it differently, or ask another model: --model ID";
+            let hint = "rephrase the prompt, or use another model: --model ID";
             let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
             return Err(Halt::Failed(Error::new(ErrorKind::Execute, diagnostic)));
         }

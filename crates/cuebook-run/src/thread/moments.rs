@@ -236,10 +236,8 @@ impl<'e> Moments<'e> {
                 Some(denied) => denied,
                 None if action.item_id == control::ITEM => decision(action),
                 None if is_over() => {
-                    let why = format!(
-                        "it was not run: hooks before it took the {} s that they have together",
-                        seconds(time)
-                    );
+                    let why =
+                        format!("it did not run: earlier hooks used the shared limit of {} s", seconds(time));
                     json!({"status": "error", "error": why})
                 }
                 None => match thread.begin_hook(event, &told) {
@@ -249,7 +247,7 @@ impl<'e> Moments<'e> {
                         match failure(&answer) {
                             Some(_) if is_over() => {
                                 let why = format!(
-                                    "it was stopped: the hooks of a moment have {} s together",
+                                    "it was stopped: the hooks of one event share a limit of {} s",
                                     seconds(time)
                                 );
                                 json!({"status": "error", "error": why})
@@ -313,7 +311,7 @@ impl<'e> Moments<'e> {
         match self.fire(thread, "directive_return", json!({"outputs": outputs})) {
             Some(Decided { control: Control::Fail(why), .. }) => Err(why),
             decided => halted(thread, decided).map_err(|halt| {
-                let why = format!("A hook stops the thread: {}", halt.message());
+                let why = format!("A hook stopped the thread: {}", halt.message());
                 thread.halt_later(halt);
                 why
             }),
@@ -363,7 +361,8 @@ impl OpenHook {
 
     /// What the log says when somebody finds out.
     pub(crate) fn to_json(&self) -> Json {
-        let note = "the process died while it ran: it may have run, wholly or in part, and what came of it is not known";
+        let note =
+            "the process died while it ran: it may have run in full or in part, and its result is unknown";
         json!({"hook": self.hook, "event": self.event, "item_id": self.item_id, "note": note})
     }
 
@@ -429,16 +428,16 @@ impl Managed<'_> {
             if let Some(before) = before {
                 state.open_hooks.remove(before);
                 return Err(
-                    "it had begun when the process died, and may have run; it was not run again".into()
+                    "it had started when the process died, and may have run; it was not repeated".into()
                 );
             }
         }
         if event == AFTER_COMPLETE && self.cancelled() {
-            return Err("it was not run: somebody wanted it to stop".into());
+            return Err("it did not run: the thread was asked to stop".into());
         }
         self.keep(Kind::HookStart, told);
         // What cannot be said to have begun does not begin.
-        self.write().map_err(|error| format!("it was not run: {}", error.diagnostic().message))
+        self.write().map_err(|error| format!("it did not run: {}", error.diagnostic().message))
     }
 }
 
@@ -484,7 +483,7 @@ pub(super) struct Decided {
 impl Decided {
     /// An error that a hook asked for.
     pub(super) fn error(&self, thread: &Managed<'_>, why: &str) -> Error {
-        let hint = format!("{} decided so; go on with `cuebook thread resume {}`", self.who, thread.id);
+        let hint = format!("{} decided this; continue with `cuebook thread resume {}`", self.who, thread.id);
         let diagnostic = Diagnostic::new(Code::BadHook, why).hint(hint);
         Error::new(ErrorKind::Execute, diagnostic).with("thread_id", thread.id.as_str())
     }
@@ -508,7 +507,7 @@ fn halted(thread: &Managed<'_>, decided: Option<Decided>) -> Result<(), Halt> {
                 Json::Null => String::new(),
                 limit => format!(" about {}", tool_result::text_of(limit)),
             };
-            let why = format!("a hook wants somebody to decide{about}");
+            let why = format!("a hook waits for a decision{about}");
             Err(Halt::Suspended(decided.error(thread, &why)))
         }
     }

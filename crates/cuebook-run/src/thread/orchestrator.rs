@@ -99,13 +99,13 @@ fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result
         _ if !by_id.is_empty() => by_id,
         Some(Json::String(operation)) => operation,
         None | Some(Json::Null) => {
-            return refuse("the parameters do not say the `operation`".to_owned(), all());
+            return refuse("the parameter `operation` is missing".to_owned(), all());
         }
-        Some(other) => return refuse(format!("`operation` must be a text, not {}", kind_of(other)), all()),
+        Some(other) => return refuse(format!("`operation` must be a string, not {}", kind_of(other)), all()),
     };
     let Some((_, takes)) = OPERATIONS.iter().find(|(name, _)| *name == operation) else {
         let hint = did_you_mean(&nearest(operation, names())).unwrap_or_else(all);
-        return refuse(format!("there is no operation `{operation}`"), hint);
+        return refuse(format!("unknown operation `{operation}`"), hint);
     };
     match given.keys().find(|name| *name != "operation" && !takes.contains(&name.as_str())) {
         None => Ok(operation),
@@ -115,7 +115,7 @@ fn operation_of<'g>(by_id: &'static str, given: &'g Map<String, Json>) -> Result
                 [] => format!("`{operation}` takes no parameters"),
                 takes => format!("it takes {}", takes.join(", ")),
             });
-            refuse(format!("the operation `{operation}` takes no `{unknown}`"), hint)
+            refuse(format!("the operation `{operation}` has no parameter `{unknown}`"), hint)
         }
     }
 }
@@ -247,7 +247,7 @@ impl Desk<'_> {
     /// its own.
     fn run_prompt(&self) -> Result<Json> {
         if self.within.is_some_and(|within| within.thread.is_some()) {
-            let message = "a thread cannot run prompts that are no directives";
+            let message = "a thread can run only directives";
             let hint = "execute a directive with `thread: true`";
             return Err(Error::new(
                 ErrorKind::Execute,
@@ -337,7 +337,7 @@ impl Desk<'_> {
     fn need(&self, name: &str) -> Result<&str> {
         self.text(name)?.ok_or_else(|| {
             let message = format!("the operation needs `{name}`");
-            let diagnostic = Diagnostic::new(Code::BadParameters, message).hint("it is a text");
+            let diagnostic = Diagnostic::new(Code::BadParameters, message).hint("it is a string");
             Error::new(ErrorKind::Execute, diagnostic)
         })
     }
@@ -361,8 +361,8 @@ impl Desk<'_> {
             Some(record) if own.contains(&record.id) || self.is_below(store, &own, &record)? => Ok(record),
             // Whether there is such a thread is none of its business either.
             _ => {
-                let message = format!("the thread `{id}` is not one of those that this thread started");
-                let hint = "a thread can look after itself and the threads below it";
+                let message = format!("this thread did not start the thread `{id}`");
+                let hint = "a thread can manage itself and its descendants";
                 let diagnostic = Diagnostic::new(Code::NotPermitted, message).hint(hint);
                 Err(Error::new(ErrorKind::Execute, diagnostic).with("thread_id", id.as_str()))
             }
@@ -400,7 +400,7 @@ impl Desk<'_> {
         let texts = |value: &Json| -> Option<Vec<ThreadId>> {
             value.as_array()?.iter().map(|id| id.as_str().map(ThreadId::known)).collect()
         };
-        match self.typed("thread_ids", "a list of texts", texts)? {
+        match self.typed("thread_ids", "a list of strings", texts)? {
             Some(ids) => ids.iter().map(|id| self.known(store, id)).collect(),
             None => Ok(vec![self.one(store)?]),
         }
@@ -418,7 +418,7 @@ impl Desk<'_> {
             let records = self.several(store)?;
             if records.iter().any(|record| own.contains(&record.id)) {
                 let diagnostic = Diagnostic::new(Code::BadParameters, "a thread cannot wait for itself")
-                    .hint("name threads that it started");
+                    .hint("name threads that this thread started");
                 return Err(Error::new(ErrorKind::Execute, diagnostic));
             }
             let is_over = records.iter().all(|record| record.status.is_at_rest());
@@ -462,9 +462,9 @@ impl Desk<'_> {
             }
         }
         let Some(event) = found else {
-            let message = format!("no long result of the call `{call}` is kept");
+            let message = format!("no stored result for the call `{call}`");
             let diagnostic = Diagnostic::new(Code::BadParameters, message)
-                .hint("`call_id` stands in the result that was shortened");
+                .hint("the shortened result names its `call_id`");
             return Err(Error::new(ErrorKind::Execute, diagnostic));
         };
         let whole = event.payload["whole"].as_str().unwrap_or_default();

@@ -150,11 +150,10 @@ fn refuse_other_connection(chosen: &Chosen, connection: Option<&Json>) -> Result
         return Ok(());
     }
     let message = format!(
-        "the prompt wants to ask `{endpoint}`, and the provider `{}` is elsewhere",
+        "the prompt names the endpoint `{endpoint}`, but the provider `{}` has another address",
         chosen.provider.name
     );
-    let hint =
-        "write a file for that provider (cuebook help threads) and name it in the prompt: `provider: NAME`";
+    let hint = "write a provider file (cuebook help threads) and name it in the prompt: `provider: NAME`";
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoModel, message).hint(hint)))
 }
 
@@ -198,12 +197,12 @@ fn refuse_idle(patterns: &[String]) -> Result<()> {
         if ACTIONS.iter().any(|action| capabilities.allows_some(action)) {
             continue;
         }
-        let message = format!("`{pattern}` allows nothing");
+        let message = format!("`{pattern}` is not a permission");
         let meant = match pattern.trim().replace('/', ".") {
             meant if meant.is_empty() || meant.starts_with("rye.") => "my.search".to_owned(),
             meant => meant,
         };
-        let hint = format!("write what may be done with which items, as in --allow rye.execute.tool.{meant}");
+        let hint = format!("name an action and items, as in --allow rye.execute.tool.{meant}");
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NotPermitted, message).hint(hint)));
     }
     Ok(())
@@ -213,7 +212,7 @@ fn refuse_idle(patterns: &[String]) -> Result<()> {
 fn no_item(project: &Project, id: &ItemId, tool: &Tool, request: &RunRequest) -> Error {
     let error = project.spaces.not_found(ItemType::Tool, id);
     let mut diagnostic = error.diagnostic().clone();
-    diagnostic.message = format!("the tool `{}` runs `{id}`, and there is no such tool", tool.name);
+    diagnostic.message = format!("the tool `{}` runs `{id}`, which does not exist", tool.name);
     match &tool.place {
         Some(place) if !request.tools.contains_key(&tool.name) => diagnostic = diagnostic.at(place.clone()),
         _ => {}
@@ -243,7 +242,7 @@ fn bound(
         let message = format!("the prompt `{}` has no tool `{unknown}`", prepared.prompt().id);
         let hint = did_you_mean(&nearest(unknown, names.iter().copied())).unwrap_or_else(|| {
             match names.is_empty() {
-                true => "it has no tools at all: leave --tool out".to_owned(),
+                true => "it has no tools: leave out --tool".to_owned(),
                 false => format!("its tools are: {}", names.join(", ")),
             }
         });
@@ -271,7 +270,7 @@ fn bound(
                 written
             }
             (None, None) => {
-                let message = format!("nobody says how the tool `{}` is run", tool.name);
+                let message = format!("the tool `{}` has no item to run", tool.name);
                 let mut hint = format!("name an item: --tool {}=my/tool", tool.name);
                 if rendered.sections().is_none() {
                     hint.push_str("; or write `runs: my/tool` where it is declared");
@@ -286,7 +285,7 @@ fn bound(
         };
         if !matches!(tool.kind, ToolKind::Function { .. } | ToolKind::Schema { .. }) {
             let message = format!(
-                "the tool `{}` is of the kind `{}`, which cannot be run",
+                "the tool `{}` has the kind `{}`, which Cuebook cannot run",
                 tool.name,
                 tool.kind.as_str()
             );

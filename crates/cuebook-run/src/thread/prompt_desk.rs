@@ -144,7 +144,7 @@ impl Desk for PromptDesk<'_> {
             return performed;
         }
         let Some(item) = self.item(&call.name) else {
-            return Performed::failure(format!("Error: nobody knows how to run `{}` here.", call.name));
+            return Performed::failure(format!("Error: no handler for `{}`.", call.name));
         };
         let mut parameters = arguments.clone();
         if let Some(tool) = self.tools().iter().find(|tool| tool.name == call.name) {
@@ -190,11 +190,11 @@ impl Desk for PromptDesk<'_> {
 fn again(nudges: u32, why: &str, said: &Reply) -> Result<Settled> {
     if nudges < nudge::MOST {
         return Ok(Settled::Again(format!(
-            "Your answer does not have the form that was asked for: {why}. Answer again, with nothing but that form."
+            "Your answer does not have the requested form: {why}. Answer again in that form only."
         )));
     }
-    let message = format!("the model did not answer in the form that the prompt asks for: {why}");
-    let hint = "the prompt may have to say more about the form; what it said is in the thread's log (`thread show --events`)";
+    let message = format!("the model's answer does not have the form that the prompt asks for: {why}");
+    let hint = "describe the form in the prompt; the answer is in the thread's log (`thread show --events`)";
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
     Err(Error::new(ErrorKind::Execute, diagnostic).with("result", said.to_json()))
 }

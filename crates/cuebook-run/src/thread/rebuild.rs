@@ -49,7 +49,7 @@ pub struct Rebuilt {
 /// [`Code::CannotResume`] if the log does not begin with the start of a thread, or cannot be understood.
 pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
     let Some(first) = events.first().filter(|event| event.kind == Kind::Started) else {
-        return Err(cannot(id, 1, "a log begins with the start of the thread"));
+        return Err(cannot(id, 1, "a log starts with the start of the thread"));
     };
     let mut launch = Launch::from_json(&first.payload)?;
     let mut rebuilt = Rebuilt {

@@ -28,7 +28,7 @@ use crate::turn::told;
 use crate::watch::{News, Watch};
 
 /// What a model is told that had answered, and is to go on.
-const GO_ON: &str = "Please go on with what you were asked to do.";
+const GO_ON: &str = "Please continue with your task.";
 
 /// How a thread is taken up again.
 #[derive(Debug, Clone, Default)]
@@ -166,11 +166,11 @@ impl Engine {
             if rebuilt.unknown.is_empty() { Vec::new() } else { self.left_behind(&**store, &record.id)? };
         for call in &rebuilt.unknown {
             let mut text = format!(
-                "The thread was interrupted while `{}` ran. It may have run, wholly or in part, and its result is not known. It was not run again.",
+                "The thread was interrupted while `{}` ran. The call may have run in full or in part, and its result is unknown. It was not repeated.",
                 call.name
             );
             if stopped > 0 {
-                text.push_str(" What was left of it and still ran was stopped.");
+                text.push_str(" Its remaining processes were stopped.");
             }
             if call.arguments.contains("thread") {
                 text.extend(below.iter().map(String::as_str));
@@ -257,7 +257,7 @@ impl Engine {
         if has_changed {
             let what = if launch.errand == Errand::Directive { "directive" } else { "prompt" };
             payload["prompt_changed"] = json!(format!(
-                "the {what} has changed since the thread began; it goes on as it began, and a new thread takes the new text"
+                "the {what} has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
             ));
         }
         Ok(ReadyAgain { events, rebuilt, chosen, payload, desk, has_changed })
@@ -344,11 +344,11 @@ fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
         .iter()
         .map(|(name, item)| format!("{name}={}", item.as_str().unwrap_or_default()))
         .collect();
-    let mut message = format!("`{id}` would again be allowed: {}", capabilities.join(", "));
+    let mut message = format!("`{id}` would get these permissions again: {}", capabilities.join(", "));
     if !tools.is_empty() {
         message.push_str(&format!("; with the tools {}", tools.join(", ")));
     }
-    let hint = format!("if that is right: cuebook thread resume {id} --allow-again");
+    let hint = format!("to allow this: cuebook thread resume {id} --allow-again");
     let diagnostic = Diagnostic::new(Code::AskAgain, printable(&message)).hint(printable(&hint));
     Err(Error::new(ErrorKind::Execute, diagnostic)
         .with("thread_id", id.as_str())
@@ -360,7 +360,7 @@ fn refuse_unconfirmed(record: &Record, launch: &Launch) -> Result<()> {
 /// `CB713`: somebody runs it.
 pub(super) fn busy(record: &Record) -> Error {
     let who = record.holder.as_ref().map_or(String::new(), |holder| format!(" (process {})", holder.pid));
-    let message = format!("`{}` runs already{who}", record.id);
+    let message = format!("`{}` is already running{who}", record.id);
     let hint = format!(
         "follow it: cuebook thread tail {id}; if you know that its process is gone: cuebook thread resume {id} --take-over",
         id = record.id
@@ -369,10 +369,10 @@ pub(super) fn busy(record: &Record) -> Error {
 }
 
 fn ended(record: &Record) -> Error {
-    let message = format!("`{}` is {}, and there is nothing to go on with", record.id, record.status);
+    let message = format!("`{}` is {}, so there is nothing to continue", record.id, record.status);
     let hint = match &record.continued_by {
-        Some(next) => format!("its conversation goes on in {next}"),
-        None => format!("see what came of it: cuebook thread show {}", record.id),
+        Some(next) => format!("{next} continues its conversation"),
+        None => format!("see its result: cuebook thread show {}", record.id),
     };
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::CannotResume, message).hint(hint))
 }

@@ -375,7 +375,7 @@ fn refuse_tools(prepared: &Prepared, request: &RunRequest) -> Result<()> {
         return Ok(());
     }
     let message =
-        format!("`{}` is a directive, whose own <permissions> say what it may do", prepared.prompt().id);
-    let hint = "--tool and --allow are for prompts that declare tools: leave them out";
+        format!("`{}` is a directive, and its <permissions> say what it may do", prepared.prompt().id);
+    let hint = "--tool and --allow work on prompts that declare tools: leave them out";
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)))
 }

@@ -302,7 +302,7 @@ fn too_deep(error: Error, parent: Option<&Parent>) -> Error {
     let Some(parent) = parent.filter(|_| error.code() == Code::LimitReached) else { return error };
     let mut diagnostic = error.diagnostic().clone();
     let hint = diagnostic.hint.unwrap_or_default();
-    diagnostic.hint = Some(format!("`{}` may have no threads below it (its depth is 0); {hint}", parent.id));
+    diagnostic.hint = Some(format!("`{}` cannot start threads (its depth is 0); {hint}", parent.id));
     let depth = parent.limits.depth.max(0);
     Error::new(error.kind(), diagnostic).with("limit_code", "depth_exceeded").with("current_value", depth)
 }
@@ -348,7 +348,7 @@ pub(super) fn one_currency(limits: &mut Limits, chosen: &Chosen, is_named: bool)
 /// What whoever has a thread run should know where nobody knows what its model costs.
 pub fn unpriced(model: &str) -> String {
     format!(
-        "the price of `{model}` is not known, so what it costs is not counted, and the limit `spend` does not hold"
+        "the price of `{model}` is unknown, so its cost is not counted and the limit `spend` has no effect"
     )
 }
 
@@ -357,10 +357,9 @@ pub(super) fn no_price(chosen: &Chosen, is_set: bool) -> Result<()> {
     if !is_set {
         return Ok(());
     }
-    let message =
-        format!("no price is known for `{}`, so a limit on what it spends cannot be kept", chosen.model);
+    let message = format!("the price of `{}` is unknown, so the limit `spend` cannot work", chosen.model);
     let hint = format!(
-        "add its price to the file of the provider `{}` (cuebook help threads), or leave the limit `spend` out",
+        "add its price to the provider file `{}` (cuebook help threads), or leave out the limit `spend`",
         chosen.provider.name
     );
     Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadProviderFile, message).hint(hint)))

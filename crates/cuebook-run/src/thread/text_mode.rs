@@ -12,9 +12,9 @@ use super::rebuild::calls_of;
 use crate::policy::text_calls::{TextCall, text_calls};
 
 /// How a call is written. [`text_calls`] reads it.
-const HOW: &str = "To call one, write this, and nothing behind it, with one <parameter> for each argument; an argument that is an \
-                   object or a list is written as JSON:\n\n<invoke name=\"NAME\">\n<parameter name=\"ARGUMENT\">VALUE</parameter>\n</invoke>\n\n\
-                   You can write several. What came of them is told to you in the next message, in <result> elements.";
+const HOW: &str = "To call a tool, write this and nothing after it, with one <parameter> for each argument. Write an object or a list as \
+                   JSON:\n\n<invoke name=\"NAME\">\n<parameter name=\"ARGUMENT\">VALUE</parameter>\n</invoke>\n\n\
+                   You can write several calls. The next message has their results, in <result> elements.";
 
 /// What is sent instead of a conversation and tools.
 pub(super) fn in_text(conversation: &[Message], tools: &[Tool]) -> Vec<Message> {

@@ -75,7 +75,7 @@ impl<'a> Guard<'a> {
 fn check(what: &str, permit: Option<Permit>) -> Result<(), Halt> {
     let Some(Permit::Denied(reason)) = permit else { return Ok(()) };
     let message = format!("{what} guardrail denied: {reason}");
-    let hint = "a guard of the program that runs the agent decided this; ask it, or ask in another way";
+    let hint = "a guardrail of the calling program decided this; change the request";
     let diagnostic = Diagnostic::new(Code::Refused, message).hint(hint);
     let error = Error::new(ErrorKind::Execute, diagnostic);
     Err(Halt::Failed(error.with("guard", what.to_lowercase()).with("reason", reason)))

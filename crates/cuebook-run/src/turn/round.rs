@@ -221,9 +221,9 @@ fn noted(ports: &dyn Ports, call: &ToolCall, performed: &Performed, ran: bool) -
         return Some(halt);
     }
     performed.unknown.then(|| {
-        let message = format!("nobody knows whether the tool {:?} did what it was to do", call.name);
+        let message = format!("it is unknown whether the tool {:?} finished", call.name);
         let hint = format!(
-            "find out what became of the call {:?}, and tell the model when the run goes on",
+            "check the result of the call {:?}, and report it to the model when the run continues",
             call.id
         );
         let diagnostic = Diagnostic::new(Code::ToolFailed, message).hint(hint);

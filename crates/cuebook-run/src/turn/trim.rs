@@ -123,9 +123,8 @@ pub fn summary_request(messages: &[Message]) -> Vec<Message> {
             format!("{}: {text}{calls}", message.role)
         })
         .collect();
-    let task = "Sum up the conversation that follows, for somebody who has to go on with it: what was asked, what was found \
-                out and decided, what is still to be done. Keep names, numbers and identifiers as they are. Answer with the \
-                summary alone.";
+    let task = "Sum up the conversation that follows, so that another agent can continue it: the task, the findings and decisions, and what is \
+     left to do. Keep names, numbers and identifiers. Answer with the summary alone.";
     vec![Message::text(Role::System, task), Message::text(Role::User, told.join("\n\n"))]
 }
 

@@ -65,7 +65,7 @@ fn reply(request: &Request, fast: bool) -> Reply {
 pub fn tells_unknown(body: &Json, call: &str) -> bool {
     body["messages"].as_array().into_iter().flatten().any(|message| {
         message["tool_call_id"] == call
-            && message["content"].as_str().is_some_and(|text| text.contains("its result is not known"))
+            && message["content"].as_str().is_some_and(|text| text.contains("its result is unknown"))
     })
 }
 

@@ -24,7 +24,7 @@ fn an_answer_that_is_too_large_is_refused_once() {
             let unheard = ask(&provider, &Ear::default()).unwrap_err();
             let said = &unheard.error.diagnostic().message;
             assert_eq!(unheard.error.code(), Code::NoAnswer, "{api:?} {more}");
-            assert!(said.contains("sent too much"), "{api:?} {more}: {said}");
+            assert!(said.contains("is too large"), "{api:?} {more}: {said}");
             assert_eq!(mock.requests().len(), 1, "{api:?} {more}");
         }
     }

@@ -56,10 +56,7 @@ fn an_answer_that_came_whole_and_makes_no_sense_costs_what_the_provider_says() {
     let (provider, _) = provider(&mock, Api::OpenAiChat, "retry: {attempts: 1}\n");
     let unheard = ask(&provider, &Ear::default()).unwrap_err();
     let told = &unheard.error.diagnostic().message;
-    assert!(
-        told.contains("sent what cannot be understood: tool call") && told.contains("has no name"),
-        "{told}"
-    );
+    assert!(told.contains("sent an invalid answer: tool call") && told.contains("has no name"), "{told}");
     let Charge::Broken { written, usage } = &unheard.charge else { panic!("{unheard:?}") };
     let usage = usage.unwrap();
     assert_eq!(
@@ -145,7 +142,8 @@ fn a_server_that_wants_to_be_left_alone_for_long_is_not_asked_again() {
         assert_eq!(unheard.category, Category::RateLimited);
         assert_eq!(unheard.error.field("retry_after_seconds"), Some(&json!(3600.0)));
         let told = unheard.error.diagnostic();
-        let wanted = format!("asked again after 3600 seconds, and the longest pause is {most}");
+        let wanted =
+            format!("the server asks for a retry after 3600 seconds, but the longest pause is {most}");
         assert!(told.message.contains(&wanted), "{}", told.message);
         assert!(told.hint.as_deref().unwrap().contains("`retry.max` in mock.yaml"), "{told:?}");
     }
@@ -167,7 +165,7 @@ fn a_name_that_nobody_has_is_told_with_the_file_that_says_it() {
     let told = unheard.error.diagnostic();
     assert!(told.message.contains("nobody.invalid"), "{}", told.message);
     assert!(told.hint.as_deref().unwrap().contains("`base_url` in mock.yaml"), "{told:?}");
-    match told.message.contains("there is no host of the name nobody.invalid") {
+    match told.message.contains("unknown host nobody.invalid") {
         true => assert_eq!((unheard.category, clock.slept().len()), (Category::Permanent, 0)),
         false => assert_eq!((unheard.category, clock.slept().len()), (Category::Transient, 1)),
     }

@@ -91,7 +91,7 @@ pub fn what_had_come_of_an_answer_counts_once(world: &World) {
     };
     assert_eq!(used(), (300, 23, 323, 530_000));
     assert_eq!(told()["estimated"], json!({"input": 300, "output": 23, "spend": 0.000_53}));
-    assert!(told()["note"].as_str().unwrap().contains("what is known to have come of it"), "{:#}", told());
+    assert!(told()["note"].as_str().unwrap().contains("the known part of the answer"), "{:#}", told());
     // Whoever dies before the model is asked again has heard nothing more.
     let again = Holder { pid: holder.pid + 1, ..gone() };
     store.take(id, &again, &[Entry::new(Kind::Resumed, json!({}))], &Change::default()).unwrap();

@@ -98,7 +98,7 @@ fn tables_that_are_not_ours_are_refused() {
         let world = World::sqlite().unwrap();
         world.store.begin(&new(1.0)).unwrap();
         world.change(statement);
-        refused(&world.file(), "its tables are not those that Cuebook makes");
+        refused(&world.file(), "its tables are not Cuebook's");
     }
 }
 

@@ -30,8 +30,8 @@ fn a_hook_behind_the_end_takes_no_more_time_than_its_thread_may() {
     assert_eq!(stage.record(&id).status, Status::Completed);
     let hooks = stage.payloads(&id, Kind::Hook);
     let why = |at: usize| hooks[at]["failed"].as_str().unwrap_or_default().to_owned();
-    assert_eq!(why(0), "it was stopped: the hooks of a moment have 2 s together", "{hooks:#?}");
-    assert!(why(1).starts_with("it was not run: hooks before it took the 2 s"), "{hooks:#?}");
+    assert_eq!(why(0), "it was stopped: the hooks of one event share a limit of 2 s", "{hooks:#?}");
+    assert!(why(1).starts_with("it did not run: earlier hooks used the shared limit of 2 s"), "{hooks:#?}");
     assert_eq!(stage.payloads(&id, Kind::HookStart).len(), 1);
 }
 

@@ -131,7 +131,7 @@ fn money_that_a_waiting_child_keeps_is_not_said_to_be_spent() {
     let account = stage.store().account(&id_of(&answer)).unwrap().unwrap();
     assert!(account.reserved > Money::ZERO, "{account:?}");
     let expected = format!(
-        "the thread spent {} of 0.05 USD, and {} is reserved for its children",
+        "the thread spent {} of 0.05 USD; {} is reserved for its children",
         account.spent.to_json(),
         account.reserved.to_json()
     );

@@ -146,6 +146,6 @@ fn a_result_that_is_too_long_is_put_aside_and_read_piece_by_piece() {
     assert!(whole.contains("\"text\":\"abcdef") && whole.len() > 12_000);
     assert_eq!((&piece(1)["next_offset"], &piece(2)["next_offset"]), (&json!(8000), &Json::Null));
     assert!(results[3].1.contains('a') && results[3].1.len() < 500, "{}", results[3].1);
-    assert!(results[4].1.contains("no long result"), "{}", results[4].1);
+    assert!(results[4].1.contains("no stored result"), "{}", results[4].1);
     assert_eq!(piece(5)["text"], "");
 }

@@ -34,7 +34,7 @@ fn a_thread_that_another_machine_does_not_stop_is_not_said_to_have_stopped() {
     let id = running(&*store, Some(elsewhere));
     let error = stage.world.engine.cancel(None, &id, false).unwrap_err();
     assert_eq!(error.code(), Code::ThreadBusy);
-    assert!(error.diagnostic().message.contains("of another machine"), "{error}");
+    assert!(error.diagnostic().message.contains("on another machine"), "{error}");
     let record = store.record(&id).unwrap().unwrap();
     assert!(record.status == Status::Running && record.cancel);
 }

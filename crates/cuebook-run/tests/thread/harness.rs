@@ -219,7 +219,7 @@ fn a_limit_on_money_needs_prices() {
     assert_eq!(answer["status"], "success", "{answer:#}");
     assert_eq!(answer["cost"]["spend"], 0.0);
     let notes = &stage.payloads(&id_of(&answer), Kind::Started)[0]["notes"];
-    assert!(notes.to_string().contains("the limit `spend` does not hold"), "{notes}");
+    assert!(notes.to_string().contains("the limit `spend` has no effect"), "{notes}");
     assert_eq!(code_of(&stage.run_within("demo/work", json!({"spend": 1}))), "CB719");
     let answer = stage.run_within("demo/work", json!({"turns": 0}));
     let how =
@@ -262,7 +262,7 @@ fn what_a_provider_does_not_count_is_counted_here() {
     assert_eq!(answer["outputs"], json!({"word": "x"}), "{answer:#}");
     let said = stage.payloads(&id_of(&answer), Kind::CognitionOut);
     let notes: Vec<&str> = said.iter().filter_map(|payload| payload["note"].as_str()).collect();
-    assert!(notes.len() == 1 && notes[0].contains("mock does not say how many tokens"), "{notes:?}");
+    assert!(notes.len() == 1 && notes[0].contains("mock does not report its tokens"), "{notes:?}");
     assert_eq!(
         said.iter().map(|payload| payload["estimated"].is_object()).collect::<Vec<_>>(),
         [true, true, true, false]

@@ -115,8 +115,8 @@ fn a_hook_at_a_limit_lets_the_thread_fail() {
 fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
     for (decision, status, why) in [
         (param("action", "suspend"), "suspended", "a hook suspended the thread"),
-        (param("action", "fail"), "error", "a hook let the thread fail"),
-        (param("action", "escalate"), "suspended", "a hook wants somebody to decide"),
+        (param("action", "fail"), "error", "a hook made the thread fail"),
+        (param("action", "escalate"), "suspended", "a hook waits for a decision"),
     ] {
         let stage = Stage::new(script([call("a", "demo/none", json!({}))]));
         stage.worker(&hook("after_step", "", &decision));
@@ -126,7 +126,7 @@ fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
         let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
         let id = id_of(&answer);
         let said = format!(
-            "the hook `h` of directive demo/work decided so; go on with `cuebook thread resume {id}`"
+            "the hook `h` of directive demo/work decided this; continue with `cuebook thread resume {id}`"
         );
         assert_eq!(hint, said);
     }
@@ -147,7 +147,10 @@ fn a_hook_that_suspends_at_an_error_leaves_the_way_on() {
     let answer = stage.run("demo/work");
     assert_eq!(answer["thread_status"], "suspended", "{answer:#}");
     let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
-    assert!(hint.ends_with(&format!("go on then with `cuebook thread resume {}`", id_of(&answer))), "{hint}");
+    assert!(
+        hint.ends_with(&format!("then continue with `cuebook thread resume {}`", id_of(&answer))),
+        "{hint}"
+    );
     assert_eq!(hint.matches("thread resume").count(), 1, "the way is told once: {hint}");
 }
 
@@ -340,7 +343,7 @@ fn a_hook_at_a_limit_that_may_have_run_when_the_process_died_is_named_and_not_ru
     let unknown = stage.payloads(&id, Kind::HookUnknown);
     assert_eq!((&unknown[0]["hook"], &unknown[0]["item_id"]), (&json!("tell"), &json!("demo/note")));
     let last = stage.payloads(&id, Kind::Hook).pop().unwrap();
-    assert!(last["result"]["error"].as_str().unwrap().contains("was not run again"), "{last:#}");
+    assert!(last["result"]["error"].as_str().unwrap().contains("was not repeated"), "{last:#}");
     // The next limit is another moment.
     let finished = stage.resume(&id, json!({"turns": 3}));
     assert_eq!((finished.status, notes()), (Status::Suspended, 2));

@@ -52,7 +52,7 @@ fn a_thread_sees_and_touches_nobody_but_itself_and_those_below() {
     let results = stage.results();
     assert_eq!(results.len(), 10);
     for result in &results {
-        assert!(result.1.contains("is not one of those that this thread started"), "{result:?}");
+        assert!(result.1.contains("this thread did not start the thread"), "{result:?}");
     }
     assert_eq!(
         (stage.record(&other).status, stage.record(&other).last.0),
@@ -151,7 +151,7 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
             "`thread_ids` must be a list of texts, not [\"x\",3]",
         ),
         (json!({"operation": 3}), "`operation` must be a text, not a number"),
-        (json!({}), "the parameters do not say the `operation`"),
+        (json!({}), "the parameter `operation` is missing"),
     ] {
         let answer = stage.world.tool(ITEM, arguments);
         assert!(answer["error"].as_str().is_some_and(|error| error.contains(wanted)), "{answer:#}");

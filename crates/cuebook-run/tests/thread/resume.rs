@@ -287,7 +287,7 @@ fn a_prompt_that_changed_since_is_told_in_the_log() {
     assert_eq!(finished.outputs, Some(json!({"word": "x"})), "{finished:?}");
     assert_eq!(
         stage.payloads(&id, Kind::Resumed)[0]["prompt_changed"],
-        "the directive has changed since the thread began; it goes on as it began, and a new thread takes the new text"
+        "the directive has changed since the thread began; this thread keeps the old text, and a new thread uses the new one"
     );
     assert!(stage.told(1).contains("Work.") && !stage.told(1).contains("Rest."));
 }

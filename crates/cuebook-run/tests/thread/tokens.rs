@@ -25,7 +25,7 @@ fn what_does_not_fit_into_what_is_left_is_not_asked_for() {
     let error = &answer["metadata"]["error"];
     assert_eq!(error["limit_code"], "tokens_exceeded", "{answer:#}");
     assert_eq!((&error["current_value"], &error["current_max"]), (&json!(2740), &json!(2750)));
-    assert!(answer.to_string().contains("the next request needs more than are left"), "{answer:#}");
+    assert!(answer.to_string().contains("the next request needs more than remain"), "{answer:#}");
     let needed = error["needed"].as_u64().unwrap();
     assert!(needed > 2740, "{answer:#}");
     let id = id_of(&answer);

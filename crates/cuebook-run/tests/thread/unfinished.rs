@@ -108,7 +108,7 @@ fn a_reason_that_nobody_knows_is_told_with_the_answer() {
         "{done:?}"
     );
     let note = done.note.as_deref().unwrap();
-    assert!(note.contains("may not be whole") && note.contains("`OTHER`"), "{note}");
+    assert!(note.contains("may be incomplete") && note.contains("`OTHER`"), "{note}");
     assert_eq!(stage.payloads(&done.id, Kind::Completed)[0]["note"], note);
     // What was to have a form is not reminded, and what has it is taken.
     stage.mock.play(script([says("{\"city\": \"Dun").finish("OTHER")]).forever());
@@ -150,7 +150,7 @@ fn an_answer_in_which_nothing_is_said_is_no_success() {
         let done = tale(&stage);
         assert_eq!(done.result, Some(json!("Hello.")), "{done:?}");
         let retries = stage.payloads(&done.id, Kind::Retry);
-        assert!(retries[0]["error"].as_str().unwrap().contains("answered with nothing"), "{retries:?}");
+        assert!(retries[0]["error"].as_str().unwrap().contains("is empty"), "{retries:?}");
         // It was read, and is paid for.
         assert_eq!(done.cost.input_tokens, 100 * stage.mock.requests().len() as u64, "{done:?}");
     }
@@ -190,7 +190,7 @@ fn a_model_without_a_price_is_told_to_cost_an_unknown_amount() {
     assert_eq!(done.to_json()["cost"]["spend_known"], false);
     let first = &stage.payloads(&done.id, Kind::Started)[0];
     assert_eq!(first["unpriced"], true);
-    let note = "the price of `mock-model` is not known, so what it costs is not counted, and the limit `spend` does not hold";
+    let note = "the price of `mock-model` is unknown, so its cost is not counted and the limit `spend` has no effect";
     assert_eq!(first["notes"], json!([note]));
     let priced = tale(&Stage::new(script([says("Once.")])));
     assert!(!priced.cost.unpriced && priced.to_json()["cost"].get("spend_known").is_none());

@@ -16,7 +16,7 @@ pub(super) fn resolve(text: &str) -> Result<SocketAddr> {
     }
     let unknown = |why: &str| {
         let diagnostic =
-            Diagnostic::new(Code::BadAddress, format!("`{text}` is no address to listen at{why}"))
+            Diagnostic::new(Code::BadAddress, format!("`{text}` is not an address to listen on{why}"))
                 .hint("write a port, or an address with a port: 8321, 127.0.0.1:8321");
         Error::new(ErrorKind::Usage, diagnostic).with("address", text)
     };
@@ -36,18 +36,18 @@ pub(super) fn cannot_listen(address: SocketAddr, error: &io::Error) -> Error {
     let (code, message, hint) = match error.kind() {
         io::ErrorKind::AddrInUse => (
             Code::AddressInUse,
-            format!("another program listens at {address} already"),
-            "end that program, or choose another port; port 0 is any that is free",
+            format!("another program already listens on {address}"),
+            "stop that program, or choose another port; with port 0 the system picks a free one",
         ),
         io::ErrorKind::PermissionDenied => {
-            (Code::BadAddress, format!("this user may not listen at {address}"), "choose a port above 1023")
+            (Code::BadAddress, format!("this user cannot listen on {address}"), "choose a port above 1023")
         }
         io::ErrorKind::AddrNotAvailable => (
             Code::BadAddress,
-            format!("{address} is no address of this machine"),
-            "listen at 127.0.0.1, or at 0.0.0.0 for all addresses of this machine",
+            format!("{address} is not an address of this machine"),
+            "listen on 127.0.0.1, or on 0.0.0.0 for all addresses of this machine",
         ),
-        _ => (Code::BadAddress, format!("nobody can listen at {address}: {error}"), "choose another address"),
+        _ => (Code::BadAddress, format!("cannot listen on {address}: {error}"), "choose another address"),
     };
     Error::new(ErrorKind::Io, Diagnostic::new(code, message).hint(hint)).with("address", address.to_string())
 }

@@ -35,7 +35,7 @@ const READ: &str = "mcp-session-id, www-authenticate";
 /// An origin in its normal form: a scheme, a host, and a port if it is not the usual one.
 pub(super) fn origin(text: &str) -> Result<String> {
     normal(text).ok_or_else(|| {
-        let diagnostic = Diagnostic::new(Code::BadOrigin, format!("`{text}` is no origin")).hint(
+        let diagnostic = Diagnostic::new(Code::BadOrigin, format!("`{text}` is not an origin")).hint(
             "write scheme, host and port as a browser does: https://app.example.com, http://localhost:6274",
         );
         Error::new(ErrorKind::Usage, diagnostic).with("origin", text)
@@ -112,9 +112,11 @@ impl Refusal {
     fn response(self) -> Response {
         let (status, message) = match self {
             Refusal::Host => {
-                (StatusCode::FORBIDDEN, "this server is not known by the name in the Host header")
+                (StatusCode::FORBIDDEN, "this server does not answer to the name in the Host header")
             }
-            Refusal::Origin => (StatusCode::FORBIDDEN, "this server does not answer pages of that origin"),
+            Refusal::Origin => {
+                (StatusCode::FORBIDDEN, "this server does not answer web pages of that origin")
+            }
             Refusal::Token => {
                 (StatusCode::UNAUTHORIZED, "this server needs a token: Authorization: Bearer …")
             }

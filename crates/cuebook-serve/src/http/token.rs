@@ -25,12 +25,12 @@ impl Token {
         let value = std::env::var(name).unwrap_or_default();
         let value = value.trim();
         match value {
-            "" => Err(missing(format!("the environment variable `{name}` holds no token"), set)),
+            "" => Err(missing(format!("the environment variable `{name}` is empty or not set"), set)),
             _ if value.len() < SHORTEST => {
                 Err(missing(format!("the token in `{name}` has less than {SHORTEST} characters"), set))
             }
             _ if !value.bytes().all(|byte| byte.is_ascii_graphic()) => {
-                Err(missing(format!("the token in `{name}` has characters that no header can carry"), set))
+                Err(missing(format!("the token in `{name}` has characters that headers do not allow"), set))
             }
             _ => Ok(Token::new(value)),
         }
@@ -40,7 +40,7 @@ impl Token {
     pub fn generate() -> Result<(Token, String)> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| {
-            let message = format!("the system gives no random bytes for a token: {error}");
+            let message = format!("the system has no random bytes for a token: {error}");
             let hint = "give a token in an environment variable: --token-env NAME";
             Error::new(ErrorKind::Io, Diagnostic::new(Code::TokenMissing, message).hint(hint))
         })?;

@@ -25,7 +25,7 @@ impl<E: SpanExporter> SpanExporter for Warning<E> {
         if let Err(error) = &outcome
             && !self.warned.swap(true, Ordering::Relaxed)
         {
-            crate::warn(&format!("spans could not be sent to the collector: {error}; the run goes on"));
+            crate::warn(&format!("cannot send spans to the collector: {error}; the run continues"));
         }
         outcome
     }

@@ -21,12 +21,10 @@ const FILES: ABI = ABI::V5;
 pub fn restrict(order: &Order, temp: Option<&Path>) -> Result<(), String> {
     match try_restrict(order, temp) {
         Ok(RulesetStatus::NotEnforced) => {
-            Err("Landlock: this kernel does not have it, or it is turned off".into())
+            Err("Landlock: this kernel does not support it, or it is turned off".into())
         }
         Ok(_) => Ok(()),
-        Err(error) => {
-            Err(format!("Landlock: {error} (it is there from Linux 6.2 on, if it is not turned off)"))
-        }
+        Err(error) => Err(format!("Landlock: {error} (needs Linux 6.2 or newer, and may be turned off)")),
     }
 }
 

@@ -45,9 +45,7 @@ pub fn processes(order: &Order, identity: &super::identity::Identity) -> Result<
     let release = kernel.release().to_string_lossy();
     if version(&release).is_none_or(|version| version < COUNTS_PER_NAMESPACE) {
         let (major, minor) = COUNTS_PER_NAMESPACE;
-        return Err(format!(
-            "Linux {release} does not count processes by namespace, which {major}.{minor} does"
-        ));
+        return Err(format!("Linux {release} does not count processes by namespace; {major}.{minor} does"));
     }
     if !identity.is_counted() {
         return Err("the kernel does not count the processes of root".into());

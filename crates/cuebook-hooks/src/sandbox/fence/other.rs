@@ -36,7 +36,7 @@ impl Fence {
             (Protection::Processes, "namespaces of processes"),
             (Protection::ProcessLimit, "limits for groups of processes"),
             (Protection::SystemCalls, "filters for system calls"),
-            (Protection::Privileges, "way to give up rights for good"),
+            (Protection::Privileges, "way to drop privileges permanently"),
         ]
         .map(|(protection, what)| (protection, format!("this system has no {what} that Cuebook can use")))
         .to_vec();

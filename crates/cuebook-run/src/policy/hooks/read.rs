@@ -52,7 +52,7 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
         other => {
             return Err(reader.wrong(
                 &[],
-                format!("the file is {}, not a map", kind_of(other)),
+                format!("the file must hold a map, not {}", kind_of(other)),
                 Some("put the list under `hooks:`"),
             ));
         }
@@ -61,14 +61,18 @@ pub fn of_file(source: &Arc<Source>, layer: Layer) -> Result<Vec<Hook>> {
         Json::Null => return Ok(Vec::new()),
         Json::Array(hooks) => hooks,
         other => {
-            return Err(reader.wrong(&["hooks"], format!("`hooks` is {}, not a list", kind_of(other)), None));
+            return Err(reader.wrong(
+                &["hooks"],
+                format!("`hooks` must be a list, not {}", kind_of(other)),
+                None,
+            ));
         }
     };
     let read = |(index, hook): (usize, &Json)| match hook {
         Json::Object(hook) => reader.hook(index, hook, layer),
         other => Err(reader.wrong(
             &["hooks", &index.to_string()],
-            format!("a hook is {}, not a map", kind_of(other)),
+            format!("a hook must be a map, not {}", kind_of(other)),
             None,
         )),
     };
@@ -98,17 +102,21 @@ impl Reader {
                 let hint = near.unwrap_or_else(|| format!("events are {}", events.join(", ")));
                 return Err(self.wrong(
                     &inside("event"),
-                    format!("{other} is no event of a thread"),
+                    format!("unknown thread event {other}"),
                     Some(&hint),
                 ));
             }
-            None => return Err(self.wrong(&path, "a hook does not say its `event`".to_owned(), None)),
+            None => return Err(self.wrong(&path, "a hook has no `event`".to_owned(), None)),
         };
         let id = match hook.get("id") {
             Some(Json::String(id)) if !id.trim().is_empty() => id.clone(),
             None => format!("{event}_{index}"),
             Some(_) => {
-                return Err(self.wrong(&inside("id"), "the `id` of a hook is a text".to_owned(), None));
+                return Err(self.wrong(
+                    &inside("id"),
+                    "the `id` of a hook must be a string".to_owned(),
+                    None,
+                ));
             }
         };
         let position = match hook.get("position").map(|position| position.as_str()) {
@@ -116,7 +124,7 @@ impl Reader {
             Some(Some("after")) => Position::After,
             Some(_) => {
                 let hint = Some("write before or after");
-                return Err(self.wrong(&inside("position"), "this is no position".to_owned(), hint));
+                return Err(self.wrong(&inside("position"), "unknown position".to_owned(), hint));
             }
         };
         let wrap = match hook.get("wrap") {
@@ -124,7 +132,9 @@ impl Reader {
             Some(Json::Bool(wrap)) => *wrap,
             // XML has nothing but texts.
             Some(Json::String(text)) if text == "true" || text == "false" => text == "true",
-            Some(_) => return Err(self.wrong(&inside("wrap"), "`wrap` is true or false".to_owned(), None)),
+            Some(_) => {
+                return Err(self.wrong(&inside("wrap"), "`wrap` must be true or false".to_owned(), None));
+            }
         };
         let condition = hook.get("condition").cloned().unwrap_or(Json::Null);
         let mut at: Vec<String> = inside("condition").iter().map(|step| (*step).to_owned()).collect();
@@ -143,7 +153,7 @@ impl Reader {
         let number = written.as_u64().or_else(|| written.as_str()?.parse().ok());
         let layer = number.and_then(|number| Layer::ALL.get(usize::try_from(number).ok()?));
         layer.map(|layer| own.max(*layer)).ok_or_else(|| {
-            self.wrong(path, format!("{written} is no layer"), Some("layers are numbers from 0 to 4"))
+            self.wrong(path, format!("unknown layer {written}"), Some("layers are numbers from 0 to 4"))
         })
     }
 
@@ -151,7 +161,7 @@ impl Reader {
         let path = ["hooks", index];
         match (hook.get("action"), hook.get("actions")) {
             (Some(_), Some(_)) => {
-                let hint = Some("put all of them into the list `actions`");
+                let hint = Some("put them all into the list `actions`");
                 Err(self.wrong(&path, "a hook has both `action` and `actions`".to_owned(), hint))
             }
             (Some(action), None) => Ok(vec![self.action(&["hooks", index, "action"], action, event)?]),
@@ -163,12 +173,12 @@ impl Reader {
             }
             (None, Some(_)) => Err(self.wrong(
                 &["hooks", index, "actions"],
-                "`actions` must be a list that is not empty".to_owned(),
+                "`actions` must be a non-empty list".to_owned(),
                 None,
             )),
             (None, None) => {
                 let hint = "write <action><execute item_type=\"tool\" item_id=\"…\"/></action>, or `action: {primary: execute, …}` in YAML";
-                Err(self.wrong(&path, "a hook does nothing: it has no `action`".to_owned(), Some(hint)))
+                Err(self.wrong(&path, "a hook has no `action`".to_owned(), Some(hint)))
             }
         }
     }
@@ -180,15 +190,15 @@ impl Reader {
             path
         };
         let Json::Object(action) = action else {
-            return Err(self.wrong(path, format!("an action is {}, not a map", kind_of(action)), None));
+            return Err(self.wrong(path, format!("an action must be a map, not {}", kind_of(action)), None));
         };
         self.know(path, action, &["primary", "item_type", "item_id", "params"])?;
         let text = |name: &str| action.get(name).and_then(Json::as_str).unwrap_or_default();
         let one_of = |name: &'static str, known: &[&str]| {
             let given = action.get(name).map_or("nothing".to_owned(), Json::to_string);
             let near = did_you_mean(&nearest(text(name), known.iter().copied()));
-            let hint = near.unwrap_or_else(|| format!("it is one of {}", known.join(", ")));
-            self.wrong(&inside(name), format!("`{name}` of an action is {given}"), Some(&hint))
+            let hint = near.unwrap_or_else(|| format!("use one of {}", known.join(", ")));
+            self.wrong(&inside(name), format!("invalid `{name}` of an action: {given}"), Some(&hint))
         };
         let primary = text("primary");
         if !ACTIONS.contains(&primary) {
@@ -202,11 +212,7 @@ impl Reader {
         };
         let item_id = text("item_id");
         if item_id.trim().is_empty() && primary != "search" {
-            return Err(self.wrong(
-                &inside("item_id"),
-                "an action does not say its `item_id`".to_owned(),
-                None,
-            ));
+            return Err(self.wrong(&inside("item_id"), "an action has no `item_id`".to_owned(), None));
         }
         let params = match action.get("params") {
             None | Some(Json::Null) => Map::new(),
@@ -214,7 +220,7 @@ impl Reader {
             Some(other) => {
                 return Err(self.wrong(
                     &inside("params"),
-                    format!("`params` is {}, not a map", kind_of(other)),
+                    format!("`params` must be a map, not {}", kind_of(other)),
                     None,
                 ));
             }
@@ -226,7 +232,7 @@ impl Reader {
             && let Some(fault) = Control::fault(&params)
         {
             let near = did_you_mean(&nearest(decides, Control::NAMES));
-            let hint = near.unwrap_or_else(|| format!("it is one of {}", Control::NAMES.join(", ")));
+            let hint = near.unwrap_or_else(|| format!("use one of {}", Control::NAMES.join(", ")));
             let mut path = inside("params");
             path.extend(params.contains_key("action").then_some("action"));
             return Err(self.wrong(&path, fault, Some(&hint)));
@@ -235,7 +241,7 @@ impl Reader {
             let path = [inside("params").as_slice(), &["action"]].concat();
             return Err(self.wrong(
                 &path,
-                format!("{decides:?} decides nothing at `{event}`"),
+                format!("the decision {decides:?} has no effect at `{event}`"),
                 Some(&directive::decisions_at(event)),
             ));
         }
@@ -267,7 +273,7 @@ impl Reader {
         let near = did_you_mean(&nearest(name, names.iter().copied()));
         let hint = near.unwrap_or_else(|| format!("there are {}", names.join(", ")));
         let place = self.settings.as_ref().map(|settings| settings.name_place_of(&path));
-        Err(self.error(&path, format!("a hook has nothing called `{name}`"), Some(&hint), place))
+        Err(self.error(&path, format!("unknown key `{name}` in a hook"), Some(&hint), place))
     }
 
     fn wrong(&self, path: &[&str], message: String, hint: Option<&str>) -> Error {

@@ -45,11 +45,11 @@ fn mistakes_are_told_where_they_stand() {
     assert_eq!(hint.as_deref(), Some("did you mean `attempts`?"));
     assert_eq!(wrong("models:\n  m: {price: {input: 3}}\n").0, "`models.m.price` needs `input` and `output`");
     assert_eq!(wrong("timeouts: {idle: 0}\n").2, 4);
-    assert_eq!(wrong("options: {stream: true}\n").0, "`options.stream` is no option");
+    assert_eq!(wrong("options: {stream: true}\n").0, "`options.stream` is not an option");
     assert_eq!(wrong("headers: {Host: x}\n").0, "`headers.Host` is a header that Cuebook sets itself");
     assert_eq!(wrong("models: {'[': {}}\n").2, 4);
     let other = ProviderFile::read(&Source::new("q.yaml", HEAD), "q").unwrap_err();
-    assert_eq!(other.diagnostic().message, "`name` is not the name of the file, which is `q`");
+    assert_eq!(other.diagnostic().message, "`name` is not the name of the file (`q`)");
     let api = read("name: p\napi: openai_chat\nbase_url: https://x.example\n").unwrap_err();
     assert_eq!(api.diagnostic().hint.as_deref(), Some("did you mean `openai-chat`?"));
 }
@@ -102,7 +102,12 @@ fn secrets_of_headers_do_not_travel_in_the_open_either() {
     for headers in ["{Authorization: 'Bearer ${env:TOKEN}'}", "{X-Team: '${env:TEAM}'}", "{X-Api-Key: abc}"] {
         let error = with("http://api.example.com/v1", headers).unwrap_err();
         let diagnostic = error.diagnostic();
-        assert!(diagnostic.message.contains("is not encrypted, and a secret header"), "{error}");
+        assert!(
+            diagnostic
+                .message
+                .contains("is not encrypted, so others on the network could read a secret header"),
+            "{error}"
+        );
         assert!(diagnostic.hint.as_deref().is_some_and(|hint| hint.contains("`headers.")), "{error}");
         assert!(with("https://api.example.com/v1", headers).is_ok());
         assert!(with("http://localhost:8080", headers).is_ok());
@@ -117,7 +122,7 @@ fn every_variable_that_a_file_names_is_known() {
     assert_eq!(file.variables().collect::<Vec<_>>(), ["K", "ONE", "TWO"]);
     for value in ["${env:ONE", "${env:}", "${env:A B}", "${env:A}${env:", "${env:${env:A}}"] {
         let (message, hint, _) = wrong(&format!("headers: {{A: '{value}'}}\n"));
-        assert!(message.contains("has a `${env:` that no name"), "{message}");
+        assert!(message.contains("has a `${env:` without a name"), "{message}");
         assert!(hint.is_some_and(|hint| hint.contains("${env:GATEWAY_TOKEN}")));
     }
 }
@@ -133,15 +138,15 @@ fn secrets_among_options_are_known_wherever_they_stand() {
     assert_eq!(
         told,
         [
-            "`options.api_key` is a secret that stands in the file (line 4)",
-            "`models.m.options.extra` holds a secret that stands in the file (line 8)",
+            "`options.api_key` is a secret in the file (line 4)",
+            "`models.m.options.extra` holds a secret in the file (line 8)",
         ]
     );
     let shown = format!("{file:?} {:?} {:?} {told:?}", file.models, file.profile("m"));
     assert!(!shown.contains("violet") && !shown.contains("green"), "{shown}");
     let (message, ..) = wrong("options: {billing_key: acct-7f3e9b, stream: true}\n");
-    assert_eq!(message, "`options.stream` is no option (line 4)");
-    assert!(wrong("options: {a: [{b: '${env:'}]}\n").0.contains("has a `${env:` that no name"));
+    assert_eq!(message, "`options.stream` is not an option (line 4)");
+    assert!(wrong("options: {a: [{b: '${env:'}]}\n").0.contains("has a `${env:` without a name"));
     // They do not travel in the open.
     for option in ["api_key: violet-42", "user: '${env:TEAM}'"] {
         let text = format!(

@@ -66,8 +66,7 @@ impl Ports for Run<'_, '_> {
         agent.stop_if_cancelled(when)?;
         if turn >= agent.most_turns {
             let message = format!("Agent loop exceeded {} iterations", agent.most_turns);
-            let hint =
-                "the model never came to an end: look at what its tools tell it, or allow it more turns";
+            let hint = "the model did not finish: check its tool results, or allow more turns";
             let error = Error::new(ErrorKind::Limit, Diagnostic::new(Code::LimitReached, message).hint(hint));
             return Err(Halt::Suspended(error.with("limit", "turns").with("most", agent.most_turns)));
         }
@@ -89,7 +88,7 @@ impl Ports for Run<'_, '_> {
                 Ok(answer) => return Ok(answer),
                 Err(miss) => miss,
             };
-            agent.stop_if_cancelled(|| "while the model was asked".into())?;
+            agent.stop_if_cancelled(|| "during the model call".into())?;
             if miss.indeterminate {
                 return Err(Halt::Indeterminate(miss.error));
             }
@@ -115,7 +114,7 @@ impl Ports for Run<'_, '_> {
         let agent = self.agent;
         if calls.len() > agent.most_calls {
             let message = format!(
-                "the model made {} calls in one answer, and may make {}",
+                "the model made {} calls in one answer; the limit is {}",
                 calls.len(),
                 agent.most_calls
             );
@@ -127,7 +126,7 @@ impl Ports for Run<'_, '_> {
         };
         let names = nearest(&call.name, agent.tools.keys().map(String::as_str));
         let hint = did_you_mean(&names).unwrap_or_else(|| {
-            "no handler is registered for it: give the agent a function of this name, or do not offer the tool to the model".into()
+            "register a function with this name, or do not offer the tool to the model".into()
         });
         let diagnostic =
             Diagnostic::new(Code::NoHandler, format!("Tool not registered: {}", call.name)).hint(hint);
@@ -149,7 +148,7 @@ impl Ports for Run<'_, '_> {
     fn perform(&self, call: &ToolCall, arguments: &Map<String, Json>) -> Performed {
         match self.agent.tools.get(&call.name) {
             Some(function) => function(call, arguments),
-            None => Performed::failed(&call.name, "nobody knows it"),
+            None => Performed::failed(&call.name, "unknown"),
         }
     }
 
@@ -164,7 +163,7 @@ impl Ports for Run<'_, '_> {
     fn settle(&self, _turn: u32, said: &Reply) -> Result<Settled, Halt> {
         if let Reply::Refusal(why) = said {
             let diagnostic = Diagnostic::new(Code::Refused, format!("Model refused: {why}"))
-                .hint("ask in another way, or ask another model");
+                .hint("change the request, or use another model");
             return Err(Halt::Failed(Error::new(ErrorKind::Reply, diagnostic).with("reason", why)));
         }
         Ok(Settled::Done(said.to_json()))
@@ -226,7 +225,7 @@ impl Agent<'_> {
     fn wait(&self, pause: Duration) -> Result<(), Halt> {
         let begun = Instant::now();
         loop {
-            self.stop_if_cancelled(|| "while the model was asked".into())?;
+            self.stop_if_cancelled(|| "during the model call".into())?;
             let left = pause.saturating_sub(begun.elapsed());
             if left.is_zero() {
                 return Ok(());
@@ -241,7 +240,7 @@ fn given_up(error: &Error, attempts: u32) -> Error {
     let why = &error.diagnostic().message;
     let message = format!("LLM call failed after {attempts} retries: {why}");
     let hint = error.diagnostic().hint.clone();
-    let hint = hint.unwrap_or_else(|| "the conversation is kept: it can be sent again later".into());
+    let hint = hint.unwrap_or_else(|| "the conversation is stored: you can send it again later".into());
     let diagnostic = Diagnostic::new(Code::NoAnswer, message).hint(hint);
     Error::new(ErrorKind::Reply, diagnostic).with("attempts", attempts)
 }

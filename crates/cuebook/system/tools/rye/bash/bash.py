@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:7806f9d1dde089d4017b7c65e97634e559376a19d40eb6005a0118e708ffd614:DOKn6w7HcQA4zZkTyQ8EIsssSNVbIVBpn6VghjS-lwglejuniYibzP2ekeTefelfYnQToXbzlHxn7_t2dOX2Cg==:e24c17f0817b796d|cuebook@tool/rye/bash/bash.py
+# rye:signed:2026-11-17T03:52:36Z:ec12e113e85426773e0f1d0d1dcdd1708cc24300f111254295ad18283c849493:XRBX-lH1xX6fhfSNW5-ol1CedUZDIB3HbylcYopZ3q9WOuwkvEsQJFWYnOee2cb89STmKaSpkZq7b9AJD32vDg==:6d5fa07f9e86b6dc|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl
@@ -13,17 +13,17 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/bash"
 __tool_description__ = (
-    "Run a command in bash. When a model calls this tool, the command runs in a sandbox: it reads the system and the project,"
-    " changes files of the project except .ai, .git, .venv, .env, user_data and cuebook.toml, and sees no other process, no home"
-    " folder and no network. Without the sandbox (a user runs the tool, or lifted the sandbox) the command can do what the user"
-    " can: read, change and delete any file, start programs and use the network. It starts in the project's folder, has no"
+    "Run a command in bash. When a model calls this tool, the command runs in a sandbox: it can read the system and the project,"
+    " change files of the project except .ai, .git, .venv, .env, user_data and cuebook.toml, and cannot see other processes, the home"
+    " directory or the network. Without the sandbox (a user runs the tool, or turned the sandbox off), the command can do what the"
+    " user can: read, change and delete any file, start programs and use the network. It starts in the project's folder, has no"
     " standard input, and is stopped after 300 seconds."
 )
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
-        "command": {"type": "string", "description": "the command, as one would type it"},
+        "command": {"type": "string", "description": "the command, as in a terminal"},
         "working_dir": {"type": "string", "description": "the folder to start in, relative to the project"},
     },
     "required": ["command"],

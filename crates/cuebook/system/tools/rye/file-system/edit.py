@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:vM0NToZMVoy45F2FBfT5h-Qugyhr62oewH7IEkU39458lcacLtAXujma95Z2P-6LOa_2b_DY0iH3HMLnb-l7Cg==:e24c17f0817b796d|cuebook@tool/rye/file-system/edit.py
+# rye:signed:2026-11-17T03:52:36Z:b4eee0394ad286066780f7dd14df8e230a8a9530f9501ab12c81210ac818335d:YY9QAbauOM0FhoPXVNzBTJlFP2-VJ9wsgvE3AoXAtqtG23heivittzLbosIJD1LMchICmihHOX-rw1mH4DHkDg==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text
@@ -8,17 +8,17 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
 __tool_description__ = (
-    "Replace a passage of a text file of the project by another. The passage must be there exactly once, unless all of"
-    " them are to be replaced. Changes nothing outside of the project."
+    "Replace a passage in a text file of the project. The passage must occur exactly once, unless `all` is true."
+    " Changes nothing outside the project."
 )
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
         "path": {"type": "string", "description": "the file, relative to the project"},
-        "old": {"type": "string", "description": "the passage, as it stands there"},
-        "new": {"type": "string", "description": "what is to stand there instead"},
-        "all": {"type": "boolean", "description": "replace every one of them"},
+        "old": {"type": "string", "description": "the passage, exactly as in the file"},
+        "new": {"type": "string", "description": "the new text"},
+        "all": {"type": "boolean", "description": "replace every occurrence"},
     },
     "required": ["path", "old", "new"],
     "additionalProperties": False,

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:Z530pOkpmCwJS8H8r5wsbCjmiB9ilD4olTLadOGJc9Skw2Gn0pSwDIoErdFru4ZLDJIqjdBcunZ_LfnS9L0oAw==:e24c17f0817b796d|cuebook@tool/rye/file-system/glob.py
+# rye:signed:2026-11-17T03:52:36Z:61bc9db069286376ed20d49eb55d76a3ba6c996830ac1928e26fb1402606a3c3:zhJywzz7SE8TYwl4k0YctJAH8Qay6cje-l4l4Onh5cHoInVEZZNsSp69-sM2moC9ya-hSt0_BblcibK8YTeACw==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch
@@ -11,16 +11,16 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
 __tool_description__ = (
-    "Find files of the project by a pattern such as *.py or src/**/test_*.py; a pattern without / is looked for in every"
-    " folder. Finds nothing outside of the project."
+    "Find files of the project by a pattern such as *.py or src/**/test_*.py; a pattern without / searches every"
+    " folder. Finds nothing outside the project."
 )
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "the pattern: *, ?, [abc], and ** for any folders"},
-        "path": {"type": "string", "description": "the folder to look in, relative to the project"},
-        "limit": {"type": "integer", "description": "how many files at most; 1000 without it"},
+        "path": {"type": "string", "description": "the folder to search, relative to the project"},
+        "limit": {"type": "integer", "description": "the most files to return; default 1000"},
     },
     "required": ["pattern"],
     "additionalProperties": False,

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:glYZRjQMNvhSZEgngivgOtgE97aGUHpuoD02j6oxe4TK0sbqlaQz_uRrJbLgiFo58nUtWZ5eZvfMg5E5UILIAg==:e24c17f0817b796d|cuebook@tool/rye/file-system/grep.py
+# rye:signed:2026-11-17T03:52:36Z:8dfb8b75e2a606c9befc0d55435caf18f6866ae6e0b33ccacf820aaa910f5d87:OBLusQ5aLmd4KtukQX4dD9g3F9S8z857qSx0BVjNqRCAwJIWyYT__tBlGc6BWZSYMwKITZMVSnCnqRJPUN47AA==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch
@@ -12,18 +12,18 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
 __tool_description__ = (
-    "Find the lines in text files of the project that a regular expression (that of Python) matches. Looks at nothing"
-    " outside of the project."
+    "Find lines in text files of the project with a Python regular expression. Searches nothing"
+    " outside the project."
 )
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
         "pattern": {"type": "string", "description": "the regular expression"},
-        "path": {"type": "string", "description": "the file or folder to look in, relative to the project"},
-        "include": {"type": "string", "description": "only files whose name fits this pattern, such as *.py"},
-        "ignore_case": {"type": "boolean", "description": "take upper and lower case as the same"},
-        "limit": {"type": "integer", "description": "how many lines at most; 200 without it"},
+        "path": {"type": "string", "description": "the file or folder to search, relative to the project"},
+        "include": {"type": "string", "description": "only files whose name matches this pattern, such as *.py"},
+        "ignore_case": {"type": "boolean", "description": "ignore upper and lower case"},
+        "limit": {"type": "integer", "description": "the most lines to return; default 200"},
     },
     "required": ["pattern"],
     "additionalProperties": False,

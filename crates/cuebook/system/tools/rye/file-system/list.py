@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:186eb58571d0eba2f69c02447e7489a739a3614848993a14b0dcf4216914edb5:1TKhc6w2EI2Cd5XuqlYLVM1OI8LYHryX-vEwOqAOlkVH4BbtuHr_uFBl5fgC2e97R6-jIyCrftQYn9glgiTrBw==:e24c17f0817b796d|cuebook@tool/rye/file-system/list.py
+# rye:signed:2026-11-17T03:52:36Z:b3865f489f8ddf2b4abd2824e06bdfb1a5b98f98e1c0bbf187c3141dce5e154f:Z2z6yRWheZ1CBHIexGBF-N8Y_zdnuC1Rb0cMxzzOUvGlKvFi3Uem6uxeYKqH3OkyPzEVNNmT2CF7fN_uYu03Bw==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/list.py
 """Lists a folder of the project."""
 
 import os
@@ -9,11 +9,11 @@ __version__ = "1.0.0"
 __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
-__tool_description__ = "List a folder of the project: names, kinds and sizes. Shows nothing outside of the project."
+__tool_description__ = "List a folder of the project: names, kinds and sizes. Shows nothing outside the project."
 
 CONFIG_SCHEMA = {
     "type": "object",
-    "properties": {"path": {"type": "string", "description": "the folder, relative to the project; the project itself without it"}},
+    "properties": {"path": {"type": "string", "description": "the folder, relative to the project; default: the project"}},
     "additionalProperties": False,
 }
 

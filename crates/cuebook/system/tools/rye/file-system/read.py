@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:6CZuNDe4oH3EH-KjOKPgPF90Av-QsdTRs_eA1vSxKRMCMXtH62Ttbi6B1kUL1ZtHZDeuSN0p5ecCM4oC-mcxBA==:e24c17f0817b796d|cuebook@tool/rye/file-system/read.py
+# rye:signed:2026-11-17T03:52:36Z:74b1cf204bc9cc6c7a1841a29bf73af89c10806be498992a8da92df9b9b4ddcb:OKBid26UNJkezoGVpIZ9IVq9ie37WGaI0yW-v-9SdOeC286UjHrPp0i9vHQ8O-trpD5E_gxGcltMr97Ks9pJBg==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/read.py
 """Reads a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, whole
@@ -7,14 +7,14 @@ __version__ = "1.0.0"
 __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
-__tool_description__ = "Read a text file of the project, whole or some of its lines. Reads nothing outside of the project."
+__tool_description__ = "Read a text file of the project, or some of its lines. Reads nothing outside the project."
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
         "path": {"type": "string", "description": "the file, relative to the project"},
         "offset": {"type": "integer", "description": "the first line, from 1"},
-        "limit": {"type": "integer", "description": "how many lines at most"},
+        "limit": {"type": "integer", "description": "the most lines to return"},
     },
     "required": ["path"],
     "additionalProperties": False,

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:NvNay6fcTmd794O6Nl3ginOzpbs3vkttbUBH4B8RUSGL4fE1nF9gUqYa2t9zmftRsVJQuv0-aJ01Gk2vXIj8Bw==:e24c17f0817b796d|cuebook@tool/rye/file-system/write.py
+# rye:signed:2026-11-17T03:52:36Z:87a9ca2923e4abb58b2659596ec9002aebc67a9557e5ae8d22a90dad79493245:sZXydbXDA3KmpIvOlNGvjStmULORoMmCxGvEgyfNAGuCP8fzMZX8FG0Bty2BjDNeVnkpCl5o9A9wI3f8NZafBQ==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os
@@ -10,14 +10,14 @@ __tool_type__ = "python"
 __executor_id__ = "rye/core/runtimes/python/script"
 __category__ = "rye/file-system"
 __tool_description__ = (
-    "Write a text file of the project, whole; folders are made as needed. Writes nothing outside of the project."
+    "Write a whole text file of the project; creates folders as needed. Writes nothing outside the project."
 )
 
 CONFIG_SCHEMA = {
     "type": "object",
     "properties": {
         "path": {"type": "string", "description": "the file, relative to the project"},
-        "content": {"type": "string", "description": "the whole new text"},
+        "content": {"type": "string", "description": "the whole text of the file"},
     },
     "required": ["path", "content"],
     "additionalProperties": False,
