@@ -401,7 +401,10 @@ fn a_tool_lists_its_files_with_their_hashes() {
     assert_eq!(answer["data"], json!([7, "a: 1\n"]), "{answer}");
     world.plain(".ai/tools/demo/parts/rates.yaml", "a: 2\n");
     let changed = world.tool("demo/parts/main", json!({}));
-    assert!(changed["error"].as_str().unwrap().contains("the listed file `rates.yaml` has the hash"), "{changed}");
+    assert!(
+        changed["error"].as_str().unwrap().contains("the listed file `rates.yaml` has the hash"),
+        "{changed}"
+    );
     std::fs::remove_file(world.project().join(".ai/tools/demo/parts/rates.yaml")).unwrap();
     let missing = world.tool("demo/parts/main", json!({}));
     assert!(missing["error"].as_str().unwrap().contains("does not exist"), "{missing}");
@@ -416,7 +419,8 @@ fn a_copy_of_a_built_in_runtime_runs_with_the_built_in_library() {
         .find(|(path, _)| path.ends_with("runtimes/python/function.yaml"))
         .map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap())
         .unwrap();
-    let unsigned: String = runtime.lines().filter(|line| !line.contains("signed:")).map(|line| format!("{line}\n")).collect();
+    let unsigned: String =
+        runtime.lines().filter(|line| !line.contains("signed:")).map(|line| format!("{line}\n")).collect();
     world.signed("tools/rye/core/runtimes/python/function.yaml", &unsigned);
     let answer = world.tool("demo/f", json!({}));
     assert_eq!(answer["data"], json!(1), "{answer}");

@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use cuebook::variables::HookTexts;
 use cuebook::chat::Role;
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
+use cuebook::variables::HookTexts;
 use cuebook::{Book, Code, Context, Origin, Severity, Variables};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};

@@ -95,7 +95,13 @@ const RULES: &[Rule] = &[
     rule(Sign::Status(&[529, 520, 521, 522, 523, 524]), "http_overloaded", Category::Transient, SOON),
     rule(Sign::Named(&["cancellederror", "cancelled"]), "cancelled", Category::Cancelled, None),
     rule(
-        Sign::Named(&["rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"]),
+        Sign::Named(&[
+            "rate_limit_error",
+            "ratelimiterror",
+            "rate_limit_exceeded",
+            "resource_exhausted",
+            "too_many_requests",
+        ]),
         "http_429",
         Category::RateLimited,
         BY_HEADER,
@@ -248,7 +254,7 @@ mod tests {
             (Some(422), None, "validation_error", None),
             (None, Some("ReadTimeout"), "network_timeout", Some(30.0)),
             (None, Some("ConnectionResetError"), "network_connection", Some(60.0)),
-            (None, Some("RateLimit_Error"), "http_429", Some(60.0)),
+            (None, Some("RateLimitError"), "http_429", Some(60.0)),
         ] {
             let class = classify(&Fault { status, kind, ..Fault::default() });
             assert_eq!(class.code, Some(code));

@@ -277,7 +277,10 @@ impl Prepared {
             .offer
             .as_ref()
             .map(|offer| offer.tools(permissions.as_deref().unwrap_or_default(), &directive.outputs));
-        let missing = composed.missing.into_iter().map(|finding| finding.severity(Severity::Warning));
+        let missing = composed
+            .missing
+            .into_iter()
+            .map(|finding| finding.severity(Severity::Warning).label("left out of the prompt"));
         Ok(Rendered::new(output, scope.clone(), self.prompt.clone())
             .of_thread(&context.hook_texts, tools)
             .with_notes(missing.collect()))

@@ -47,9 +47,6 @@ impl VisibilityOverrides {
 
     /// Sets one.
     pub fn set(&mut self, path: &[String], visibility: Visibility) {
-        if path.len() > 1 {
-            self.0.shift_remove(&[path.join(".")][..]);
-        }
         self.0.insert(path.to_vec(), visibility);
     }
 
