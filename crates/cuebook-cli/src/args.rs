@@ -21,6 +21,7 @@ use cuebook::library::Config;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::model::CommandModel;
 use cuebook_hooks::sandbox::Launcher;
+use cuebook_run::DirectiveTools;
 use cuebook_trace::Tracing;
 
 use crate::{commands, output};
@@ -174,7 +175,7 @@ impl Options {
         if self.verbose {
             hooks = hooks.listener(Arc::new(output::hear));
         }
-        book.with_hooks(hooks)
+        book.with_hooks(hooks).with_directive_tools(DirectiveTools)
     }
 }
 
@@ -304,6 +305,9 @@ pub struct Inputs {
     /// session_state as JSON; returns=call or returns=block for how a directive returns its outputs
     #[arg(long, value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub context: Vec<String>,
+    /// The user's message; it follows the messages of the prompt
+    #[arg(long, value_name = "TEXT", help_heading = "Values")]
+    pub message: Option<String>,
     /// Show this section in full; its path has dots, as in reference.style; repeatable
     #[arg(long, value_name = "SECTION", help_heading = "Sections")]
     pub expand: Vec<String>,

@@ -77,6 +77,7 @@ fn circumstances(inputs: &Inputs) -> Result<Context> {
         context.agent = Agent::read(&read_text(path)?)?;
     }
     context.overrides_tag = inputs.tag.clone();
+    context.message = inputs.message.clone();
     context.fit = inputs.fit;
     for argument in &inputs.context {
         set_context(&mut context, argument)?;

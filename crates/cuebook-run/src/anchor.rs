@@ -50,8 +50,9 @@ impl Ground {
     /// Verifies a chain's tool with the files beside it and copies them to where they run.
     pub(crate) fn new(spaces: &Spaces, chain: &[Element], verify: &dyn Verify) -> Result<Ground> {
         let declares = chain.iter().find(|element| !element.tool.anchor.is_empty());
+        let lists = chain.first().is_some_and(|tool| !tool.tool.files.is_empty());
         let (root, active) = match declares {
-            Some(element) => (root_of(element)?, is_active(element, source_dir(chain))?),
+            Some(element) => (root_of(element)?, is_active(element, source_dir(chain), lists)?),
             None => (Root::ToolDir, false),
         };
         let mut tree = Tree::default();
@@ -198,6 +199,7 @@ impl Helpers<'_> {
                 extensions: siblings(tool.located.extension),
                 exclude: Vec::new(),
                 unsigned: Unsigned::Skip,
+                listed: (source, &tool.tool.files),
                 // At the top of its folder, everything else is another tool.
                 recursive: !tool.located.id.category().is_empty(),
             };
@@ -233,22 +235,27 @@ impl Helpers<'_> {
             exclude: texts("exclude_dirs"),
             unsigned: Unsigned::Refuse,
             recursive,
+            listed: (source, &tool.tool.files),
         };
         copying.copy(folder, to, tree)
     }
 
     /// Copies the library of a runtime, which is what lies in the folder `lib` beside it. It is code like the runtime.
+    /// A copy of a runtime of the program also has the program's library, behind its own.
     fn library(&self, runtime: &Element, tree: &mut Tree) -> Result<()> {
-        let Some(path) = runtime.located.path() else {
-            let below = format!("{}/{}/lib/", runtime.located.kind.folder(), runtime.located.id.category());
-            for (path, bytes) in system_files() {
-                if let Some(file) = path.strip_prefix(&below) {
-                    tree.add(Path::new(LIBRARY).join(file), bytes.to_vec(), false);
-                }
+        if let Some(path) = runtime.located.path() {
+            self.own_library(&path.with_file_name("lib"), tree)?;
+        }
+        let below = format!("{}/{}/lib/", runtime.located.kind.folder(), runtime.located.id.category());
+        for (path, bytes) in system_files() {
+            if let Some(file) = path.strip_prefix(&below) {
+                tree.add(Path::new(LIBRARY).join(file), bytes.to_vec(), false);
             }
-            return Ok(());
-        };
-        let library = path.with_file_name("lib");
+        }
+        Ok(())
+    }
+
+    fn own_library(&self, library: &Path, tree: &mut Tree) -> Result<()> {
         if !library.is_dir() {
             return Ok(());
         }
@@ -259,8 +266,9 @@ impl Helpers<'_> {
             exclude: Vec::new(),
             unsigned: Unsigned::Refuse,
             recursive: true,
+            listed: (library, &Map::new()),
         };
-        copying.copy(&library, Path::new(LIBRARY), tree)
+        copying.copy(library, Path::new(LIBRARY), tree)
     }
 }
 
@@ -287,7 +295,8 @@ fn root_of(element: &Element) -> Result<Root> {
     }
 }
 
-fn is_active(element: &Element, source: Option<&Path>) -> Result<bool> {
+/// Whether a tool has an anchor. One that lists its files has one without a marker.
+fn is_active(element: &Element, source: Option<&Path>, lists: bool) -> Result<bool> {
     let anchor = &element.tool.anchor;
     if anchor.get("enabled").is_some_and(|enabled| enabled == &Json::Bool(false)) {
         return Ok(false);
@@ -297,7 +306,7 @@ fn is_active(element: &Element, source: Option<&Path>) -> Result<bool> {
         None | Some("auto") => {
             let markers = anchor.get("markers_any").and_then(Json::as_array);
             let mut names = markers.into_iter().flatten().filter_map(Json::as_str);
-            Ok(source.is_some_and(|source| names.any(|name| source.join(name).exists())))
+            Ok(lists || source.is_some_and(|source| names.any(|name| source.join(name).exists())))
         }
         Some("never") => Ok(false),
         Some(other) => Err(bad_runtime(

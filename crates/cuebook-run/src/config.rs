@@ -8,6 +8,10 @@
 //! is run, the configuration; the caller's parameter; the configuration. So a configuration can give a default to a
 //! parameter, and no parameter can change which command runs, where, or for how long.
 
+use std::io::{self, Write};
+
+use serde::Serialize as _;
+use serde_json::ser::Formatter;
 use serde_json::{Map, Value as Json};
 
 /// Names that say how something is run. A parameter of such a name is data like any other and never changes that.
@@ -171,11 +175,34 @@ impl<'v> Values<'v> {
     }
 }
 
-/// A value as text: a text as it is, everything else as JSON.
+/// A value as text: a text as it is, everything else as JSON with a space behind each comma and colon, as Python writes it.
 pub(crate) fn text_of(value: &Json) -> String {
-    match value {
-        Json::String(text) => text.clone(),
-        other => other.to_string(),
+    if let Json::String(text) = value {
+        return text.clone();
+    }
+    let mut bytes = Vec::new();
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, Spaced);
+    match value.serialize(&mut serializer) {
+        Ok(()) => String::from_utf8(bytes).unwrap_or_default(),
+        // Values are JSON already, and a list in memory takes every byte.
+        Err(_) => value.to_string(),
+    }
+}
+
+/// Writes JSON in one line, with spaces.
+struct Spaced;
+
+impl Formatter for Spaced {
+    fn begin_array_value<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        if first { Ok(()) } else { writer.write_all(b", ") }
+    }
+
+    fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.begin_array_value(writer, first)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b": ")
     }
 }
 
@@ -287,7 +314,7 @@ mod tests {
     fn a_lone_placeholder_keeps_its_type_and_text_around_it_makes_text() {
         let given = json!({"n": 3, "list": [1, {"a": null}], "flag": true});
         assert_eq!(fill("{list}", given.clone(), json!({})), json!([1, {"a": null}]));
-        assert_eq!(fill("n={n} {flag} {list}", given.clone(), json!({})), "n=3 true [1,{\"a\":null}]");
+        assert_eq!(fill("n={n} {flag} {list}", given.clone(), json!({})), "n=3 true [1, {\"a\": null}]");
         assert_eq!(
             fill("{unknown} ${unknown} {} { n } ${n}", given, json!({})),
             "{unknown} ${unknown} {} { n } ${n}"

@@ -9,12 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use cuebook::dialect::directive::Directive;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
 use cuebook_hooks::sandbox::Launcher;
 use serde_json::{Map, Value as Json, json};
 
@@ -24,12 +23,9 @@ use crate::policy::allowance::Allowance;
 use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
 use crate::store::{Heart, Holding, Store};
-use crate::thread::{LookedFor, Lookout, ThreadId, Within};
+use crate::thread::{DirectiveTools, LookedFor, Lookout, ThreadId, Within};
 use crate::verify::Verify;
 use crate::watch::Watch;
-
-/// What a directive's answer says unless the settings say something else.
-const INSTRUCTION: &str = "Execute the directive as specified now.";
 
 /// What holds for every tool unless it says less.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,8 +36,6 @@ pub struct Settings {
     pub grace: Duration,
     /// The bytes of each of a tool's streams that are kept; a tool may say more, and what is over is not kept.
     pub output: usize,
-    /// What a directive's answer tells whoever asked to do with it.
-    pub instruction: String,
     /// Where threads are kept: the address of a database or the path of a file; a file of the project if it is `None`.
     pub store: Option<String>,
     /// The program that runs threads which nobody waits for; the `cuebook` on the PATH if it is `None`.
@@ -69,7 +63,6 @@ impl Default for Settings {
             timeout: Duration::from_secs(300),
             grace: Duration::from_secs(3),
             output: 16 << 20,
-            instruction: INSTRUCTION.to_owned(),
             store: None,
             program: None,
             replay: None,
@@ -108,7 +101,7 @@ pub(crate) struct Project {
     pub(crate) spaces: Spaces,
     pub(crate) verify: Box<dyn Verify>,
     memo: Memo,
-    pub(crate) directives: directive::Memo,
+    book: OnceLock<Book>,
     trust: OnceLock<Trust>,
     searcher: OnceLock<Searcher>,
 }
@@ -117,6 +110,15 @@ impl Project {
     /// Whose keys are trusted, for what is signed and searched here.
     pub(crate) fn trust(&self) -> &Trust {
         self.trust.get_or_init(|| Trust::new(&self.spaces))
+    }
+
+    /// Its prompts, with the hooks that belong to them and the tools of directives.
+    pub(crate) fn book(&self) -> &Book {
+        self.book.get_or_init(|| {
+            let book = Book::open(self.spaces.project()).with_spaces(self.spaces.clone());
+            let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+            book.with_hooks(hooks).with_directive_tools(DirectiveTools)
+        })
     }
 
     /// What was searched, for later searches.
@@ -203,10 +205,10 @@ impl Engine {
         let Some(kind) = ItemType::named(&request.item_type) else {
             return unknown_type(&request.item_type);
         };
-        let done = self.project(request.project_path.as_deref()).and_then(|project| {
-            let id = ItemId::new(&request.item_id)?;
-            Ok((project, id))
-        });
+        let mut request = request.clone();
+        let done = request.take_flags().and_then(|()| self.project(request.project_path.as_deref()));
+        let done = done.and_then(|project| Ok((project, ItemId::new(&request.item_id)?)));
+        let request = &request;
         let done = match done {
             Err(error) => Err(Failure::new(error).with_id(Some(&request.item_id))),
             Ok((project, id)) => match kind {
@@ -258,7 +260,7 @@ impl Engine {
             spaces,
             verify,
             memo: Memo::default(),
-            directives: directive::Memo::default(),
+            book: OnceLock::new(),
             trust: OnceLock::new(),
             searcher: OnceLock::new(),
         });
@@ -348,9 +350,14 @@ impl Engine {
     }
 
     /// A directive, verified and read.
-    pub(crate) fn directive(&self, project: &Project, id: &ItemId) -> Result<Arc<Directive>> {
-        let item = verified(project, ItemType::Directive, id).map_err(Failure::into_error)?;
-        project.directives.read(item, project)
+    pub(crate) fn directive(&self, project: &Project, id: &ItemId) -> Result<Arc<Prepared>> {
+        match project.book().prepare_directive(id, &Context::default()) {
+            Ok(prepared) => prepared.verify_signature().map(|()| prepared),
+            // That a file was changed is more important than what is wrong with it since.
+            Err(error) => {
+                verified(project, ItemType::Directive, id).map_err(Failure::into_error).and(Err(error))
+            }
+        }
     }
 
     /// The spaces of another project of the same user.
@@ -443,7 +450,7 @@ impl Failure {
 fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result<Item, Failure> {
     let fail = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
     let Some(located) = project.spaces.find(kind, id).map_err(fail)? else {
-        return Err(Failure::new(project.spaces.not_found(kind, id)));
+        return Err(fail(project.spaces.not_found(kind, id)));
     };
     let item = located.read(LARGEST_ITEM).map_err(fail)?;
     project.verify.verify(&item).map_err(fail)?;

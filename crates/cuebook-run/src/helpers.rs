@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use cuebook::items::{ItemType, Spaces};
+use cuebook::items::{ItemType, Spaces, file_hash};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Map, Value as Json};
 
@@ -47,11 +47,17 @@ pub(crate) struct Copying<'c> {
     pub(crate) exclude: Vec<String>,
     pub(crate) unsigned: Unsigned,
     pub(crate) recursive: bool,
+    /// The folder of a signed tool, and the files that it lists.
+    pub(crate) listed: (&'c Path, &'c Map<String, Json>),
 }
 
 impl Copying<'_> {
     /// Copies a folder to a place below the folder of a call.
     pub(crate) fn copy(&self, folder: &Path, to: &Path, tree: &mut Tree) -> Result<()> {
+        if let Some(missing) = self.listed.1.keys().find(|name| !self.listed.0.join(name).is_file()) {
+            let message = format!("the listed file `{missing}` does not exist");
+            return Err(self.changed(&self.listed.0.join(missing), message));
+        }
         let root =
             std::fs::canonicalize(folder).map_err(|error| files::io_error(&self.name(folder), &error))?;
         self.folder(folder, &root, to, tree, &mut 0)
@@ -114,6 +120,16 @@ impl Copying<'_> {
         let Some(extension) = path.extension().and_then(|extension| extension.to_str()) else {
             return Ok(());
         };
+        if let Some((name, said)) = self.entry(path) {
+            let bytes = files::read_bytes(path, &self.name(path), MOST_BYTES)?;
+            let hash = file_hash(&bytes);
+            if said.as_str() != Some(hash.as_str()) {
+                let message = format!("the listed file `{name}` has the hash {hash:?}, not {said}");
+                return Err(self.changed(path, message));
+            }
+            tree.add(to, bytes, is_executable(path));
+            return Ok(());
+        }
         let must = self.extensions.iter().any(|known| known == extension);
         if COMPILED.contains(&extension) {
             return match self.unsigned {
@@ -126,13 +142,43 @@ impl Copying<'_> {
             true if !must && self.unsigned == Unsigned::Skip => return Ok(()),
             true => match self.signed(path) {
                 Ok(bytes) => bytes,
-                Err(error) if must && self.unsigned == Unsigned::Refuse => return Err(error),
+                // An empty file does nothing, and has no room for a signature.
+                Err(_) if is_blank(path) => Vec::new(),
+                Err(error) if must && self.unsigned == Unsigned::Refuse => {
+                    return Err(self.with_list(path, error));
+                }
                 Err(_) => return Ok(()),
             },
         };
         let bytes = if to.ends_with("package.json") { harmless(&bytes) } else { bytes };
         tree.add(to, bytes, is_executable(path));
         Ok(())
+    }
+
+    /// What the tool's list says of a file.
+    fn entry(&self, path: &Path) -> Option<(&str, &Json)> {
+        let name = path.strip_prefix(self.listed.0).ok()?.to_str()?;
+        self.listed.1.get_key_value(name).map(|(name, said)| (name.as_str(), said))
+    }
+
+    /// The error for a listed file that is not what the tool says.
+    fn changed(&self, path: &Path, message: String) -> Error {
+        let diagnostic = Diagnostic::new(Code::ContentChanged, message).file(self.name(path)).hint(
+            "if the change is right, write its hash into the tool's list of files and sign the tool again",
+        );
+        Error::new(ErrorKind::Integrity, diagnostic)
+    }
+
+    /// The error for an unsigned helper, with both ways to have it verified.
+    fn with_list(&self, path: &Path, error: Error) -> Error {
+        let name = path.strip_prefix(self.listed.0).ok().and_then(Path::to_str);
+        let (Some(name), Code::Unsigned) = (name, error.code()) else { return error };
+        let hash =
+            files::read_bytes(path, name, MOST_BYTES).map(|bytes| file_hash(&bytes)).unwrap_or_default();
+        let hint = format!(
+            "list it in the tool and sign that again: __files__ = {{\"{name}\": \"{hash}\"}}; a file that is a tool too can be signed itself"
+        );
+        Error::new(error.kind(), error.diagnostic().clone().hint(hint))
     }
 
     /// The bytes of a file that is signed. They are read once.
@@ -181,6 +227,12 @@ fn harmless(bytes: &[u8]) -> Vec<u8> {
         .filter(|(name, _)| ["name", "version", "type"].contains(&name.as_str()))
         .collect();
     Json::Object(kept).to_string().into_bytes()
+}
+
+/// Whether a file has nothing but white space in it.
+fn is_blank(path: &Path) -> bool {
+    let small = path.metadata().is_ok_and(|metadata| metadata.len() < 4096);
+    small && std::fs::read(path).is_ok_and(|bytes| bytes.trim_ascii().is_empty())
 }
 
 fn is_executable(path: &Path) -> bool {

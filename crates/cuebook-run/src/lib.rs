@@ -42,9 +42,9 @@ pub use engine::{Answer, Engine, Settings};
 pub use fence::Fence;
 pub use request::Request;
 pub use thread::{
-    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Entry, Errand, Event, Finished, Kind, Launch,
-    Money, OpenHook, Rebuilt, Resume, RunRequest, STORE, Status, ThreadId, first_hash, rebuild, spent_below,
-    sweep, unpriced, verify, whole_log,
+    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, DirectiveTools, Entry, Errand, Event, Finished,
+    Kind, Launch, Money, OpenHook, Rebuilt, Resume, RunRequest, STORE, Status, ThreadId, first_hash, rebuild,
+    spent_below, sweep, unpriced, verify, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

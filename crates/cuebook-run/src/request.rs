@@ -84,14 +84,7 @@ impl Request {
             Some(other) => return Err(wrong("parameters", "an object", other)),
         };
         let item_type = required(arguments, "item_type")?;
-        let mut flags = Map::new();
-        if item_type == "directive" {
-            for flag in FLAGS {
-                if let Some(value) = parameters.shift_remove(flag) {
-                    flags.insert(flag.to_owned(), value);
-                }
-            }
-        }
+        let mut flags = flags_among(&item_type, &mut parameters);
         for flag in FLAGS {
             if let Some(value) = arguments.get(flag).filter(|value| !value.is_null()) {
                 flags.insert(flag.to_owned(), value.clone());
@@ -102,26 +95,76 @@ impl Request {
             let message = format!("`thread` works on directives, but this is a {item_type}");
             return Err(refuse_with(message, "leave `thread` out".into()));
         }
-        if boolean(arguments, "async")? && !boolean(&flags, "thread")? {
-            let message = "`async` needs `thread`".to_owned();
-            return Err(refuse_with(message, "add `thread: true`, or leave `async` out".into()));
-        }
-        Ok(Request {
+        let mut request = Request {
             item_type,
             item_id: required(arguments, "item_id")?,
             project_path: text(arguments, "project_path")?.map(PathBuf::from),
             parameters,
             dry_run: boolean(arguments, "dry_run")?,
-            thread: boolean(&flags, "thread")?,
-            is_async: boolean(&flags, "async")?,
-            model: text(&flags, "model")?,
-            limit_overrides: match flags.get("limit_overrides") {
-                None | Some(Json::Null) => Map::new(),
-                Some(Json::Object(limits)) => limits.clone(),
-                Some(other) => return Err(wrong("limit_overrides", "an object", other)),
-            },
-        })
+            ..Request::default()
+        };
+        request.set_flags(&flags)?;
+        // Who turns a thread off does so on purpose, and what else is meant for it stays unused.
+        if flags.get("thread") != Some(&Json::Bool(false)) {
+            request.refuse_idle_flags()?;
+        }
+        Ok(request)
     }
+
+    /// Takes `thread`, `async`, `model` and `limit_overrides` from the parameters of a directive. What the request says itself wins.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::BadParameters`] if one is of the wrong type, or is for a thread and there is none.
+    pub fn take_flags(&mut self) -> Result<()> {
+        let own = self.clone();
+        let flags = flags_among(&own.item_type, &mut self.parameters);
+        if flags.is_empty() {
+            return Ok(());
+        }
+        self.set_flags(&flags)?;
+        self.thread |= own.thread;
+        self.is_async |= own.is_async;
+        self.model = own.model.or(self.model.take());
+        if !own.limit_overrides.is_empty() {
+            self.limit_overrides = own.limit_overrides;
+        }
+        self.refuse_idle_flags()
+    }
+
+    fn set_flags(&mut self, flags: &Map<String, Json>) -> Result<()> {
+        self.thread = boolean(flags, "thread")?;
+        self.is_async = boolean(flags, "async")?;
+        self.model = text(flags, "model")?;
+        self.limit_overrides = match flags.get("limit_overrides") {
+            None | Some(Json::Null) => Map::new(),
+            Some(Json::Object(limits)) => limits.clone(),
+            Some(other) => return Err(wrong("limit_overrides", "an object", other)),
+        };
+        Ok(())
+    }
+
+    /// Refuses what only a thread understands where none was asked for: the caller would wait for something that does not come.
+    fn refuse_idle_flags(&self) -> Result<()> {
+        let idle = [
+            ("async", self.is_async),
+            ("model", self.model.is_some()),
+            ("limit_overrides", !self.limit_overrides.is_empty()),
+        ];
+        match idle.into_iter().find(|(_, is_set)| *is_set && !self.thread) {
+            None => Ok(()),
+            Some((name, _)) => {
+                let message = format!("`{name}` needs `thread`");
+                Err(refuse_with(message, format!("add `thread: true`, or leave `{name}` out")))
+            }
+        }
+    }
+}
+
+/// The flags among the parameters of a directive, which it never gets itself.
+fn flags_among(item_type: &str, parameters: &mut Map<String, Json>) -> Map<String, Json> {
+    let names = FLAGS.into_iter().filter(|_| item_type == "directive");
+    names.filter_map(|name| Some((name.to_owned(), parameters.shift_remove(name)?))).collect()
 }
 
 fn required(arguments: &Map<String, Json>, name: &str) -> Result<String> {
@@ -191,6 +234,18 @@ mod tests {
     }
 
     #[test]
+    fn flags_among_parameters_count_in_every_request() {
+        let request = Request::new("directive", "a").parameter("thread", true).parameter("x", 1);
+        let mut request = request.parameter("model", "m").parameter("limit_overrides", json!({"turns": 1}));
+        request.model = Some("own".into());
+        request.take_flags().unwrap();
+        assert!(request.thread);
+        assert_eq!(request.model.as_deref(), Some("own"));
+        assert_eq!(Json::Object(request.limit_overrides), json!({"turns": 1}));
+        assert_eq!(Json::Object(request.parameters), json!({"x": 1}));
+    }
+
+    #[test]
     fn a_tool_keeps_parameters_that_are_named_like_flags() {
         let arguments = json!({"item_type": "tool", "item_id": "a", "parameters": {"model": "m"}});
         let request = Request::from_json(&arguments).unwrap();
@@ -218,6 +273,11 @@ mod tests {
                 "`thread` works on directives, but this is a tool",
             ),
             (json!({"item_type": "directive", "item_id": "a", "async": true}), "`async` needs `thread`"),
+            (json!({"item_type": "directive", "item_id": "a", "model": "m"}), "`model` needs `thread`"),
+            (
+                json!({"item_type": "directive", "item_id": "a", "parameters": {"limit_overrides": {"turns": 1}}}),
+                "`limit_overrides` needs `thread`",
+            ),
         ] {
             let error = Request::from_json(&arguments).unwrap_err();
             assert_eq!(error.diagnostic().message, wanted);

@@ -41,6 +41,7 @@ mod within;
 
 pub use cancel::Cancelled;
 pub use conversation::{Conversation, spent_below};
+pub use desk::DirectiveTools;
 pub use detach::{ALLOWANCE, COMMAND, STORE};
 pub use drive::Finished;
 pub(crate) use drive::stopped_json;

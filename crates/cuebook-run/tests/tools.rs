@@ -4,6 +4,7 @@
 
 mod support;
 
+use cuebook::items::file_hash;
 use serde_json::{Value as Json, json};
 use support::World;
 
@@ -375,6 +376,65 @@ fn the_files_of_an_anchored_tool_are_verified_too() {
     std::os::unix::fs::symlink(world.user().join("helper.py"), &helper).unwrap();
     let answer = world.tool("demo/pkg/main", json!({}));
     assert_eq!(answer["error"], format!("Symlink escape: {}", helper.display()));
+}
+
+#[test]
+fn a_tool_lists_its_files_with_their_hashes() {
+    let world = World::new();
+    let (helper, rates) = ("def f():\n    return 7\n", "a: 1\n");
+    world.plain(".ai/tools/demo/parts/helper.py", helper);
+    world.plain(".ai/tools/demo/parts/rates.yaml", rates);
+    world.plain(".ai/tools/demo/parts/__init__.py", "");
+    let body = "import os\nfrom helper import f\ndef execute(params, project_path):\n    with open(os.path.join(os.path.dirname(__file__), 'rates.yaml')) as file:\n        return [f(), file.read()]\n";
+    let header = FUNCTION.replace("\"demo\"", "\"demo/parts\"");
+    world.signed("tools/demo/parts/main.py", &format!("{header}{body}"));
+    let unlisted = world.tool("demo/parts/main", json!({}));
+    let hint = unlisted["metadata"]["error"]["hint"].as_str().unwrap_or_default();
+    let hash = file_hash(helper.as_bytes());
+    assert!(hint.contains(&format!("__files__ = {{\"helper.py\": \"{hash}\"}}")), "{unlisted}");
+    let list = format!(
+        "__files__ = {{\"helper.py\": \"{hash}\", \"rates.yaml\": \"{}\"}}\n",
+        file_hash(rates.as_bytes())
+    );
+    world.signed("tools/demo/parts/main.py", &format!("{header}{list}{body}"));
+    let answer = world.tool("demo/parts/main", json!({}));
+    assert_eq!(answer["data"], json!([7, "a: 1\n"]), "{answer}");
+    world.plain(".ai/tools/demo/parts/rates.yaml", "a: 2\n");
+    let changed = world.tool("demo/parts/main", json!({}));
+    assert!(
+        changed["error"].as_str().unwrap().contains("the listed file `rates.yaml` has the hash"),
+        "{changed}"
+    );
+    std::fs::remove_file(world.project().join(".ai/tools/demo/parts/rates.yaml")).unwrap();
+    let missing = world.tool("demo/parts/main", json!({}));
+    assert!(missing["error"].as_str().unwrap().contains("does not exist"), "{missing}");
+}
+
+#[test]
+fn a_copy_of_a_built_in_runtime_runs_with_the_built_in_library() {
+    let world = World::new();
+    world.signed("tools/demo/f.py", &format!("{FUNCTION}def execute(params, project_path):\n    return 1\n"));
+    let runtime = cuebook::items::system_files()
+        .iter()
+        .find(|(path, _)| path.ends_with("runtimes/python/function.yaml"))
+        .map(|(_, bytes)| String::from_utf8(bytes.to_vec()).unwrap())
+        .unwrap();
+    let unsigned: String =
+        runtime.lines().filter(|line| !line.contains("signed:")).map(|line| format!("{line}\n")).collect();
+    world.signed("tools/rye/core/runtimes/python/function.yaml", &unsigned);
+    let answer = world.tool("demo/f", json!({}));
+    assert_eq!(answer["data"], json!(1), "{answer}");
+}
+
+#[test]
+fn two_files_of_one_id_are_refused_with_both_names() {
+    let world = World::new();
+    world.signed("tools/demo/f.py", &format!("{FUNCTION}def execute(params, project_path):\n    return 1\n"));
+    world.plain(".ai/tools/demo/f.yml", "version: 1.0.0\n");
+    let answer = world.tool("demo/f", json!({}));
+    assert_eq!((code(&answer), &answer["item_id"]), ("CB102", &json!("demo/f")), "{answer}");
+    let error = answer["error"].as_str().unwrap();
+    assert!(error.contains("demo/f.py") && error.contains("demo/f.yml"), "{error}");
 }
 
 #[test]

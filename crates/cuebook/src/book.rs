@@ -12,15 +12,17 @@ use serde_json::{Value as Json, json};
 use tracing::Span;
 
 use crate::dialect;
+use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::explain::Explanation;
 use crate::hooks::Hooks;
-use crate::items::Spaces;
+use crate::items::{ItemId, Spaces};
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
 use crate::prepared::{Mode, Prepared, Stage};
 use crate::prompt::Dialect;
 use crate::redact::Secrets;
 use crate::render::Rendered;
+use crate::sections::{Custom, SectionType};
 use crate::template::engine::Engine;
 use crate::trace::{self, span};
 use crate::variables::{
@@ -136,6 +138,7 @@ impl Book {
                 engines: Arc::default(),
                 nonces: Arc::new(SystemNonces),
                 overrides: Arc::default(),
+                offer: None,
             },
             paths: false,
             prepared: Mutex::default(),
@@ -197,6 +200,17 @@ impl Book {
     pub fn with_engine(mut self, key: impl Into<String>, engine: impl Engine + 'static) -> Book {
         let engines = Arc::unwrap_or_clone(self.stage.engines).with(key, Arc::new(engine));
         self.stage.engines = Arc::new(engines);
+        self
+    }
+
+    /// The same book with a section type, for sections in files that name it: `type: NAME`.
+    pub fn with_section_type(self, name: impl Into<String>, kind: impl SectionType + 'static) -> Book {
+        self.with_engine(name, Custom(Arc::new(kind)))
+    }
+
+    /// The same book with the tools that threads of directives offer to their models.
+    pub fn with_directive_tools(mut self, offer: impl ToolOffer + 'static) -> Book {
+        self.stage.offer = Some(Arc::new(offer));
         self
     }
 
@@ -425,20 +439,39 @@ impl Book {
     /// A compiled prompt. It renders any number of times without looking at the files again; ask the book anew to see
     /// changes.
     pub fn prepare(&self, prompt_id: &str, context: &Context) -> Result<Arc<Prepared>> {
+        self.prepare_as(prompt_id.to_owned(), context, || self.find(prompt_id))
+    }
+
+    /// A compiled directive, also where another prompt has the same id.
+    ///
+    /// # Errors
+    ///
+    /// `CB210` if there is none of that id, and whatever is wrong with its file.
+    pub fn prepare_directive(&self, id: &ItemId, context: &Context) -> Result<Arc<Prepared>> {
+        let find = || self.library.find_directive(id);
+        self.prepare_as(format!("directive:{id}"), context, find)
+    }
+
+    fn prepare_as(
+        &self,
+        wanted: String,
+        context: &Context,
+        find: impl Fn() -> Result<Found>,
+    ) -> Result<Arc<Prepared>> {
         let config = self.library.config()?;
         let language = Scope::language(context);
-        let key = Key { wanted: prompt_id.to_owned(), language: language.to_owned(), strict: context.strict };
+        let span_name = wanted.clone();
+        let key = Key { wanted, language: language.to_owned(), strict: context.strict };
         let known = self.lock().get(&key).cloned();
         if let Some(prepared) = known
-            && prepared.is_unchanged(&config, || self.find(prompt_id))
+            && prepared.is_unchanged(&config, &find)
         {
             return Ok(prepared);
         }
-        let span = span!("load", "cuebook.load", prompt_id);
+        let span = span!("load", "cuebook.load", span_name.as_str());
         let _entered = span.enter();
         let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
-        let read =
-            self.find(prompt_id).and_then(|found| self.prepare_found(found, language, mode, &config, None));
+        let read = find().and_then(|found| self.prepare_found(found, language, mode, &config, None));
         trace::outcome(&span, Secrets::new(), &read, |prepared| prepared.prompt().to_json());
         let prepared = Arc::new(read?);
         let mut cache = self.lock();
@@ -458,7 +491,7 @@ impl Book {
     }
 
     /// The context with what the project says where the caller says nothing.
-    pub(crate) fn complete(&self, context: &Context) -> Result<Arc<Context>> {
+    pub fn complete(&self, context: &Context) -> Result<Arc<Context>> {
         let mut context = context.clone();
         if context.language.is_none() && context.agent.language.is_none() {
             context.language = self.library.config()?.library.language.clone();

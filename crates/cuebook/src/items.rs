@@ -8,6 +8,7 @@
 mod id;
 mod item;
 mod kind;
+mod listed;
 pub mod load;
 mod outline;
 pub mod search;
@@ -18,6 +19,7 @@ mod system;
 pub use id::ItemId;
 pub use item::{Item, Located};
 pub use kind::ItemType;
+pub use listed::file_hash;
 pub(crate) use space::user_name;
 pub use space::{FOLDER, Space, SpaceKind, Spaces};
 

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use serde_json::{Value as Json, json};
 
 use crate::dialect;
+use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
 use crate::library::{CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
@@ -76,6 +77,8 @@ pub struct Prepared {
     is_strict: bool,
     nonces: Arc<dyn NonceSource>,
     overrides: Arc<Shelf>,
+    /// Who offers tools to the model of a directive.
+    offer: Option<Arc<dyn ToolOffer>>,
     notes: Vec<Diagnostic>,
     /// Where its texts come from.
     templates: Arc<dyn Loader>,
@@ -96,6 +99,7 @@ pub(crate) struct Stage {
     pub(crate) engines: Arc<Engines>,
     pub(crate) nonces: Arc<dyn NonceSource>,
     pub(crate) overrides: Arc<Shelf>,
+    pub(crate) offer: Option<Arc<dyn ToolOffer>>,
 }
 
 /// How a prompt is prepared.
@@ -184,6 +188,7 @@ impl Prepared {
             is_strict: prompt.variables.iter().any(|variable| variable.strict),
             nonces: stage.nonces.clone(),
             overrides: stage.overrides.clone(),
+            offer: stage.offer.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
             templates,

@@ -47,6 +47,7 @@
 //! The texts and error messages that a model or a program sees are those of WINK, so that prompts can move from there.
 
 mod build;
+mod custom;
 mod disclosed;
 pub mod disclosure;
 mod errors;
@@ -67,6 +68,8 @@ mod tool;
 mod tree;
 
 pub use build::MOST_LEVELS;
+pub(crate) use custom::Custom;
+pub use custom::SectionType;
 pub use disclosed::{Disclosed, SectionReport, Why};
 pub use fit::{FitStep, Fitting};
 pub use key::{MOST_KEY, check_key};

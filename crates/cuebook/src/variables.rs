@@ -14,7 +14,7 @@ mod system;
 mod validate;
 mod values;
 
-pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
+pub use context::{Agent, Clock, Context, FixedClock, HookTexts, SystemClock};
 pub(crate) use entries::Entries;
 pub(crate) use late::LateScope;
 pub use layer::{Layer, Supplier};

@@ -6,6 +6,7 @@ use std::path::Path;
 use cuebook::chat::Role;
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
+use cuebook::variables::HookTexts;
 use cuebook::{Book, Code, Context, Origin, Severity, Variables};
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
@@ -349,6 +350,19 @@ fn parents_give_context_and_the_nearest_permissions() {
     assert_eq!(composed.knowledge["k/one"].body(), "One.");
     let missing: Vec<&str> = composed.missing.iter().map(|missing| missing.message.as_str()).collect();
     assert_eq!(missing, ["Knowledge entry not found: k/three", "Knowledge entry not found: k/two"]);
+    // What a model reads has the knowledge and what hooks of a thread add, each with its role and its origin.
+    let hook_texts = HookTexts { after: vec!["Hooked.".to_owned()], ..HookTexts::default() };
+    let context = Context { hook_texts, ..Context::default() };
+    let rendered = book.render("a/leaf", &Variables::new(), &context).unwrap();
+    let messages = rendered.messages().unwrap();
+    let said: Vec<(&str, String)> =
+        messages.iter().map(|message| (message.role.as_str(), message.texts().collect())).collect();
+    let prompt = "Execute the directive as specified now.\n\n<directive name=\"leaf\">\n\nx\n\n</directive>\n\nHooked.";
+    assert_eq!(said, [("system", "One.".to_owned()), ("user", prompt.to_owned())]);
+    let origin = |text: &str| rendered.span_at(rendered.text().find(text).unwrap()).unwrap().origin;
+    assert_eq!((origin("One.").kind(), origin("Hooked.").kind()), ("literal", "hook"));
+    assert!(origin("One.").place().unwrap().to_string().contains("knowledge/k/one.md"));
+    assert_eq!(rendered.notes().len(), 2, "{:?}", rendered.notes());
 }
 
 #[test]

@@ -6,9 +6,9 @@ mod support;
 use cuebook::hooks::{HookContext, Hooks, Values};
 use cuebook::overrides::Store;
 use cuebook::prompt::Visibility;
-use cuebook::sections::VisibilityOverrides;
+use cuebook::sections::{SectionType, VisibilityOverrides};
 use cuebook::{Code, Context, ErrorKind, Origin, Rendered, Span};
-use serde_json::{Value as Json, json};
+use serde_json::{Map, Value as Json, json};
 use support::{Project, values};
 
 const REVIEW: &str = "---
@@ -86,6 +86,43 @@ fn states(rendered: &Rendered) -> Vec<String> {
 
 fn tools(rendered: &Rendered) -> Vec<String> {
     rendered.tools().iter().map(|tool| tool.name.clone()).collect()
+}
+
+#[derive(Debug)]
+struct Table;
+
+impl SectionType for Table {
+    fn render_body(&self, text: &str, values: &Map<String, Json>) -> cuebook::Result<String> {
+        Ok(text
+            .trim()
+            .split(' ')
+            .map(|name| format!("| {name} | {} |", values[name]))
+            .collect::<Vec<_>>()
+            .join("\n"))
+    }
+}
+
+#[test]
+fn a_section_of_a_file_has_the_type_that_a_program_registers() {
+    let text = "---\ninputs:\n  a: {kind: string, required: true}\n---\n# Facts\n```yaml section\ntype: table\nsummary: About $a.\n```\na\n";
+    let project = Project::new().file("prompts/facts.sections.md", text);
+    let unknown =
+        project.book().render("facts", &values(json!({"a": "x"})), &Context::default()).unwrap_err();
+    assert_eq!(unknown.code(), Code::UnknownEngine);
+    let book = project.book().with_section_type("table", Table);
+    let rendered = book.render("facts", &values(json!({"a": "x"})), &Context::default()).unwrap();
+    assert_eq!(rendered.text(), "# Facts\n\n| a | \"x\" |");
+    assert_eq!(rendered.span_at(rendered.text().len() - 1).unwrap().origin.kind(), "value");
+    let json = rendered.to_json();
+    assert_eq!(
+        (&json["deadline"], &json["descriptor"]["sections"][0]["path"][0]),
+        (&Json::Null, &json!("facts"))
+    );
+    let mut folded = VisibilityOverrides::new();
+    folded.set(&["facts".to_owned()], Visibility::Summary);
+    let context = Context { visibility: folded, ..Context::default() };
+    let rendered = book.render("facts", &values(json!({"a": "x"})), &context).unwrap();
+    assert!(rendered.text().starts_with("# Facts\n\nAbout x."), "{}", rendered.text());
 }
 
 #[test]

@@ -28,11 +28,11 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
         settings.fence = Fence::Required;
     }
     let engine = Engine::new(spaces).with_settings(settings);
-    let onlooker = Onlooker::new(options.json, args.thread);
+    let onlooker = Onlooker::new(options.json, request.thread);
     let answer = engine.answer(&request, &onlooker);
     onlooker.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
-    if options.json && args.thread {
+    if options.json && request.thread {
         // The events came in lines, and so does what came of them.
         let id = answer.json.get("thread_id").and_then(Json::as_str).map(str::to_owned);
         let printed = print_line(&streamed(answer));
@@ -80,7 +80,7 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         let hint = "leave out --thread";
         return Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint)));
     }
-    Ok(Request {
+    let mut request = Request {
         item_type: args.kind.clone(),
         item_id: args.id.clone(),
         project_path: Some(
@@ -92,7 +92,9 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         is_async: args.is_async,
         model: args.model.clone(),
         limit_overrides: inputs::limits(&args.limits)?,
-    })
+    };
+    request.take_flags()?;
+    Ok(request)
 }
 
 /// Shows an answer to people: what it says on stdout, what there is to say about it on stderr.

@@ -74,10 +74,10 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
         return Ok(if error.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS });
     }
     let printed = match (told.get("outputs"), told.get("result")) {
+        (Some(outputs), result) if result != Some(outputs) => print_json(outputs),
         (_, Some(Json::String(text))) => execute::line(text),
-        (Some(outputs), _) => print_json(outputs),
-        (None, Some(result)) => print_json(result),
-        (None, None) => Ok(()),
+        (_, Some(result)) => print_json(result),
+        (_, None) => Ok(()),
     };
     if let Some(note) = told.get("note").and_then(Json::as_str) {
         say(format_args!("note: {}", printable(note)));

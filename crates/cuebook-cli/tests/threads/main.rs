@@ -18,6 +18,7 @@ mod leaving;
 mod processes;
 mod prompts;
 mod run;
+mod same;
 mod stage;
 mod stores;
 mod sums;

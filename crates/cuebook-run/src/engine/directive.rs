@@ -1,62 +1,16 @@
 //! Directives: checked, filled, and handed to whoever asked, who is to carry them out.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use cuebook::dialect::directive::{self, Directive};
-use cuebook::items::{Item, ItemId, ItemType};
-use cuebook::{Error, files};
+use cuebook::Error;
+use cuebook::items::{ItemId, ItemType};
+use cuebook::variables::Context;
 use serde_json::{Map, Value as Json};
 
-use super::{Engine, Failure, LARGEST_ITEM, Project, verified};
+use super::{Engine, Failure, Project};
 use crate::request::Request;
 use crate::thread::{Began, PARENT, ThreadId, Wanted, Within};
 use crate::watch::Watch;
-
-/// Directives that were read, as long as their bytes are the same.
-#[derive(Debug, Default)]
-pub(crate) struct Memo(Mutex<HashMap<String, Remembered>>);
-
-/// The bytes of a file, and the directive that they are.
-type Remembered = (Vec<u8>, Arc<Directive>);
-
-/// How many directives are remembered.
-const MOST_REMEMBERED: usize = 256;
-
-/// How many items may include each other in a row.
-const MOST_INCLUDES: usize = 32;
-
-impl Memo {
-    /// Reads a directive that is verified, with what it includes, which is verified here.
-    pub(crate) fn read(&self, item: Item, project: &Project) -> cuebook::Result<Arc<Directive>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((bytes, directive)) = known.get(&item.located.name)
-            && *bytes == item.bytes
-        {
-            return Ok(directive.clone());
-        }
-        let source = files::source_from_bytes(item.bytes.clone(), &item.located.name)?;
-        let directive = directive::read(&source)?;
-        if directive.has_includes() {
-            // What it includes can change while its own bytes stay the same, so it is not remembered.
-            drop(known);
-            let mut load = |kind, id: &ItemId| {
-                let located = project.spaces.find(kind, id)?;
-                let item = located.ok_or_else(|| project.spaces.not_found(kind, id))?.read(LARGEST_ITEM)?;
-                project.verify.verify(&item)?;
-                Ok(item)
-            };
-            let id = item.located.id.as_str();
-            return directive.include(id, MOST_INCLUDES, &mut load).map(Arc::new);
-        }
-        let directive = Arc::new(directive);
-        if known.len() >= MOST_REMEMBERED {
-            known.clear();
-        }
-        known.insert(item.located.name, (item.bytes, directive.clone()));
-        Ok(directive)
-    }
-}
 
 pub(super) fn execute(
     engine: &Engine,
@@ -74,9 +28,10 @@ pub(super) fn execute(
             None => failure,
         }
     };
-    let item = verified(project, ItemType::Directive, id)?;
-    let directive = project.directives.read(item, project).map_err(fail)?;
+    let prepared = engine.directive(project, id).map_err(fail)?;
+    let Some(directive) = prepared.directive() else { return Err(fail(not_found(project, id))) };
     let filled = directive.fill(&request.parameters).map_err(fail)?;
+    let context = Context::default();
     let mut response = Map::new();
     let mut say = |name: &str, value: Json| {
         response.insert(name.to_owned(), value);
@@ -84,8 +39,11 @@ pub(super) fn execute(
     let own = || std::env::var(PARENT).ok().filter(|id| !id.is_empty()).map(ThreadId::known);
     let wanted = || Wanted {
         id,
-        directive: &directive,
+        prepared: &prepared,
+        directive,
+        parameters: &request.parameters,
         filled: &filled,
+        context: &context,
         model: request.model.as_deref(),
         limit_overrides: &request.limit_overrides,
         parent: within.and_then(|within| within.thread.cloned()).or_else(own),
@@ -110,12 +68,17 @@ pub(super) fn execute(
     say("status", "success".into());
     say("type", "directive".into());
     say("item_id", id.as_str().into());
-    say("your_directions", engine.settings.instruction.clone().into());
+    say("your_directions", prepared.wording(&context).instruction.into());
     say("body", filled.body().map_err(fail)?.text.into());
     if !directive.outputs.is_empty() {
         say("outputs", directive.declared_outputs());
     }
     Ok(response)
+}
+
+/// What `prepare_directive` gives is a directive; should it ever not be, there is none of that id.
+fn not_found(project: &Project, id: &ItemId) -> Error {
+    project.spaces.not_found(ItemType::Directive, id)
 }
 
 /// What a directive that ran in a thread answers.

@@ -168,7 +168,7 @@ fn failure(error: Error, id: &ItemId, chain: &[Element]) -> Failure {
 fn explain(project: &Project, id: &ItemId, broken: Broken) -> Failure {
     let Broken { error, so_far } = broken;
     if error.kind() == ErrorKind::ItemNotFound && so_far.is_empty() {
-        return Failure::new(error).with_id(None).with("chain", json!([]));
+        return Failure::new(error).with_id(Some(id.as_str())).with("chain", json!([]));
     }
     // A file that was changed after it was signed, and that a lockfile pins, is told with the lockfile: both are to be mended.
     if error.code() == Code::ContentChanged

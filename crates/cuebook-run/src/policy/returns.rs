@@ -11,6 +11,7 @@ use cuebook::prompt::{Tool, ToolKind, Type};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
+use super::capability::Capabilities;
 use crate::request::kind_of;
 
 /// The name of the tool.
@@ -21,6 +22,14 @@ pub const ITEM: &str = "rye/agent/threads/directive_return";
 
 /// The capability that it takes.
 pub const CAPABILITY: &str = "rye.execute.tool.rye.agent.threads.directive_return";
+
+/// Capabilities with the one that returning outputs takes, where there are any.
+pub fn permitted(mut capabilities: Capabilities, outputs: &[Output]) -> Capabilities {
+    if !outputs.is_empty() {
+        capabilities.add(CAPABILITY);
+    }
+    capabilities
+}
 
 /// What a model that is blocked says instead of its outputs.
 const BLOCKED: [&str; 2] = ["status", "error_detail"];

@@ -70,7 +70,9 @@ struct Rule {
 
 const BY_HEADER: Option<Policy> = Some(Policy::Header { name: "retry-after", base: 2.0, max: 60.0 });
 const SOON: Option<Policy> = Some(Policy::Exponential { base: 2.0, max: 30.0 });
-const LINK: Option<Policy> = Some(Policy::Exponential { base: 3.0, max: 30.0 });
+const NO_REPLY: Option<Policy> = Some(Policy::Exponential { base: 3.0, max: 30.0 });
+const LINK: Option<Policy> = Some(Policy::Exponential { base: 2.0, max: 60.0 });
+const SERVER: Option<Policy> = Some(Policy::Exponential { base: 2.0, max: 120.0 });
 
 const fn rule(sign: Sign, code: &'static str, category: Category, policy: Option<Policy>) -> Rule {
     Rule { sign, code, category, policy }
@@ -85,20 +87,44 @@ const RULES: &[Rule] = &[
         None,
     ),
     rule(Sign::Status(&[429]), "http_429", Category::RateLimited, BY_HEADER),
-    rule(Sign::Status(&[0]), "http_0_connection", Category::Transient, LINK),
+    rule(Sign::Status(&[0]), "http_0_connection", Category::Transient, NO_REPLY),
     rule(Sign::Status(&[401, 403]), "auth_failure", Category::Permanent, None),
-    rule(Sign::Status(&[422]), "http_422", Category::Permanent, None),
-    rule(Sign::Status(&[408, 500, 502, 503, 504]), "http_transient", Category::Transient, SOON),
+    rule(Sign::Status(&[422]), "validation_error", Category::Permanent, None),
+    rule(Sign::Status(&[500, 502, 503, 504]), "http_5xx", Category::Transient, SERVER),
+    rule(Sign::Status(&[408]), "network_timeout", Category::Transient, SOON),
     rule(Sign::Status(&[529, 520, 521, 522, 523, 524]), "http_overloaded", Category::Transient, SOON),
     rule(Sign::Named(&["cancellederror", "cancelled"]), "cancelled", Category::Cancelled, None),
     rule(
-        Sign::Named(&["rate_limit_error", "rate_limit_exceeded", "resource_exhausted", "too_many_requests"]),
-        "rate_limited",
+        Sign::Named(&[
+            "rate_limit_error",
+            "ratelimiterror",
+            "rate_limit_exceeded",
+            "resource_exhausted",
+            "too_many_requests",
+        ]),
+        "http_429",
         Category::RateLimited,
         BY_HEADER,
     ),
-    rule(Sign::Named(&["timeouterror", "timeout", "timeout_error"]), "timeout", Category::Transient, SOON),
-    rule(Sign::Named(&["connectionerror", "connecterror"]), "connection", Category::Transient, LINK),
+    rule(
+        Sign::Named(&["timeouterror", "readtimeout", "connecttimeout", "timeout", "timeout_error"]),
+        "network_timeout",
+        Category::Transient,
+        SOON,
+    ),
+    rule(
+        Sign::Named(&["connectionerror", "connectionreseterror", "connecterror"]),
+        "network_connection",
+        Category::Transient,
+        LINK,
+    ),
+    rule(
+        Sign::Named(&["authentication_error", "authorization_error"]),
+        "auth_failure",
+        Category::Permanent,
+        None,
+    ),
+    rule(Sign::Named(&["validationerror"]), "validation_error", Category::Permanent, None),
     rule(
         Sign::Named(&[
             "overloaded_error",
@@ -115,9 +141,19 @@ const RULES: &[Rule] = &[
         Category::Transient,
         SOON,
     ),
-    rule(Sign::Says(&["rate limit", "too many requests"]), "rate_limited", Category::RateLimited, BY_HEADER),
-    rule(Sign::Says(&["timed out", "timeout"]), "timeout", Category::Transient, SOON),
-    rule(Sign::Says(&["connection refused", "connection reset"]), "connection", Category::Transient, LINK),
+    rule(
+        Sign::Says(&["rate limit", "too many requests", "throttled"]),
+        "http_429",
+        Category::RateLimited,
+        BY_HEADER,
+    ),
+    rule(Sign::Says(&["timed out", "timeout"]), "network_timeout", Category::Transient, SOON),
+    rule(
+        Sign::Says(&["connection refused", "connection reset", "network"]),
+        "network_connection",
+        Category::Transient,
+        LINK,
+    ),
 ];
 
 /// Says what kind of failure it is.
@@ -209,6 +245,21 @@ mod tests {
         }
         assert_eq!(category(None, Some("RESOURCE_EXHAUSTED"), None), Category::RateLimited);
         assert_eq!(category(None, Some("invalid_request_error"), None), Category::Permanent);
+    }
+
+    #[test]
+    fn classes_and_retry_times_are_those_of_rye() {
+        for (status, kind, code, pause) in [
+            (Some(503), None, "http_5xx", Some(64.0)),
+            (Some(422), None, "validation_error", None),
+            (None, Some("ReadTimeout"), "network_timeout", Some(30.0)),
+            (None, Some("ConnectionResetError"), "network_connection", Some(60.0)),
+            (None, Some("RateLimitError"), "http_429", Some(60.0)),
+        ] {
+            let class = classify(&Fault { status, kind, ..Fault::default() });
+            assert_eq!(class.code, Some(code));
+            assert_eq!(class.policy.map(|policy| policy.delay(5)), pause, "{code}");
+        }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use cuebook::chat::{Message, Role};
-use cuebook::items::ItemId;
+use cuebook::items::{ItemId, ItemType};
 use cuebook::tokens::Tokenizer;
 use cuebook::{Error, Result};
 use serde_json::{Map, Value as Json, json};
@@ -94,7 +94,7 @@ impl Engine {
             continuation_of: Some(finished.id.clone()),
             ..launch.clone()
         };
-        let desk = self.continued_desk(project, &next, rebuilt.opened)?;
+        let desk = self.continued_desk(project, &next, chosen.profile.api, rebuilt.opened)?;
         let entries = match said.is_empty() {
             true => Vec::new(),
             false => vec![Entry::new(Kind::ContextInjected, json!({"hooks": said}))],
@@ -187,7 +187,10 @@ impl Engine {
     /// What a model is told that goes on: the body of the directive that the thread's own names, or of the usual one.
     fn words(&self, project: &Arc<Project>, launch: &Launch) -> Result<String> {
         let id = launch.continuation.as_deref().unwrap_or(DIRECTIVE);
-        let directive = self.directive(project, &ItemId::new(id)?)?;
+        let id = ItemId::new(id)?;
+        let prepared = self.directive(project, &id)?;
+        let directive =
+            prepared.directive().ok_or_else(|| project.spaces.not_found(ItemType::Directive, &id))?;
         let wanted: Map<String, Json> = launch
             .inputs
             .iter()

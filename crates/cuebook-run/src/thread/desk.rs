@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cuebook::Result;
 use cuebook::chat::reply::{Reply, ToolCall, parse_arguments};
-use cuebook::dialect::directive::Output;
+use cuebook::dialect::directive::{Output, ToolOffer};
 use cuebook::prompt::{Tool, ToolKind, Tools};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
@@ -29,6 +29,16 @@ pub(super) struct DirectiveDesk<'e> {
     capabilities: &'e Capabilities,
     outputs: Vec<Output>,
     tools: Arc<Tools>,
+}
+
+/// The tools that threads offer to the models of directives.
+#[derive(Debug, Clone, Copy)]
+pub struct DirectiveTools;
+
+impl ToolOffer for DirectiveTools {
+    fn tools(&self, permissions: &[String], outputs: &[Output]) -> Arc<Tools> {
+        tools(&returns::permitted(Capabilities::new(permissions.iter().cloned()), outputs), outputs)
+    }
 }
 
 /// How many sets of tools are remembered.

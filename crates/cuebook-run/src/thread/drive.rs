@@ -1,5 +1,6 @@
 //! Runs a thread to its end, and writes how it ended.
 
+use cuebook::chat::{Message, Role};
 use cuebook::error::report;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
@@ -8,7 +9,7 @@ use super::managed::{Before, Managed, Parts};
 use super::rebuild::cost_json;
 use super::{Conversation, Kind, Money, Status, ThreadId, spent_below};
 use crate::store::{Change, Cost, Filter};
-use crate::turn::{self, Halt, Start};
+use crate::turn::{self, Ended, Halt, Start};
 
 /// A thread that is about to run.
 pub(super) struct Ready<'e> {
@@ -67,8 +68,13 @@ fn driven(ready: Ready<'_>) -> Result<Finished> {
     let Ready { parts, start, before } = ready;
     let (id, moments, secrets) = (parts.id.clone(), parts.moments, parts.secrets);
     let thread = Managed::new(parts, before);
-    let mut outcome = turn::run(&thread, start).outcome;
+    let Ended { mut outcome, conversation, .. } = turn::run(&thread, start);
     if let Ok(result) = &mut outcome {
+        if let Json::Object(result) = result
+            && result.contains_key("outputs")
+        {
+            result.entry("result").or_insert_with(|| last_words(&conversation).into());
+        }
         // A model may repeat what it has seen; the end is no place for keys either.
         secrets.scrub(result);
     }
@@ -206,4 +212,10 @@ fn blocked(why: &str) -> Error {
     let message = format!("the model is blocked: {why}");
     let hint = "provide what is missing, and run the directive again";
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::OutputsMissing, message).hint(hint))
+}
+
+/// What the model said last, beside its calls.
+fn last_words(conversation: &[Message]) -> String {
+    let last = conversation.iter().rev().find(|message| message.role == Role::Assistant);
+    last.map(|message| message.texts().collect()).unwrap_or_default()
 }

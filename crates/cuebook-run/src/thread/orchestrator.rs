@@ -256,7 +256,7 @@ impl Desk<'_> {
         }
         let prompt = self.need("prompt")?;
         if self.engine.settings().allowance.is_some() {
-            id_only(&self.engine.book_of(self.project), prompt)?;
+            id_only(self.project.book(), prompt)?;
         }
         let prompt = match prompt.starts_with('.') {
             // A path is one from the project: where this process happens to be says nothing to whoever asks.
@@ -271,11 +271,11 @@ impl Desk<'_> {
             is_async: self.truth("async")?,
             ..RunRequest::default()
         };
-        let book = self.engine.book_of(self.project);
-        let began = self.engine.run(&book, &request, self.watch).map_err(|error| match error.code() {
-            Code::InvalidVariables => without_options(error),
-            _ => error,
-        });
+        let began =
+            self.engine.run(self.project.book(), &request, self.watch).map_err(|error| match error.code() {
+                Code::InvalidVariables => without_options(error),
+                _ => error,
+            });
         match began? {
             Began::Detached { id, pid } => {
                 Ok(json!({"thread_id": id.as_str(), "status": "running", "pid": pid}))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use cuebook::chat::wire::Api;
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::{ItemId, ItemType};
 use cuebook::prompt::{Model, Tool, ToolKind, Visibility};
@@ -28,13 +29,14 @@ impl Engine {
         project: &Arc<Project>,
         prepared: &Arc<Prepared>,
         request: &RunRequest,
+        context: Context,
     ) -> Result<(Launch, Chosen, PromptDesk<'_>)> {
         let prompt = prepared.prompt();
         let own = prompt.model.clone().unwrap_or_default();
         let providers = Providers::new(&project.spaces, project.trust())?;
         // Known before the prompt is rendered, which a trace tells of.
         self.secrets_of(&providers);
-        let wanted = request.model.as_deref().or(request.context.model.as_deref());
+        let wanted = request.model.as_deref().or(context.model.as_deref());
         let chosen = self.choose(
             &providers,
             &Wish {
@@ -57,7 +59,8 @@ impl Engine {
             .names()
             .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
             .collect();
-        let (items, mut capabilities) = bound(project, prepared, request)?;
+        let context = Context { model: Some(chosen.model.clone()), ..context };
+        let (items, mut capabilities) = bound(project, prepared, request, &context)?;
         if let Some(allowance) = &self.settings().allowance {
             capabilities = allowance.narrow(&capabilities);
         }
@@ -66,7 +69,7 @@ impl Engine {
             project.clone(),
             prepared.clone(),
             request.variables.clone(),
-            request.context.clone(),
+            (context.clone(), chosen.profile.api),
             (items.clone(), inputs.clone()),
         )?;
         let messages = desk.messages()?;
@@ -90,7 +93,7 @@ impl Engine {
             tools: items.into_iter().map(|(name, item)| (name, item.into())).collect(),
             continuation: None,
             continuation_of: None,
-            context: frozen(&request.context, file_of(&request.prompt)),
+            context: frozen(&context, file_of(&request.prompt)),
             capped: Vec::new(),
             notes,
         };
@@ -102,11 +105,12 @@ impl Engine {
         &self,
         project: &Arc<Project>,
         launch: &Launch,
+        api: Api,
         opened: cuebook::sections::VisibilityOverrides,
     ) -> Result<Option<PromptDesk<'_>>> {
         match launch.errand {
             Errand::Directive => Ok(None),
-            Errand::Prompt => self.prompt_desk(project, launch, None, opened).map(Some),
+            Errand::Prompt => self.prompt_desk(project, launch, (None, api), opened).map(Some),
         }
     }
 
@@ -115,17 +119,10 @@ impl Engine {
         &self,
         project: &Arc<Project>,
         launch: &Launch,
-        book: Option<&Book>,
+        (book, api): (Option<&Book>, Api),
         opened: cuebook::sections::VisibilityOverrides,
     ) -> Result<PromptDesk<'_>> {
-        let own;
-        let book = match book {
-            Some(book) => book,
-            None => {
-                own = self.book_of(project);
-                &own
-            }
-        };
+        let book = book.unwrap_or_else(|| project.book());
         let context = Context { visibility: opened, ..thawed(&launch.context, &launch.model.id) };
         // One that was named by its file is found by it, from wherever the thread goes on.
         let prepared = match launch.context["file"].as_str() {
@@ -136,7 +133,7 @@ impl Engine {
         let items = launch.tools.iter().filter_map(text).collect();
         let variables = Variables::from_json(&launch.inputs);
         let inputs = launch.inputs.clone();
-        PromptDesk::new(self, project.clone(), prepared, variables, context, (items, inputs))
+        PromptDesk::new(self, project.clone(), prepared, variables, (context, api), (items, inputs))
     }
 }
 
@@ -173,6 +170,7 @@ fn frozen(context: &Context, file: Option<String>) -> Json {
         "fit": context.fit,
         "session_id": context.session_id,
         "workspace_path": context.workspace_path,
+        "message": context.message,
     })
 }
 
@@ -186,6 +184,7 @@ fn thawed(json: &Json, model: &str) -> Context {
         fit: json["fit"].as_u64().and_then(|fit| usize::try_from(fit).ok()),
         session_id: text("session_id"),
         workspace_path: text("workspace_path"),
+        message: text("message"),
         ..Context::default()
     }
 }
@@ -225,12 +224,12 @@ fn bound(
     project: &Project,
     prepared: &Prepared,
     request: &RunRequest,
+    context: &Context,
 ) -> Result<(BTreeMap<String, String>, Capabilities)> {
-    let context = Arc::new(request.context.clone());
-    let mut rendered = prepared.render(&request.variables, &context)?;
+    let mut rendered = prepared.render(&request.variables, &Arc::new(context.clone()))?;
     if let Some(sections) = rendered.sections() {
         // Those of sections that are closed now can be asked for when the model has opened them.
-        let mut open = request.context.clone();
+        let mut open = context.clone();
         for section in &sections.sections {
             open.visibility.set(&section.path, Visibility::Full);
         }

@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use cuebook::chat::Message;
 use cuebook::chat::reply::{Reply, ToolCall};
-use cuebook::chat::{Message, Role};
+use cuebook::chat::wire::Api;
 use cuebook::prompt::{Property, Tools, Visibility};
 use cuebook::render::Rendered;
 use cuebook::sections::VisibilityOverrides;
@@ -41,6 +42,7 @@ struct Shown {
     rendered: Rendered,
     /// Those of the rendered prompt.
     tools: Arc<Tools>,
+    api: Api,
     /// How many messages of the conversation are the prompt's.
     messages: usize,
     expansions: usize,
@@ -52,19 +54,20 @@ impl<'e> PromptDesk<'e> {
         project: Arc<Project>,
         prepared: Arc<Prepared>,
         variables: Variables,
-        context: Context,
+        (context, api): (Context, Api),
         (items, inputs): (BTreeMap<String, String>, Map<String, Json>),
     ) -> Result<PromptDesk<'e>> {
         let rendered = prepared.render(&variables, &Arc::new(context.clone()))?;
-        let messages = messages(&rendered)?.len();
+        let messages = rendered.messages_for(api)?.0.len();
         let tools = Arc::new(rendered.tools().into_owned());
-        let shown = Mutex::new(Shown { context, rendered, tools, messages, expansions: 0 });
+        let shown = Mutex::new(Shown { context, rendered, tools, api, messages, expansions: 0 });
         Ok(PromptDesk { engine, project, prepared, variables, items, inputs, shown })
     }
 
     /// What the model is told first.
     pub(super) fn messages(&self) -> Result<Vec<Message>> {
-        messages(&self.shown().rendered)
+        let shown = self.shown();
+        shown.rendered.messages_for(shown.api).map(|(messages, _)| messages)
     }
 
     fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
@@ -101,7 +104,7 @@ impl<'e> PromptDesk<'e> {
         let opened = opened(&shown.context.visibility, &session);
         let context = Context { visibility: session, ..shown.context.clone() };
         let again = self.prepared.render(&self.variables, &Arc::new(context.clone()));
-        let again = again.and_then(|rendered| Ok((messages(&rendered)?, rendered)));
+        let again = again.and_then(|rendered| Ok((rendered.messages_for(shown.api)?.0, rendered)));
         let (messages, rendered) = match again {
             Ok(again) => again,
             Err(error) => return Some(Performed::failure(format!("Error: {}", error.diagnostic().message))),
@@ -197,15 +200,6 @@ fn again(nudges: u32, why: &str, said: &Reply) -> Result<Settled> {
     let hint = "describe the form in the prompt; the answer is in the thread's log (`thread show --events`)";
     let diagnostic = Diagnostic::new(Code::OutputsMissing, message).hint(hint);
     Err(Error::new(ErrorKind::Execute, diagnostic).with("result", said.to_json()))
-}
-
-/// The messages of a prompt. One that only the system speaks is said by the user, because not every provider answers otherwise.
-fn messages(rendered: &Rendered) -> Result<Vec<Message>> {
-    let mut messages = rendered.messages()?;
-    if messages.iter().all(|message| matches!(message.role, Role::System | Role::Developer)) {
-        messages.iter_mut().for_each(|message| message.role = Role::User);
-    }
-    Ok(messages)
 }
 
 /// The sections that are open now and were not before.

@@ -248,9 +248,12 @@ impl Engine {
             }
             // A prompt that cannot be read any more keeps its thread from being taken up, and not in the middle of it.
             Errand::Prompt => {
-                let desk = self.prompt_desk(project, launch, book, rebuilt.opened.clone())?;
+                let desk =
+                    self.prompt_desk(project, launch, (book, chosen.profile.api), rebuilt.opened.clone())?;
                 let told = rebuilt.start.conversation.get(..rebuilt.prompt_messages);
-                let has_changed = told != Some(desk.messages()?.as_slice());
+                // Where a part lies in the rendered text is not in the log.
+                let json = |messages: &[Message]| messages.iter().map(Message::to_json).collect::<Vec<_>>();
+                let has_changed = told.map(json) != Some(json(&desk.messages()?));
                 (Some(Box::new(desk) as Box<dyn Desk + '_>), has_changed)
             }
         };

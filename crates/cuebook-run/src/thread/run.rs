@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use cuebook::items::ItemId;
+use cuebook::items::{ItemId, ItemType};
 use cuebook::variables::{Context, Variables};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json};
@@ -96,14 +96,15 @@ impl Engine {
     /// Whatever keeps it from beginning. How it ended, well or not, is told by [`Finished`].
     pub fn run(&self, book: &Book, request: &RunRequest, watch: &dyn Watch) -> Result<Began> {
         let project = self.project(Some(book.library().root()))?;
-        let prepared = book.prepare(&request.prompt, &request.context)?;
+        let context = book.complete(&request.context)?;
+        let prepared = book.prepare(&request.prompt, &context)?;
         if prepared.directive().is_some() {
             refuse_tools(&prepared, request)?;
             return self.run_directive(&project, &prepared, request, watch);
         }
         // A store that cannot be used is told first, and none is made for what cannot begin.
         self.looked_at(&project)?;
-        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request)?;
+        let (launch, chosen, desk) = self.launch_prompt(&project, &prepared, request, (*context).clone())?;
         self.ready_to_record()?;
         let store = self.store_of(&project)?;
         let beginning =
@@ -124,12 +125,19 @@ impl Engine {
             .filter_map(|name| Some((name.to_owned(), request.variables.get(name)?)))
             .collect();
         let id = ItemId::new(&prepared.prompt().id)?;
-        let directive = self.directive(project, &id)?;
+        prepared.verify_signature()?;
+        let no_item = || project.spaces.not_found(ItemType::Directive, &id);
+        // A file outside the spaces can be rendered, and nobody has signed it.
+        project.spaces.find(ItemType::Directive, &id)?.ok_or_else(no_item)?;
+        let directive = prepared.directive().ok_or_else(no_item)?;
         let filled = directive.fill(&inputs)?;
         let wanted = Wanted {
             id: &id,
-            directive: &directive,
+            prepared,
+            directive,
+            parameters: &inputs,
             filled: &filled,
+            context: &request.context,
             model: request.model.as_deref(),
             limit_overrides: &request.limit_overrides,
             parent: None,
@@ -144,7 +152,8 @@ impl Engine {
         let store = self.looked_at(project)?;
         let parent = wanted.parent.as_ref().map(|id| start::parent(&*store, id, false)).transpose()?;
         start::decide(self, project, parent.as_ref(), wanted)?;
-        wanted.filled.prompt(&self.wording()).map(drop)
+        let variables = Variables::from_json(wanted.parameters);
+        wanted.prepared.render(&variables, &Arc::default()).map(drop)
     }
 
     /// Runs a directive in a thread.

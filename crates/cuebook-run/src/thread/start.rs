@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use cuebook::chat::{Message, Role};
+use cuebook::chat::Message;
 use cuebook::dialect::directive::{Composed, Directive, Filled};
 use cuebook::error::Severity;
 use cuebook::items::{ItemId, ItemType};
 use cuebook::prompt::Model;
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook::variables::{Context, HookTexts, Variables};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result, files};
 use serde_json::{Map, Value as Json, json};
 use sha2::{Digest, Sha256};
 
 use super::launch::{Errand, Launch};
 use super::log::{check_alone, first_event};
-use super::moments::{Gathered, Moments};
+use super::moments::Moments;
 use super::{Entry, Kind, Secrets, ThreadId, Within};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
@@ -27,8 +28,13 @@ use crate::watch::Watch;
 /// A directive that is to be run.
 pub(crate) struct Wanted<'r> {
     pub(crate) id: &'r ItemId,
+    pub(crate) prepared: &'r Prepared,
     pub(crate) directive: &'r Directive,
+    /// Its inputs as the caller gave them, and with defaults.
+    pub(crate) parameters: &'r Map<String, Json>,
     pub(crate) filled: &'r Filled<'r>,
+    /// What else it is rendered with.
+    pub(crate) context: &'r Context,
     pub(crate) model: Option<&'r str>,
     pub(crate) limit_overrides: &'r Map<String, Json>,
     pub(crate) parent: Option<ThreadId>,
@@ -66,27 +72,29 @@ pub(super) fn vouch(
     launch: &mut Launch,
     trusted: bool,
 ) -> Result<()> {
-    let (directive, composed, allowed) = allowed(engine, project, store, launch, (0, trusted))?;
+    let (hooks, composed, allowed) = allowed(engine, project, store, launch, (0, trusted))?;
     // Whoever asks for nothing has what its parent has, but one that was left nothing stays without.
     if !launch.capabilities.is_empty() {
         launch.capabilities = launch.capabilities.attenuate(Some(&allowed));
     }
-    launch.hooks = directive.hooks.iter().flatten().cloned().map(Json::Object).collect();
+    launch.hooks = hooks;
     launch.context["suppress"] = composed.context.suppress.iter().map(|name| name.as_str()).collect();
     Ok(())
 }
 
-/// What the directive of a thread allows it, and those of the threads above.
+/// What the directive of a thread allows it, and those of the threads above; its own hooks come first.
 fn allowed(
     engine: &Engine,
     project: &Arc<Project>,
     store: &dyn Store,
     launch: &Launch,
     (depth, trusted): (usize, bool),
-) -> Result<(Arc<Directive>, Composed, Capabilities)> {
+) -> Result<(Vec<Json>, Composed, Capabilities)> {
     let id = ItemId::new(&launch.prompt)?;
-    let directive = engine.directive(project, &id)?;
+    let prepared = engine.directive(project, &id)?;
+    let directive = prepared.directive().ok_or_else(|| project.spaces.not_found(ItemType::Directive, &id))?;
     let composed = directive.compose(&id, &project.spaces, project.trust())?;
+    let hooks = directive.hooks.iter().flatten().cloned().map(Json::Object).collect();
     let permissions = composed.permissions.as_ref().map(|(permissions, _)| permissions.capabilities.clone());
     let mut allowed = Capabilities::new(permissions.unwrap_or_default());
     if let Some(parent) = &launch.parent {
@@ -104,7 +112,7 @@ fn allowed(
     if !launch.outputs.is_empty() {
         allowed.add(returns::CAPABILITY);
     }
-    Ok((directive, composed, allowed))
+    Ok((hooks, composed, allowed))
 }
 
 /// No chain of threads is deeper, unless somebody made it go in a circle.
@@ -164,9 +172,7 @@ pub(super) fn decide<'e>(
     if let Some(allowance) = &engine.settings().allowance {
         capabilities = allowance.narrow(&capabilities);
     }
-    if !directive.outputs.is_empty() {
-        capabilities.add(returns::CAPABILITY);
-    }
+    let capabilities = returns::permitted(capabilities, &directive.outputs);
     let providers = Providers::new(&project.spaces, project.trust())?;
     let secrets = engine.secrets_of(&providers);
     let said = |name: &str| directive.model.as_ref().and_then(|model| model.get(name)?.as_str());
@@ -219,7 +225,8 @@ pub(crate) fn directive(
     });
     let said =
         moments.gather(&["build_system_prompt", "thread_started"], &told, &capabilities, &within, watch);
-    let messages = messages(engine, wanted, &composed, &said)?;
+    let texts = HookTexts { system: said.system, before: said.before, after: said.after };
+    let messages = messages(wanted, &chosen, texts)?;
     let mut entries = Vec::new();
     let injected: Vec<&String> = composed.knowledge.keys().collect();
     let missing: Vec<&str> = composed.missing.iter().map(|finding| finding.message.as_str()).collect();
@@ -264,33 +271,11 @@ fn risks(project: &Project) -> Result<Risks> {
     risks.with(&files::source_from_bytes(bytes, &name)?)
 }
 
-/// What the model is told first: the system's part of the context, and the prompt with what stands before and behind it.
-fn messages(
-    engine: &Engine,
-    wanted: &Wanted<'_>,
-    composed: &Composed,
-    hooks: &Gathered,
-) -> Result<Vec<Message>> {
-    let knowledge = |position: &str| -> Vec<String> {
-        let ids = composed.context.at(position).iter();
-        ids.filter_map(|id| composed.knowledge.get(id.as_str()))
-            .map(|known| known.body().trim().to_owned())
-            .collect()
-    };
-    let prompt = wanted.filled.prompt(&engine.wording())?.into_text();
-    let mut messages = Vec::new();
-    let system: Vec<String> = hooks.system.iter().cloned().chain(knowledge("system")).collect();
-    if !system.is_empty() {
-        messages.push(Message::text(Role::System, system.join("\n\n")));
-    }
-    let user: Vec<String> = (hooks.before.iter().cloned())
-        .chain(knowledge("before"))
-        .chain([prompt])
-        .chain(knowledge("after"))
-        .chain(hooks.after.iter().cloned())
-        .collect();
-    messages.push(Message::text(Role::User, user.join("\n\n")));
-    Ok(messages)
+/// What the model reads first: what `render` shows, and what hooks of the thread add.
+fn messages(wanted: &Wanted<'_>, chosen: &Chosen, hook_texts: HookTexts) -> Result<Vec<Message>> {
+    let context = Context { model: Some(chosen.model.clone()), hook_texts, ..wanted.context.clone() };
+    let rendered = wanted.prepared.render(&Variables::from_json(wanted.parameters), &Arc::new(context))?;
+    rendered.messages_for(chosen.profile.api).map(|(messages, _)| messages)
 }
 
 /// The limit that names the currency of another.

@@ -3,9 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use cuebook::dialect::directive::Wording;
-use cuebook::{Book, Result};
-use cuebook_hooks::sandbox::Launcher;
+use cuebook::Result;
 
 use super::managed::Voice;
 use super::secrets::Secrets;
@@ -96,17 +94,5 @@ impl Engine {
             Some(place) => place.clone(),
             None => project.spaces.project().join(FILE).to_string_lossy().into_owned(),
         }
-    }
-
-    /// The prompts of a project, with the hooks that belong to them.
-    pub(super) fn book_of(&self, project: &Project) -> Book {
-        let book = Book::open(project.spaces.project()).with_spaces(project.spaces.clone());
-        let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
-        book.with_hooks(hooks)
-    }
-
-    /// What the prompts of directives say beside what their authors wrote.
-    pub(super) fn wording(&self) -> Wording {
-        Wording { instruction: self.settings().instruction.clone(), ..Wording::default() }
     }
 }

@@ -24,7 +24,8 @@ fn yaml(executor: &str, config: &str) -> String {
 
 /// The project of the cases.
 fn world(meta: &Json) -> World {
-    let world = World::with(Settings { instruction: INSTRUCTION.to_owned(), ..Settings::default() });
+    let world = World::with(Settings::default());
+    world.plain("cuebook.toml", &format!("[directives]\ninstruction = \"{INSTRUCTION}\"\n"));
     let ok = meta["fixtures"]["directive_ok"].as_str().unwrap();
     let named = |name: &str| ok.replace("greet", name).replace(&format!("{name}ing"), "greeting");
     world.signed("directives/demo/greet.md", ok);

@@ -28,6 +28,7 @@ mod metadata;
 mod opaque;
 mod output;
 mod prompt;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod wording;
@@ -48,8 +49,10 @@ pub use include::Included;
 pub(crate) use include::whole;
 pub use input::Input;
 pub use metadata::{Acknowledged, ContextIds, Permissions};
-pub use output::Output;
+pub use output::{Output, ToolOffer};
 pub(crate) use prompt::{File, read_candidate, summary};
+pub(crate) use surroundings::Surroundings;
+pub(crate) use wording::SYSTEM;
 pub use wording::{Returns, Wording};
 pub use written::Written;
 

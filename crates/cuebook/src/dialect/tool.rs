@@ -49,6 +49,8 @@ pub struct Tool {
     pub anchor: Map<String, Json>,
     /// Which files beside it must be signed as well.
     pub verify_deps: Map<String, Json>,
+    /// The files beside it that are a part of it: their paths from its folder, each with `sha256:` and the hash of its content.
+    pub files: Map<String, Json>,
     /// The names that it takes from the element before it in a chain, if it says so.
     pub inputs: Option<Vec<String>>,
     /// The names that it gives to the element behind it in a chain, if it says so.
@@ -155,7 +157,7 @@ pub fn constants(source: &Arc<Source>, notation: Notation) -> Result<Map<String,
 }
 
 /// The names that mean something, in code and in data.
-const NAMES: [(&str, &str); 13] = [
+const NAMES: [(&str, &str); 14] = [
     ("__version__", "version"),
     ("__tool_type__", "tool_type"),
     ("__executor_id__", "executor_id"),
@@ -167,6 +169,7 @@ const NAMES: [(&str, &str); 13] = [
     ("CONFIG", "config"),
     ("ANCHOR", "anchor"),
     ("VERIFY_DEPS", "verify_deps"),
+    ("__files__", "files"),
     ("__inputs__", "inputs"),
     ("__outputs__", "outputs"),
 ];
@@ -315,6 +318,7 @@ impl Reader {
             config: self.map("config")?,
             anchor: self.map("anchor")?,
             verify_deps: self.map("verify_deps")?,
+            files: self.map("files")?,
             inputs: self.names("inputs")?,
             outputs: self.names("outputs")?,
             child_constraints: self.map("child_constraints")?,

@@ -86,7 +86,12 @@ impl Space {
     }
 
     /// The file of a space by its path below `.ai`, with the name that people see.
+    ///
+    /// # Errors
+    ///
+    /// `CB102` if two files that differ only in their extension have the id.
     pub fn locate(&self, kind: ItemType, id: &ItemId) -> Result<Option<Located>> {
+        let mut found: Option<Located> = None;
         for extension in kind.extensions() {
             let below = format!("{}/{id}.{extension}", kind.folder());
             if below.ends_with(CASES_END) {
@@ -107,9 +112,12 @@ impl Space {
                     None => continue,
                 },
             };
-            return Ok(Some(Located { kind, id: id.clone(), space: self.kind, name, extension, file }));
+            if let Some(other) = &found {
+                return Err(two_files(kind, id, &other.name, &name));
+            }
+            found = Some(Located { kind, id: id.clone(), space: self.kind, name, extension, file });
         }
-        Ok(None)
+        Ok(found)
     }
 
     /// The item that a file of this space is: any file below the folder of its type with one of its extensions.
@@ -297,6 +305,13 @@ fn is_file_or_trouble(path: &Path) -> bool {
     }
 }
 
+/// Nothing says which of two files is meant.
+fn two_files(kind: ItemType, id: &ItemId, one: &str, other: &str) -> Error {
+    let message = format!("two files are the {kind} `{id}`: {one} and {other}");
+    let diagnostic = Diagnostic::new(Code::PromptConflict, message).hint("rename or delete one of them");
+    Error::new(ErrorKind::PromptConflict, diagnostic).with("item_id", id.as_str()).with("files", [one, other])
+}
+
 /// The item that a file of a space is, if its extension is one of its type.
 fn located(kind: ItemType, space: &Space, path: &str, file: Place) -> Option<Located> {
     let (id, extension) = path.rsplit_once('.')?;
@@ -320,9 +335,22 @@ mod tests {
     }
 
     #[test]
-    fn the_project_shadows_the_user_and_extensions_have_an_order() {
-        let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    fn two_files_of_one_id_are_an_error_that_names_both() {
+        let project = tempfile::tempdir().unwrap();
         write(project.path(), "tools/a/run.yaml");
+        write(project.path(), "tools/a/run.py");
+        let spaces = Spaces::new(project.path(), None);
+        let error = spaces.find(ItemType::Tool, &ItemId::new("a/run").unwrap()).unwrap_err();
+        assert_eq!(error.code(), Code::PromptConflict);
+        assert_eq!(
+            error.diagnostic().message,
+            "two files are the tool `a/run`: .ai/tools/a/run.py and .ai/tools/a/run.yaml"
+        );
+    }
+
+    #[test]
+    fn the_project_shadows_the_user() {
+        let (project, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         write(project.path(), "tools/a/run.py");
         write(user.path(), "tools/a/run.sh");
         write(user.path(), "tools/b.sh");

@@ -65,10 +65,11 @@ impl Spoken {
     pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<Spoken> {
         let tools = tools(rendered, provider)?;
         let output = output(rendered, provider);
-        let parsed = rendered.prompt().format.parser.is_some();
+        let says_more = rendered.scope().context().message.is_some();
         let mut cursor = 0;
         let mut messages = Vec::new();
         let (said, _) = rendered.messages_for(provider.api())?;
+        let last = said.len().saturating_sub(1);
         for (index, message) in said.into_iter().enumerate() {
             let mut parts: Vec<SpokenPart> = Vec::new();
             for part in &message.parts {
@@ -77,8 +78,8 @@ impl Spoken {
                         cursor = range.end;
                         SpokenPart { text: value.clone(), from: From::Text(range.clone()) }
                     }
-                    Part::Text { value, range: None } if !parsed => {
-                        SpokenPart { text: value.clone(), from: From::Text(0..value.len()) }
+                    Part::Text { value, .. } if says_more && index == last => {
+                        SpokenPart { text: value.clone(), from: From::Conversation(None) }
                     }
                     Part::Text { value, range: None } => {
                         let from = match align(rendered, value, cursor) {

@@ -49,6 +49,15 @@ impl Library {
         Ok(candidates)
     }
 
+    /// The directive of an id in the nearest space that has one.
+    pub(crate) fn find_directive(&self, id: &ItemId) -> Result<Found> {
+        let mut candidates = self.directives_of(id.as_str())?.into_iter();
+        let nearest = candidates.next().ok_or_else(|| self.spaces().not_found(ItemType::Directive, id))?;
+        let shadowed: Vec<String> = candidates.map(|candidate| candidate.source).collect();
+        let reason = if shadowed.is_empty() { Reason::Only } else { Reason::Nearest(shadowed) };
+        Ok(Found { id: id.to_string(), candidate: nearest, reason })
+    }
+
     /// The directives that an id with `/` means. What is a path, or says that it is one, is none.
     pub(super) fn directives_named(
         &self,

@@ -225,15 +225,17 @@ impl LibraryLoader {
 
     /// Reads an item of the nearest space that has it, and notes where it was looked for.
     pub(crate) fn item(&self, kind: ItemType, id: &ItemId) -> Result<Option<Item>> {
-        let spaces = self.library.spaces();
-        for space in spaces.all() {
+        self.depend_on_item(kind, id.as_str());
+        self.library.spaces().find(kind, id)?.map(|located| located.read(self.limit)).transpose()
+    }
+
+    /// Notes every file that an item can be.
+    pub(crate) fn depend_on_item(&self, kind: ItemType, id: &str) {
+        for folder in self.library.spaces().all().iter().filter_map(|space| space.folder()) {
             for extension in kind.extensions() {
-                if let Some(folder) = space.folder() {
-                    self.depend_on(folder.join(kind.folder()).join(format!("{id}.{extension}")));
-                }
+                self.depend_on(folder.join(kind.folder()).join(format!("{id}.{extension}")));
             }
         }
-        spaces.find(kind, id)?.map(|located| located.read(self.limit)).transpose()
     }
 
     /// How many templates or items may include each other in a row.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::{Body, Prepared};
-use crate::dialect::directive::{Composed, Directive, File, Wording};
+use crate::dialect::directive::{Composed, Directive, File, Surroundings, Wording};
 use crate::dialect::prompty::Environment;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks;
-use crate::items::{Item, ItemId, SpaceKind};
+use crate::items::{Item, ItemId, ItemType, SpaceKind};
 use crate::library::Library;
 use crate::render::Rendered;
 use crate::template::engine::Outline;
@@ -138,8 +138,21 @@ impl Prepared {
     pub fn compose(&self) -> Option<Result<Composed>> {
         let Body::Directive(body) = &self.body else { return None };
         let item = body.item.as_ref()?;
+        Some(self.compose_as(&body.directive, &item.located.id))
+    }
+
+    /// Composes a directive under an id. A prompt depends on every file that this looks for.
+    fn compose_as(&self, directive: &Directive, id: &ItemId) -> Result<Composed> {
         let library = self.loader.library();
-        Some(body.directive.compose(&item.located.id, library.spaces(), library.trust()))
+        let composed = directive.compose(id, library.spaces(), library.trust())?;
+        if directive.is_composed() {
+            let parents = composed.chain.iter().skip(1).map(|id| (ItemType::Directive, id.as_str()));
+            let knowledge = composed.context.knowledge().map(|id| (ItemType::Knowledge, id.as_str()));
+            for (kind, id) in parents.chain(knowledge) {
+                self.loader.depend_on_item(kind, id);
+            }
+        }
+        Ok(composed)
     }
 
     /// Checks the signatures of a directive and of what it includes. A prompt that is no directive needs none.
@@ -251,19 +264,37 @@ impl Prepared {
 
     pub(super) fn render_directive(&self, body: &DirectiveBody, scope: &Arc<Scope>) -> Result<Rendered> {
         let limit = self.prompt.limits.max_output_size;
-        let wording = self.wording(scope.context());
-        body.directive.refuse_unfollowed()?;
-        let library = self.loader.library();
-        let values = OfScope::new(scope, &body.directive, body.item.as_ref(), library);
-        let output = body
-            .directive
-            .write_prompt(&wording, &values, limit)
-            .map_err(|_| body.directive.template().too_large(limit))?;
-        Ok(Rendered::new(output, scope.clone(), self.prompt.clone()))
+        let (directive, context) = (&body.directive, scope.context());
+        directive.refuse_unfollowed()?;
+        let composed = self.compose_as(directive, &self.item_id(body)?)?;
+        let around = Surroundings::new(&composed, &context.hook_texts);
+        let values = OfScope::new(scope, directive, body.item.as_ref(), self.loader.library());
+        let output = directive
+            .write_prompt(&self.wording(context), &values, &around, limit)
+            .map_err(|_| directive.template().too_large(limit))?;
+        let permissions = composed.permissions.map(|(permissions, _)| permissions.capabilities);
+        let tools = self
+            .offer
+            .as_ref()
+            .map(|offer| offer.tools(permissions.as_deref().unwrap_or_default(), &directive.outputs));
+        let missing = composed
+            .missing
+            .into_iter()
+            .map(|finding| finding.severity(Severity::Warning).label("left out of the prompt"));
+        Ok(Rendered::new(output, scope.clone(), self.prompt.clone())
+            .of_thread(&context.hook_texts, tools)
+            .with_notes(missing.collect()))
+    }
+
+    fn item_id(&self, body: &DirectiveBody) -> Result<ItemId> {
+        match &body.item {
+            Some(item) => Ok(item.located.id.clone()),
+            None => ItemId::new(&self.prompt.id),
+        }
     }
 
     /// The words of the engine: the project's, unless the caller says otherwise.
-    fn wording(&self, context: &Context) -> Wording {
+    pub fn wording(&self, context: &Context) -> Wording {
         let mut wording = self.config.directives.clone();
         if let Some(returns) = context.returns {
             wording.returns = returns;

@@ -14,7 +14,7 @@ use crate::sections::Disclosed;
 use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::{Emission, Unit, Units};
-use crate::variables::{LateScope, Scope, Supplier};
+use crate::variables::{HookTexts, LateScope, Scope, Supplier};
 
 /// A rendered prompt: its text, and where every byte of it came from.
 ///
@@ -34,6 +34,8 @@ pub struct Rendered {
     notes: Vec<Diagnostic>,
     /// What a tree of sections gives a model beside the text.
     sections: Option<Box<Disclosed>>,
+    /// The tools of a directive's thread, if the book knows who offers them.
+    tools: Option<Arc<Tools>>,
 }
 
 /// A hook that changed the text.
@@ -66,7 +68,17 @@ impl Rendered {
             editors: Vec::new(),
             notes: Vec::new(),
             sections: None,
+            tools: None,
         }
+    }
+
+    /// The same with the tools of a directive's thread. Texts of the thread's hooks, if there are any, are the first editor's.
+    pub(crate) fn of_thread(mut self, hooks: &HookTexts, tools: Option<Arc<Tools>>) -> Rendered {
+        if *hooks != HookTexts::default() {
+            self.editors.push(Editor { prompt: self.prompt.id.clone(), function: "thread_started" });
+        }
+        self.tools = tools;
+        self
     }
 
     /// The text with its pieces, for a prompt that takes it over.
@@ -77,7 +89,7 @@ impl Rendered {
     /// The same prompt after a hook made another text of it. What it left as it was keeps its origin.
     pub(crate) fn edited(mut self, text: String, by: Editor) -> Rendered {
         if text != self.text {
-            if self.prompt.format.parser.is_some() && self.roles.is_none() {
+            if self.roles.is_none() {
                 self.roles = Some(self.marked_roles());
             }
             let editor = self.editors.len() as u32;
@@ -113,9 +125,10 @@ impl Rendered {
 
     /// What a model may call: the tools of the sections that are shown in full, or those that the prompt declares.
     pub fn tools(&self) -> Cow<'_, Tools> {
-        match &self.sections {
-            Some(sections) => Cow::Owned(sections.wire_tools().into()),
-            None => Cow::Borrowed(&self.prompt.tools),
+        match (&self.sections, &self.tools) {
+            (Some(sections), _) => Cow::Owned(sections.wire_tools().into()),
+            (None, Some(tools)) => Cow::Borrowed(tools),
+            (None, None) => Cow::Borrowed(&self.prompt.tools),
         }
     }
 
@@ -169,6 +182,15 @@ impl Rendered {
     /// The texts that it was written from.
     pub(crate) fn units(&self) -> &Units {
         &self.units
+    }
+
+    /// The bytes that the engine wrote as the frame of this name, if it did.
+    pub(super) fn framed(&self, name: &str) -> Option<Range<usize>> {
+        let is_it = |writer: &Writer| match writer {
+            Writer::Frame { frame } => self.units.frame(*frame).is_some_and(|frame| frame.name == name),
+            _ => false,
+        };
+        self.emitted().find(|(_, writer, _)| is_it(writer)).map(|(range, ..)| range)
     }
 
     /// The values that it was rendered with.

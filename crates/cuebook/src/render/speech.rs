@@ -1,12 +1,14 @@
 //! Attributed text as messages: the projection that a model is spoken to with.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::Rendered;
 use crate::chat::wire::{self, Api, Payload, Request, Wire};
-use crate::chat::{self, Message, Role, Run};
+use crate::chat::{self, Message, Part, Role, Run};
+use crate::dialect::directive;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::Dialect;
 use crate::template::sink::Writer;
@@ -33,28 +35,36 @@ impl Rendered {
     }
 
     /// The messages as an interface is sent them, and whether what the system says is sent as the user's.
-    pub(crate) fn messages_for(&self, api: Api) -> Result<(Vec<Message>, bool)> {
+    pub fn messages_for(&self, api: Api) -> Result<(Vec<Message>, bool)> {
         let mut messages = self.messages()?;
-        let spoken_by_user = self.sections().is_some() && api.needs_a_question();
+        let is_plain = self.prompt().format.parser.is_none();
+        let is_system = |message: &Message| message.role == Role::System;
+        let spoken_by_user = is_plain && api.needs_a_question() && messages.iter().all(is_system);
         if spoken_by_user {
-            // A tree is one message. Where the system alone cannot be answered, the user says it.
+            // Where the system alone cannot be answered, the user says it.
             messages.iter_mut().for_each(|message| message.role = Role::User);
         }
         Ok((messages, spoken_by_user))
     }
 
     fn parse(&self) -> Result<Vec<Message>> {
+        let mut messages = self.parse_text()?;
+        if let Some(message) = &self.scope().context().message {
+            messages.push(Message::text(Role::User, message));
+        }
+        Ok(messages)
+    }
+
+    fn parse_text(&self) -> Result<Vec<Message>> {
         let format = &self.prompt().format;
         match format.parser.as_deref() {
-            // A directive is something to do, and whoever wants it done says so.
-            None if self.prompt().dialect == Dialect::Directive => {
-                Ok(vec![Message::text(Role::User, self.text())])
+            None => {
+                self.refuse_changed_roles()?;
+                Ok(self.parts().into_iter().map(|(role, range)| self.part(role, range)).collect())
             }
-            None => Ok(vec![Message::text(Role::System, self.text())]),
             Some(PARSER) => {
-                let runs = self.runs();
-                self.refuse_changed_roles(&runs)?;
-                chat::parse(self.text(), &runs)
+                self.refuse_changed_roles()?;
+                chat::parse(self.text(), &self.runs())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -67,6 +77,24 @@ impl Rendered {
                 Err(Error::new(ErrorKind::Invoker, diagnostic).with("key", other).with("known", [PARSER]))
             }
         }
+    }
+
+    /// The messages of a text without role markers. A template or a tree is the system's. A directive is something to do, so the
+    /// user says it; what the system says before it ends with a frame of the engine.
+    fn parts(&self) -> Vec<(Role, Range<usize>)> {
+        let all = 0..self.text().len();
+        if self.prompt().dialect != Dialect::Directive {
+            return vec![(Role::System, all)];
+        }
+        match self.framed(directive::SYSTEM) {
+            Some(end) => vec![(Role::System, 0..end.start), (Role::User, end.end..all.end)],
+            None => vec![(Role::User, all)],
+        }
+    }
+
+    fn part(&self, role: Role, range: Range<usize>) -> Message {
+        let value = self.text()[range.clone()].to_owned();
+        Message { role, parts: vec![Part::Text { value, range: Some(range) }], metadata: Map::new() }
     }
 
     /// The body of a request that says this to a model: in the format of that name, or in that of the prompt's own provider.
@@ -134,14 +162,17 @@ impl Rendered {
 
     /// The roles that the author's markers begin, in order.
     pub(super) fn marked_roles(&self) -> Vec<Role> {
-        chat::marked_roles(self.text(), &self.runs())
+        match self.prompt().format.parser {
+            None => self.parts().into_iter().map(|(role, _)| role).collect(),
+            Some(_) => chat::marked_roles(self.text(), &self.runs()),
+        }
     }
 
     /// A hook returns a string, and whose text it is has to be found by comparing; where that leaves a marker in doubt, a
     /// message would change hands without anybody noticing.
-    fn refuse_changed_roles(&self, runs: &[Run<'_>]) -> Result<()> {
+    fn refuse_changed_roles(&self) -> Result<()> {
         let Some(before) = self.roles_before_hooks() else { return Ok(()) };
-        let now = chat::marked_roles(self.text(), runs);
+        let now = self.marked_roles();
         if before == now {
             return Ok(());
         }

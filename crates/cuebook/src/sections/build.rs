@@ -69,7 +69,7 @@ pub(super) fn build(mut builder: TreeBuilder) -> Result<Tree> {
         descriptor: Arc::new(describe::describe(&builder.ns, &builder.key, &nodes)),
         frames: render::frames(&nodes),
         prompt: render::prompt_of(&builder.ns, &builder.key),
-        name: builder.name,
+        name: builder.name.unwrap_or_else(|| builder.key.clone()),
         headings: builder.headings,
         output: builder.output,
         by_path,
@@ -204,7 +204,11 @@ impl Making<'_> {
         let of_section = |error: Error| error.with("section_path", path);
         let body = self.compile(text, engine, label, filled_with).map_err(of_section)?;
         let summary = section.summary.as_ref();
-        let summary = summary.map(|text| self.compile(text, engine, label, filled_with)).transpose();
+        let of_summary = match self.builder.engines.get(engine, None) {
+            Ok(known) if !known.writes_summaries() => DEFAULT_ENGINE,
+            _ => engine,
+        };
+        let summary = summary.map(|text| self.compile(text, of_summary, label, filled_with)).transpose();
         Ok((body, summary.map_err(of_section)?))
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Instant;
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
@@ -29,6 +30,8 @@ pub struct Disclosed {
     pub structured_output: Option<OutputSpec>,
     /// The versions of the parts of the prompt.
     pub descriptor: Arc<Descriptor>,
+    /// When the answer is due, if the caller said so.
+    pub deadline: Option<Instant>,
     /// What became of each section, in the order of the tree.
     pub sections: Vec<SectionReport>,
     /// What was done to make it fit, if it had to.
@@ -99,6 +102,7 @@ impl Disclosed {
             tool_param_descriptions: rendered.tool_param_descriptions.clone(),
             structured_output: rendered.structured_output.clone(),
             descriptor: rendered.descriptor.clone(),
+            deadline: rendered.deadline,
             sections: reports(tree, &rendered.states, setting, folded),
             fitting,
         }
@@ -125,6 +129,12 @@ impl Disclosed {
                 "schema": output.schema(),
             })
         });
+        object["descriptor"] = self.descriptor.to_json();
+        // A clock that only counts has no date: what is left of the time can be told.
+        object["deadline"] = self.deadline.map_or(
+            Json::Null,
+            |deadline| json!({"seconds": deadline.saturating_duration_since(Instant::now()).as_secs_f64()}),
+        );
         object["sections"] = self.sections.iter().map(SectionReport::to_json).collect();
         if let Some(fitting) = &self.fitting {
             object["fit"] = fitting.to_json();

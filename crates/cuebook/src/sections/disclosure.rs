@@ -88,6 +88,10 @@ fn refuse(message: impl Into<String>) -> Error {
 /// The arguments of a call, checked against what the tool takes. `also` is another name that models use for `name`.
 fn arguments(tool: &SectionTool, arguments: &Json, name: &str, also: &str) -> Result<Json> {
     let mut arguments = arguments.clone();
+    // The seed calls it without a reason.
+    if let Some(given) = arguments.as_object_mut().filter(|_| tool.name == OPEN) {
+        given.entry("reason").or_insert_with(|| "".into());
+    }
     if let Some(given) = arguments.as_object_mut()
         && !given.contains_key(name)
         && let Some(value) = given.shift_remove(also)
@@ -160,8 +164,10 @@ impl Tree {
                 }
             }));
         }
-        let message =
-            format!("Visibility expansion required for sections: {}. Reason: {reason}", opened.join(", "));
+        let mut message = format!("Visibility expansion required for sections: {}.", opened.join(", "));
+        if !reason.is_empty() {
+            message.push_str(&format!(" Reason: {reason}"));
+        }
         let hint = "set these sections to full in the session, and render again";
         let diagnostic = Diagnostic::new(Code::ExpansionRequired, message).hint(hint);
         let raw = format!("Model requested expansion of sections: {}", keys.join(", "));

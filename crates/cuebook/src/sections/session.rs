@@ -39,9 +39,10 @@ impl VisibilityOverrides {
         VisibilityOverrides::default()
     }
 
-    /// What is set for a path.
+    /// What is set for a path, with slashes or with dots.
     pub fn get(&self, path: &[String]) -> Option<Visibility> {
-        self.0.get(path).copied()
+        let dotted = || self.0.get(&[path.join(".")][..]);
+        self.0.get(path).or_else(|| (path.len() > 1).then(dotted)?).copied()
     }
 
     /// Sets one.

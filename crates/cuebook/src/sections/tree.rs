@@ -7,6 +7,7 @@ use foldhash::fast::RandomState;
 use indexmap::IndexMap;
 
 use super::build;
+use super::custom::{Custom, SectionType};
 use super::params::{Bound, ParamsType};
 use super::section::Section;
 use super::tool::SectionTool;
@@ -157,8 +158,8 @@ pub struct Tree {
     pub ns: String,
     /// The key in the namespace.
     pub key: String,
-    /// The name for people.
-    pub name: Option<String>,
+    /// The name for people; the key unless another was given.
+    pub name: String,
     /// How headings look.
     pub headings: Headings,
     /// What a model's answer is to hold.
@@ -226,6 +227,13 @@ impl TreeBuilder {
     #[must_use]
     pub fn name(mut self, name: impl Into<String>) -> TreeBuilder {
         self.name = Some(name.into());
+        self
+    }
+
+    /// The same tree with a section type, for sections that name it as their engine.
+    #[must_use]
+    pub fn section_type(mut self, name: impl Into<String>, kind: impl SectionType + 'static) -> TreeBuilder {
+        self.engines = self.engines.with(name, Arc::new(Custom(Arc::new(kind))));
         self
     }
 
@@ -306,6 +314,12 @@ impl Tree {
     /// What its author wrote, to begin overrides with.
     pub fn originals(&self) -> Originals {
         build::describe::originals(&self.nodes)
+    }
+
+    /// The keys of the sections directly below one.
+    pub(super) fn keys_below(&self, index: usize) -> Vec<String> {
+        let below = self.nodes[index + 1..self.nodes[index].end].iter();
+        below.filter(|node| node.parent == Some(index)).map(|node| node.section.key.clone()).collect()
     }
 
     /// What is probably not as meant, though the tree can be rendered: a summary that asks for names which nothing fills.

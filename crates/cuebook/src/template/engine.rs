@@ -93,6 +93,11 @@ impl Job<'_> {
 pub trait Engine: Send + Sync + fmt::Debug {
     /// Reads a template and all that it names. Syntax errors are found here, with their places.
     fn compile(&self, job: Job<'_>) -> Result<Box<dyn Compiled>>;
+
+    /// Whether it writes the summaries of sections too; `$names` do where it does not.
+    fn writes_summaries(&self) -> bool {
+        true
+    }
 }
 
 /// A template that has been read.

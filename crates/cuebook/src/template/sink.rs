@@ -135,6 +135,11 @@ impl Sink {
         self.push(writer, text)
     }
 
+    /// Writes text of a hook.
+    pub fn hook(&mut self, editor: u32, text: &[u8]) -> Result<(), Full> {
+        self.push(Writer::Hook { editor }, text)
+    }
+
     #[inline]
     fn push(&mut self, writer: Writer, text: &[u8]) -> Result<(), Full> {
         if text.is_empty() {

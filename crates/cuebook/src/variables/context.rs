@@ -44,6 +44,21 @@ pub struct Context {
     pub returns: Option<Returns>,
     /// Render without the hooks and providers that the prompt asks for, instead of refusing.
     pub without_hooks: bool,
+    /// What the user says: a message that follows those of the prompt.
+    pub message: Option<String>,
+    /// What the hooks of a thread add to the prompt of a directive.
+    pub hook_texts: HookTexts,
+}
+
+/// Texts that the hooks of a thread add to the prompt of a directive, by where they go.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HookTexts {
+    /// In the system message.
+    pub system: Vec<String>,
+    /// Before the prompt.
+    pub before: Vec<String>,
+    /// After the prompt.
+    pub after: Vec<String>,
 }
 
 /// An agent, as `agent.json` describes it.

@@ -29,7 +29,6 @@ const DECIDED: &[(&str, &str, u32)] = &[
     ("trees", "tool_examples_leak_in_summary", 18),
     ("trees", "body_override_on_summary", 18),
     ("trees", "read_section_untyped_children_lost", 18),
-    ("trees", "read_section_child_with_deep_tools", 18),
     ("trees", "read_section_disabled_target", 18),
     ("trees", "read_section_ignores_body_override", 18),
     // Nothing is asked of what is disabled or hidden, so it cannot fail.

@@ -47,8 +47,7 @@ impl Directive {
             read(&item.source()?)
         };
         let mut composed = self.compose_with(id, load)?;
-        let wanted = |position: &str| composed.context.at(position).to_vec();
-        let ids: Vec<Written> = ["system", "before", "after"].into_iter().flat_map(wanted).collect();
+        let ids: Vec<Written> = composed.context.knowledge().cloned().collect();
         for written in ids {
             let found = ItemId::new(&written).and_then(|id| {
                 let located = spaces.find(ItemType::Knowledge, &id)?;

@@ -88,6 +88,11 @@ impl ContextIds {
         }
     }
 
+    /// The ids of knowledge that a model reads.
+    pub(crate) fn knowledge(&self) -> impl Iterator<Item = &Written> {
+        self.system.iter().chain(&self.before).chain(&self.after)
+    }
+
     pub(super) fn at_mut(&mut self, position: &str) -> &mut Vec<Written> {
         match position {
             "system" => &mut self.system,

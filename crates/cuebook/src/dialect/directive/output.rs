@@ -1,12 +1,15 @@
 //! What a directive is to give.
 
+use std::fmt;
+use std::sync::Arc;
+
 use roxmltree::Node;
 use serde_json::{Map, Value as Json, json};
 
 use super::element::Reader;
 use super::input::type_named;
 use super::written::Written;
-use crate::prompt::Type;
+use crate::prompt::{Tools, Type};
 
 /// What a directive is to give.
 #[derive(Debug, Clone)]
@@ -23,6 +26,12 @@ pub struct Output {
     pub description: Option<Written>,
     /// Where its description is only the value of a name in a table, and whether there is anything in it.
     pub(super) entry: Option<bool>,
+}
+
+/// Says which tools a thread offers to the model of a directive.
+pub trait ToolOffer: fmt::Debug + Send + Sync {
+    /// The tools for these permissions and outputs.
+    fn tools(&self, permissions: &[String], outputs: &[Output]) -> Arc<Tools>;
 }
 
 impl Output {

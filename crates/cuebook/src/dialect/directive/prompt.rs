@@ -6,6 +6,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::fill::MOST_TEXT;
 use super::metadata::permissions_json;
+use super::surroundings::Surroundings;
 use super::{Directive, Filled, Input, Wording, read};
 use crate::dialect::Read;
 use crate::error::Result;
@@ -37,10 +38,10 @@ pub(crate) fn read_candidate(
         loader.depend_on(path);
     }
     let (source, item) = bytes_of(id, candidate, loader)?;
-    let mut directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
+    let directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
         loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
     })?;
-    let notes = std::mem::take(&mut directive.notes);
+    let notes = directive.notes.clone();
     let prompt = directive.prompt(id, &candidate.source, defaults);
     let file = Box::new(File { directive, item });
     Ok(Read { prompt, extends: None, notes, sections: None, directive: Some(file) })
@@ -173,7 +174,7 @@ impl Filled<'_> {
         let directive = self.directive();
         directive.refuse_unfollowed()?;
         let output = directive
-            .write_prompt(wording, self, MOST_TEXT)
+            .write_prompt(wording, self, &Surroundings::default(), MOST_TEXT)
             .map_err(|_| directive.template.too_large(MOST_TEXT))?;
         let id = directive.name.as_deref().unwrap_or_default();
         let prompt = directive.prompt(id, directive.source.name(), &Defaults::default());

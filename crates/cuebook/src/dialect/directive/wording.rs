@@ -13,6 +13,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Deserialize;
 
+use super::surroundings::{Surroundings, Text};
 use super::{Directive, Written, stripped};
 use crate::source::OffsetMap;
 use crate::template::annex::Annex;
@@ -68,9 +69,16 @@ impl Default for Wording {
 const INSTRUCTION: u32 = 0;
 const TAG: u32 = 1;
 const RETURNS: u32 = 2;
+const CONTEXT: u32 = 3;
+const END_OF_SYSTEM: u32 = 4;
+
+/// The name of the frame between what the system says and what the user says.
+pub(crate) const SYSTEM: &str = "system";
 
 fn frames() -> Arc<[Frame]> {
-    ["instruction", "directive", "returns"].map(|name| Frame { name, section: None }).into()
+    ["instruction", "directive", "returns", "context", SYSTEM]
+        .map(|name| Frame { name, section: None })
+        .into()
 }
 
 impl Directive {
@@ -95,37 +103,65 @@ impl Directive {
         self.units.get_or_init(make).clone()
     }
 
-    /// Writes the prompt, at most `limit` characters.
+    /// Writes the prompt with the texts around it, at most `limit` characters.
     pub(crate) fn write_prompt(
         &self,
         wording: &Wording,
         values: &dyn Values,
+        around: &Surroundings<'_>,
         limit: usize,
     ) -> Result<Output, Full> {
         let expected = self.source.text().len() + wording.instruction.len() + 256;
         let mut sink = Sink::new(limit, expected, 32);
-        sink.frame(INSTRUCTION, wording.instruction.as_bytes())?;
+        let annex = RefCell::new(Annex::new(1, frames().len()));
+        let write = |sink: &mut Sink, start: usize, texts: &[Text<'_>]| {
+            texts
+                .iter()
+                .try_for_each(|text| part(sink, (start, CONTEXT), |sink| text.write(sink, &annex, limit)))
+        };
+        write(&mut sink, 0, &around.system)?;
+        if !sink.is_empty() {
+            sink.frame(END_OF_SYSTEM, b"\n\n")?;
+        }
+        let start = sink.len();
+        write(&mut sink, start, &around.before)?;
+        self.write_own(&mut sink, start, &annex, wording, values, limit)?;
+        write(&mut sink, start, &around.after)?;
+        let (text, pieces) = sink.finish();
+        Ok(Output { text, pieces, units: annex.into_inner().finish(self.units(), frames()) })
+    }
+
+    /// Writes what the directive itself says.
+    fn write_own(
+        &self,
+        sink: &mut Sink,
+        start: usize,
+        annex: &RefCell<Annex>,
+        wording: &Wording,
+        values: &dyn Values,
+        limit: usize,
+    ) -> Result<(), Full> {
+        part(sink, (start, CONTEXT), |sink| sink.frame(INSTRUCTION, wording.instruction.as_bytes()))?;
+        let start = (start, TAG);
         let name = self.name.as_ref().filter(|name| !name.is_empty());
         let description = self.description.as_ref().filter(|description| !description.is_empty());
         if name.is_some() || description.is_some() {
-            part(&mut sink, |sink| opening(sink, name, description))?;
+            part(sink, start, |sink| opening(sink, name, description))?;
         }
-        part(&mut sink, |sink| {
+        part(sink, start, |sink| {
             self.cleaned_preamble().into_iter().try_for_each(|range| {
                 sink.literal(0, range.start as u32, self.source.text()[range].as_bytes())
             })
         })?;
-        let annex = RefCell::new(Annex::new(1, frames().len()));
-        part(&mut sink, |sink| self.write_body(sink, &annex, values, limit, true))?;
-        part(&mut sink, |sink| match wording.returns {
+        part(sink, start, |sink| self.write_body(sink, annex, values, limit, true))?;
+        part(sink, start, |sink| match wording.returns {
             Returns::Call => self.call(sink),
             Returns::Block => self.block(sink),
         })?;
         if name.is_some() || description.is_some() {
-            part(&mut sink, |sink| sink.frame(TAG, b"</directive>"))?;
+            part(sink, start, |sink| sink.frame(TAG, b"</directive>"))?;
         }
-        let (text, pieces) = sink.finish();
-        Ok(Output { text, pieces, units: annex.into_inner().finish(self.units(), frames()) })
+        Ok(())
     }
 
     /// What a model is shown of the preamble.
@@ -219,11 +255,16 @@ impl Directive {
     }
 }
 
-/// Writes a part of the prompt, with an empty line before it. A part that has nothing to say leaves nothing.
-fn part(sink: &mut Sink, write: impl FnOnce(&mut Sink) -> Result<(), Full>) -> Result<(), Full> {
+/// Writes a part of a message that begins at `first`, with an empty line of this frame before it. A part that has nothing to say
+/// leaves nothing.
+fn part(
+    sink: &mut Sink,
+    (first, frame): (usize, u32),
+    write: impl FnOnce(&mut Sink) -> Result<(), Full>,
+) -> Result<(), Full> {
     let before = sink.len();
-    if before > 0 {
-        sink.frame(TAG, b"\n\n")?;
+    if before > first {
+        sink.frame(frame, b"\n\n")?;
     }
     let start = sink.len();
     write(sink)?;

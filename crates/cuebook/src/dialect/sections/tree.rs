@@ -16,7 +16,7 @@ use crate::source::{Place, Source};
 use crate::template::jinja::names::Names;
 use crate::yaml;
 
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 12] = [
     "key",
     "summary",
     "visibility",
@@ -24,6 +24,7 @@ const KEYS: [&str; 11] = [
     "tools",
     "skills",
     "engine",
+    "type",
     "priority",
     "accepts_overrides",
     "task_examples",
@@ -208,8 +209,8 @@ impl Making<'_> {
                 }
                 "tools" => section.tools = self.reader.section_tools(node, &mut self.tools),
                 "skills" => section.skills = self.reader.skills(node),
-                "engine" => {
-                    if let Some(named) = self.reader.text(node, "`engine`") {
+                name @ ("engine" | "type") => {
+                    if let Some(named) = self.reader.text(node, &format!("`{name}`")) {
                         self.engines.push((named.clone(), node.place.clone()));
                         if let Body::Template { engine, .. } = &mut section.body {
                             *engine = named;

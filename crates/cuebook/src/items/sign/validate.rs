@@ -1,5 +1,6 @@
 //! What an item must say of itself before it is signed.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
@@ -7,6 +8,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::dialect::{directive, knowledge, tool};
 use crate::error::{Code, Error};
 use crate::files;
+use crate::items::listed::wrong_files;
 use crate::items::{ItemType, Located};
 use crate::source::Source;
 
@@ -17,6 +19,9 @@ pub(super) struct Said {
 
 /// Limits of a directive that are whole numbers.
 const WHOLE: [&str; 6] = ["turns", "tokens", "spawns", "depth", "duration_seconds", "calls"];
+
+/// Bytes of a file that a tool lists.
+const MOST_LISTED: u64 = 256 << 20;
 
 /// Checks a file, or gives the answer that says why it cannot be signed.
 pub(super) fn validate(located: &Located, bytes: &[u8]) -> Result<Said, Json> {
@@ -112,6 +117,11 @@ fn tool(located: &Located, source: &Arc<Source>) -> Result<Said, Json> {
     }
     for issue in nested_scripts(&read, source) {
         issues.push(issue);
+    }
+    if let Some(folder) = located.path().and_then(Path::parent) {
+        for issue in wrong_files(folder, &read.files, MOST_LISTED) {
+            issues.push(issue);
+        }
     }
     issues.or(Said { version: read.version.clone() })
 }

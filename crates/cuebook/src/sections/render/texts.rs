@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::super::build;
+use super::super::disclosure;
 use super::super::errors::{failed, within};
 use super::super::examples;
 use super::super::overridden::{source_of, tool_examples};
@@ -41,6 +42,12 @@ impl<'t> Run<'t, '_> {
         let by = tree.override_of(node, self.setting);
         self.headed(index, &node.heading, |run| run.body(index, node, params, by, visibility))?;
         if visibility == Visibility::Summary {
+            // WINK looks at the section's own tools where it reads, and at those below where it renders.
+            let own = node.section.tools.is_empty();
+            if self.is_reading && own && node.brings_tools {
+                let keys = tree.keys_below(index);
+                return self.frame(index, SUFFIX, &disclosure::suffix_of(&node.dotted, &keys, false));
+            }
             return self.frame(index, SUFFIX, &node.suffix);
         }
         match self.examples_of(node)? {
@@ -221,14 +228,13 @@ impl<'t> Run<'t, '_> {
         written.map_err(|full| self.full(full, index))
     }
 
-    /// The examples of a section's tools, if overrides make others of them, or describe the tools with other words.
+    /// The examples of a section's tools, if overrides make others of them. The description there stays the author's, as in WINK.
     fn examples_of(&self, node: &'t Node) -> Result<Examples> {
         let tools = &node.section.tools;
         let Some(overrides) = self.setting.overrides else { return Ok(Examples::Own) };
         let change = |tool: &SectionTool| {
             let by = overrides.tools.get(&tool.name).filter(|_| tool.accepts_overrides)?;
-            let described = by.description.as_ref().is_some_and(|new| *new != tool.description);
-            (described || !by.examples.is_empty()).then_some(by)
+            (!by.examples.is_empty()).then_some(by)
         };
         if !tools.iter().any(|tool| change(tool).is_some()) {
             return Ok(Examples::Own);
@@ -236,7 +242,7 @@ impl<'t> Run<'t, '_> {
         let mut changed: Vec<(Arc<SectionTool>, Vec<ToolExample>)> = Vec::with_capacity(tools.len());
         for tool in tools {
             changed.push(match change(tool) {
-                Some(by) => (tool.overridden(by)?, tool_examples(tool, by)?),
+                Some(by) => (tool.clone(), tool_examples(tool, by)?),
                 None => (tool.clone(), tool.examples.clone()),
             });
         }

@@ -41,6 +41,8 @@ pub(super) struct Run<'t, 's> {
     pub(super) earlier: Option<Earlier<'t>>,
     opens: bool,
     reads: bool,
+    /// Whether this is what `read_section` answers.
+    pub(super) is_reading: bool,
 }
 
 /// Renders a tree.
@@ -66,6 +68,7 @@ pub(in super::super) fn refold(
 pub(in super::super) fn read(tree: &Tree, index: usize, setting: &Setting<'_>) -> Result<String> {
     let node = &tree.nodes[index];
     let mut run = Run::new(tree, setting)?;
+    run.is_reading = true;
     run.section(index, Visibility::Full)?;
     let mut at = index + 1;
     while at < node.end {
@@ -132,6 +135,7 @@ impl<'t, 's> Run<'t, 's> {
             earlier: None,
             opens: false,
             reads: false,
+            is_reading: false,
         })
     }
 

@@ -65,8 +65,9 @@ fn opening_asks_for_a_new_render_with_what_is_still_closed() {
 #[test]
 fn the_names_of_the_arguments_in_the_seed_work_as_well() {
     let tree = prompt();
-    let error = open(&tree, json!({"sections": ["a"], "reason": ""}));
+    let error = open(&tree, json!({"sections": ["a"]}));
     assert_eq!(error.kind(), ErrorKind::VisibilityExpansionRequired);
+    assert_eq!(message(&error), "Visibility expansion required for sections: a.");
     assert_eq!(read(&tree, json!({"section": "b.y"})).unwrap(), "## y\n\ny");
 }
 
@@ -95,6 +96,13 @@ fn reading_shows_the_whole_section_and_what_is_below_as_it_is() {
     let text = read(&prompt(), json!({"section_key": "b"})).unwrap();
     let wanted = "# b\n\nb\n\n## x\n\nx\n\n## y\n\nshort y\n\n---\n[This section is summarized. To view full content, call `read_section` with key \"b.y\".]";
     assert_eq!(text, wanted);
+}
+
+#[test]
+fn a_child_that_is_read_names_the_tool_for_its_own_tools() {
+    let tree = tree([summarized("p", [summarized("k", [plain("kk", []).tool(ping())])])]);
+    let text = read(&tree, json!({"section_key": "p"})).unwrap();
+    assert!(text.contains("Call `read_section` with key \"p.k\""), "{text}");
 }
 
 #[test]
@@ -141,7 +149,7 @@ fn the_loop_renders_again_after_sections_were_opened_and_goes_on_after_errors() 
         "## y\n\ny",
         "Sections expanded: a. The prompt will be re-rendered with the full content of the requested sections.",
         "Error: Section 'nope' does not exist in this prompt.",
-        "Validation error: Missing required field: 'reason'",
+        "Sections expanded: b. The prompt will be re-rendered with the full content of the requested sections.",
         "Sections expanded: a.k, b. The prompt will be re-rendered with the full content of the requested sections.",
     ];
     assert_eq!(told, wanted);

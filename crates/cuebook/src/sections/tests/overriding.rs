@@ -90,7 +90,7 @@ fn searching() -> Tree {
 }
 
 #[test]
-fn descriptions_of_tools_and_parameters_reach_the_schema_and_the_text() {
+fn an_overridden_description_is_in_the_schema_and_not_in_examples() {
     let tree = searching();
     let tool = ToolOverride {
         name: "search".into(),
@@ -103,7 +103,7 @@ fn descriptions_of_tools_and_parameters_reach_the_schema_and_the_text() {
     let rendered = tree.render(&Setting::new(&[]).overrides(&overrides)).unwrap();
     assert_eq!(rendered.tools[0].description, "Look.");
     let text = rendered.text();
-    assert!(text.contains("- search: Look.\n") && !text.contains("Search."), "{text}");
+    assert!(text.contains("- search: Search.\n") && !text.contains("Look."), "{text}");
     assert_eq!(rendered.tools_json()[0]["parameters"]["properties"]["query"]["description"], "Words.");
     overrides.tools[0].description = Some("é".into());
     let error = tree.render(&Setting::new(&[]).overrides(&overrides)).unwrap_err();

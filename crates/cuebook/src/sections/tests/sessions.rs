@@ -19,6 +19,21 @@ fn visibilities_are_set_cleared_and_seeded() {
 }
 
 #[test]
+fn a_session_file_takes_paths_with_dots_and_with_slashes() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("session.json");
+    let tree = tree([plain("a", [summarized("b", [])])]);
+    for written in ["a.b", "a/b"] {
+        std::fs::write(&file, format!("{{\"visibility\": {{\"{written}\": \"full\"}}}}")).unwrap();
+        let mut session = VisibilityOverrides::read(&file).unwrap();
+        let rendered = tree.render(&Setting::new(&[]).session(&session)).unwrap();
+        assert_eq!(rendered.text(), "# a\n\na\n\n## b\n\nb", "{written}");
+        session.set(&path("a.b"), Visibility::Summary);
+        assert_eq!(session.get(&path("a.b")), Some(Visibility::Summary), "what is set later counts");
+    }
+}
+
+#[test]
 fn paths_that_no_section_has_do_nothing() {
     let mut session = VisibilityOverrides::new();
     session.set(&path("zzz"), Visibility::Summary);
