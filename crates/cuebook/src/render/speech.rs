@@ -64,7 +64,7 @@ impl Rendered {
             }
             Some(PARSER) => {
                 self.refuse_changed_roles()?;
-                chat::parse(self.text(), &self.runs())
+                chat::parse(self.text(), &self.runs(), format.ways())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -162,9 +162,10 @@ impl Rendered {
 
     /// The roles that the author's markers begin, in order.
     pub(super) fn marked_roles(&self) -> Vec<Role> {
-        match self.prompt().format.parser {
+        let format = &self.prompt().format;
+        match format.parser {
             None => self.parts().into_iter().map(|(role, _)| role).collect(),
-            Some(_) => chat::marked_roles(self.text(), &self.runs()),
+            Some(_) => chat::marked_roles(self.text(), &self.runs(), format.ways()),
         }
     }
 

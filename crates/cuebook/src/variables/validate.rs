@@ -51,7 +51,8 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
         let problem =
             Problem { name: "system".into(), expected: "nothing", found, layer: Some(layer.as_str()) };
         let message = format!("the name `system` is reserved, but {} set it", layer.describe());
-        let diagnostic = Diagnostic::new(Code::InvalidVariables, message).hint("choose another name");
+        let diagnostic = Diagnostic::new(Code::InvalidVariables, message)
+            .hint("choose another name, or declare a variable `system`");
         problems.push((problem, diagnostic));
     }
     problems
