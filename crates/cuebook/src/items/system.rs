@@ -11,7 +11,7 @@ macro_rules! file {
 
 /// A file by its path below `.ai`, and what it holds; sorted, one line for each file of the folder `system`.
 pub(super) const FILES: &[(&str, &[u8])] = &[
-    file!("config/keys/trusted/e24c17f0817b796d.toml"),
+    file!("config/keys/trusted/ff6a99a405acf5a0.toml"),
     file!("directives/rye/agent/continuation.md"),
     file!("directives/rye/core/create_directive.md"),
     file!("knowledge/rye/core/directive-metadata-reference.md"),
@@ -19,6 +19,8 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("tools/rye/core/primitives/http_client.yaml"),
     file!("tools/rye/core/primitives/subprocess.yaml"),
     file!("tools/rye/core/runtimes/bash/bash.yaml"),
+    file!("tools/rye/core/runtimes/mcp/http.yaml"),
+    file!("tools/rye/core/runtimes/mcp/stdio.yaml"),
     file!("tools/rye/core/runtimes/node/node.yaml"),
     file!("tools/rye/core/runtimes/python/function.yaml"),
     file!("tools/rye/core/runtimes/python/lib/_cuebook.py"),

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:7806f9d1dde089d4017b7c65e97634e559376a19d40eb6005a0118e708ffd614:DOKn6w7HcQA4zZkTyQ8EIsssSNVbIVBpn6VghjS-lwglejuniYibzP2ekeTefelfYnQToXbzlHxn7_t2dOX2Cg==:e24c17f0817b796d|cuebook@tool/rye/bash/bash.py
+# rye:signed:2026-11-17T03:06:55Z:7806f9d1dde089d4017b7c65e97634e559376a19d40eb6005a0118e708ffd614:QijkRW8vtY8o-ohUzqdlt7s3sts3G4Cf2aBIcUFTVt_Q--_NPbXubYU_o2j7oXgwB2t0aEsJTPdD_WqsPCYEBg==:ff6a99a405acf5a0|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:vM0NToZMVoy45F2FBfT5h-Qugyhr62oewH7IEkU39458lcacLtAXujma95Z2P-6LOa_2b_DY0iH3HMLnb-l7Cg==:e24c17f0817b796d|cuebook@tool/rye/file-system/edit.py
+# rye:signed:2026-11-17T03:06:55Z:150b31c1a19e403758147fdc871beec89127d233a8e92ee2c1e152a3403de0c6:SKlkj1GW1HuuuevVoI3Tge7GIXAKvko1lmOdUgIC_mvgJcWDmFrfepA0cCwpzS5Hq2bpQWC5sG1X9xXgZFPMCg==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

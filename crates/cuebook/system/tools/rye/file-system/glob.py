@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:Z530pOkpmCwJS8H8r5wsbCjmiB9ilD4olTLadOGJc9Skw2Gn0pSwDIoErdFru4ZLDJIqjdBcunZ_LfnS9L0oAw==:e24c17f0817b796d|cuebook@tool/rye/file-system/glob.py
+# rye:signed:2026-11-17T03:06:55Z:7d84ab1f47c4976c73fa30acdd508c715f36fa16a75355f60d49911bc9c98f35:e9RVso6YiAw8UQX09ukErntDMM3JbJ9MuMsQVehBZUrPZpjn-6ViaS_rq7ptzmJO20XnGxLcZGFq6KjsBbVvBA==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:glYZRjQMNvhSZEgngivgOtgE97aGUHpuoD02j6oxe4TK0sbqlaQz_uRrJbLgiFo58nUtWZ5eZvfMg5E5UILIAg==:e24c17f0817b796d|cuebook@tool/rye/file-system/grep.py
+# rye:signed:2026-11-17T03:06:55Z:3d5e58b474c0430b0a55ced2e1a123c488263cc6561caf47d14b69046f21c28e:hm4bkeHYpVRd49Q_U6l480EHIowDtrXtbcCsnZyKAFxPBTuh69TIxN0WlYTqwCLCed0HxiYVJGxq-0Mg-3AADA==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:186eb58571d0eba2f69c02447e7489a739a3614848993a14b0dcf4216914edb5:1TKhc6w2EI2Cd5XuqlYLVM1OI8LYHryX-vEwOqAOlkVH4BbtuHr_uFBl5fgC2e97R6-jIyCrftQYn9glgiTrBw==:e24c17f0817b796d|cuebook@tool/rye/file-system/list.py
+# rye:signed:2026-11-17T03:06:55Z:186eb58571d0eba2f69c02447e7489a739a3614848993a14b0dcf4216914edb5:GW9skv_V1zOjAN6Yh26ZJUbB-hi9TJ7Sr-Njnx-kduBrMOtiLl0UTRzqYFvHat8FMit_7mEd3ZZ7wI2QPZknCw==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/list.py
 """Lists a folder of the project."""
 
 import os

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:6CZuNDe4oH3EH-KjOKPgPF90Av-QsdTRs_eA1vSxKRMCMXtH62Ttbi6B1kUL1ZtHZDeuSN0p5ecCM4oC-mcxBA==:e24c17f0817b796d|cuebook@tool/rye/file-system/read.py
+# rye:signed:2026-11-17T03:06:55Z:a2b6a3b1a20be2289ba97d3fed77194ee3ab4b8f77f67070a8f5c7a24f5fb09a:sg5yUo1Hdh1AbkoaMqdtP8KXHaOQjNU1BqoGgINS56BesEpyGNIH2cnHtEv1uvJtKLWJV4D7LLhd4jAdXGUgBA==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/read.py
 """Reads a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, whole

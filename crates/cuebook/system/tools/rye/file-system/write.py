@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:NvNay6fcTmd794O6Nl3ginOzpbs3vkttbUBH4B8RUSGL4fE1nF9gUqYa2t9zmftRsVJQuv0-aJ01Gk2vXIj8Bw==:e24c17f0817b796d|cuebook@tool/rye/file-system/write.py
+# rye:signed:2026-11-17T03:06:55Z:2979658c56d03b4695170fee66c90b8212ea2b1708c299769811bb04e61fd278:daTWP3Xs1Q8ubjc8f720ny2q0N_XkMdmW0WcOAr0aIHNKbDKA2xzZLpT31YI4ixshTR3p6DQJpm-L3DPlmXSBQ==:ff6a99a405acf5a0|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os

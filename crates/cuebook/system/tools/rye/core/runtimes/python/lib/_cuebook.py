@@ -1,4 +1,4 @@
-# rye:signed:2026-11-16T19:20:13Z:8254435bffe7cc4394b23b2408d02c013a89d7111f46bae44e91305343904a4d:j7rFNZ43ksKodNODOEMNlvMWjd1_QfZxsbYkgTNkzxryfbDZGaQz48aXYEkns1Hrr7pGw_FITptq8q1NGjdFBA==:e24c17f0817b796d|cuebook@tool/rye/core/runtimes/python/lib/_cuebook.py
+# rye:signed:2026-11-17T03:06:55Z:8254435bffe7cc4394b23b2408d02c013a89d7111f46bae44e91305343904a4d:ZBBkDGBaXhfJf403xz11z5pVkXh4FivoUVXJHTJ1kDpLjdyWvbzj8I7pNpcXzuq9L0uTL6ozx3a62Y99fXl6AQ==:ff6a99a405acf5a0|cuebook@tool/rye/core/runtimes/python/lib/_cuebook.py
 """What the bundled Python tools share: their parameters, their answers, and the borders of a project.
 
 It lies in the library folder of the Python runtimes, which puts that folder on the path; any tool may use it.
