@@ -61,6 +61,7 @@ struct Counts {
     passed: usize,
     failed: usize,
     decided: usize,
+    skipped: usize,
 }
 
 impl Counts {
@@ -68,13 +69,19 @@ impl Counts {
         self.passed += other.passed;
         self.failed += other.failed;
         self.decided += other.decided;
+        self.skipped += other.skipped;
     }
 
-    /// Reads `15 passed, 0 failed, 0 decided`.
+    /// Reads `15 passed, 0 failed, 0 decided, 0 skipped`.
     fn read(text: &str) -> Option<Counts> {
         let mut parts = text.trim().split(", ");
         let mut next = |word: &str| parts.next()?.strip_suffix(word)?.trim_end().parse().ok();
-        let counts = Counts { passed: next("passed")?, failed: next("failed")?, decided: next("decided")? };
+        let counts = Counts {
+            passed: next("passed")?,
+            failed: next("failed")?,
+            decided: next("decided")?,
+            skipped: next("skipped")?,
+        };
         parts.next().is_none().then_some(counts)
     }
 }
@@ -91,7 +98,10 @@ impl Board {
             } else if let Some(counts) = Counts::read(rest) {
                 // Two crates may share a table: each runs the cases of its own stage.
                 self.tables.entry(table.to_owned()).or_default().add(counts);
-            } else if rest.contains(" not run: ") || rest.starts_with("skipped, ") {
+            } else if rest.contains(" not run: ")
+                || rest.starts_with("not compared: ")
+                || rest.starts_with("skipped, ")
+            {
                 self.other.push(line.to_owned());
             }
         }
@@ -101,15 +111,16 @@ impl Board {
 impl fmt::Display for Board {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.tables.keys().map(|name| name.chars().count()).max().unwrap_or_default().max(12);
-        let mut line = |name: &str, [passed, failed, decided]: [&str; 3]| {
-            writeln!(f, "| {name:width$} | {passed:>6} | {failed:>6} | {decided:>7} |")
+        let mut line = |name: &str, [passed, failed, decided, skipped]: [&str; 4]| {
+            writeln!(f, "| {name:width$} | {passed:>6} | {failed:>6} | {decided:>7} | {skipped:>7} |")
         };
-        line("cases", ["passed", "failed", "decided"])?;
-        line(&"-".repeat(width), ["-----:", "-----:", "------:"])?;
+        line("cases", ["passed", "failed", "decided", "skipped"])?;
+        line(&"-".repeat(width), ["-----:", "-----:", "------:", "------:"])?;
         let mut suites: BTreeMap<&str, Counts> = BTreeMap::new();
         let mut all = Counts::default();
-        let row =
-            |counts: Counts| [counts.passed, counts.failed, counts.decided].map(|count| count.to_string());
+        let row = |counts: Counts| {
+            [counts.passed, counts.failed, counts.decided, counts.skipped].map(|count| count.to_string())
+        };
         for (table, counts) in &self.tables {
             let shown = row(*counts);
             line(table, shown.each_ref().map(String::as_str))?;
@@ -137,19 +148,21 @@ mod tests {
     fn lines_of_suites_are_added_up_and_everything_else_is_left() {
         let mut board = Board::default();
         board.read(
-            "\nrunning 2 tests\nprompty/render: 15 passed, 0 failed, 1 decided\n.rye/mcp: 7 passed, 2 failed, 4 decided\n\
+            "\nrunning 2 tests\nprompty/render: 15 passed, 0 failed, 1 decided, 0 skipped\n.rye/mcp: 7 passed, 2 failed, 4 decided, 3 skipped\n\
              rye/execute: 3 not run: the item is not with the case\ntest result: ok. 2 passed; 0 failed; 0 ignored\n",
         );
-        board.read("own/agent: 9 passed, 0 failed, 0 decided\nprompty/render: 5 passed, 0 failed, 0 decided\nwink: skipped, because x does not exist (CUEBOOK_CONFORMANCE)\n");
-        assert_eq!(board.tables["prompty/render"], Counts { passed: 20, failed: 0, decided: 1 });
-        assert_eq!(board.tables["rye/mcp"], Counts { passed: 7, failed: 2, decided: 4 });
+        board.read("own/agent: 9 passed, 0 failed, 0 decided, 0 skipped\nprompty/render: 5 passed, 0 failed, 0 decided, 0 skipped\nwink: skipped, because x does not exist (CUEBOOK_CONFORMANCE)\n");
+        assert_eq!(board.tables["prompty/render"], Counts { passed: 20, failed: 0, decided: 1, skipped: 0 });
+        assert_eq!(board.tables["rye/mcp"], Counts { passed: 7, failed: 2, decided: 4, skipped: 3 });
         assert_eq!(board.tables.len(), 2);
         let text = board.to_string();
-        assert!(text.contains("| **prompty**    |     20 |      0 |       1 |\n"), "{text}");
-        assert!(text.contains("| **all**        |     27 |      2 |       5 |\n"), "{text}");
+        assert!(text.contains("| **prompty**    |     20 |      0 |       1 |       0 |\n"), "{text}");
+        assert!(text.contains("| **all**        |     27 |      2 |       5 |       3 |\n"), "{text}");
         assert!(text.contains("- rye/execute: 3 not run: the item is not with the case\n"), "{text}");
         assert!(
-            text.contains("- own/agent: 9 passed, 0 failed, 0 decided (our own cases, not counted)\n"),
+            text.contains(
+                "- own/agent: 9 passed, 0 failed, 0 decided, 0 skipped (our own cases, not counted)\n"
+            ),
             "{text}"
         );
         assert!(text.contains("- wink: skipped, because"), "{text}");
@@ -158,9 +171,9 @@ mod tests {
     #[test]
     fn what_only_looks_like_counts_is_none() {
         for text in [
-            "15 passed, 0 failed",
-            "15 passed, 0 failed, 0 decided, 1 more",
-            "x passed, 0 failed, 0 decided",
+            "15 passed, 0 failed, 0 decided",
+            "15 passed, 0 failed, 0 decided, 0 skipped, 1 more",
+            "x passed, 0 failed, 0 decided, 0 skipped",
             "",
         ] {
             assert_eq!(Counts::read(text), None, "{text}");

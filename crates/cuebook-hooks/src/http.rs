@@ -122,8 +122,45 @@ impl HttpClient {
     }
 }
 
-impl Http for HttpClient {
-    fn request(&self, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
+impl HttpClient {
+    /// Makes a request and hands the body of its answer to `take` as it arrives, of any length. Reading stops as soon as `take`
+    /// says `false`. The answer itself has no body.
+    ///
+    /// # Errors
+    ///
+    /// As [`Http::request`].
+    pub fn stream(
+        &self,
+        request: &HttpRequest,
+        take: &mut dyn FnMut(&HttpResponse, &[u8]) -> bool,
+    ) -> Result<HttpResponse, Refusal> {
+        let (message, mut response) = self.follow(request)?;
+        let url = &message.url;
+        let status = response.status().as_u16();
+        let answer = HttpResponse {
+            status,
+            url: url.uri.to_string(),
+            headers: headers(&response),
+            body: String::new(),
+        };
+        if has_body(&message, response.status()) {
+            let mut body = response.body_mut().with_config().limit(u64::MAX).reader();
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                let count = match body.read(&mut buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    read => read.map_err(|error| explain(url, request.timeout, error.into()))?,
+                };
+                if count == 0 || !take(&answer, &buffer[..count]) {
+                    break;
+                }
+            }
+        }
+        Ok(answer)
+    }
+
+    /// Sends a request and follows redirects.
+    fn follow(&self, request: &HttpRequest) -> Result<(Message, Response<Body>), Refusal> {
         let started = Instant::now();
         let mut message = Message::new(request)?;
         for _ in 0..=REDIRECTS {
@@ -136,12 +173,24 @@ impl Http for HttpClient {
             let response = self.send(&message, left).map_err(explain)?;
             match message.redirected(&response)? {
                 Some(next) => message = next,
-                None => return answer(&message, response, request.timeout),
+                None => return Ok((message, response)),
             }
         }
         let message = format!("http_request: {} redirected more than {REDIRECTS} times", message.url.host);
         Err(Refusal::new("OSError", message))
     }
+}
+
+impl Http for HttpClient {
+    fn request(&self, request: &HttpRequest) -> Result<HttpResponse, Refusal> {
+        let (message, response) = self.follow(request)?;
+        answer(&message, response, request.timeout)
+    }
+}
+
+/// Whether an answer has a body. What has none may still say how the body would be packed, and the unpacker fails on nothing.
+fn has_body(message: &Message, status: StatusCode) -> bool {
+    message.method != Method::HEAD && ![StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status)
 }
 
 /// A request to one host, checked but for the host's address.
@@ -226,9 +275,7 @@ fn answer(
     let url = &message.url;
     let status = response.status();
     let mut bytes = Vec::new();
-    // What has no body may still say how the body would be packed, and the unpacker fails on nothing.
-    let bodiless = [StatusCode::NO_CONTENT, StatusCode::NOT_MODIFIED].contains(&status);
-    if message.method != Method::HEAD && !bodiless {
+    if has_body(message, status) {
         // The limit of the library counts packed bytes.
         let unpacked = response.body_mut().with_config().limit(u64::MAX).reader();
         let read = unpacked.take(LONGEST_BODY + 1).read_to_end(&mut bytes);

@@ -120,6 +120,8 @@ pub struct Tool {
     pub hidden: Vec<PathBuf>,
     /// What it reads from its standard input.
     pub input: Vec<u8>,
+    /// Whether its standard input is [`FencedTool::stdin`] instead, for a conversation.
+    pub is_fed: bool,
     /// Whether it gets a proxy: a socket that listens inside of the fence, which [`FencedTool::listener`] accepts from.
     pub proxy: bool,
     /// The protections without which it does not start.
@@ -258,6 +260,8 @@ impl Sandboxed {
 /// A tool that runs fenced in.
 #[derive(Debug)]
 pub struct FencedTool {
+    /// Its standard input, if it [is fed](Tool::is_fed).
+    pub stdin: Option<ChildStdin>,
     /// Its standard output.
     pub stdout: Option<ChildStdout>,
     /// Its standard error.

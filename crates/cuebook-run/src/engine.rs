@@ -23,7 +23,7 @@ use crate::policy::allowance::Allowance;
 use crate::provider::{Client, Recorder, Recording};
 use crate::request::Request;
 use crate::store::{Heart, Holding, Store};
-use crate::thread::{DirectiveTools, LookedFor, Lookout, ThreadId, Within};
+use crate::thread::{DirectiveTools, LookedFor, Lookout, Resume, ThreadId, Within};
 use crate::verify::Verify;
 use crate::watch::Watch;
 
@@ -194,6 +194,24 @@ impl Engine {
         self.answer_within(request, watch, None)
     }
 
+    /// Goes on with the thread of a directive that reached a limit, with other limits. The answer is that of
+    /// [`execute`](Engine::execute).
+    pub fn continue_thread(
+        &self,
+        project: Option<&Path>,
+        (directive, thread): (&str, &str),
+        limit_overrides: Map<String, Json>,
+        watch: &dyn Watch,
+    ) -> Json {
+        let started = Instant::now();
+        let how = Resume { limit_overrides, ..Resume::default() };
+        let done = ItemId::new(directive)
+            .and_then(|id| Ok((id, self.resume(project, None, &ThreadId::known(thread), &how, watch)?)))
+            .map_err(|error| Failure::new(error).with_id(Some(directive)))
+            .and_then(|(id, began)| directive::told(&id, began));
+        finish(done, started).json
+    }
+
     /// The same for a call that a thread makes.
     pub(crate) fn answer_within(
         &self,
@@ -217,13 +235,7 @@ impl Engine {
                 ItemType::Knowledge => knowledge::execute(&project, &id),
             },
         };
-        match done {
-            Ok(mut response) => {
-                stamp(&mut response, started);
-                Answer { json: Json::Object(response), error: None }
-            }
-            Err(failure) => failure.into_answer(Some(started)),
-        }
+        finish(done, started)
     }
 
     /// The project that a call is about: the one that it names, or the engine's own.
@@ -464,6 +476,17 @@ fn text_of(error: &Error) -> String {
     }
     let messages: Vec<&str> = error.diagnostics().iter().map(|finding| finding.message.as_str()).collect();
     messages.join("; ")
+}
+
+/// The answer of a call that began so long ago.
+fn finish(done: Result<Map<String, Json>, Failure>, started: Instant) -> Answer {
+    match done {
+        Ok(mut response) => {
+            stamp(&mut response, started);
+            Answer { json: Json::Object(response), error: None }
+        }
+        Err(failure) => failure.into_answer(Some(started)),
+    }
 }
 
 /// Notes how long it took.

@@ -356,6 +356,7 @@ fn first_line(command: &str, project: &Path) -> Option<String> {
         fence: None,
         cwd: project.to_owned(),
         input: Vec::new(),
+        is_conversation: false,
         timeout: LOOKING,
         grace: Duration::from_millis(100),
         most: 64 << 10,

@@ -28,7 +28,7 @@ use crate::primitive::subprocess::Job;
 use crate::store;
 use crate::thread::Within;
 
-pub(crate) use guards::Guards;
+pub(crate) use guards::{Guards, carries_trust};
 pub(crate) use proxy::Proxy;
 
 /// Which tools run in the sandbox.
@@ -193,6 +193,7 @@ impl Fencing {
                 guarded: guards.guarded().to_vec(),
                 hidden: guards.hidden().to_vec(),
                 input: job.input.clone(),
+                is_fed: job.is_conversation,
                 proxy: !self.hosts.is_empty(),
                 required: REQUIRED.to_vec(),
             }),

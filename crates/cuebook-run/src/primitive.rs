@@ -1,7 +1,9 @@
 //! Primitives: the ends of chains, which do something in the world.
 
 pub(crate) mod http;
+mod mcp;
 pub(crate) mod outcome;
+mod sink;
 pub(crate) mod subprocess;
 
 use std::path::Path;
@@ -48,7 +50,13 @@ pub(crate) fn run(call: &Call<'_>) -> Result<Outcome> {
         SUBPROCESS => process(call, values, params_json),
         HTTP_CLIENT => {
             let request = http::Request::new(values, last)?;
-            http::send(&request, call.fence.as_ref(), call.watch)
+            if speaks_mcp(call, values)? {
+                return mcp::call(&request, mcp_client(call, values)?, call.fence.as_ref());
+            }
+            match sink::Sink::of(values, call, last)? {
+                Some(sink) => http::stream(&request, sink, call.fence.as_ref(), call.watch),
+                None => http::send(&request, call.fence.as_ref(), call.watch),
+            }
         }
         other => Err(unknown(last, other)),
     })
@@ -98,13 +106,49 @@ pub(crate) fn interpreter(call: &Call<'_>) -> Option<Interpreter> {
 }
 
 fn process(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Outcome> {
-    let job = job(call, values, params_json)?;
-    let finished = subprocess::run(&job, call.watch);
+    let mut job = job(call, values, params_json)?;
+    let mut client = speaks_mcp(call, values)?.then(|| mcp_client(call, values)).transpose()?;
+    let finished = match &mut client {
+        Some(client) => {
+            job.input.clear();
+            job.is_conversation = true;
+            subprocess::converse(&job, client, call.watch)
+        }
+        None => subprocess::run(&job, call.watch),
+    };
     if let (End::Cancelled | End::TimedOut, Some(mark)) = (&finished.end, call.environment.mark()) {
         // Whoever has left the group, as everything does that `timeout` or `setsid` starts, was not stopped with it.
         stop_call(mark);
     }
-    Ok(outcome::of_process(call.chain.first().map(Element::id).unwrap_or_default(), &job, finished))
+    if let (End::Over, Some(outcome)) = (&finished.end, client.and_then(mcp::Client::into_outcome)) {
+        return Ok(outcome);
+    }
+    let id = call.chain.first().map(Element::id).unwrap_or_default();
+    match job.is_conversation && matches!(finished.end, End::Exited(0)) {
+        true => Ok(outcome::of_silence(id, &finished)),
+        false => Ok(outcome::of_process(id, &job, finished)),
+    }
+}
+
+/// Whether a chain calls a tool of an MCP server.
+fn speaks_mcp(call: &Call<'_>, values: &Values<'_>) -> Result<bool> {
+    match values.config.get("protocol") {
+        None | Some(Json::Null) => Ok(false),
+        Some(Json::String(name)) if name == "mcp" => Ok(true),
+        Some(other) => {
+            let message = format!("`protocol` is {other}");
+            Err(bad_runtime(runtime(call), message, "write mcp, or leave it out"))
+        }
+    }
+}
+
+/// Who calls the tool of the server.
+fn mcp_client<'c>(call: &Call<'c>, values: &Values<'_>) -> Result<mcp::Client<'c>> {
+    let Some(tool) = values.config.get("tool").and_then(Json::as_str).filter(|tool| !tool.is_empty()) else {
+        let hint = "give `config` the name of a tool of the server, as in tool: search";
+        return Err(bad_runtime(call.chain.first(), "nothing says which tool to call".to_owned(), hint));
+    };
+    Ok(mcp::Client::new(tool.to_owned(), call.parameters.clone(), call.settings.output, call.watch))
 }
 
 /// Without a runtime between it and the primitive, what is wrong is the tool's own.
@@ -240,6 +284,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         fence: call.fence.clone(),
         cwd: cwd.into(),
         input,
+        is_conversation: false,
         timeout: std::time::Duration::from_secs_f64(
             seconds("timeout")?.unwrap_or(call.settings.timeout.as_secs_f64()),
         ),

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use cuebook::Book;
 use cuebook::items::Spaces;
-use cuebook_serve::{Arguments, Http, Items, LocalItems, Server, Token, Watch, serve_http, serve_stdio};
+use cuebook_serve::{
+    Arguments, Failed, Http, Items, LocalItems, Question, Server, Token, Watch, serve_http, serve_stdio,
+};
 use serde_json::{Value as Json, json};
 
 /// Items that are none.
@@ -46,9 +48,22 @@ impl Items for Desk {
             "given_up" => json!({"status": "success", "data": self.given_up.load(Ordering::SeqCst)}),
             "panic" => panic!("as asked"),
             "list" => json!([1, 2]),
+            // A limit that the user can raise.
+            "limited" => json!({"status": "error", "error": "3 of 3 turns"}),
             "missing" => json!({"status": "error", "error": "Tool not found: missing", "item_id": "missing"}),
             _ => json!({"status": "success", "type": "tool", "data": arguments}),
         }
+    }
+
+    fn question(&self, answer: &Json) -> Option<Question> {
+        let limit = json!({"type": "integer", "title": "Turns", "default": 6});
+        let form = json!({"type": "object", "properties": {"limit": limit}, "required": ["limit"]});
+        let message = format!("{}. Continue?", answer["error"].as_str()?);
+        (answer["error"] == "3 of 3 turns").then_some(Question { message, form })
+    }
+
+    fn go_on(&self, call: Failed<'_>, form: &Arguments, _: &dyn Watch) -> Json {
+        json!({"status": "success", "item_id": call.arguments["item_id"], "data": form})
     }
 
     fn search(&self, arguments: &Arguments, _: &dyn Watch) -> Json {

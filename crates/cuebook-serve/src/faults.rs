@@ -5,6 +5,8 @@ use cuebook::{Code, Error};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value as Json, json};
 
+use crate::hints;
+
 /// An error as a client gets it: the message in short, and everything that is known about it (code, place, hint) as data.
 /// What the client can mend by asking for something else is `-32602`; what it cannot is `-32603`.
 pub(crate) fn fault(error: &Error) -> ErrorData {
@@ -33,7 +35,7 @@ pub(crate) fn invalid(message: impl Into<String>, hint: &str) -> ErrorData {
 
 fn data(error: &Error) -> Json {
     let mut data = error.to_json()["error"].take();
-    // The engine's hints speak of the command line, and there is none here.
+    hints::of_error(&mut data);
     if error.code() == Code::InvalidVariables
         && let Some(missing) =
             error.field("missing").and_then(Json::as_array).filter(|names| !names.is_empty())

@@ -20,6 +20,7 @@ use axum::Router;
 use axum::middleware::from_fn;
 use cuebook::error::ErrorKind;
 use cuebook::{Code, Diagnostic, Error, Result};
+use rmcp::ServerHandler;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::net::TcpListener;
@@ -47,6 +48,16 @@ pub struct Http {
 
 /// Answers requests until the process is asked to end. Calls `ready` with the URL once it listens.
 pub fn serve_http(server: Server, http: Http, ready: impl FnOnce(&str)) -> Result<()> {
+    serve_http_with(server, http, |server| server, ready)
+}
+
+/// The same with a handler around the server of every client.
+pub fn serve_http_with<H: ServerHandler>(
+    server: Server,
+    http: Http,
+    around: impl Fn(Server) -> H + Send + Sync + 'static,
+    ready: impl FnOnce(&str),
+) -> Result<()> {
     let address = address::resolve(&http.address)?;
     let origins = http.origins.iter().map(|origin| guard::origin(origin)).collect::<Result<Vec<_>>>()?;
     let failed = |error: std::io::Error| {
@@ -63,7 +74,7 @@ pub fn serve_http(server: Server, http: Http, ready: impl FnOnce(&str)) -> Resul
         server.begin();
         let guard = Guard { token: http.token, origins, address };
         let streams = CancellationToken::new();
-        let app = app(server, guard, streams.clone());
+        let app = app(move || around(server.for_client()), guard, streams.clone());
         ready(&format!("http://{address}{PATH}"));
         listen::run(listener, app, stop, streams).await;
         Ok(())
@@ -72,7 +83,11 @@ pub fn serve_http(server: Server, http: Http, ready: impl FnOnce(&str)) -> Resul
     done
 }
 
-fn app(server: Server, guard: Guard, streams: CancellationToken) -> Router {
+fn app<H: ServerHandler>(
+    handler: impl Fn() -> H + Send + Sync + 'static,
+    guard: Guard,
+    streams: CancellationToken,
+) -> Router {
     // The guard is stricter than these; they are a second line.
     let mut config = StreamableHttpServerConfig::default()
         .with_cancellation_token(streams)
@@ -84,7 +99,7 @@ fn app(server: Server, guard: Guard, streams: CancellationToken) -> Router {
     }
     let manager = Arc::new(LocalSessionManager::default());
     let sessions = Sessions::new(manager.clone());
-    let service = StreamableHttpService::new(move || Ok(server.for_client()), manager, config);
+    let service = StreamableHttpService::new(move || Ok(handler()), manager, config);
     let (guard, budget) = (Arc::new(guard), Budget::new());
     // The last layer is the first to see a request.
     Router::new()

@@ -9,6 +9,24 @@ use serde_json::{Map, Value as Json};
 /// The arguments of a call.
 pub type Arguments = Map<String, Json>;
 
+/// A question for the user of a client, who fills in a form.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// What happened, and what is asked.
+    pub message: String,
+    /// The JSON Schema of the form: an object whose properties are numbers, texts or yes and no.
+    pub form: Json,
+}
+
+/// A call that failed, and could go on.
+#[derive(Debug, Clone, Copy)]
+pub struct Failed<'c> {
+    /// The arguments of the call.
+    pub arguments: &'c Arguments,
+    /// What it was answered.
+    pub answer: &'c Json,
+}
+
 /// Executes, searches, loads and signs items.
 ///
 /// The [`allowance`](Items::allowance) is for lists and early refusals only: the items themselves must keep to it.
@@ -28,6 +46,19 @@ pub trait Items: Send + Sync + 'static {
 
     /// `rye_sign`
     fn sign(&self, arguments: &Arguments, watch: &dyn Watch) -> Json;
+
+    /// The question whose answer lets a failed call go on, if its user can say so.
+    fn question(&self, answer: &Json) -> Option<Question> {
+        let _ = answer;
+        None
+    }
+
+    /// Goes on with a call that failed with this answer, after the user filled in the form of its
+    /// [`question`](Items::question). Only called with answers that have one.
+    fn go_on(&self, call: Failed<'_>, form: &Arguments, watch: &dyn Watch) -> Json {
+        let _ = (form, watch);
+        call.answer.clone()
+    }
 
     /// What clients may do; everything, if it is `None`. Tools that they may not use are not listed.
     fn allowance(&self) -> Option<&Allowance> {

@@ -1,12 +1,13 @@
 //! Knowledge as resources of the protocol.
 //!
 //! A resource is a piece of knowledge by its id: what the project has comes before what the user has, and that before what is
-//! part of the program. A client gets the file as it is. An address can name nothing but knowledge, because ids cannot lead out
+//! part of the program. A client gets the file without its signature line. An address can name nothing but knowledge, because ids cannot lead out
 //! of their space.
 
 use std::collections::BTreeMap;
 
 use cuebook::items::{Item, ItemId, ItemType, Located, Spaces};
+use cuebook::trust::without_signature;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, dialect, files};
 use rmcp::model::{MetaObject, Resource, ResourceContents, ResourceTemplate};
 use serde_json::json;
@@ -33,7 +34,7 @@ pub(crate) fn listed(located: &Located) -> Resource {
     let mut resource = Resource::new(uri::of(id), id).with_mime_type(media_type(located));
     // What cannot be read is listed all the same, and says why when somebody asks for it.
     if let Ok(item) = located.clone().read(MOST_BYTES) {
-        resource.size = u64::try_from(item.bytes.len()).ok();
+        resource.size = u64::try_from(text(&item).len()).ok();
         let source = files::source_from_bytes(item.bytes, &located.name);
         if let Ok(known) = source.and_then(|source| dialect::knowledge::read(&source)) {
             resource.title = known.text("title").map(str::to_owned);
@@ -73,8 +74,11 @@ pub(crate) fn find(spaces: &Spaces, uri: &str) -> Result<Item> {
 
 /// What a piece of knowledge holds. Bytes that are no text are shown as well as can be: knowledge is for reading.
 pub(crate) fn contents(uri: &str, item: &Item) -> ResourceContents {
-    ResourceContents::text(String::from_utf8_lossy(&item.bytes), uri)
-        .with_mime_type(media_type(&item.located))
+    ResourceContents::text(text(item), uri).with_mime_type(media_type(&item.located))
+}
+
+fn text(item: &Item) -> String {
+    String::from_utf8_lossy(&without_signature(item.located.extension, &item.bytes)).into_owned()
 }
 
 fn media_type(located: &Located) -> &'static str {

@@ -8,9 +8,12 @@
 //! Nothing here renders, searches or runs anything by itself, and nothing that takes time happens on the thread that speaks with
 //! clients.
 
+mod calls;
 mod changes;
 mod completion;
+mod content;
 mod faults;
+mod hints;
 mod http;
 mod items;
 mod knowledge;
@@ -19,15 +22,19 @@ mod lines;
 mod local;
 mod messages;
 mod prompts;
+mod questions;
 mod runtime;
 mod server;
 mod stdio;
+mod tasks;
 mod tools;
 mod uri;
 mod work;
 
+#[cfg(feature = "suite")]
+pub use http::serve_http_with;
 pub use http::{Http, Token, serve_http};
-pub use items::{Arguments, Items, Watch};
+pub use items::{Arguments, Failed, Items, Question, Watch};
 pub use local::LocalItems;
 pub use server::Server;
 pub use stdio::serve_stdio;

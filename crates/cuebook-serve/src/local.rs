@@ -2,15 +2,17 @@
 //!
 //! A call names its project, and by default it is the server's. The engine keeps what is known of a project between calls.
 
+use std::path::Path;
 use std::time::Instant;
 
+use cuebook::Code;
 use cuebook::items::{Item, Spaces};
 use cuebook::trust::Trust;
 use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::{Action, Engine, Fence, Launcher, Settings};
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use crate::items::{Arguments, Items, Watch};
+use crate::items::{Arguments, Failed, Items, Question, Watch};
 
 /// Executes, searches, loads and signs the items of projects on this machine, in the name of whoever runs it.
 pub struct LocalItems {
@@ -54,6 +56,37 @@ impl Items for LocalItems {
         self.run(Action::Sign, arguments, watch)
     }
 
+    fn question(&self, answer: &Json) -> Option<Question> {
+        let error = &answer["metadata"]["error"];
+        let told = error["message"].as_str()?;
+        if let Some((limit, most)) = reached(answer) {
+            let message = format!("The thread {} stopped: {told}. Continue?", answer["thread_id"].as_str()?);
+            let title = format!("New limit of {limit}");
+            let number = json!({"type": "number", "title": title, "default": more(error, most)});
+            let form = json!({"type": "object", "properties": {"limit": number}, "required": ["limit"]});
+            return Some(Question { message, form });
+        }
+        (error["code"] == Code::GrantNeeded.as_str()).then(|| {
+            let message = format!(
+                "{told}. Run `cuebook allow` in the project, review what it shows, and continue here when you granted it."
+            );
+            Question { message, form: json!({"type": "object", "properties": {}}) }
+        })
+    }
+
+    fn go_on(&self, call: Failed<'_>, form: &Arguments, watch: &dyn Watch) -> Json {
+        let Some((limit, _)) = reached(call.answer) else {
+            // A grant is given outside of the protocol. Whether it was is checked again.
+            return self.execute(call.arguments, watch);
+        };
+        let text = |name: &str| call.answer[name].as_str().unwrap_or_default();
+        let project = call.arguments.get("project_path").and_then(Json::as_str).map(Path::new);
+        let limits = form.get("limit").map(|most| (limit.to_owned(), most.clone()));
+        let watch = Seconds { watch, began: Instant::now() };
+        let thread = (text("item_id"), text("thread_id"));
+        self.engine.continue_thread(project, thread, limits.into_iter().collect(), &watch)
+    }
+
     fn allowance(&self) -> Option<&Allowance> {
         self.engine.settings().allowance.as_ref()
     }
@@ -61,6 +94,20 @@ impl Items for LocalItems {
     fn verify(&self, item: &Item) -> cuebook::Result<()> {
         self.trust.verify(item).map(drop)
     }
+}
+
+/// The limit that stopped a thread, and how much it allowed.
+fn reached(answer: &Json) -> Option<(&str, f64)> {
+    let error = &answer["metadata"]["error"];
+    let limit = error["limit_code"].as_str()?.strip_suffix("_exceeded")?;
+    (answer["thread_status"] == "suspended").then_some((limit, error["current_max"].as_f64()?))
+}
+
+/// Twice the limit, or what the thread needs if that is more.
+fn more(error: &Json, most: f64) -> Json {
+    let number = |name: &str| error[name].as_f64().unwrap_or_default();
+    let more = (most * 2.0).max(number("current_value") + number("needed"));
+    if most.fract() == 0.0 && more >= 1.0 { json!(more.ceil() as u64) } else { json!(more) }
 }
 
 /// A run says that it goes on, and not how far it is: what is told is how many seconds have passed.

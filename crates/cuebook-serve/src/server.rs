@@ -12,23 +12,28 @@ use cuebook::{Book, Code, Diagnostic, Error, ErrorKind};
 use cuebook_run::Action;
 use rmcp::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomRequest,
-    CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, Implementation,
-    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams, CompleteResult,
+    CustomRequest, CustomResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
-use serde_json::json;
+use rmcp::task_manager::TaskManager;
+use serde_json::{Value as Json, json};
 use tokio_util::sync::CancellationToken;
 
+use crate::calls::{Call, MOST_QUESTIONS};
 use crate::changes::Changes;
 use crate::faults::{fault, invalid, no_resource};
-use crate::items::{Items, Watch};
+use crate::items::{Arguments, Items, Question, Watch};
 use crate::lanes::Lanes;
+use crate::questions::{Waiting, Way};
+use crate::tasks::Place;
 use crate::tools::Served;
-use crate::work::{at_once, blocking, turn, watched};
-use crate::{completion, knowledge, prompts, tools};
+use crate::work::{at_once, blocking, gave_up, turn, watched};
+use crate::{completion, knowledge, prompts, questions, tasks, tools};
 
 /// Entries of a list that go into one answer.
 const PAGE: usize = 1000;
@@ -54,6 +59,9 @@ struct Inner {
     /// Serves prompts and resources only; items are verified and not used.
     is_read_only: bool,
     tools: Vec<Tool>,
+    tasks: TaskManager,
+    /// Calls whose clients were asked something.
+    waiting: Waiting,
     changes: Arc<Changes>,
     /// Cancelled when the process is asked to end: a conversation over HTTP outlives the request that it began with, and nothing
     /// that belongs to a request says that the server ends.
@@ -86,7 +94,8 @@ impl Server {
         });
         let changes = Changes::new(book.clone(), spaces.clone());
         let stop = CancellationToken::new();
-        let inner = Inner { book, spaces, items, is_read_only, tools, changes, stop };
+        let (tasks, waiting) = (TaskManager::new(), Waiting::default());
+        let inner = Inner { book, spaces, items, is_read_only, tools, tasks, waiting, changes, stop };
         Server(Arc::new(inner), Lanes::new())
     }
 
@@ -104,6 +113,59 @@ impl Server {
     pub(crate) fn begin(&self) {
         let changes = self.0.changes.clone();
         tokio::spawn(async move { changes.begin().await });
+    }
+
+    /// Does the work of a call when it is its turn.
+    async fn work(
+        &self,
+        context: &RequestContext<RoleServer>,
+        work: impl FnOnce(&dyn Watch) -> Json + Send + 'static,
+    ) -> Result<Json, ErrorData> {
+        match turn(context, &self.0.stop, &self.1).await? {
+            Ok(turn) => watched(context, &self.0.stop, turn, work).await,
+            Err(error) => Ok(Action::refusal(&error)),
+        }
+    }
+
+    /// Answers a call. If its user can let it go on, they are asked first.
+    async fn settle(
+        &self,
+        context: &RequestContext<RoleServer>,
+        call: Call,
+        mut answer: Json,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let way = Way::of(context);
+        for _ in 0..MOST_QUESTIONS {
+            let Some(question) = call.question(&answer).filter(|_| way != Way::Never) else { break };
+            if way == Way::Answer {
+                return Ok(match self.0.waiting.keep(call, answer.clone(), &question) {
+                    Some(asked) => asked.into(),
+                    None => tools::answer(answer).into(),
+                });
+            }
+            let Some(form) = self.ask(context, &question).await? else { break };
+            let going_on = call.clone();
+            answer = self.work(context, move |watch| going_on.go_on(&answer, &form, watch)).await?;
+        }
+        Ok(tools::answer(answer).into())
+    }
+
+    /// Asks the user of a client, and waits as long as the client does. Gives what they filled in, if they accepted.
+    async fn ask(
+        &self,
+        context: &RequestContext<RoleServer>,
+        question: &Question,
+    ) -> Result<Option<Arguments>, ErrorData> {
+        let Some(params) = questions::params(question) else { return Ok(None) };
+        tokio::select! {
+            said = context.peer.create_elicitation(params) => {
+                // A client that cannot ask after all answers as one that declines.
+                let said = said.ok().and_then(|said| serde_json::to_value(said).ok());
+                Ok(said.as_ref().and_then(questions::accepted))
+            }
+            () = context.ct.cancelled() => Err(gave_up()),
+            () = self.0.stop.cancelled() => Err(gave_up()),
+        }
     }
 
     /// Tells a client of every change until it is gone.
@@ -165,7 +227,8 @@ impl ServerHandler for Server {
             .enable_resources_list_changed()
             .enable_completions();
         let has_tools = !self.0.tools.is_empty();
-        let capabilities = if has_tools { capabilities.enable_tools().build() } else { capabilities.build() };
+        let capabilities =
+            if has_tools { capabilities.enable_tools().enable_tasks().build() } else { capabilities.build() };
         let instructions = format!("{INSTRUCTIONS}{}", if has_tools { ABOUT_TOOLS } else { "" });
         ServerConfig::new(capabilities)
             .with_server_info(Implementation::new("cuebook", env!("CARGO_PKG_VERSION")).with_title("Cuebook"))
@@ -340,18 +403,58 @@ impl ServerHandler for Server {
         {
             return Ok(tools::refused(&why).into());
         }
+        if let Some(state) = &request.request_state {
+            let Some((call, answer)) = self.0.waiting.take(state) else {
+                let hint = "repeat the call without `requestState`";
+                return Err(invalid("this question was answered already, or is too old", hint));
+            };
+            let Some(form) = questions::response(request.input_responses.as_ref()) else {
+                return Ok(tools::answer(answer).into());
+            };
+            let going_on = call.clone();
+            let answer = self.work(&context, move |watch| going_on.go_on(&answer, &form, watch)).await?;
+            return self.settle(&context, call, answer).await;
+        }
         let project = || self.0.book.library().root().to_string_lossy().into();
         arguments.entry("project_path").or_insert_with(project);
         let is_quick = action.is_quick(&arguments);
-        let work = move |watch: &dyn Watch| tools::answer(action.serve(&*items, &arguments, watch));
+        let call = Call { items, action, arguments: Arc::new(arguments) };
         if is_quick {
-            return Ok(at_once(work)?.into());
+            return Ok(at_once(|watch| tools::answer(call.make(watch)))?.into());
         }
-        let turn = match turn(&context, &self.0.stop, &self.1).await? {
-            Ok(turn) => turn,
-            Err(error) => return Ok(tools::denied(&error).into()),
-        };
-        Ok(watched(&context, &self.0.stop, turn, work).await?.into())
+        let has_tasks =
+            context.client_capabilities().is_some_and(|capabilities| capabilities.supports_tasks());
+        if has_tasks && call.is_thread() {
+            let place = Place { lanes: self.1.clone(), stop: self.0.stop.clone(), way: Way::of(&context) };
+            return Ok(tasks::begin(&self.0.tasks, call, place).into());
+        }
+        let made = call.clone();
+        let answer = self.work(&context, move |watch| made.make(watch)).await?;
+        self.settle(&context, call, answer).await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.0.tasks.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.0.tasks.update_task(&request.task_id, request.input_responses)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.0.tasks.cancel_task(&request.task_id)
     }
 
     async fn on_custom_request(
@@ -366,13 +469,13 @@ impl ServerHandler for Server {
 /// `CB805`, for a tool of a server that has none.
 fn only_reads(tool: &str) -> Error {
     let message = format!("MCP clients cannot use `{tool}`: this server serves only prompts and resources");
-    let hint = "start the server without `--read-only`, and without `read_only` under `[mcp]` in ~/.ai/config/cuebook.toml";
+    let hint = "the user decides: `read_only` under `[mcp]` in ~/.ai/config/cuebook.toml, or how the server is started";
     Error::new(ErrorKind::Execute, Diagnostic::new(Code::NotAllowedOverMcp, message).hint(hint))
 }
 
 /// The error for a request that is none of those above. A method of the protocol comes here if its parameters have a wrong shape.
 pub(crate) fn not_understood(method: &str) -> ErrorData {
-    const METHODS: [&str; 11] = [
+    const METHODS: [&str; 14] = [
         "initialize",
         "server/discover",
         "prompts/get",
@@ -381,6 +484,9 @@ pub(crate) fn not_understood(method: &str) -> ErrorData {
         "resources/read",
         "resources/templates/list",
         "subscriptions/listen",
+        "tasks/cancel",
+        "tasks/get",
+        "tasks/update",
         "tools/call",
         "tools/list",
         "completion/complete",

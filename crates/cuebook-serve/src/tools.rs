@@ -1,19 +1,20 @@
 //! The four tools: what they are called, what they take and give, and how an answer travels.
 //!
-//! An answer is an object. It travels twice, as structured content and as the same JSON in text, for clients of either kind. One
-//! whose `status` is `error` is marked `isError`, so that a model sees that its call failed; it is still a whole answer. Arguments
+//! An answer is an object. It travels twice, as structured content and as the same JSON in text, for clients of either kind. Text,
+//! pictures, sounds and resources that a tool gives follow as content of their own. An answer whose `status` is `error` is marked `isError`, so that a model sees that its call failed; it is still a whole answer. Arguments
 //! that do not fit the schema give such an answer too, because a model can mend them; only a tool that does not exist is an error
 //! of the protocol.
 
 use std::sync::Arc;
 
-use cuebook::Error;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use cuebook_run::Action;
 use cuebook_run::policy::allowance::Allowance;
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool, ToolAnnotations};
 use serde_json::{Value as Json, json};
 
 use crate::items::{Arguments, Items, Watch};
+use crate::{content, hints};
 
 /// What a server knows of an action besides what everybody does.
 pub(crate) trait Served: Sized {
@@ -184,18 +185,31 @@ fn object(json: Json) -> JsonObject {
     }
 }
 
-/// What does not fit between arguments and their schema, if anything. The project is this server's unless somebody says otherwise.
-pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<String> {
+/// An argument that does not fit its schema.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Misfit {
+    argument: String,
+    why: String,
+    /// The part of the schema that it does not fit; none if the argument is missing.
+    expected: Option<Json>,
+}
+
+/// The first argument that does not fit its schema. The project is this server's unless somebody says otherwise.
+pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<Misfit> {
     let required =
         schema.get("required").and_then(Json::as_array).into_iter().flatten().filter_map(Json::as_str);
     for name in required.filter(|name| *name != "project_path") {
         if !arguments.contains_key(name) {
-            return Some(format!("'{name}' is a required property"));
+            let why = format!("'{name}' is a required property");
+            return Some(Misfit { argument: name.to_owned(), why, expected: None });
         }
     }
     let properties = schema.get("properties").and_then(Json::as_object)?;
     for (name, value) in arguments {
         let Some(property) = properties.get(name) else { continue };
+        let misfit = |why: String, key: &str| {
+            Some(Misfit { argument: name.clone(), why, expected: Some(json!({key: property[key]})) })
+        };
         let wanted = property["type"].as_str().unwrap_or_default();
         let fits = match wanted {
             "string" => value.is_string(),
@@ -208,12 +222,12 @@ pub(crate) fn misfit(schema: &JsonObject, arguments: &Arguments) -> Option<Strin
             _ => true,
         };
         if !fits {
-            return Some(format!("{} is not of type '{wanted}'", shown(value)));
+            return misfit(format!("{} is not of type '{wanted}'", shown(value)), "type");
         }
         if let Some(choices) = property["enum"].as_array()
             && !choices.contains(value)
         {
-            return Some(format!("{} is not one of {}", shown(value), shown(&property["enum"])));
+            return misfit(format!("{} is not one of {}", shown(value), shown(&property["enum"])), "enum");
         }
     }
     None
@@ -236,10 +250,16 @@ fn shown(value: &Json) -> String {
 }
 
 /// The answer about arguments that do not fit.
-pub(crate) fn refused(why: &str) -> CallToolResult {
-    let why = format!("Input validation error: {why}");
-    let mut result = CallToolResult::error(vec![ContentBlock::text(&why)]);
-    result.structured_content = Some(json!({"status": "error", "error": why}));
+pub(crate) fn refused(misfit: &Misfit) -> CallToolResult {
+    let message = format!("Input validation error: {}", misfit.why);
+    let mut result = CallToolResult::error(vec![ContentBlock::text(&message)]);
+    let hint = format!("correct the argument `{}`: tools/list has its schema", misfit.argument);
+    let diagnostic = Diagnostic::new(Code::BadParameters, message.clone()).hint(hint);
+    let mut error = Error::new(ErrorKind::Usage, diagnostic).with("argument", misfit.argument.as_str());
+    if let Some(expected) = &misfit.expected {
+        error = error.with("expected", expected.clone());
+    }
+    result.structured_content = Some(Action::refusal(&error));
     result
 }
 
@@ -250,12 +270,17 @@ pub(crate) fn denied(error: &Error) -> CallToolResult {
 
 /// An answer as it travels.
 pub(crate) fn answer(answer: Json) -> CallToolResult {
-    let answer = if answer.is_object() { answer } else { json!({"status": "success", "data": answer}) };
+    let mut answer = if answer.is_object() { answer } else { json!({"status": "success", "data": answer}) };
+    hints::for_clients(&mut answer);
+    let given = content::take(&mut answer);
     let failed = match answer.get("status").and_then(Json::as_str) {
         Some(status) => status == "error",
         None => answer.get("error").is_some_and(|error| !error.is_null()),
     };
-    if failed { CallToolResult::structured_error(answer) } else { CallToolResult::structured(answer) }
+    let mut result =
+        if failed { CallToolResult::structured_error(answer) } else { CallToolResult::structured(answer) };
+    result.content.extend(given);
+    result
 }
 
 #[cfg(test)]
@@ -263,7 +288,7 @@ mod tests {
     use super::*;
 
     fn misfit(action: Action, arguments: Json) -> Option<String> {
-        super::misfit(&action.input("/p"), &object(arguments))
+        super::misfit(&action.input("/p"), &object(arguments)).map(|misfit| misfit.why)
     }
 
     #[test]
@@ -288,6 +313,18 @@ mod tests {
         }
         let search = json!({"scope": "tool", "query": "", "limit": 5.0});
         assert_eq!(misfit(Action::Search, search), None);
+    }
+
+    #[test]
+    fn a_schema_error_names_the_argument_and_what_is_expected() {
+        let wrong =
+            super::misfit(&Action::Execute.input("/p"), &object(json!({"item_type": "tool", "item_id": 5})));
+        let result = refused(&wrong.unwrap());
+        let content = result.structured_content.unwrap();
+        let error = &content["metadata"]["error"];
+        assert_eq!((&content["status"], &error["code"]), (&json!("error"), &json!("CB710")), "{content:#}");
+        assert_eq!((&error["argument"], &error["expected"]), (&json!("item_id"), &json!({"type": "string"})));
+        assert_eq!(result.is_error, Some(true));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use rmcp::model::{ErrorData, ProgressNotificationParam, ProgressToken};
 use rmcp::service::{RequestContext, RoleServer};
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::Watch;
@@ -46,15 +47,15 @@ impl Watch for Nobody {
     }
 }
 
-fn broken() -> ErrorData {
+pub(crate) fn broken() -> ErrorData {
     ErrorData::internal_error("the request failed with an internal error", None)
 }
 
 /// Progress that is on its way to the client.
-struct Step {
+pub(crate) struct Step {
     done: f64,
     total: Option<f64>,
-    message: String,
+    pub(crate) message: String,
 }
 
 /// Steps that may wait for a client that is slow to read; further ones are left out.
@@ -93,6 +94,30 @@ impl Watch for Call {
 /// Tells the work that nobody waits any more, however the waiting ended.
 struct CancelOnDrop(Arc<AtomicBool>);
 
+/// Work on the pool. It is told to stop when this is dropped.
+pub(crate) struct Background<T> {
+    pub(crate) work: JoinHandle<T>,
+    pub(crate) steps: mpsc::Receiver<Step>,
+    _guard: CancelOnDrop,
+}
+
+/// Runs work on the pool, with or without steps of progress. Work that was given up keeps its turn until it has ended.
+pub(crate) fn in_background<T: Send + 'static>(
+    has_steps: bool,
+    turn: Turn,
+    work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
+) -> Background<T> {
+    let cancelled = Arc::new(AtomicBool::new(false));
+    let guard = CancelOnDrop(cancelled.clone());
+    let (sender, steps) = mpsc::channel(WAITING);
+    let call = Call { cancelled, steps: has_steps.then_some(sender), last: Mutex::default() };
+    let work = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        work(&call)
+    });
+    Background { work, steps, _guard: guard }
+}
+
 impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
@@ -107,24 +132,15 @@ pub(crate) async fn watched<T: Send + 'static>(
     turn: Turn,
     work: impl FnOnce(&dyn Watch) -> T + Send + 'static,
 ) -> Result<T, ErrorData> {
-    let cancelled = Arc::new(AtomicBool::new(false));
-    let _guard = CancelOnDrop(cancelled.clone());
     let token = context.meta.get_progress_token();
-    let (sender, mut receiver) = mpsc::channel(WAITING);
-    let steps = token.is_some().then_some(sender);
-    let call = Call { cancelled, steps, last: Mutex::default() };
-    // Work that the client gave up keeps its place until it has ended.
-    let mut work = tokio::task::spawn_blocking(move || {
-        let _turn = turn;
-        work(&call)
-    });
+    let mut running = in_background(token.is_some(), turn, work);
     loop {
         tokio::select! {
             // Progress first, so that none comes after the answer.
             biased;
-            Some(step) = receiver.recv(), if token.is_some() => tell(context, token.as_ref(), step).await,
-            done = &mut work => {
-                while let Ok(step) = receiver.try_recv() {
+            Some(step) = running.steps.recv(), if token.is_some() => tell(context, token.as_ref(), step).await,
+            done = &mut running.work => {
+                while let Ok(step) = running.steps.try_recv() {
                     tell(context, token.as_ref(), step).await;
                 }
                 return done.map_err(|_| broken());
@@ -148,7 +164,7 @@ pub(crate) async fn turn(
     }
 }
 
-fn gave_up() -> ErrorData {
+pub(crate) fn gave_up() -> ErrorData {
     ErrorData::internal_error("the request was cancelled", None)
 }
 

@@ -9,7 +9,7 @@ mod support;
 
 use std::process::Command;
 
-use board::{Board, folder, read};
+use board::{Board, folder, read, table};
 use serde_json::{Value as Json, json};
 use support::{DESK, Pipes, make_key};
 
@@ -31,7 +31,14 @@ fn cases_of_a_real_server() {
     make_key(project.path(), user.path());
     let directive = project.path().join(".ai/directives/demo/greet.md");
     std::fs::create_dir_all(directive.parent().unwrap()).unwrap();
-    std::fs::write(&directive, file["meta"]["fixtures"]["directive_ok"].as_str().unwrap()).unwrap();
+    let Some(text) = file["meta"]["fixtures"]["directive_ok"].as_str() else {
+        table(&file, "cases")
+            .iter()
+            .filter(|case| case["group"] == "mcp")
+            .for_each(|_| board.later("mcp", "the directive is not with the cases"));
+        return board.finish();
+    };
+    std::fs::write(&directive, text).unwrap();
     let mut command = Command::new(DESK);
     command.arg(project.path()).env("DESK_USER", user.path());
     let mut desk = Pipes::start(command);
@@ -42,7 +49,7 @@ fn cases_of_a_real_server() {
     let signed = desk.ask(1, "tools/call", json!({"name": "rye_sign", "arguments": sign}));
     assert_eq!(signed["result"]["isError"], false, "{signed}");
 
-    for case in file["cases"].as_array().unwrap().iter().filter(|case| case["group"] == "mcp") {
+    for case in table(&file, "cases").iter().filter(|case| case["group"] == "mcp") {
         let text = case["input"].to_string().replace("{{PROJECT}}", &project.path().to_string_lossy());
         let input: Json = serde_json::from_str(&text).unwrap();
         let outcome = match input["method"].as_str() {

@@ -190,3 +190,19 @@ fn a_server_that_cannot_or_may_not_listen_says_so() {
     let short = fails("127.0.0.1:0", "hunter2");
     assert!(short.contains("TokenMissing") && !short.contains("hunter2"), "{short}");
 }
+
+#[test]
+fn a_session_that_is_deleted_answers_204_and_is_gone() {
+    let project = project();
+    let desk = Desk::listening(project.path(), "127.0.0.1:0");
+    let (_, answer) = initialize(&desk, &[("Host", desk.address()), BEARER]);
+    let session = answer
+        .lines()
+        .find_map(|line| line.to_lowercase().strip_prefix("mcp-session-id: ").map(str::to_owned))
+        .unwrap();
+    let headers = [("Host", desk.address()), BEARER, JSON, BOTH, ("Mcp-Session-Id", session.as_str())];
+    let (status, answer) = ask(&desk, "DELETE", "/mcp", &headers, "");
+    assert_eq!(status, 204, "{answer}");
+    let list = json!({"jsonrpc": "2.0", "id": 1, "method": "prompts/list"}).to_string();
+    assert_eq!(ask(&desk, "POST", "/mcp", &headers, &list).0, 404);
+}

@@ -139,9 +139,11 @@ fn knowledge_is_shown_only_if_it_is_what_somebody_signed() {
     sign_all(&mut desk);
     let answer = desk.ask(3, "resources/read", uri.clone());
     let text = answer["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{answer}"));
-    assert!(text.contains("Four minutes."), "{text}");
+    assert!(text.contains("Four minutes.") && !text.contains("rye:signed"), "{text}");
     let path = world.project.path().join(".ai/knowledge/team/tea.md");
-    std::fs::write(&path, text.replace("Four", "Forty")).unwrap();
+    let signed = std::fs::read_to_string(&path).unwrap();
+    assert!(signed.contains("rye:signed"), "{signed}");
+    std::fs::write(&path, signed.replace("Four", "Forty")).unwrap();
     let answer = desk.ask(4, "resources/read", uri);
     assert_eq!(answer["error"]["data"]["code"], "CB221", "{answer}");
 }

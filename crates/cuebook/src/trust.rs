@@ -34,6 +34,6 @@ pub use project::{env_file_request, holds_secrets, interpreter_request, is_insid
 pub use purpose::Purpose;
 pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
 pub(crate) use sign::signature_of;
-pub use sign::{sign_as_rye, sign_for};
+pub use sign::{sign_as_rye, sign_for, without_signature};
 pub use store::{TrustEntry, TrustedKey};
 pub use verify::{Trust, Verified, told_with_path};

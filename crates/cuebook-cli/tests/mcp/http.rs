@@ -41,6 +41,10 @@ impl Listening {
         Listening { child, address: address.unwrap_or_else(|| panic!("{said}")), said }
     }
 
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     fn token(&self) -> &str {
         let (_, rest) = self.said.split_once("Authorization: Bearer ").unwrap();
         rest.lines().next().unwrap()

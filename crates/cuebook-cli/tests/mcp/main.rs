@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
+#[path = "../../../cuebook/tests/support/python.rs"]
+#[allow(dead_code, reason = "shared with other tests, which use more of it")]
+mod python;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -10,6 +13,8 @@ mod allow;
 #[cfg(target_os = "linux")]
 mod fence;
 mod http;
+mod others;
+mod questions;
 mod setup;
 mod threads;
 

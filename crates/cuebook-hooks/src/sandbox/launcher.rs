@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::fd::{AsRawFd, IntoRawFd, RawFd};
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ use super::calls;
 use super::fence::{self, Fence};
 use super::measure::Measure;
 use super::process::Ending;
-use super::wire::{self, Failed, Fenced, FromLauncher, Order, Ready};
+use super::wire::{self, Failed, Fenced, FromLauncher, Order, Ready, ToolOrder};
 
 /// The descriptor that the program reads its requests from.
 const REQUESTS: RawFd = 3;
@@ -57,7 +57,7 @@ fn launch(control: &UnixStream) -> io::Result<Ending> {
     // A group of its own, and no terminal that somebody could type into.
     let _ = rustix::process::setsid();
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
-    let input = order.tool.as_ref().map(|tool| receive_input(control, tool.input)).transpose()?;
+    let input = order.tool.as_ref().map(|tool| standard_input(control, tool)).transpose()?;
     // Opened while the system's own can still be seen.
     let measure = Measure::new(&order);
     let fence = Fence::outside(&order, control)?;
@@ -95,6 +95,17 @@ struct Given {
     proxy: Option<u16>,
     /// Where its first process says how the tool ended.
     tell_ending: UnixStream,
+}
+
+/// The standard input of a tool: a pipe that it is fed through, or what was sent.
+fn standard_input(control: &UnixStream, tool: &ToolOrder) -> io::Result<File> {
+    if !tool.is_fed {
+        return receive_input(control, tool.input);
+    }
+    let (input, feed) = io::pipe()?;
+    wire::send(control, &FromLauncher::Input)?;
+    wire::send_descriptor(control, &feed)?;
+    Ok(File::from(OwnedFd::from(input)))
 }
 
 /// Takes the standard input of a tool, into a file in memory: the tool may read it when it likes, or not at all.

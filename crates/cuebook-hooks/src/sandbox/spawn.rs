@@ -36,8 +36,9 @@ mod unix {
     ///
     /// An error of the kind `Unsupported` names a protection that the tool requires and this system refuses.
     pub fn spawn_tool(launcher: &Launcher, profile: &Profile) -> io::Result<FencedTool> {
-        let Started { requests, replies, printed, process, listener, .. } = start(launcher, profile)?;
+        let Started { requests, replies, printed, process, listener, feed, .. } = start(launcher, profile)?;
         Ok(FencedTool {
+            stdin: feed.map(ChildStdin::from),
             stdout: Some(replies),
             stderr: Some(printed),
             listener: listener.map(TcpListener::from),
@@ -65,6 +66,7 @@ mod unix {
         report: Report,
         process: Process,
         listener: Option<OwnedFd>,
+        feed: Option<OwnedFd>,
     }
 
     fn start(launcher: &Launcher, profile: &Profile) -> io::Result<Started> {
@@ -77,9 +79,9 @@ mod unix {
         })?;
         // The command keeps its copy of the launcher's end, which would keep us from seeing that the launcher is gone.
         drop(command);
-        let mut child = Unfinished { launcher: Some(child), listener: None };
+        let mut child = Unfinished { launcher: Some(child), listener: None, feed: None };
         let ready = child.converse(&control, profile)?;
-        let listener = child.listener.take();
+        let (listener, feed) = (child.listener.take(), child.feed.take());
         let Some(mut child) = child.launcher.take() else { return Err(io::ErrorKind::Other.into()) };
         let (Some(replies), Some(printed)) = (child.stdout.take(), child.stderr.take()) else {
             return Err(io::ErrorKind::Other.into());
@@ -89,7 +91,7 @@ mod unix {
         let temp = ready.fenced.temp.map(wire::Text::into_path);
         let process = Process::new(child, ready.pid, alone, temp);
         let requests = ChildStdin::from(OwnedFd::from(control));
-        Ok(Started { requests, replies, printed, report, process, listener })
+        Ok(Started { requests, replies, printed, report, process, listener, feed })
     }
 
     /// A launcher that has not said yet that the program runs. It is ended if it never does.
@@ -97,6 +99,8 @@ mod unix {
         launcher: Option<Child>,
         /// The socket that the tool's proxy listens on.
         listener: Option<OwnedFd>,
+        /// The pipe to the tool's standard input.
+        feed: Option<OwnedFd>,
     }
 
     impl Unfinished {
@@ -114,6 +118,7 @@ mod unix {
                 match wire::receive(control).map_err(|error| self.silence(error))? {
                     FromLauncher::MapIds => wire::send(control, &Mapped(self.map_ids()))?,
                     FromLauncher::Proxy => self.listener = Some(wire::receive_descriptor(control)?),
+                    FromLauncher::Input => self.feed = Some(wire::receive_descriptor(control)?),
                     FromLauncher::Exceeded(what) => return Err(io::Error::other(what)),
                     FromLauncher::Ready(said) => ready = Some(said),
                     FromLauncher::Failed(failed) => return Err(failed.into_error()),

@@ -8,6 +8,7 @@
 //! launcher → parent   MapIds          only as root: asks for numbers of users
 //! parent → launcher   Mapped
 //! launcher → parent   Proxy           only for a tool with a proxy: the socket that it listens on
+//! launcher → parent   Input           only for a tool that is fed: the pipe to its standard input
 //! launcher → parent   Ready           before the program starts
 //! launcher → parent   Started, or at any time Failed
 //! launcher → parent   Exceeded        only for a tool, which does not inherit the socket
@@ -15,9 +16,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
-#[cfg(target_os = "linux")]
-use std::os::fd::AsFd;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -55,6 +54,7 @@ pub struct ToolOrder {
     guarded: Vec<Text>,
     hidden: Vec<Text>,
     pub input: u64,
+    pub is_fed: bool,
     pub proxy: bool,
     pub required: Vec<Protection>,
 }
@@ -67,6 +67,7 @@ impl ToolOrder {
             guarded: texts(&tool.guarded),
             hidden: texts(&tool.hidden),
             input: tool.input.len() as u64,
+            is_fed: tool.is_fed,
             proxy: tool.proxy,
             required: tool.required.clone(),
         }
@@ -81,6 +82,8 @@ pub enum FromLauncher {
     MapIds,
     /// The socket that the tool's proxy listens on follows, with one byte.
     Proxy,
+    /// The end of a pipe that the tool reads as its standard input follows, with one byte.
+    Input,
     /// The tool was ended because it exceeded this limit.
     Exceeded(String),
     /// The fence stands, and the program is about to start.
@@ -272,7 +275,6 @@ pub fn send(mut to: impl Write, message: &impl Serialize) -> io::Result<()> {
 }
 
 /// Sends a descriptor, with one byte.
-#[cfg(target_os = "linux")]
 pub fn send_descriptor(to: &std::os::unix::net::UnixStream, descriptor: &impl AsFd) -> io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
     let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];

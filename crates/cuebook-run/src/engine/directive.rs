@@ -82,7 +82,7 @@ fn not_found(project: &Project, id: &ItemId) -> Error {
 }
 
 /// What a directive that ran in a thread answers.
-fn told(id: &ItemId, began: Began) -> Result<Map<String, Json>, Failure> {
+pub(super) fn told(id: &ItemId, began: Began) -> Result<Map<String, Json>, Failure> {
     let mut response = Map::new();
     let mut say = |name: &str, value: Json| drop(response.insert(name.to_owned(), value));
     let finished = match began {

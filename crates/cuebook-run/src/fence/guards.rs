@@ -20,6 +20,12 @@ const TRUSTED: [(&str, bool); 6] = [
     (".env", false),
 ];
 
+/// Whether a path of a project is, or lies in, what carries trust. Case does not matter: on some systems it names the same file.
+pub(crate) fn carries_trust(project: &Path, path: &Path) -> bool {
+    let first = path.strip_prefix(project).ok().and_then(|path| path.components().next());
+    first.is_some_and(|first| TRUSTED.iter().any(|(name, _)| first.as_os_str().eq_ignore_ascii_case(name)))
+}
+
 /// What looks empty: the file of variables may hold secrets, and the state of threads their logs.
 const HIDDEN: [&str; 2] = [".env", ".ai/state"];
 

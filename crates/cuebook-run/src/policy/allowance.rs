@@ -219,7 +219,7 @@ fn runs_shell(element: &Element) -> bool {
 /// `CB805`: what is refused, and what the user would allow.
 fn refused(message: String, what: &str) -> Error {
     let hint = format!(
-        "the user can allow it: start the server with `--allow {what}`, or add \"{what}\" to `allow` under `[mcp]` in ~/.ai/config/cuebook.toml"
+        "the user can allow it: add \"{what}\" to `allow` under `[mcp]` in ~/.ai/config/cuebook.toml"
     );
     let diagnostic = Diagnostic::new(Code::NotAllowedOverMcp, message).hint(hint);
     Error::new(ErrorKind::Execute, diagnostic).with("allow", what)

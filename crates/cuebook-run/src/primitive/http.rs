@@ -7,11 +7,12 @@
 
 use std::time::{Duration, Instant};
 
-use cuebook::hooks::{Http, HttpRequest};
+use cuebook::hooks::{Http, HttpRequest, Refusal};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::outcome::{self, Outcome};
+use super::sink::Sink;
 use crate::anchor::bad_runtime;
 use crate::chain::Element;
 use crate::config::{Manner, Piece, Values, pieces, text_of};
@@ -20,9 +21,9 @@ use crate::watch::Watch;
 
 /// A request with what to do when it does not get through.
 pub(crate) struct Request {
-    request: HttpRequest,
+    pub(crate) request: HttpRequest,
     /// Whether the author of the tool wrote the host.
-    host_is_written: bool,
+    pub(crate) host_is_written: bool,
     attempts: u32,
     exponential: bool,
 }
@@ -40,8 +41,8 @@ impl Request {
         let Some(url) = text("url") else {
             return Err(wrong("the tool names no URL".into(), "give `config` a `url`"));
         };
-        if text("mode").is_some_and(|mode| mode != "sync") {
-            return Err(wrong("`mode` must be sync".into(), "only threads can stream"));
+        if let Some(mode) = text("mode").filter(|mode| !matches!(*mode, "sync" | "stream")) {
+            return Err(wrong(format!("`mode` is {mode:?}"), "write sync or stream"));
         }
         let method = values.text(text("method").unwrap_or("GET"), Manner::Plain).to_uppercase();
         let mut headers: Vec<(String, String)> = Vec::new();
@@ -155,17 +156,7 @@ pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch
         // Only what failed on the way is tried again: whatever was refused will be refused again.
         let on_the_way = matches!(refusal.exception, "ConnectionError" | "TimeoutError");
         if !on_the_way || attempt >= request.attempts {
-            let message = refusal.message.trim_start_matches("http_request: ").to_owned();
-            if fence.is_some() && refusal.exception == "PermissionError" {
-                let diagnostic = Diagnostic::new(Code::HostRefused, message).hint(
-                    "add the host to `hosts` in the tool's `config`, sign the tool, and grant it: cuebook allow",
-                );
-                return Err(Error::new(ErrorKind::Execute, diagnostic));
-            }
-            let tried = if attempt > 1 { format!(" ({attempt} attempts)") } else { String::new() };
-            let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
-                .hint("check the tool's `url` and the network");
-            return Err(Error::new(ErrorKind::Execute, diagnostic));
+            return Err(refused(&refusal, attempt, fence));
         }
         let pause = if request.exponential {
             Duration::from_secs(1 << attempt.min(6)) / 2
@@ -176,16 +167,72 @@ pub(crate) fn send(request: &Request, fence: Option<&Fencing>, watch: &dyn Watch
         let until = Instant::now() + pause.min(LONGEST_PAUSE);
         while Instant::now() < until {
             if watch.cancelled() {
-                let diagnostic = Diagnostic::new(Code::HttpFailed, "the request was cancelled");
-                return Err(Error::new(ErrorKind::Execute, diagnostic));
+                return Err(cancelled());
             }
             std::thread::sleep(Duration::from_millis(25));
         }
     }
 }
 
+/// Sends a request once, and hands its answer to a sink as it arrives. What failed is not tried again: a part of it may be
+/// in the sink already.
+pub(crate) fn stream(
+    request: &Request,
+    mut sink: Sink,
+    fence: Option<&Fencing>,
+    watch: &dyn Watch,
+) -> Result<Outcome> {
+    let client = super::client(request.host_is_written, fence);
+    // What a server says with an error is for the answer, not for the sink.
+    let mut body = Vec::new();
+    let answer = client.stream(&request.request, &mut |answer, bytes| {
+        if watch.cancelled() {
+            return false;
+        }
+        if (200..300).contains(&answer.status) {
+            return sink.take(answer, bytes, watch);
+        }
+        body.extend_from_slice(&bytes[..bytes.len().min(MOST_ERROR.saturating_sub(body.len()))]);
+        body.len() < MOST_ERROR
+    });
+    let answer = answer.map_err(|refusal| refused(&refusal, 1, fence))?;
+    if watch.cancelled() {
+        return Err(cancelled());
+    }
+    if !(200..300).contains(&answer.status) {
+        let body = String::from_utf8_lossy(&body);
+        return Ok(outcome::of_response(answer.status, reason(answer.status), &body, &answer.headers));
+    }
+    let mut outcome = outcome::of_response(answer.status, "", "", &answer.headers);
+    if let Json::Object(data) = &mut outcome.data {
+        data.shift_remove("body");
+        data.extend(sink.finish()?);
+    }
+    Ok(outcome)
+}
+
+/// The most bytes of an error's body that are kept.
+const MOST_ERROR: usize = 64 << 10;
+
+/// The error for a request that was refused or did not get through.
+pub(crate) fn refused(refusal: &Refusal, attempts: u32, fence: Option<&Fencing>) -> Error {
+    let message = refusal.message.trim_start_matches("http_request: ").to_owned();
+    if fence.is_some() && refusal.exception == "PermissionError" {
+        let hint = "list the host in `hosts` of the tool's `config`, sign it, and grant it: cuebook allow";
+        return Error::new(ErrorKind::Execute, Diagnostic::new(Code::HostRefused, message).hint(hint));
+    }
+    let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
+    let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
+        .hint("look at the `url` of the tool, and at the way there");
+    Error::new(ErrorKind::Execute, diagnostic)
+}
+
+fn cancelled() -> Error {
+    Error::new(ErrorKind::Execute, Diagnostic::new(Code::HttpFailed, "the request was cancelled"))
+}
+
 /// The usual words for a status.
-fn reason(status: u16) -> &'static str {
+pub(crate) fn reason(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
         401 => "Unauthorized",

@@ -32,7 +32,7 @@ pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
         End::Exceeded(limit) => Some(format!("The tool was stopped: it used {limit}")),
         End::TimedOut => Some(format!("Command timed out after {} seconds", seconds(job))),
         End::Cancelled => Some("Command was cancelled".to_owned()),
-        End::Exited(_) | End::Signalled(_) => None,
+        End::Exited(_) | End::Signalled(_) | End::Over => None,
     };
     let (out_text, out_binary) = text(&stdout);
     let (mut err_text, err_binary) = text(&stderr);
@@ -80,6 +80,17 @@ pub(crate) fn of_process(id: &str, job: &Job, finished: Finished) -> Outcome {
         Json::Object(data)
     });
     Outcome { data, failure }
+}
+
+/// What it means that a server ended before it answered.
+pub(crate) fn of_silence(id: &str, finished: &Finished) -> Outcome {
+    let (said, _) = text(&finished.stderr);
+    let said: String = said.trim_end().chars().take(SHOWN).collect();
+    let tail = if said.is_empty() { String::new() } else { format!(": {said}") };
+    let message = format!("the MCP server ended before it answered{tail}");
+    let diagnostic = Diagnostic::new(Code::ToolFailed, format!("{id}: {message}"))
+        .hint("`command` and `args` of the tool must start a server that speaks MCP over its standard input and output");
+    Outcome { data: Json::Null, failure: Some((message, Error::new(ErrorKind::Execute, diagnostic))) }
 }
 
 /// What a stream said as text, and whether it was something else.
@@ -131,7 +142,7 @@ fn explain(id: &str, job: &Job, end: &End, message: &str, answer: Option<&Json>)
                 .hint("raise `timeout` in the tool's CONFIG, or make the tool do less")
         }
         End::Cancelled => Diagnostic::new(Code::ToolFailed, format!("{id} was cancelled")),
-        End::Exited(0) => {
+        End::Exited(0) | End::Over => {
             let said = answer.is_some_and(|answer| answer.get("error").is_some());
             // The bundled tools say so where there is a code for it.
             let outside = answer.and_then(|answer| answer.get("code")?.as_str()) == Some("CB709");

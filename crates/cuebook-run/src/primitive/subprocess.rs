@@ -25,11 +25,23 @@ pub(crate) struct Job {
     pub(crate) cwd: PathBuf,
     /// What it gets on its standard input.
     pub(crate) input: Vec<u8>,
+    /// Whether its standard input stays open until a [`Conversation`] ends.
+    pub(crate) is_conversation: bool,
     pub(crate) timeout: Duration,
     /// The time between asking it to end and ending it.
     pub(crate) grace: Duration,
     /// The bytes of each stream that are kept.
     pub(crate) most: usize,
+}
+
+/// What is said to a process depends on what it answers.
+pub(crate) trait Conversation {
+    /// Takes what the process wrote to its standard output.
+    fn hear(&mut self, output: &[u8]);
+    /// What to write to its standard input next.
+    fn reply(&mut self) -> Vec<u8>;
+    /// Whether everything has been said.
+    fn is_over(&self) -> bool;
 }
 
 /// What a stream said.
@@ -55,6 +67,8 @@ pub(crate) enum End {
     Lost(io::Error),
     /// The fence ended it: it exceeded this limit.
     Exceeded(String),
+    /// The conversation was over.
+    Over,
 }
 
 /// A process that has ended.
@@ -73,13 +87,22 @@ impl Finished {
 
 /// Runs a process to its end.
 pub(crate) fn run(job: &Job, watch: &dyn Watch) -> Finished {
+    run_with(job, None, watch)
+}
+
+/// Talks with a process until the conversation is over, and ends it.
+pub(crate) fn converse(job: &Job, conversation: &mut dyn Conversation, watch: &dyn Watch) -> Finished {
+    run_with(job, Some(conversation), watch)
+}
+
+fn run_with(job: &Job, conversation: Option<&mut dyn Conversation>, watch: &dyn Watch) -> Finished {
     #[cfg(unix)]
     {
-        unix::run(job, watch)
+        unix::run(job, conversation, watch)
     }
     #[cfg(not(unix))]
     {
-        let _ = (job, watch);
+        let _ = (job, conversation, watch);
         let error = io::Error::new(io::ErrorKind::Unsupported, "tools run only on Unix systems");
         Finished::without_output(End::NotStarted(error))
     }
@@ -98,7 +121,7 @@ mod unix {
 
     use cuebook_hooks::sandbox::{Ending, Process, spawn_tool};
 
-    use super::{Captured, End, Finished, Job};
+    use super::{Captured, Conversation, End, Finished, Job};
     use crate::fence::{Fencing, Proxy};
     use crate::watch::Watch;
 
@@ -111,15 +134,17 @@ mod unix {
     /// How often whoever waits is told that it still runs.
     const PROGRESS: Duration = Duration::from_secs(1);
 
-    pub(super) fn run(job: &Job, watch: &dyn Watch) -> Finished {
+    type Partner<'t> = Option<&'t mut dyn Conversation>;
+
+    pub(super) fn run(job: &Job, partner: Partner<'_>, watch: &dyn Watch) -> Finished {
         match &job.fence {
-            Some(fence) => run_fenced(job, fence, watch),
-            None => run_freely(job, watch),
+            Some(fence) => run_fenced(job, fence, partner, watch),
+            None => run_freely(job, partner, watch),
         }
     }
 
     /// Runs a process in the sandbox. What it leaves running ends with it.
-    fn run_fenced(job: &Job, fence: &Fencing, watch: &dyn Watch) -> Finished {
+    fn run_fenced(job: &Job, fence: &Fencing, partner: Partner<'_>, watch: &dyn Watch) -> Finished {
         let not_started = |error| Finished::without_output(End::NotStarted(error));
         let guards = match fence.guards() {
             Ok(guards) => guards,
@@ -135,9 +160,9 @@ mod unix {
             Ok(proxy) => proxy,
             Err(error) => return Finished::without_output(End::Lost(error)),
         };
-        let (stdout, stderr) = (tool.stdout.take(), tool.stderr.take());
-        let finished = Running::new(Handle::Fenced(&mut tool.process), (None, stdout, stderr))
-            .and_then(|running| running.finish(job, watch));
+        let streams = (tool.stdin.take(), tool.stdout.take(), tool.stderr.take());
+        let finished = Running::new(Handle::Fenced(&mut tool.process), streams)
+            .and_then(|running| running.finish(job, partner, watch));
         drop(proxy);
         let mut finished = match finished {
             Ok(finished) => finished,
@@ -154,7 +179,7 @@ mod unix {
         finished
     }
 
-    fn run_freely(job: &Job, watch: &dyn Watch) -> Finished {
+    fn run_freely(job: &Job, partner: Partner<'_>, watch: &dyn Watch) -> Finished {
         let mut command = Command::new(&job.program);
         command
             .args(&job.args)
@@ -169,10 +194,10 @@ mod unix {
             Ok(child) => child,
             Err(error) => return Finished::without_output(End::NotStarted(error)),
         };
-        let stdin = child.stdin.take().filter(|_| !job.input.is_empty());
+        let stdin = child.stdin.take().filter(|_| job.is_conversation || !job.input.is_empty());
         let streams = (stdin, child.stdout.take(), child.stderr.take());
         let running = Running::new(Handle::Free(&mut child), streams);
-        match running.and_then(|running| running.finish(job, watch)) {
+        match running.and_then(|running| running.finish(job, partner, watch)) {
             Ok(finished) => finished,
             Err(error) => {
                 // Nothing that was started may be left behind.
@@ -284,6 +309,8 @@ mod unix {
         stdin: Option<std::process::ChildStdin>,
         stdout: Option<std::process::ChildStdout>,
         stderr: Option<std::process::ChildStderr>,
+        /// What is still to be written to its standard input, from here on.
+        input: Vec<u8>,
         written: usize,
         said: [Captured; 2],
     }
@@ -307,10 +334,23 @@ mod unix {
                 let flags = rustix::fs::fcntl_getfl(stream)?;
                 rustix::fs::fcntl_setfl(stream, flags | rustix::fs::OFlags::NONBLOCK)?;
             }
-            Ok(Running { handle, pidfd, stdin, stdout, stderr, written: 0, said: Default::default() })
+            Ok(Running {
+                handle,
+                pidfd,
+                stdin,
+                stdout,
+                stderr,
+                input: Vec::new(),
+                written: 0,
+                said: Default::default(),
+            })
         }
 
-        fn finish(mut self, job: &Job, watch: &dyn Watch) -> io::Result<Finished> {
+        fn finish(mut self, job: &Job, mut partner: Partner<'_>, watch: &dyn Watch) -> io::Result<Finished> {
+            self.input.clone_from(&job.input);
+            if let Some(partner) = &mut partner {
+                self.pass_on(&mut **partner);
+            }
             let started = Instant::now();
             let deadline = started + job.timeout;
             let mut told = started;
@@ -324,6 +364,11 @@ mod unix {
                 }
                 match (&stopped, ended) {
                     (_, Some(until)) if now >= until || self.is_silent() => break,
+                    (None, None) if partner.as_ref().is_some_and(|partner| partner.is_over()) => {
+                        // Most servers end when nobody can talk to them any more.
+                        stopped = Some((End::Over, now + job.grace));
+                        self.stdin = None;
+                    }
                     (None, None) if now >= deadline => {
                         stopped = Some((End::TimedOut, now + job.grace));
                         self.handle.ask_to_end();
@@ -351,8 +396,11 @@ mod unix {
                 };
                 let tick = if self.pidfd.is_some() { TICK } else { SHORT_TICK };
                 poll_all(&self, next.saturating_duration_since(now).min(tick))?;
-                self.feed(&job.input)?;
+                self.feed(partner.is_some())?;
                 self.listen(&mut buffer, job.most)?;
+                if let Some(partner) = &mut partner {
+                    self.pass_on(&mut **partner);
+                }
             }
             if stopped.is_some() {
                 // Whoever of the group is still there has had its time.
@@ -368,13 +416,30 @@ mod unix {
             self.stdout.is_none() && self.stderr.is_none()
         }
 
-        fn feed(&mut self, input: &[u8]) -> io::Result<()> {
+        /// Hands what the process wrote to the conversation, and takes what it says next.
+        fn pass_on(&mut self, partner: &mut dyn Conversation) {
+            let heard = std::mem::take(&mut self.said[0].bytes);
+            if !heard.is_empty() {
+                partner.hear(&heard);
+            }
+            self.input.extend(partner.reply());
+        }
+
+        /// Writes to the standard input, and closes it at the end unless it stays open.
+        fn feed(&mut self, stays_open: bool) -> io::Result<()> {
             let Some(stdin) = &mut self.stdin else { return Ok(()) };
-            match stdin.write(&input[self.written..]) {
+            if self.written >= self.input.len() && stays_open {
+                return Ok(());
+            }
+            match stdin.write(&self.input[self.written..]) {
                 Ok(count) => {
                     self.written += count;
-                    if self.written >= input.len() {
-                        self.stdin = None;
+                    if self.written >= self.input.len() {
+                        self.input.clear();
+                        self.written = 0;
+                        if !stays_open {
+                            self.stdin = None;
+                        }
                     }
                 }
                 Err(error)
@@ -399,7 +464,7 @@ mod unix {
 
     fn poll_all(running: &Running<'_>, time: Duration) -> io::Result<()> {
         let mut fds: Vec<PollFd<'_>> = Vec::with_capacity(4);
-        if let Some(stdin) = &running.stdin {
+        if let Some(stdin) = running.stdin.as_ref().filter(|_| running.written < running.input.len()) {
             fds.push(PollFd::new(stdin, PollFlags::OUT));
         }
         if let Some(stdout) = &running.stdout {

@@ -16,6 +16,7 @@
 
 mod literal;
 
+use crate::board::only;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -136,6 +137,17 @@ fn write_program(path: &PathBuf, text: &str) {
     std::fs::write(path, text).unwrap();
 }
 
+/// What a case may expect.
+const EXPECTED: [&str; 7] = [
+    "budget_rows",
+    "event_types",
+    "llm_calls",
+    "messages_sent_last_call",
+    "registry_rows",
+    "response",
+    "thread_json",
+];
+
 /// Runs a case; nothing if its directive is not with it.
 pub fn run(meta: &Json, case: &Json) -> Option<Result<(), String>> {
     let _one = ONE_AT_A_TIME.lock().unwrap();
@@ -149,7 +161,8 @@ pub fn run(meta: &Json, case: &Json) -> Option<Result<(), String>> {
     let entries = input["llm_script"].as_array().cloned().unwrap_or_default();
     let stage = Stage::new(meta, script(&entries));
     let answer = stage.run(input);
-    Some(Case { stage: &stage, expect: &case["expect"], entries: &entries, answer: &answer }.check())
+    let checked = Case { stage: &stage, expect: &case["expect"], entries: &entries, answer: &answer }.check();
+    Some(checked.and_then(|()| only(&case["expect"], &EXPECTED)))
 }
 
 /// An operation of the orchestrator on a thread that has run.

@@ -5,8 +5,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderMap, HeaderName, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
@@ -83,7 +85,14 @@ pub(super) async fn cap(sessions: Arc<Sessions>, request: Request, next: Next) -
     if !sessions.touch(request.headers()) {
         sessions.make_room().await;
     }
-    let response = next.run(request).await;
+    let ends = request.method() == Method::DELETE;
+    let mut response = next.run(request).await;
+    if ends && response.status() == StatusCode::ACCEPTED {
+        // The session is gone by now, and the protocol's own clients expect 200 or 204.
+        *response.status_mut() = StatusCode::NO_CONTENT;
+        *response.body_mut() = Body::empty();
+        response.headers_mut().remove(CONTENT_LENGTH);
+    }
     sessions.note(response.headers());
     response
 }

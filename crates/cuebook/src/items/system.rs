@@ -19,6 +19,8 @@ pub(super) const FILES: &[(&str, &[u8])] = &[
     file!("tools/rye/core/primitives/http_client.yaml"),
     file!("tools/rye/core/primitives/subprocess.yaml"),
     file!("tools/rye/core/runtimes/bash/bash.yaml"),
+    file!("tools/rye/core/runtimes/mcp/http.yaml"),
+    file!("tools/rye/core/runtimes/mcp/stdio.yaml"),
     file!("tools/rye/core/runtimes/node/node.yaml"),
     file!("tools/rye/core/runtimes/python/function.yaml"),
     file!("tools/rye/core/runtimes/python/lib/_cuebook.py"),

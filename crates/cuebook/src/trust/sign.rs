@@ -87,6 +87,11 @@ fn signature(purpose: Option<&Purpose>, content: &[u8], key: &SigningKey, at: Ti
     line
 }
 
+/// The bytes of an item without its signature line.
+pub fn without_signature(extension: &str, bytes: &[u8]) -> Vec<u8> {
+    Style::of(extension).map_or_else(|| bytes.to_vec(), |style| unsigned(bytes, style).0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -35,13 +35,29 @@ pub fn vectors(folder: &Path) -> Vec<Json> {
     read(&file)["vectors"].as_array().cloned().unwrap_or_default()
 }
 
-/// Passed, failed and decided cases, by table.
+/// The cases of a table. A file need not have every table.
+#[allow(dead_code, reason = "one of the test binaries that share this module has no such tables")]
+pub fn table<'f>(file: &'f Json, name: &str) -> &'f [Json] {
+    file[name].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// An error that names the expectations of a case that its runner does not know.
+#[allow(dead_code, reason = "not every test binary that shares this module has such cases")]
+pub fn only(expected: &Json, known: &[&str]) -> Result<(), String> {
+    let names = expected.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let unknown: Vec<&str> = names.filter(|name| !known.contains(name)).collect();
+    if unknown.is_empty() { Ok(()) } else { Err(format!("nothing evaluates {}", unknown.join(", "))) }
+}
+
+/// Passed, failed, decided and skipped cases, by table.
 #[derive(Default)]
 pub struct Board {
     suite: &'static str,
-    tables: BTreeMap<String, [usize; 3]>,
-    /// Cases that are not run yet, by table, and why.
-    later: BTreeMap<String, (usize, &'static str)>,
+    tables: BTreeMap<String, [usize; 4]>,
+    /// Why cases of a table were skipped, and how many.
+    skipped: BTreeMap<(String, &'static str), usize>,
+    /// Parts of expectations that are not compared, by table, and why.
+    remarks: Vec<(&'static str, &'static str)>,
     wrong: Vec<String>,
     /// Cases that we decided against: table, case, and the number of the decision.
     decided: &'static [(&'static str, &'static str, u32)],
@@ -77,18 +93,35 @@ impl Board {
         }
     }
 
-    /// Notes a case whose stage is not built yet.
+    /// Notes a case that is not run.
     pub fn later(&mut self, table: &str, why: &'static str) {
-        self.later.entry(table.to_owned()).or_insert((0, why)).0 += 1;
+        self.tables.entry(table.to_owned()).or_default()[3] += 1;
+        *self.skipped.entry((table.to_owned(), why)).or_default() += 1;
+    }
+
+    /// Names a part of the expectations of a table that is not compared.
+    #[allow(dead_code, reason = "not every test binary that shares this module has such tables")]
+    pub fn remark(&mut self, table: &'static str, what: &'static str) {
+        self.remarks.push((table, what));
+    }
+
+    /// How many cases were noted.
+    #[allow(dead_code, reason = "not every test binary that shares this module counts")]
+    pub fn count(&self) -> usize {
+        self.tables.values().flatten().sum()
     }
 
     /// Prints the board and fails if a case did.
     pub fn finish(self) {
-        for (table, [passed, failed, decided]) in &self.tables {
-            println!("{}/{table}: {passed} passed, {failed} failed, {decided} decided", self.suite);
+        for (table, [passed, failed, decided, skipped]) in &self.tables {
+            let counts = format!("{passed} passed, {failed} failed, {decided} decided, {skipped} skipped");
+            println!("{}/{table}: {counts}", self.suite);
         }
-        for (table, (count, why)) in &self.later {
+        for ((table, why), count) in &self.skipped {
             println!("{}/{table}: {count} not run: {why}", self.suite);
+        }
+        for (table, what) in self.remarks.iter().filter(|(table, _)| self.tables.contains_key(*table)) {
+            println!("{}/{table}: not compared: {what}", self.suite);
         }
         assert!(self.wrong.is_empty(), "\n{}", self.wrong.join("\n"));
     }

@@ -54,3 +54,26 @@ fn rye_trust() {
         rye_trust::run(&folder).finish();
     }
 }
+
+#[test]
+fn runners_accept_files_with_missing_tables_and_count_unknown_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = folder.path().join("cases.json");
+    std::fs::write(&cases, "{}").unwrap();
+    for run in [wink::run, rye::run, rye_trust::run, mustache::run] {
+        let board = run(folder.path());
+        assert_eq!(board.count(), 0);
+        board.finish();
+    }
+    std::fs::write(&cases, r#"{"cases": [{"group": "new_group", "id": "x", "expect": {}}]}"#).unwrap();
+    assert_eq!(rye::run(folder.path()).count(), 1);
+    std::fs::write(&cases, r#"{"new_cases": [1, 2]}"#).unwrap();
+    assert_eq!(wink::run(folder.path()).count(), 2);
+}
+
+#[test]
+fn an_expectation_that_nothing_evaluates_is_named() {
+    let case = serde_json::json!({"text": "a", "color": "red"});
+    assert_eq!(board::only(&case, &["text"]).unwrap_err(), "nothing evaluates color");
+    assert!(board::only(&case, &["text", "color"]).is_ok());
+}

@@ -22,7 +22,8 @@ pub fn run(folder: &Path) -> Board {
     assert!(!files.is_empty(), "{} holds no cases", folder.display());
     for path in files {
         let table = path.file_stem().unwrap().to_str().unwrap();
-        for case in read(&path)["tests"].as_array().unwrap() {
+        let file = read(&path);
+        for case in crate::board::table(&file, "tests") {
             if has_lambda(&case["data"]) {
                 board.later(
                     table,

@@ -17,14 +17,14 @@ use cuebook::{Code, ErrorKind};
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::board::{Board, read};
+use crate::board::{Board, read, table};
 
 /// Runs the groups around trust and search.
 pub fn run(folder: &Path) -> Board {
     let mut board = Board::new("rye", &[]);
     let file = read(&folder.join("cases.json"));
     let meta = &file["meta"];
-    let cases: Vec<&Json> = file["cases"].as_array().unwrap().iter().collect();
+    let cases: Vec<&Json> = table(&file, "cases").iter().collect();
     let group =
         |name: &str| -> Vec<&Json> { cases.iter().copied().filter(|case| case["group"] == name).collect() };
     for case in group("signature") {
@@ -38,9 +38,10 @@ pub fn run(folder: &Path) -> Board {
         let found = Query::new(text(&case["input"]["query"])).finds(text(&case["input"]["text"]));
         board.note("search_query", id(case), same(&json!(found), &case["expect"]));
     }
-    let world = World::new(meta, &group("search"));
-    for case in group("search") {
-        board.note("search", id(case), world.search(case));
+    let searches = group("search");
+    if !searches.is_empty() {
+        let world = World::new(meta, &searches);
+        searches.iter().for_each(|case| board.note("search", id(case), world.search(case)));
     }
     for case in group("load") {
         match World::new(meta, &[]).load(case) {

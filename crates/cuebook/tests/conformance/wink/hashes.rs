@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 use crate::board::Board;
 
 pub fn run(cases: &Json, board: &mut Board) {
-    let tables = cases["hash_cases"].as_object().expect("tables of hashes");
+    let tables = cases["hash_cases"].as_object().into_iter().flatten();
     for (table, cases) in tables {
         for case in cases.as_array().expect("a list of cases") {
             let value = &case["value"];

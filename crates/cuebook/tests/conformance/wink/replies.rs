@@ -5,11 +5,11 @@ use cuebook::prompt::Extras;
 use serde_json::Value as Json;
 
 use super::types;
-use crate::board::Board;
+use crate::board::{Board, table};
 use crate::compare::equals;
 
 pub fn run(cases: &Json, board: &mut Board) {
-    for (number, case) in cases["parse_cases"].as_array().unwrap().iter().enumerate() {
+    for (number, case) in table(cases, "parse_cases").iter().enumerate() {
         let root = case["root"].as_str().unwrap();
         let container = match case["container"].as_str().unwrap() {
             "array" => Container::Array,
@@ -24,7 +24,7 @@ pub fn run(cases: &Json, board: &mut Board) {
             board.note("replies", &format!("{number}: {root}: {reply:?}"), one(&spec, reply, result));
         }
     }
-    for case in cases["cases"].as_array().unwrap() {
+    for case in table(cases, "cases") {
         schemas(case, board);
     }
 }

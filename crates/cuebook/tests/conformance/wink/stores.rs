@@ -10,12 +10,12 @@ use cuebook::overrides::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use crate::board::Board;
+use crate::board::{Board, table};
 
 type Outcome = Result<(), String>;
 
 pub fn run(cases: &Json, board: &mut Board) {
-    let cases = cases["store_cases"].as_array().expect("cases of stores");
+    let cases = table(cases, "store_cases");
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path());
     // The prompt is described by the first case, and what its author wrote by the file that is seeded.

@@ -6,10 +6,10 @@ use cuebook::source::Source;
 use cuebook::template::dollar::{Fault, Missing, Template, expand};
 use serde_json::Value as Json;
 
-use crate::board::Board;
+use crate::board::{Board, table};
 
 pub fn run(cases: &Json, board: &mut Board) {
-    for case in cases["template_cases"].as_array().unwrap() {
+    for case in table(cases, "template_cases") {
         board.note("template", &case["template"].to_string(), check(case));
     }
 }

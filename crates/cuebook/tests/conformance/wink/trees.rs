@@ -11,19 +11,19 @@ use cuebook::sections::{RenderedPrompt, Setting, Tree, VisibilityOverrides, chec
 use serde_json::{Value as Json, json};
 
 use self::case::Case;
-use crate::board::Board;
+use crate::board::{Board, table};
 use crate::compare::equals;
 
 type Outcome = Result<(), String>;
 
 pub fn run(cases: &Json, board: &mut Board) {
-    for case in cases["cases"].as_array().expect("cases of trees") {
+    for case in table(cases, "cases") {
         let name = case["id"].as_str().expect("a name");
         // A case of a form that the runner does not know must not hide the others.
         let outcome = catch_unwind(AssertUnwindSafe(|| check(case)));
         board.note("trees", name, outcome.unwrap_or_else(|_| Err("panicked".to_owned())));
     }
-    for case in cases["suffix_cases"].as_array().expect("cases of suffixes") {
+    for case in table(cases, "suffix_cases") {
         let key = case["section_key"].as_str().expect("a key");
         let children = case::texts(&case["child_keys"]);
         let found = suffix_of(key, &children, case["has_tools"] == true);
@@ -33,7 +33,7 @@ pub fn run(cases: &Json, board: &mut Board) {
             same("suffix", &case["suffix"], found),
         );
     }
-    for case in cases["key_cases"].as_array().expect("cases of keys") {
+    for case in table(cases, "key_cases") {
         let key = case["key"].as_str().expect("a key");
         let found = check_key("Section key", key);
         let (table, outcome) = match (case["value"].as_str(), found) {

@@ -1,0 +1,69 @@
+//! Hints for clients: the engine's name options of the command line, and a client has none.
+
+use cuebook::Code;
+use serde_json::Value as Json;
+
+/// Takes what is for the command line out of the hints of an answer. What a tool gave is not touched.
+pub(crate) fn for_clients(answer: &mut Json) {
+    shorten(answer);
+    if let Some(error) = answer.get_mut("metadata").and_then(|metadata| metadata.get_mut("error")) {
+        of_error(error);
+    }
+}
+
+/// The same for what is known of an error, and for all its findings.
+pub(crate) fn of_error(error: &mut Json) {
+    shorten(error);
+    for list in ["findings", "errors", "diagnostics"] {
+        error.get_mut(list).and_then(Json::as_array_mut).into_iter().flatten().for_each(shorten);
+    }
+}
+
+/// Leaves the parts of a hint that name no option. A hint without any is `null`.
+fn shorten(object: &mut Json) {
+    let is_limit = object["code"] == Code::LimitReached.as_str();
+    let Some(hint) = object.get_mut("hint") else { return };
+    if is_limit {
+        *hint = "resume_thread of rye/agent/threads/orchestrator goes on with other `limit_overrides`".into();
+        return;
+    }
+    let Json::String(text) = &*hint else { return };
+    if !names_option(text) {
+        return;
+    }
+    let kept: Vec<&str> = text.split("; ").filter(|part| !names_option(part)).collect();
+    *hint = if kept.is_empty() { Json::Null } else { kept.join("; ").into() };
+}
+
+/// Whether a text names an option: two dashes with a letter behind and no letter before them.
+fn names_option(text: &str) -> bool {
+    let is_letter = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+    text.match_indices("--")
+        .any(|(at, _)| is_letter(text[at + 2..].chars().next()) && !is_letter(text[..at].chars().next_back()))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_names_an_option_is_left_out() {
+        for (given, left) in [
+            ("did you mean `x`?", json!("did you mean `x`?")),
+            (
+                "cuebook doctor shows what is missing; --unfenced runs tools freely",
+                json!("cuebook doctor shows what is missing"),
+            ),
+            ("give a value with `--var name=…`", json!(null)),
+            ("a dash -- or two--three", json!("a dash -- or two--three")),
+        ] {
+            let mut answer =
+                json!({"hint": given, "metadata": {"error": {"hint": given}}, "data": {"hint": given}});
+            for_clients(&mut answer);
+            assert_eq!((&answer["hint"], &answer["metadata"]["error"]["hint"]), (&left, &left), "{given}");
+            assert_eq!(answer["data"]["hint"], given, "a tool says what it likes");
+        }
+    }
+}

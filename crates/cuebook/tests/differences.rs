@@ -1,0 +1,177 @@
+//! The pages of differences: every row has a reason and a test that exists. The tests at the end pin rows that no other test has.
+
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod support;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use cuebook::Code;
+use serde_json::json;
+use support::Project;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The files below a folder whose names end like this.
+fn files(folder: &Path, end: &str, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("target") {
+            files(&path, end, found);
+        } else if path.to_string_lossy().ends_with(end) {
+            found.push(path);
+        }
+    }
+}
+
+/// The words behind a mark, in all files below a folder.
+fn words(folder: &str, end: &str, mark: &str, is_part: fn(char) -> bool) -> BTreeSet<String> {
+    let mut paths = Vec::new();
+    files(&root().join(folder), end, &mut paths);
+    let mut found = BTreeSet::new();
+    for path in paths {
+        let text = std::fs::read_to_string(path).unwrap();
+        for line in text.lines() {
+            let behind = line.trim_start().split_once(mark).map(|(_, rest)| rest);
+            found.extend(behind.map(|rest| rest.chars().take_while(|c| is_part(*c)).collect()));
+        }
+    }
+    found
+}
+
+/// The cells of a row of a table.
+fn cells(line: &str) -> Vec<String> {
+    let hidden = line.replace("\\|", "\u{1}");
+    let inner = hidden.trim().trim_start_matches('|').trim_end_matches('|');
+    inner.split('|').map(|cell| cell.trim().replace('\u{1}', "\\|")).collect()
+}
+
+/// What stands in backticks.
+fn quoted(cell: &str) -> Vec<&str> {
+    cell.split('`').skip(1).step_by(2).collect()
+}
+
+#[test]
+fn every_difference_has_a_reason_and_a_test_that_exists() {
+    let tests = words("crates", ".rs", "fn ", |c| c.is_ascii_alphanumeric() || c == '_');
+    let cases = words("crates/cuebook/tests/cases", ".md", "## ", |_| true);
+    let pages = root().join("crates/cuebook/src/error/pages");
+    let exists = |name: &str| match (name.rsplit_once("::"), name.split_once('/')) {
+        (Some((_, test)), _) => tests.contains(test),
+        (None, Some((_, case))) => cases.contains(case),
+        // The name of a test, or a case of the file that the one before it names.
+        (None, None) => {
+            (name.contains('_') && tests.contains(name))
+                || cases.contains(name)
+                || (name.starts_with("CB") && pages.join(format!("{name}.md")).exists())
+        }
+    };
+    let mut paths = Vec::new();
+    files(&root().join("docs/src/reference"), ".md", &mut paths);
+    paths.retain(|path| path.file_name().unwrap().to_string_lossy().starts_with("differences-"));
+    assert!(paths.len() >= 8, "{paths:?}");
+    let (mut wrong, mut rows) = (Vec::new(), 0);
+    for path in paths {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        for line in text.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| ---")) {
+            let cells = cells(line);
+            let last = cells.last().unwrap();
+            if ["test", "case"].contains(&last.as_str()) {
+                continue;
+            }
+            rows += 1;
+            if cells.len() < 3 || cells.iter().any(String::is_empty) {
+                wrong.push(format!("{name}: a cell is empty: {line}"));
+            }
+            let named = quoted(last);
+            let missing: Vec<&&str> = named.iter().filter(|name| !exists(name)).collect();
+            if named.is_empty() || !missing.is_empty() {
+                wrong.push(format!("{name}: `{}`: no such test {missing:?} in {last}", cells[0]));
+            }
+        }
+    }
+    assert!(wrong.is_empty() && rows > 150, "{rows} rows\n{}", wrong.join("\n"));
+}
+
+fn text(template: &str) -> String {
+    Project::with_template(template).text("p", json!({}))
+}
+
+fn fails(template: &str) -> String {
+    Project::with_template(template).error("p", json!({})).to_string()
+}
+
+#[test]
+fn one_string_and_one_sequence_have_a_limit() {
+    fails("{{ ('x' * 9000000)|length }}");
+    fails("{{ range(2000000)|list|length }}");
+    assert_eq!(text("{{ ('x' * 1000000)|length }}"), "1000000");
+}
+
+#[test]
+fn every_operand_of_a_chained_comparison_is_evaluated() {
+    let template = "{% set n = namespace(c=0) %}{% macro f() %}{% set n.c = n.c + 1 %}3{% endmacro %}\
+                    {% set r = 5 < 1 < f()|int %}{{ r }} {{ n.c }}";
+    assert_eq!(text(template), "False 1");
+}
+
+#[test]
+fn pprint_breaks_no_string() {
+    let printed = text("{{ ('word ' * 40)|pprint }}");
+    assert_eq!(printed.lines().count(), 1, "{printed}");
+}
+
+#[test]
+fn digits_of_rare_scripts_are_unknown() {
+    assert_eq!(
+        text("{{ '٣'.isdigit() }} {{ '\u{1d7d8}3'.isdigit() or '\u{11f50}'.isdigit() }}"),
+        "True False"
+    );
+}
+
+#[test]
+fn methods_that_prompts_do_not_need_are_absent() {
+    for template in
+        ["{{ 'a'.translate({}) }}", "{{ 'a'.maketrans('a', 'b') }}", "{{ 'ä'.encode('latin-1') }}"]
+    {
+        fails(template);
+    }
+    assert_eq!(text("[{{ (5).real }}]"), "[]");
+}
+
+#[test]
+fn a_template_has_at_most_3000_sets() {
+    fails(&"{% set x = 1 %}".repeat(3001));
+    assert_eq!(text(&format!("{}{{{{ x }}}}", "{% set x = 1 %}".repeat(100))), "1");
+}
+
+#[test]
+fn includes_stay_inside_the_library() {
+    for path in ["../../outside.md", "/etc/hostname", ".hidden/x.md"] {
+        let project = Project::with_template(&format!("{{% include '{path}' %}}"))
+            .file("outside.md", "outside")
+            .file("prompts/.hidden/x.md", "hidden");
+        project.error("p", json!({}));
+    }
+}
+
+#[test]
+fn a_prompty_text_has_a_limit() {
+    let prompt = "---\nname: p\ninputs:\n  x: {kind: string}\n---\nuser:\n{{ x }}";
+    let project = Project::new().file("prompts/p.prompty", prompt);
+    let error = project.error("p", json!({"x": "a".repeat(1_000_001)}));
+    assert_eq!(error.code(), Code::OutputTooLarge, "{error}");
+}
+
+#[test]
+fn a_conversation_that_no_tag_shows_is_noted() {
+    let prompt = "---\nname: p\ninputs:\n  talk: {kind: thread}\n---\nuser:\nHi";
+    let project = Project::new().file("prompts/p.prompty", prompt);
+    let report = project.book().check(&["p".to_owned()], |_| {}).unwrap();
+    let codes: Vec<&str> = report.findings.iter().map(|finding| finding.code.as_str()).collect();
+    assert!(codes.contains(&"CB403"), "{codes:?}");
+}
