@@ -39,7 +39,9 @@ fn execute(project: &Project, tool: &str, parameters: &[&str], more: &[&str]) ->
         .args(["execute", "tool", &format!("other/{tool}"), "--json"])
         .args(more)
         .env("OTHER_TOKEN", TOKEN);
-    parameters.iter().for_each(|parameter| drop(command.args(["--param", parameter])));
+    for parameter in parameters {
+        command.args(["--param", parameter]);
+    }
     let output = command.output().unwrap();
     let answer = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
     (output, answer)

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:ec12e113e85426773e0f1d0d1dcdd1708cc24300f111254295ad18283c849493:XRBX-lH1xX6fhfSNW5-ol1CedUZDIB3HbylcYopZ3q9WOuwkvEsQJFWYnOee2cb89STmKaSpkZq7b9AJD32vDg==:6d5fa07f9e86b6dc|cuebook@tool/rye/bash/bash.py
+# rye:signed:2026-11-17T04:14:01Z:ec12e113e85426773e0f1d0d1dcdd1708cc24300f111254295ad18283c849493:bL_tBAA91zwaabDFrBZG-SFbFNWsjcbB5gXcjMA-HyL3rByn5ouAoD17ovoDmZpb5WrUsrp_-SIwfBrSTjkwDg==:82d8f36483c29025|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:b4eee0394ad286066780f7dd14df8e230a8a9530f9501ab12c81210ac818335d:YY9QAbauOM0FhoPXVNzBTJlFP2-VJ9wsgvE3AoXAtqtG23heivittzLbosIJD1LMchICmihHOX-rw1mH4DHkDg==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/edit.py
+# rye:signed:2026-11-17T04:14:01Z:b4eee0394ad286066780f7dd14df8e230a8a9530f9501ab12c81210ac818335d:qUhBOGauNoWKIhC_XvTr4K8f8m-qd0viYI-EhIjlG0jnh0VgN2Kt6unWwwZqPghB0QOjFD_8WAnFpmTVcdIWDQ==:82d8f36483c29025|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

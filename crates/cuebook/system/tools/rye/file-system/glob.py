@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:61bc9db069286376ed20d49eb55d76a3ba6c996830ac1928e26fb1402606a3c3:zhJywzz7SE8TYwl4k0YctJAH8Qay6cje-l4l4Onh5cHoInVEZZNsSp69-sM2moC9ya-hSt0_BblcibK8YTeACw==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/glob.py
+# rye:signed:2026-11-17T04:14:01Z:61bc9db069286376ed20d49eb55d76a3ba6c996830ac1928e26fb1402606a3c3:i6sWFQly1YRZg4qjV07gz96GtfqnmaqYI-RMmcBuM_VuSghXvgxhp5B4FauOiMp2qA_gw9F8i8JtoA0S4myWBQ==:82d8f36483c29025|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:8dfb8b75e2a606c9befc0d55435caf18f6866ae6e0b33ccacf820aaa910f5d87:OBLusQ5aLmd4KtukQX4dD9g3F9S8z857qSx0BVjNqRCAwJIWyYT__tBlGc6BWZSYMwKITZMVSnCnqRJPUN47AA==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/grep.py
+# rye:signed:2026-11-17T04:14:01Z:8dfb8b75e2a606c9befc0d55435caf18f6866ae6e0b33ccacf820aaa910f5d87:WU2gbtFoPvXBSUwHT6VTPOU9ko8vWObVQzjssltyvuvI8dANcWodrSb0r_Wlx9FL68E_XRlhMQjwgvUmkYioBA==:82d8f36483c29025|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:b3865f489f8ddf2b4abd2824e06bdfb1a5b98f98e1c0bbf187c3141dce5e154f:Z2z6yRWheZ1CBHIexGBF-N8Y_zdnuC1Rb0cMxzzOUvGlKvFi3Uem6uxeYKqH3OkyPzEVNNmT2CF7fN_uYu03Bw==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/list.py
+# rye:signed:2026-11-17T04:14:01Z:b3865f489f8ddf2b4abd2824e06bdfb1a5b98f98e1c0bbf187c3141dce5e154f:CJWEIgo0qIR6ZtUDUrfKT4dUX61bCXPQtB79ACAZ853Nt-OxuSsgFaioc_c9v87UlZFz547QbdtWcvJLGsxuAQ==:82d8f36483c29025|cuebook@tool/rye/file-system/list.py
 """Lists a folder of the project."""
 
 import os

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T03:52:36Z:87a9ca2923e4abb58b2659596ec9002aebc67a9557e5ae8d22a90dad79493245:sZXydbXDA3KmpIvOlNGvjStmULORoMmCxGvEgyfNAGuCP8fzMZX8FG0Bty2BjDNeVnkpCl5o9A9wI3f8NZafBQ==:6d5fa07f9e86b6dc|cuebook@tool/rye/file-system/write.py
+# rye:signed:2026-11-17T04:14:01Z:87a9ca2923e4abb58b2659596ec9002aebc67a9557e5ae8d22a90dad79493245:ephpdaWEDczlFtNEkgnJohPufqnViZJgaYFffmBlWHH8G7a6stUqqqWxu21jmtRIFp7-6SBvgETbIFyeneymCg==:82d8f36483c29025|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os
