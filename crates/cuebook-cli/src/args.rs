@@ -1,5 +1,6 @@
 //! The command line.
 
+mod check;
 mod convert;
 mod diff;
 mod execute;
@@ -24,6 +25,7 @@ use cuebook_hooks::sandbox::Launcher;
 use cuebook_trace::Tracing;
 
 use crate::{commands, output};
+pub use check::{CheckArgs, CheckOutput};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
@@ -291,7 +293,7 @@ pub struct Inputs {
     /// A variable: NAME=TEXT for text, NAME:=JSON for anything else
     #[arg(long = "var", value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub vars: Vec<String>,
-    /// Variables from a JSON file, or from stdin with -
+    /// Variables from a JSON or YAML file, or from stdin with -
     #[arg(long = "vars", value_name = "FILE|-", help_heading = "Values")]
     pub vars_file: Option<PathBuf>,
     /// A variable from a file: the text of it, or the picture, sound or document that it is
@@ -313,9 +315,9 @@ pub struct Inputs {
     /// The overrides of this tag, instead of `latest`
     #[arg(long, value_name = "TAG", help_heading = "Sections")]
     pub tag: Option<String>,
-    /// Fold the least important sections until the text has at most so many tokens, counted as --model (or the prompt's own
-    /// model) counts them
-    #[arg(long, value_name = "TOKENS", help_heading = "Sections")]
+    /// Drop the least important sections until the request (text, tools and output schema) has at most so many tokens, as
+    /// --model or the prompt's own model counts them; stderr lists what was dropped
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, help_heading = "Sections")]
     pub fit: Option<usize>,
     /// Refuse to print a variable that is not there, instead of printing nothing
     #[arg(long, help_heading = "Values")]
@@ -323,6 +325,11 @@ pub struct Inputs {
     /// Render without the hooks and variable providers that the prompt asks for
     #[arg(long, help_heading = "Values")]
     pub no_hooks: bool,
+}
+
+/// A number of tokens.
+fn tokens(text: &str) -> std::result::Result<usize, String> {
+    text.parse().map_err(|_| "write a whole number of tokens, as in 4000".to_owned())
 }
 
 /// `render`
@@ -386,21 +393,6 @@ impl Form {
             }
         }
     }
-}
-
-/// `check`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cuebook check                       the whole library
-  cuebook check greeting              one prompt
-  cuebook check user_data/packs/mine  everything below a folder
-  cuebook check --json | jq '.[].code'
-
-Exit code 1 if there are errors; warnings and notes do not count.")]
-pub struct CheckArgs {
-    /// Prompts or folders; the whole library if none is given
-    #[arg(value_name = "PATH|PROMPT")]
-    pub targets: Vec<String>,
 }
 
 /// `list`

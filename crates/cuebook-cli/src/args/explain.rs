@@ -47,20 +47,22 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook tokens general_system --var agent_name=Rumi --model gpt-4o
+  cuebook tokens --model gpt-4o                    every prompt of the library, in a row each
   cuebook tokens support.prompty --vars inputs.json --against other.json
   cuebook tokens support.prompty --vars inputs.json --model claude-sonnet-4-5 --json
 
 cuebook help tokens shows how to read the answers.")]
 pub struct TokensArgs {
-    /// An id, or a path to a file or folder; may be left out if --agent names one
-    pub prompt: Option<String>,
+    /// Prompts or folders; the whole library if none is given, or the prompt that --agent names
+    #[arg(value_name = "PROMPT|PATH")]
+    pub prompts: Vec<String>,
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
     /// The model that will read the prompt
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
-    /// Render once more with the variables of this JSON file instead of those of the same name, and say what stays the same
+    /// Render once more with the variables of this JSON or YAML file instead of those of the same name, and say what stays the same
     #[arg(long, value_name = "FILE|-")]
     pub against: Option<PathBuf>,
 }

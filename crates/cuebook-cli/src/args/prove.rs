@@ -7,15 +7,17 @@ use super::Inputs;
 /// `attack`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook attack support.prompty
+  cuebook attack                                          every prompt of the library
+  cuebook attack support.prompty greeting
   cuebook attack greeting --var 'tools:=[{\"name\": \"grep\"}]'   the shape of a value
   cuebook attack greeting --hooks --json
 
 Each input is driven with role markers, nonces, template syntax, headings, tags, letters that cannot be seen and long
 texts, alone and mixed; then all inputs at once. Exit code 1 if anything changed. More: cuebook help testing")]
 pub struct AttackArgs {
-    /// An id, or a path to a file or folder; may be left out if --agent names one
-    pub prompt: Option<String>,
+    /// Prompts or folders; the whole library if none is given, or the prompt that --agent names
+    #[arg(value_name = "PROMPT|PATH")]
+    pub prompts: Vec<String>,
     /// The values of inputs that are not driven at the moment, and the shapes of those that are.
     #[command(flatten)]
     pub inputs: Inputs,

@@ -70,7 +70,7 @@ fn definition(draft: &Draft) -> String {
     if !variables.is_empty() {
         out.push_str(&format!("\nVARIABLES = {}\n", python(&Json::Object(variables), 0)));
     }
-    if draft.max_output_size != Limits::default().max_output_size {
+    if draft.max_output_size != Limits::GENEROUS_SIZE {
         let limits = json!({"max_output_size": draft.max_output_size});
         out.push_str(&format!("\nLIMITS = {}\n", python(&limits, 0)));
     }
