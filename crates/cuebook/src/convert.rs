@@ -73,6 +73,8 @@ pub struct Conversion {
     pub compared_without: Vec<String>,
     /// Why no renders are said to be the same, if none are.
     pub uncompared: Option<String>,
+    /// Whether the result renders another text, and nothing in the report explains that.
+    pub differs: bool,
 }
 
 /// A file of a result.
@@ -99,6 +101,7 @@ impl Conversion {
             "compared": self.compared,
             "compared_without": self.compared_without,
             "uncompared": self.uncompared,
+            "differs": self.differs,
             "report": self.report.to_json(),
         })
     }
@@ -188,6 +191,7 @@ impl Book {
             compared: compared.renders,
             compared_without: compared.without,
             uncompared: compared.why_not,
+            differs: compared.differs,
         })
     }
 }

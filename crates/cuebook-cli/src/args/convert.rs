@@ -14,7 +14,7 @@ use cuebook::prompt::Dialect;
   cuebook convert handbook --to directive --out .ai/directives/team/handbook.md
   cuebook convert greeting --to sections --strict                     fails if anything would be lost
 
-The report is on stderr, or in the answer with --json. What is carried over, and what is not: cuebook help convert")]
+The report is on stderr, or in the answer with --json. Exit code 1 if the result renders another text for no known reason. What is carried over, and what is not: cuebook help convert")]
 pub struct ConvertArgs {
     /// An id, or a path to a file or folder
     pub prompt: String,

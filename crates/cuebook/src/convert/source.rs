@@ -1,6 +1,7 @@
 //! From a prompt to a draft. What no other notation than its own can say is told here.
 
 mod data;
+mod includes;
 mod inputs;
 mod own;
 mod roles;
@@ -107,7 +108,12 @@ impl Drafting<'_> {
             Err(beyond) => Err(stop(source, beyond)),
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
-        let written = Some((Language::Jinja, written.to_owned()));
+        let is_dropped = !keeps && !settings.trim_blocks && self.target != Dialect::Template;
+        let written = match is_dropped {
+            true => includes::with_kept_newlines(written, &*self.prepared.outline()),
+            false => written.to_owned(),
+        };
+        let written = Some((Language::Jinja, written));
         Chunk { names: self.names(), pieces, written, jinja: None, print, comments }
     }
 

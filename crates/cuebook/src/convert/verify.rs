@@ -45,6 +45,8 @@ pub(super) struct Compared {
     pub(super) without: Vec<String>,
     /// Why nothing can be said to be the same, if nothing can.
     pub(super) why_not: Option<String>,
+    /// Whether the texts differ, and nothing in the report explains that.
+    pub(super) differs: bool,
 }
 
 /// Whether a result says what it should.
@@ -151,13 +153,13 @@ impl Bench<'_> {
             let message = format!("the rendered text is not the same: {difference}");
             let hint = match self.has_references() {
                 true => {
-                    "included templates lose their last newline in a template, and keep it elsewhere: write `-` at the tags, as in {%- include … -%}"
+                    "a template drops the last newline of what it includes, and other dialects keep it: write `-` at the tags, as in {%- include … -%}"
                 }
                 false => "look at both with cuebook render; if nothing explains it, it is a bug",
             };
             report.changed("text", message).hint(hint);
             let why_not = Some("renders of both are not the same".to_owned());
-            return Ok(Compared { why_not, ..Compared::default() });
+            return Ok(Compared { why_not, differs: true, ..Compared::default() });
         }
         let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
             let why = &error.diagnostic().message;
@@ -167,7 +169,7 @@ impl Bench<'_> {
             report.note("check", why.clone()).hint(hint);
             why
         });
-        Ok(Compared { renders: outcome.same, without: terms.told, why_not })
+        Ok(Compared { renders: outcome.same, without: terms.told, why_not, differs: false })
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.
