@@ -22,7 +22,7 @@ use crate::error::Result;
 use crate::library::{Config, Defaults};
 use crate::node::Node;
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Prompt};
+use crate::prompt::{Dialect, Limits, Prompt};
 use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
 use crate::template::bits::{Beyond, Bit, Branch};
@@ -55,6 +55,7 @@ impl Drafting<'_> {
             Dialect::Sections => self.sections(&inputs)?,
             Dialect::Directive => self.directive(),
         };
+        let usual_size = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         let mut draft = Draft {
             id: prompt.id.rsplit('/').next().unwrap_or(&prompt.id).to_owned(),
             from: prompt.dialect,
@@ -71,7 +72,7 @@ impl Drafting<'_> {
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
             outputs: self.outputs(prompt, front.as_ref()),
-            max_output_size: prompt.limits.max_output_size,
+            max_output_size: Some(prompt.limits.max_output_size).filter(|size| *size != usual_size),
             renamed: Default::default(),
             named_before: Default::default(),
         };
