@@ -1,5 +1,6 @@
 //! The command line.
 
+mod check;
 mod convert;
 mod diff;
 mod execute;
@@ -25,6 +26,7 @@ use cuebook_run::DirectiveTools;
 use cuebook_trace::Tracing;
 
 use crate::{commands, output};
+pub use check::{CheckArgs, CheckOutput};
 pub use convert::{ConvertArgs, To};
 pub use diff::DiffArgs;
 pub use execute::ExecuteArgs;
@@ -306,7 +308,7 @@ pub struct Inputs {
     /// A variable: NAME=TEXT for text, NAME:=JSON for anything else
     #[arg(long = "var", value_name = "NAME=TEXT|NAME:=JSON", help_heading = "Values")]
     pub vars: Vec<String>,
-    /// Variables from a JSON file, or from stdin with -
+    /// Variables from a JSON or YAML file, or from stdin with -
     #[arg(long = "vars", value_name = "FILE|-", help_heading = "Values")]
     pub vars_file: Option<PathBuf>,
     /// A variable from a file: text, an image, audio or a document
@@ -331,9 +333,9 @@ pub struct Inputs {
     /// Use the overrides with this tag [default: latest]
     #[arg(long, value_name = "TAG", help_heading = "Sections")]
     pub tag: Option<String>,
-    /// Fold the least important sections until the text has at most this many tokens, counted for --model (or the prompt's
-    /// model)
-    #[arg(long, value_name = "TOKENS", help_heading = "Sections")]
+    /// Drop the least important sections until the request (text, tools and output schema) has at most this many tokens,
+    /// counted for --model or the prompt's model; stderr lists what was dropped
+    #[arg(long, value_name = "TOKENS", value_parser = tokens, help_heading = "Sections")]
     pub fit: Option<usize>,
     /// Fail if the template prints a variable without a value
     #[arg(long, help_heading = "Values")]
@@ -341,6 +343,11 @@ pub struct Inputs {
     /// Do not run the prompt's hooks and variable providers
     #[arg(long, help_heading = "Values")]
     pub no_hooks: bool,
+}
+
+/// A number of tokens.
+fn tokens(text: &str) -> std::result::Result<usize, String> {
+    text.parse().map_err(|_| "write a whole number of tokens, as in 4000".to_owned())
 }
 
 /// `render`
@@ -404,21 +411,6 @@ impl Form {
             }
         }
     }
-}
-
-/// `check`
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  cuebook check                       the whole library
-  cuebook check greeting              one prompt
-  cuebook check user_data/packs/mine  every prompt in a folder
-  cuebook check --json | jq '.[].code'
-
-Exit code 1 if there are errors; warnings and notes do not change it.")]
-pub struct CheckArgs {
-    /// Prompts or folders [default: the whole library]
-    #[arg(value_name = "PATH|PROMPT")]
-    pub targets: Vec<String>,
 }
 
 /// `list`

@@ -178,7 +178,8 @@ impl<'i> Shared<'i> {
     }
 
     /// Refuses what means nothing to any of the prompts.
-    pub fn refuse_slips(&self, prompts: &[&Prepared]) -> Result<()> {
+    /// `none` says that there is none: `neither version`, for example.
+    pub fn refuse_slips(&self, prompts: &[&Prepared], none: &str) -> Result<()> {
         let names: BTreeSet<String> = prompts.iter().flat_map(|prompt| prompt.known_names()).collect();
         let takes_any_name = prompts.iter().any(|prompt| prompt.takes_any_name());
         let is_known = |name: &str| takes_any_name || names.contains(name);
@@ -191,8 +192,7 @@ impl<'i> Shared<'i> {
                 names.iter().map(String::as_str).filter(|name| *name != "system").collect();
             let hint = near(name).unwrap_or_else(|| format!("their variables are {}", known.join(", ")));
             let diagnostic =
-                Diagnostic::new(Code::UnknownVariable, format!("neither version has a variable `{name}`"))
-                    .hint(hint);
+                Diagnostic::new(Code::UnknownVariable, format!("{none} has a variable `{name}`")).hint(hint);
             return Err(Error::new(ErrorKind::PromptValidation, diagnostic).with("variable", name));
         }
         for (name, _) in self.from_file.iter().filter(|(name, _)| !is_known(name)).take(MOST_COMPARED) {
@@ -204,7 +204,7 @@ impl<'i> Shared<'i> {
         let Inputs { expand, session, tag, fit, .. } = self.inputs;
         if trees.is_empty() && (!expand.is_empty() || session.is_some() || tag.is_some() || fit.is_some()) {
             let hint = "--expand, --session, --tag and --fit work on section trees: cuebook help sections";
-            return Err(bad_input("neither version is a section tree", hint));
+            return Err(bad_input(format!("{none} is a section tree"), hint));
         }
         for wanted in expand {
             if trees.iter().all(|tree| tree.find_all(wanted).next().is_none()) {
@@ -212,7 +212,7 @@ impl<'i> Shared<'i> {
                 let known: Vec<&str> = sections.map(|node| node.dotted()).collect();
                 let hint = did_you_mean(&nearest(wanted, known.iter().copied()))
                     .unwrap_or_else(|| format!("their sections are {}", listed(&known)));
-                let message = format!("neither version has a section `{wanted}`");
+                let message = format!("{none} has a section `{wanted}`");
                 let diagnostic = Diagnostic::new(Code::BadSection, message).hint(hint);
                 return Err(Error::new(ErrorKind::PromptValidation, diagnostic));
             }
@@ -379,12 +379,9 @@ fn read_file(path: &Path) -> Result<Variables> {
     Variables::read(&read_source(path)?)
 }
 
-/// The object that a JSON file holds, or stdin with `-`.
+/// The object that a JSON or YAML file holds, or stdin with `-`.
 pub fn read_object(path: &Path) -> Result<serde_json::Map<String, Json>> {
-    match Variables::read_value(&read_source(path)?)? {
-        Json::Object(object) => Ok(object),
-        _ => Err(bad_input(format!("{} is not a JSON object", path.display()), "write {\"name\": value, …}")),
-    }
+    Variables::read_object(&read_source(path)?)
 }
 
 /// The text of a file, or of stdin with `-`.

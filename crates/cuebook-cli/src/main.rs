@@ -5,12 +5,15 @@
 
 mod again;
 mod args;
+mod ci;
 mod commands;
 mod git;
 mod inputs;
 mod interrupt;
+mod many;
 mod onlooker;
 mod output;
+mod prices;
 mod progress;
 mod terminal;
 mod versions;

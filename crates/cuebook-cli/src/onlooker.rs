@@ -9,6 +9,8 @@ use cuebook::error::printable;
 use cuebook_run::provider::Stop;
 use cuebook_run::store::{Cost, Record};
 use cuebook_run::{Event, Kind, Money, News, ThreadId, Watch};
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use serde_json::Value as Json;
 
 use crate::interrupt::Interrupted;
@@ -268,13 +270,26 @@ pub fn row(record: &Record, children: Money) -> String {
         false => spent.to_string(),
     };
     format!(
-        "{:<11} {:>3} {:<5} {:>9} tokens {spent:>10} {}",
+        "{:<11} {:>3} {:<5} {:>9} tokens {spent:>10}  {:<11} {}",
         record.status.as_str(),
         record.cost.turns,
         if record.cost.turns == 1 { "turn" } else { "turns" },
         grouped(record.cost.tokens()),
+        ago(record.created_at, Timestamp::now()),
         printable(record.id.as_str())
     )
+}
+
+/// How long ago something was, or the day if that is long ago.
+fn ago(then: Timestamp, now: Timestamp) -> String {
+    match now.as_second() - then.as_second() {
+        ..60 => "just now".to_owned(),
+        seconds @ ..3600 => format!("{} min ago", seconds / 60),
+        seconds @ ..86_400 => format!("{} h ago", seconds / 3600),
+        seconds @ ..172_800 => format!("{} day ago", seconds / 86_400),
+        seconds @ ..1_209_600 => format!("{} days ago", seconds / 86_400),
+        _ => then.to_zoned(TimeZone::system()).date().to_string(),
+    }
 }
 
 /// An event in a line for people; `None` if it is not worth one.
@@ -446,6 +461,20 @@ fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_time_is_told_from_now_until_it_is_long_ago() {
+        let then = Timestamp::from_second(1_700_000_000).unwrap();
+        let after = |seconds: i64| ago(then, Timestamp::from_second(1_700_000_000 + seconds).unwrap());
+        // A clock may have been set back.
+        assert_eq!([after(-5), after(59), after(60)], ["just now", "just now", "1 min ago"]);
+        assert_eq!([after(3599), after(3600), after(86_399)], ["59 min ago", "1 h ago", "23 h ago"]);
+        assert_eq!(
+            [after(86_400), after(172_800), after(1_209_599)],
+            ["1 day ago", "2 days ago", "13 days ago"]
+        );
+        assert!(after(1_300_000).starts_with("2023-11-1"));
+    }
 
     #[test]
     fn a_line_stays_on_its_line() {

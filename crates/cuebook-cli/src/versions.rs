@@ -1,6 +1,7 @@
 //! What somebody means by a version of a prompt: something that is here, something that a revision has, or something in a pack
 //! that is not installed.
 
+use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use cuebook::prompt::Dialect;
 use cuebook::variables::Clock;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
 
-use crate::git::{Copy, PrivateFolder, Repository};
+use crate::git::{Copy, PrivateFolder, Repository, Tree};
 
 /// How packs end that are one file.
 const ARCHIVES: [&str; 3] = [".tar.gz", ".tgz", ".zip"];
@@ -51,7 +52,7 @@ pub enum Stand<'b> {
     /// A copy of what a revision has.
     Revision {
         /// The copy's book.
-        book: Box<Book>,
+        book: Arc<Book>,
         /// The id or path in the copy.
         prompt: String,
         /// What people call it.
@@ -59,7 +60,7 @@ pub enum Stand<'b> {
         /// What they call its files.
         names: Names,
         /// Kept for as long as the book is used.
-        copy: Copy,
+        copy: Arc<Copy>,
     },
     /// A project that has nothing but the pack.
     Packed {
@@ -76,6 +77,14 @@ pub enum Stand<'b> {
         /// Kept for as long as the book is used.
         _folder: PrivateFolder,
     },
+}
+
+/// A revision of the project. Its files are copied once, for any number of prompts.
+pub struct Past {
+    repository: Repository,
+    tree: Tree,
+    revision: String,
+    copied: OnceCell<(Arc<Copy>, Arc<Book>)>,
 }
 
 impl Meant {
@@ -121,22 +130,9 @@ impl<'b> Stand<'b> {
     pub fn open(meant: &Meant, book: &'b Book) -> Result<Stand<'b>> {
         match meant {
             Meant::Here(given) => Ok(Stand::Here { book, prompt: here(book, given), label: given.clone() }),
-            Meant::Revision { revision, prompt } => Self::at_revision(book, revision, prompt, None),
+            Meant::Revision { revision, prompt } => Past::open(book, revision)?.stand(prompt, None),
             Meant::Packed { pack, prompt } => Self::packed(pack, prompt),
         }
-    }
-
-    /// Opens what a revision has in the place of a version that is here, or else what it has under the same id.
-    pub fn in_place_of(version: &Version<'_>, revision: &str, book: &'b Book) -> Result<Stand<'b>> {
-        let found = version.prepared().found();
-        if version.is_built_in() {
-            let message = format!("`{}` is built into the program, so no revision has it", found.id);
-            let diagnostic = Diagnostic::new(Code::NotInRevision, message)
-                .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
-            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));
-        }
-        let source = book.library().root().join(&found.candidate.source);
-        Self::at_revision(book, revision, version.label(), Some((&source, &found.id)))
     }
 
     /// Whether it is the project as it is now.
@@ -158,9 +154,8 @@ impl<'b> Stand<'b> {
             Stand::Here { book, prompt, label } => {
                 Ok(Version::find(book, prompt, context, clock)?.labelled(label))
             }
-            Stand::Revision { book, prompt, label, names, .. }
-            | Stand::Packed { book, prompt, label, names, .. } => {
-                let version = Version::find(book, prompt, context, clock);
+            Stand::Revision { prompt, label, names, .. } | Stand::Packed { prompt, label, names, .. } => {
+                let version = Version::find(self.book(), prompt, context, clock);
                 let version = version.map_err(|error| match (self, error.code()) {
                     // Where it was looked for is the copy's business.
                     (Stand::Packed { absent, .. }, Code::PromptNotFound | Code::Unreadable) => absent.clone(),
@@ -174,6 +169,15 @@ impl<'b> Stand<'b> {
         }
     }
 
+    /// Its book.
+    fn book(&self) -> &Book {
+        match self {
+            Stand::Here { book, .. } => book,
+            Stand::Revision { book, .. } => book,
+            Stand::Packed { book, .. } => book,
+        }
+    }
+
     /// The folder that everything of it lies in.
     fn folder(&self) -> PathBuf {
         match self {
@@ -183,14 +187,71 @@ impl<'b> Stand<'b> {
         }
     }
 
-    fn at_revision(
-        book: &'b Book,
-        revision: &str,
-        prompt: &str,
-        in_place_of: Option<(&Path, &str)>,
-    ) -> Result<Stand<'b>> {
+    /// A pack is installed into a project that has nothing else.
+    fn packed(pack: &str, prompt: &str) -> Result<Stand<'b>> {
+        let path = Path::new(pack);
+        if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(files::not_there(path, pack));
+        }
+        let folder = PrivateFolder::new("the copy of a pack")?;
+        let root = folder.path().to_owned();
+        let library = Library::open(root.clone());
+        let installation = library.stage_pack(path)?;
+        let manifest = installation.manifest();
+        let (id, offered) = (manifest.pack_id.clone(), manifest.prompts.clone());
+        installation.commit(false, &[])?;
+        let names = Names::new(format!("{pack}:"), &root).without(format!("user_data/packs/{id}/"));
+        let label = format!("{pack}:{prompt}");
+        let asked = prompt;
+        let prompt = match is_path(prompt) {
+            true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),
+            false => format!("{id}/{prompt}"),
+        };
+        let book = Box::new(Book::open(root).with_paths(true));
+        let absent = not_packed(asked, pack, &offered);
+        Ok(Stand::Packed { book, prompt, label, names, absent, _folder: folder })
+    }
+}
+
+impl Past {
+    /// A revision of the repository around a project.
+    pub fn open(book: &Book, revision: &str) -> Result<Past> {
         let repository = Repository::around(book.library().root())?;
         let tree = repository.tree(revision)?;
+        Ok(Past { repository, tree, revision: revision.to_owned(), copied: OnceCell::new() })
+    }
+
+    /// The book of the revision.
+    pub fn book(&self) -> Result<Arc<Book>> {
+        Ok(self.copied(None)?.1)
+    }
+
+    /// What it has in the place of a version that is here, or else under the same id.
+    pub fn in_place_of<'b>(&self, version: &Version<'_>, book: &Book) -> Result<Stand<'b>> {
+        let found = version.prepared().found();
+        if version.is_built_in() {
+            let message = format!("`{}` is part of the program, and no revision has it", found.id);
+            let diagnostic = Diagnostic::new(Code::NotInRevision, message)
+                .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
+            return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));
+        }
+        let source = book.library().root().join(&found.candidate.source);
+        self.stand(version.label(), Some((&source, &found.id)))
+    }
+
+    /// A copy of the project, and of what lies around a path outside of it.
+    fn copied(&self, around: Option<&Path>) -> Result<(Arc<Copy>, Arc<Book>)> {
+        if let Some(copied) = self.copied.get() {
+            return Ok(copied.clone());
+        }
+        let copy = Arc::new(self.tree.copy(&self.repository, around)?);
+        let book = Arc::new(Book::open(copy.root()).with_paths(true));
+        Ok(self.copied.get_or_init(|| (copy, book)).clone())
+    }
+
+    /// A prompt of the revision.
+    fn stand<'b>(&self, prompt: &str, in_place_of: Option<(&Path, &str)>) -> Result<Stand<'b>> {
+        let Past { repository, tree, revision, .. } = self;
         let top = repository.top();
         let in_tree = |path: PathBuf| {
             let path = normal(&path).strip_prefix(&top).ok()?.to_owned();
@@ -210,11 +271,10 @@ impl<'b> Stand<'b> {
             }
             None => None,
         };
-        let copy = tree.copy(&repository, path.as_deref())?;
+        let (copy, old) = self.copied(path.as_deref())?;
         if path.as_ref().is_some_and(|path| !copy.path(path).exists()) {
             return Err(tree.leads_nowhere(prompt));
         }
-        let old = Box::new(Book::open(copy.root()).with_paths(true));
         let names = Names::new(format!("{revision}:"), copy.root());
         let asked = prompt;
         let prompt = match (&path, in_place_of) {
@@ -247,31 +307,6 @@ impl<'b> Stand<'b> {
             None => format!("{revision}:{}", shown(&names, &prompt, revision)),
         };
         Ok(Stand::Revision { book: old, prompt, label, names, copy })
-    }
-
-    /// A pack is installed into a project that has nothing else.
-    fn packed(pack: &str, prompt: &str) -> Result<Stand<'b>> {
-        let path = Path::new(pack);
-        if path.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-            return Err(files::not_there(path, pack));
-        }
-        let folder = PrivateFolder::new("the copy of a pack")?;
-        let root = folder.path().to_owned();
-        let library = Library::open(root.clone());
-        let installation = library.stage_pack(path)?;
-        let manifest = installation.manifest();
-        let (id, offered) = (manifest.pack_id.clone(), manifest.prompts.clone());
-        installation.commit(false, &[])?;
-        let names = Names::new(format!("{pack}:"), &root).without(format!("user_data/packs/{id}/"));
-        let label = format!("{pack}:{prompt}");
-        let asked = prompt;
-        let prompt = match is_path(prompt) {
-            true => root.join("user_data/packs").join(&id).join(prompt).to_string_lossy().into_owned(),
-            false => format!("{id}/{prompt}"),
-        };
-        let book = Box::new(Book::open(root).with_paths(true));
-        let absent = not_packed(asked, pack, &offered);
-        Ok(Stand::Packed { book, prompt, label, names, absent, _folder: folder })
     }
 }
 

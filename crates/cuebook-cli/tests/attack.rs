@@ -203,3 +203,33 @@ fn what_a_hook_adds_is_driven_too() {
     assert_eq!((code, &answer["hooks"]), (Some(0), &Json::Bool(true)), "{answer}");
     assert!(answer["inputs"][0]["seen"].as_u64().unwrap() > 100, "{answer}");
 }
+
+#[test]
+fn a_library_is_attacked_prompt_by_prompt() {
+    let project = Project::new();
+    project.write("prompts/good/template.md", "Hi {{ name }}.\n");
+    project.write("prompts/bare.prompty", "---\nname: bare\n---\nsystem:\nHi.\n");
+    let attack = |args: &[&str]| {
+        let output = project.command("cuebook", project.path()).arg("attack").args(args).output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let (code, stdout, stderr) = attack(&["--json"]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let all: Json = serde_json::from_str(&stdout).unwrap();
+    let prompts: Vec<&str> =
+        all.as_array().unwrap().iter().map(|one| one["prompt"].as_str().unwrap()).collect();
+    assert_eq!(prompts, ["bare", "good"]);
+    let (code, stdout, stderr) = attack(&["good", "bare"]);
+    assert_eq!(code, 0, "{stdout}");
+    assert!(stdout.starts_with("good\nname "), "{stdout}");
+    assert_eq!(stderr, "2 prompts: none of them changed its structure\n");
+    // One that cannot be rendered fails, and the others are attacked all the same.
+    project.write("prompts/broken/template.md", "{{ x");
+    let (code, stdout, stderr) = attack(&[]);
+    assert_eq!((code, stderr.as_str()), (1, "3 prompts: 1 failed\n"), "{stdout}");
+    assert!(stdout.contains("error[CB304]") && stdout.contains(" tried "), "{stdout}");
+    let (_, stdout, _) = attack(&["prompts/broken", "good", "--json"]);
+    let both: Json = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&both[0]["error"]["code"], &both[1]["held"]), (&"CB304".into(), &true.into()), "{both}");
+}

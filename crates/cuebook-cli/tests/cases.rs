@@ -318,3 +318,34 @@ fn a_body_without_a_model_asks_for_it_where_a_case_can_say_it() {
     let (_, stdout, _) = run(&project, &["test"]);
     assert!(stdout.contains("gpt-4o") && !stdout.contains("could not be rendered"), "{stdout}");
 }
+
+#[test]
+fn a_case_unsets_an_input_of_the_file() {
+    let project = Project::new();
+    project.write("prompts/hi/template.md", "Hi{% if name is defined %} {{ name }}{% endif %}!\n");
+    let cases = |settings: &str, inputs: &str| {
+        format!(
+            "# All\n```yaml inputs\nname: Ada\n```\n## with\n```text expected\nHi Ada!\n```\n## without\n```yaml settings\n{settings}\n```\n```yaml inputs\n{inputs}\n```\n```text expected\nHi!\n```\n## again\n```text expected\nHi Ada!\n```\n"
+        )
+    };
+    let run = |settings: &str, inputs: &str| {
+        project.write("prompts/hi/tests.md", cases(settings, inputs));
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let output = command.args(["test", "--json"]).output().unwrap();
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    assert_eq!(run("unset: [name]", "")["passed"], 3);
+    assert_eq!(run("unset: name", "")["passed"], 3);
+    for (settings, inputs, message) in [
+        ("unset: [nmae]", "", "there is no input `nmae` to unset"),
+        ("unset: [name]", "name: Bo", "the case gives the input `name` and unsets it"),
+        ("unset: {name: 1}", "", "`unset` is a list of inputs"),
+    ] {
+        let report = run(settings, inputs);
+        assert_eq!(
+            (&report["broken"], &report["files"][0]["error"]["message"]),
+            (&1.into(), &message.into()),
+            "{report}"
+        );
+    }
+}

@@ -291,3 +291,39 @@ fn help_groups_the_commands_and_suggests_the_near_ones() {
     let (code, _, stderr) = cuebook(&project, &["rendr"]);
     assert!(code == 2 && stderr.contains("similar subcommands exist: 'thread', 'render'"), "{stderr}");
 }
+
+#[test]
+fn variables_come_from_json_and_from_yaml() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "{{ name }}: {{ langs|join('+') }}");
+    project.write("v.yaml", "# whose\nname: Ada\nlangs: [en, ja]\n");
+    project.write("v.json", r#"{"name": "Ada", "langs": ["en", "ja"]}"#);
+    project.write("v.txt", "name: Ada\nlangs:\n  - en\n  - ja\n");
+    for file in ["v.yaml", "v.json", "v.txt"] {
+        let (code, stdout, stderr) = cuebook(&project, &["render", "p", "--vars", file]);
+        assert_eq!((code, stdout.as_str()), (0, "Ada: en+ja"), "{file}: {stderr}");
+    }
+    project.write("list.yaml", "- a\n- b\n");
+    project.write("broken.yaml", "name: [a\nlangs: b\n");
+    project.write("broken.json", "name: Ada\n");
+    for (file, wanted) in [
+        ("list.yaml", "list.yaml:1:1"),
+        ("broken.yaml", "broken.yaml:"),
+        ("broken.json", "a YAML file ends in .yaml"),
+    ] {
+        let (code, _, stderr) = cuebook(&project, &["render", "p", "--vars", file]);
+        assert_eq!(code, 1, "{file}: {stderr}");
+        assert!(stderr.contains(wanted) && stderr.contains("help: "), "{file}: {stderr}");
+    }
+}
+
+#[test]
+fn a_budget_is_a_number() {
+    let project = Project::new();
+    project.write("prompts/p.sections.md", "# Task\nDo it.\n");
+    for wrong in ["abc", "-1", "1.5", ""] {
+        let (code, _, stderr) = cuebook(&project, &["render", "p", &format!("--fit={wrong}")]);
+        assert_eq!(code, 2, "{stderr}");
+        assert!(stderr.contains("write a whole number of tokens, as in 4000"), "{wrong}: {stderr}");
+    }
+}

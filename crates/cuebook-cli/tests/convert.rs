@@ -216,3 +216,47 @@ fn slips_are_told_with_the_next_step() {
     let (code, _, err) = run(&project, &["q.prompty", "--to", "template"]);
     assert!(code == 1 && err.contains("CB318"), "{err}");
 }
+
+#[test]
+fn the_last_newline_of_an_include_is_dropped_in_other_dialects_too() {
+    for (number, template) in [
+        "Hi {{ name }}.\n{% include 'partials/rules.md' %}\nBye.\n",
+        "{% include 'partials/rules.md' %}\n\n  Bye {{ name }}.\n{% include 'partials/rules.md' %}\n",
+        "{% include 'partials/bare.md' %}\nBye {{ name }}.\n",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let project = Project::new();
+        project.write("prompts/hi/template.md", template);
+        project.write("prompts/partials/rules.md", "Rules:\n- one\n");
+        project.write("prompts/partials/bare.md", "Rules");
+        let run = |args: &[&str]| {
+            let output = project.command("cuebook", project.path()).args(args).output().unwrap();
+            (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap(), output.stderr)
+        };
+        let (code, _, stderr) = run(&["convert", "hi", "--to", "prompty", "--out", "prompts/new.prompty"]);
+        let report = String::from_utf8_lossy(&stderr);
+        assert_eq!(code, 0, "{number}: {report}");
+        assert!(!report.contains("not the same"), "{number}: {report}");
+        let rendered = |id: &str| run(&["render", id, "--var", "name=Ada"]).1;
+        assert_eq!(rendered("new").trim_end(), rendered("hi").trim_end(), "{number}");
+    }
+}
+
+#[test]
+fn a_result_that_renders_another_text_is_a_failure() {
+    let project = Project::new();
+    // Text behind the include on its line: nothing can take the newline away.
+    project.write("prompts/hi/template.md", "{% include 'partials/rules.md' %} {{ name }}\n");
+    project.write("prompts/partials/rules.md", "Rules\n");
+    let output =
+        project.command("cuebook", project.path()).args(["convert", "hi", "--to", "prompty"]).output();
+    let output = output.unwrap();
+    let report = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{report}");
+    assert!(
+        report.contains("the rendered text is not the same") && report.contains("write `-` at the tags"),
+        "{report}"
+    );
+}

@@ -369,3 +369,44 @@ fn another_file_of_the_same_id_is_called_by_its_own_name() {
     // What is no text is passed with another sign.
     assert!(stdout.contains("--var n:=…"), "{stdout}");
 }
+
+#[test]
+fn a_library_is_compared_with_a_revision() {
+    let project = greeting();
+    project.write("prompts/gone/template.md", "Soon gone.\n");
+    project.write("prompts/same/template.md", "Stays.\n");
+    commit(&project);
+    assert_eq!(diff(&project, &[]), (0, String::new(), "3 prompts since HEAD: no differences\n".to_owned()));
+    std::fs::remove_dir_all(project.path().join("prompts/gone")).unwrap();
+    project.write("prompts/new/template.md", "New.\n");
+    // A partial changes what includes it.
+    project.write("prompts/partials/legal.md", "All rights reserved.");
+    let status = |document: &Json| -> Vec<(String, String)> {
+        let text = |one: &Json, key: &str| one[key].as_str().unwrap().to_owned();
+        document.as_array().unwrap().iter().map(|one| (text(one, "prompt"), text(one, "status"))).collect()
+    };
+    let pair = |prompt: &str, status: &str| (prompt.to_owned(), status.to_owned());
+    let all = [pair("gone", "removed"), pair("hi", "changed"), pair("new", "added"), pair("same", "same")];
+    assert_eq!(status(&json(&project, &[])), all);
+    assert_eq!(status(&json(&project, &["--since", "HEAD"])), all);
+    let (code, out, err) = diff(&project, &[]);
+    assert_eq!(code, 1, "{err}");
+    assert!(
+        out.contains("- gone  removed (prompts/gone)\n") && out.contains("+ new  new (prompts/new)\n"),
+        "{out}"
+    );
+    assert!(out.contains("+ All rights reserved.  <- prompts/partials/legal.md:1"), "{out}");
+    assert_eq!(err, "4 prompts since HEAD: 1 changed, 1 added, 1 removed\n");
+    let some = json(&project, &["--since", "HEAD~1", "same", "hi"]);
+    assert_eq!(status(&some), [pair("same", "added"), pair("hi", "changed")]);
+    assert_eq!(status(&json(&project, &["prompts"])), all[1..]);
+    // A prompt that cannot be read is a failure.
+    project.write("prompts/same/template.md", "{{ x");
+    let (code, out, _) = diff(&project, &["--since", "HEAD"]);
+    assert_eq!(code, 2);
+    assert!(out.contains("error[CB304]"), "{out}");
+    let (code, _, err) = diff(&project, &["hi", "new", "same"]);
+    assert_eq!(code, 2);
+    assert!(err.contains("cuebook diff --since HEAD hi new same"), "{err}");
+    assert_eq!(diff(&project, &["--since", "nowhere"]).0, 2);
+}

@@ -297,3 +297,36 @@ fn a_match_is_told_by_its_own_line_and_not_by_that_of_the_text_around_it() {
         assert_eq!((&piece["source"]["line"], &piece["source"]["column"]), (&json!(3), &json!(5)));
     }
 }
+
+#[test]
+fn the_page_tells_included_files_apart_without_pointing_at_them() {
+    let project = Project::new();
+    project.write("prompts/a/template.md", "One. {% include 'b/x.md' %} Two. {% include 'b/y.md' %}\n");
+    project.write("prompts/b/x.md", "From x.");
+    project.write("prompts/b/y.md", "From y.");
+    let (code, page, stderr) = cuebook(&project, &["explain", "a", "--html"]);
+    assert_eq!(code, 0, "{stderr}");
+    for (number, name, text) in [(1, "prompts/b/x.md", "From x."), (2, "prompts/b/y.md", "From y.")] {
+        assert!(page.contains(&format!("<li class=\"f{number}\"><b>{number}</b> {name}</li>")), "{page}");
+        let start = page.find(&format!("class=\"p literal f{number}\" data-f=\"{number}\"")).unwrap();
+        assert!(page[start..].split("</span>").next().unwrap().ends_with(text), "{page}");
+    }
+    assert!(page.contains("<span class=\"p literal\" tabindex"), "the prompt's own text has no colour");
+}
+
+#[test]
+fn a_conversation_is_named_where_it_is_shown() {
+    let project = Project::new();
+    let file =
+        "---\nname: talk\ninputs:\n  - {name: history, kind: thread}\n---\nsystem:\nHi.\n\n{{ history }}\n";
+    project.write("prompts/talk.prompty", file);
+    let history =
+        r#"history:=[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Yes?"}]"#;
+    for more in [&["--html"][..], &["--svg"], &[]] {
+        let (code, shown, stderr) =
+            cuebook(&project, &[&["explain", "talk", "--var", history], more].concat());
+        assert_eq!(code, 0, "{stderr}");
+        assert!(shown.replace('\u{a0}', " ").contains("[history:"), "{more:?}: {shown}");
+        assert!(!shown.contains("__PROMPTY_THREAD_"), "{more:?}: {shown}");
+    }
+}

@@ -215,3 +215,90 @@ fn overrides_show_says_everything_that_a_file_changes() {
     let shown = json(&project, &["overrides", "show", "shop", "--tag", "short", "--json"]);
     assert_eq!(shown["task_examples"], json!([{"path": ["examples"], "action": "append"}]));
 }
+
+const DESK: &str = "---
+model: {id: gpt-4o}
+output: {properties: {answer: {kind: string, description: What to say to the customer}}}
+---
+# Task
+Answer the letter.
+
+# History
+```yaml section
+summary: Much was said.
+priority: -1
+tools: [{name: find_letter, description: Finds an earlier letter by its number and the day on which it came.}]
+```
+There were many letters before this one, and each of them was about kettles, cups and tea in all their kinds.
+
+# Manners
+```yaml section
+summary: Be kind.
+priority: 5
+```
+Be kind, be brief, and never promise what the shop cannot do, whatever the letter asks for.
+";
+
+#[test]
+fn a_budget_covers_the_whole_request_and_stderr_lists_what_was_dropped() {
+    let project = Project::new();
+    project.write("prompts/desk.sections.md", DESK);
+    let whole = json(&project, &["tokens", "desk", "--json"]);
+    let total = whole["total"].as_u64().unwrap();
+    // The text alone would fit.
+    let budget = total - 1;
+    assert!(whole["text"].as_u64().unwrap() < budget);
+    let fit = budget.to_string();
+    let (code, stdout, stderr) = cuebook(&project, &["render", "desk", "--fit", &fit]);
+    assert_eq!(code, 0, "{stderr}");
+    // Its summary would need a tool that opens it, which is longer than the section.
+    assert!(!stdout.contains("kettles") && stdout.contains("never promise"), "{stdout}");
+    assert!(stderr.contains(&format!("of {budget} tokens (text ")), "{stderr}");
+    assert!(stderr.contains(&format!(", {total} before")), "{stderr}");
+    assert!(stderr.contains("history  dropped  priority -1, "), "{stderr}");
+    let counted = json(&project, &["tokens", "desk", "--fit", &fit, "--json"]);
+    let document = json(&project, &["render", "desk", "--fit", &fit, "--json"]);
+    let account = &document["fit"];
+    assert_eq!((&account["tokens"], &account["before"]), (&counted["total"], &json!(total)));
+    assert_eq!((&account["text"], &account["output"]), (&counted["text"], &counted["output"]));
+    assert!(account["tokens"].as_u64().unwrap() <= budget);
+    // Nothing to drop, nothing to say.
+    let (_, _, stderr) = cuebook(&project, &["render", "desk", "--fit", &total.to_string()]);
+    assert_eq!(stderr, "");
+}
+
+#[test]
+fn a_section_that_goes_takes_its_tools_with_it() {
+    let project = Project::new();
+    let tool =
+        |number| format!("{{name: find_letter_{number}, description: Finds an earlier letter by its day.}}");
+    let tools = (0..9).map(tool).collect::<Vec<_>>().join(", ");
+    project.write(
+        "prompts/desk.sections.md",
+        format!(
+            "---\nmodel: {{id: gpt-4o}}\n---\n# Task\nAnswer.\n\n# Letters\n```yaml section\npriority: -1\ntools: [{tools}]\n```\nLook for earlier letters.\n"
+        ),
+    );
+    let whole = json(&project, &["tokens", "desk", "--json"]);
+    assert!(whole["total"].as_u64().unwrap() > 200, "{whole}");
+    let fitted = json(&project, &["render", "desk", "--fit", "100", "--json"]);
+    assert_eq!((&fitted["text"], &fitted["tools"]), (&json!("# Task\n\nAnswer."), &json!([])));
+    let error = json(&project, &["render", "desk", "--fit", "3", "--json"]);
+    assert_eq!(error["error"]["code"], "CB510", "{error}");
+    let message = error["error"]["message"].as_str().unwrap();
+    assert!(message.ends_with("after dropping every optional section; the budget is 3"), "{message}");
+}
+
+#[test]
+fn the_page_of_a_tree_shows_its_sections_its_budget_and_what_was_dropped() {
+    let project = Project::new();
+    project.write("prompts/desk.sections.md", DESK);
+    let total = json(&project, &["tokens", "desk", "--json"])["total"].as_u64().unwrap();
+    let fit = (total - 1).to_string();
+    let (code, page, stderr) = cuebook(&project, &["explain", "desk", "--fit", &fit, "--html"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(page.contains("<h2>Budget</h2>") && page.contains(&format!(" of {fit} tokens: ")), "{page}");
+    assert!(page.contains("<td>history</td><td>dropped</td><td>-1</td>"), "{page}");
+    assert!(page.contains("<td>history</td><td>2 History</td><td>dropped</td><td>budget</td>"), "{page}");
+    assert!(page.contains("<td>manners</td><td>3 Manners</td><td>full</td>"), "{page}");
+}

@@ -128,3 +128,68 @@ fn stdin_is_either_the_one_or_the_other() {
     assert!(code == 2 && out.is_empty(), "{out}{err}");
     assert!(err.contains("--vars and --against cannot both read stdin"), "{err}");
 }
+
+/// Three prompts: one with a required value, one without, and one that cannot be read.
+fn library() -> Project {
+    let project = Project::new();
+    project.write("prompts/ask/prompt.py", "VARIABLES = {'required': [{'name': 'question'}]}\n");
+    project.write("prompts/ask/template.md", "Answer: {{ question }}");
+    project.write("prompts/plain/template.md", "Be brief and kind.");
+    project
+}
+
+#[test]
+fn a_library_is_counted_in_rows_with_placeholders_and_a_sum() {
+    let project = library();
+    let (code, out, _) = cuebook(&project, &["tokens", "--model", "gpt-4o"]);
+    assert_eq!(code, 0, "{out}");
+    let rows: Vec<Vec<&str>> = out.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[0], ["tokens", "cost", "prompt"]);
+    assert_eq!(&rows[1][3..], ["ask", "placeholders:", "question"]);
+    assert_eq!(&rows[2][3..], ["plain"]);
+    let number = |row: usize| rows[row][0].parse::<usize>().unwrap();
+    assert_eq!((number(1) + number(2), &rows[3][3..]), (number(3), &["2", "prompts"][..]));
+    let all = json(&project, &["tokens", "--model", "gpt-4o", "--json"]);
+    let one = json(&project, &["tokens", "plain", "--model", "gpt-4o", "--json"]);
+    assert_eq!((&all[1]["total"], &all[1]["cost"]), (&one["total"], &one["cost"]));
+    assert_eq!(all[0]["placeholders"], json!(["question"]));
+    let given = json(&project, &["tokens", "plain", "ask", "--var", "question=Why?", "--json"]);
+    assert_eq!((&given[0]["prompt"], &given[1]["placeholders"]), (&json!("plain"), &json!([])));
+}
+
+#[test]
+fn one_broken_prompt_fails_and_the_others_are_counted() {
+    let project = library();
+    project.write("prompts/broken/template.md", "{{ x");
+    let all = json(&project, &["tokens", "prompts", "--json"]);
+    assert_eq!((&all[1]["prompt"], &all[1]["error"]["code"]), (&json!("broken"), &json!("CB304")), "{all}");
+    let (code, out, _) = cuebook(&project, &["tokens"]);
+    assert_eq!(code, 1);
+    assert!(out.contains("3 prompts") && out.contains("error[CB304]"), "{out}");
+    let (code, _, err) = cuebook(&project, &["tokens", "ask", "plain", "--var", "qestion=1"]);
+    assert_eq!(code, 1);
+    assert!(err.contains("none of the prompts has a variable `qestion`"), "{err}");
+    let (code, _, err) = cuebook(&project, &["tokens", "--against", "a.json"]);
+    assert_eq!(code, 2, "{err}");
+    let empty = Project::new();
+    let (code, _, err) = cuebook(&empty, &["tokens"]);
+    assert_eq!(code, 1, "{err}");
+    assert!(err.contains("this project has no prompts"), "{err}");
+}
+
+#[test]
+fn money_is_shown_where_the_price_is_known() {
+    let project = Project::new();
+    project.write("prompts/p/template.md", "x ".repeat(500));
+    let cost = json(&project, &["tokens", "p", "--model", "gpt-4o", "--json"]);
+    let (amount, total) = (cost["cost"]["amount"].as_f64().unwrap(), cost["total"].as_f64().unwrap());
+    let price = cost["cost"]["per_million"].as_f64().unwrap();
+    assert!((amount - total * price / 1e6).abs() < 1e-9, "{cost}");
+    assert_eq!((&cost["cost"]["currency"], &cost["cost"]["provider"]), (&json!("USD"), &json!("openai")));
+    let (_, out, _) = cuebook(&project, &["tokens", "p", "--model", "gpt-4o"]);
+    assert!(out.contains(" USD to read once, at "), "{out}");
+    assert_eq!(json(&project, &["tokens", "p", "--model", "my-own", "--json"])["cost"], Json::Null);
+    let (_, out, _) = cuebook(&project, &["tokens", "p", "--model", "my-own"]);
+    assert!(out.contains("the price of my-own is not known"), "{out}");
+    assert_eq!(json(&project, &["tokens", "p", "--json"])["cost"], Json::Null);
+}

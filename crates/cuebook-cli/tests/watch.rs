@@ -154,3 +154,31 @@ fn without_a_prompt_nothing_is_waited_for() {
 fn what_cannot_be_watched_is_refused() {
     Test::new().args(["watch", "general_system", "--vars", "-"]).code(2).run();
 }
+
+#[test]
+fn a_conversation_is_no_change_of_the_text() {
+    let project = Project::new();
+    let file = |text: &str| {
+        format!(
+            "---\nname: talk\ninputs:\n  - {{name: history, kind: thread}}\n---\nsystem:\n{text}\n\n{{{{ history }}}}\n"
+        )
+    };
+    project.write("prompts/talk.prompty", file("Hi."));
+    project.write("values.yaml", "history: [{role: user, content: Hello}]\n");
+    let watching = Watching::start(&project, &["talk", "--vars", "values.yaml", "--json", "--diff"]);
+    watching.until("the first render", |document| document["status"] == "ok");
+    project.write("prompts/talk.prompty", file("Hello."));
+    let changed = watching.until("the change", |document| {
+        document["text"].as_str().is_some_and(|text| text.contains("Hello."))
+    });
+    let marked = |sign: &str| -> Vec<String> {
+        let lines = changed["diff"].as_array().unwrap().iter();
+        let lines = lines.filter(|line| line["change"] == sign);
+        lines.map(|line| line["text"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        (marked("gone"), marked("new")),
+        (vec!["Hi.".to_owned()], vec!["Hello.".to_owned()]),
+        "{changed}"
+    );
+}

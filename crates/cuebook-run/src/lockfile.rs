@@ -133,9 +133,11 @@ impl Lockfile {
     }
 
     fn mismatch(&self, message: String, file: &str, why: &str) -> Error {
-        let diagnostic = Diagnostic::new(Code::LockMismatch, message)
-            .file(file)
-            .hint(format!("{why}; if you expect this change, delete {}", self.name));
+        let tool = self.chain.first().map_or("ID", |(id, _)| id.as_str());
+        let diagnostic = Diagnostic::new(Code::LockMismatch, message).file(file).hint(format!(
+            "{why}; if you expect this change, sign the tool again (cuebook sign tool {tool}), or delete {}",
+            self.name
+        ));
         Error::new(ErrorKind::Integrity, diagnostic).with("lockfile", &self.name)
     }
 }

@@ -19,9 +19,8 @@ use crate::book::Book;
 use crate::changes::Line;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files;
-use crate::library::{Candidate, Found, PROMPTY_END, Reason, Root, RootKind, SECTIONS_END};
+use crate::library::{Found, PROMPTY_END, SECTIONS_END};
 use crate::prepared::{Mode, Prepared};
-use crate::prompt::Dialect;
 use crate::source::{Place, Source};
 use crate::variables::{Clock, Scope};
 
@@ -228,85 +227,12 @@ impl Book {
     /// The prompts that are named (by id, by a path to a file or folder, or by the path of a file of cases), or all of the
     /// library if none is, each with the file of its cases, which may not be there. What ships inside the binary has none.
     pub fn case_files(&self, targets: &[String]) -> Result<Vec<CaseFile>> {
-        let mut found = Vec::new();
-        if targets.is_empty() {
-            self.all_prompts(&mut found, |_| true)?;
-        }
-        for target in targets {
-            self.prompts_of(target, &mut found)?;
-        }
+        let found = self.found_of(targets)?;
         let mut list: Vec<CaseFile> =
             found.into_iter().filter_map(|found| CaseFile::of(found, self)).collect();
         list.sort_by(|one, other| (&one.name, &one.source).cmp(&(&other.name, &other.source)));
         list.dedup_by(|one, other| one.path == other.path && one.source == other.source);
         Ok(list)
-    }
-
-    fn prompts_of(&self, target: &str, found: &mut Vec<Found>) -> Result<()> {
-        let path = std::path::absolute(Path::new(target)).unwrap_or_else(|_| PathBuf::from(target));
-        if let Some(prompt) = prompt_of_cases(&path) {
-            found.push(self.find_path(&prompt)?);
-            return Ok(());
-        }
-        let error = match self.find(target) {
-            Ok(one) => {
-                found.push(one);
-                return Ok(());
-            }
-            Err(error) => error,
-        };
-        if !self.takes_paths() || !path.is_dir() {
-            return Err(error);
-        }
-        let before = found.len();
-        self.all_prompts(found, |file| file.starts_with(&path))?;
-        // Prompts that lie in a folder which is no place of the library.
-        for place in [path.clone(), path.join("prompts")] {
-            let roots = self.library().roots()?;
-            if roots.iter().all(|root| root.folder() != Some(place.as_path())) {
-                let name = files::display_name(self.library().root(), &place);
-                self.prompts_below(&Arc::new(Root::on_disk(RootKind::Given, name, place)), found, |_| true)?;
-            }
-        }
-        if found.len() == before { Err(error) } else { Ok(()) }
-    }
-
-    fn all_prompts(&self, found: &mut Vec<Found>, wanted: impl Fn(&Path) -> bool) -> Result<()> {
-        let survey = self.library().survey()?;
-        for root in survey.roots().iter().filter(|root| root.kind != RootKind::Builtin) {
-            self.prompts_below(root, found, &wanted)?;
-        }
-        for (id, candidates) in survey.ids() {
-            let of_items = |candidate: &&Candidate| {
-                candidate.dialect == Dialect::Directive && candidate.shadowed_by.is_none()
-            };
-            for candidate in candidates.iter().filter(of_items) {
-                if place(candidate).is_some_and(|path| wanted(&path)) {
-                    found.push(Found {
-                        id: id.to_owned(),
-                        candidate: candidate.clone(),
-                        reason: Reason::Given,
-                    });
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn prompts_below(
-        &self,
-        root: &Arc<Root>,
-        found: &mut Vec<Found>,
-        wanted: impl Fn(&Path) -> bool,
-    ) -> Result<()> {
-        for (id, candidates) in self.library().all_below(root)? {
-            for candidate in candidates {
-                if place(&candidate).is_some_and(|path| wanted(&path)) {
-                    found.push(Found { id: id.clone(), candidate, reason: Reason::Given });
-                }
-            }
-        }
-        Ok(())
     }
 
     /// Runs the cases of a file. `told` hears of each as soon as it is done.
@@ -340,14 +266,8 @@ impl Book {
     }
 }
 
-/// The path that a candidate is at.
-fn place(candidate: &Candidate) -> Option<PathBuf> {
-    let file = candidate.template_file.as_deref().map(|file| candidate.file(file));
-    candidate.root.path(file.as_deref().unwrap_or(&candidate.entry))
-}
-
 /// The prompt that a file of cases lies beside.
-fn prompt_of_cases(path: &Path) -> Option<PathBuf> {
+pub(crate) fn prompt_of_cases(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     if name == CASES_FILE {
         return path.parent().map(Path::to_owned);

@@ -74,6 +74,8 @@ pub struct Conversion {
     pub compared_without: Vec<String>,
     /// Why no renders are said to be the same, if none are.
     pub uncompared: Option<String>,
+    /// Whether the result renders another text, and nothing in the report explains that.
+    pub differs: bool,
 }
 
 /// A file of a result.
@@ -100,6 +102,7 @@ impl Conversion {
             "compared": self.compared,
             "compared_without": self.compared_without,
             "uncompared": self.uncompared,
+            "differs": self.differs,
             "report": self.report.to_json(),
         })
     }
@@ -195,6 +198,7 @@ impl Book {
             compared: compared.renders,
             compared_without: compared.without,
             uncompared: compared.why_not,
+            differs: compared.differs,
         })
     }
 }

@@ -80,6 +80,11 @@ pub fn moment() -> Arc<dyn Clock> {
     Arc::new(FixedClock::stopped())
 }
 
+/// What one version is, rendered with its values. Required values that are missing have placeholders ([`Told::assumed`]).
+pub fn describe(version: &Version<'_>) -> Told {
+    told(version, rendering::render_one(version))
+}
+
 /// What a prompt says of itself and its notation decides.
 const NOTATION: [&str; 2] = ["type", "category"];
 

@@ -5,6 +5,7 @@ mod page;
 mod picture;
 mod whence;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -13,7 +14,8 @@ use serde_json::{Value as Json, json};
 use crate::error::Result;
 use crate::ledger::{Ledger, shown_label};
 use crate::prepared::Prepared;
-use crate::render::{Origin, Rendered};
+use crate::prompt::Rich;
+use crate::render::{Origin, Rendered, Span};
 use crate::variables::Layer;
 pub use page::{is_page, page};
 pub use picture::{is_picture, picture};
@@ -59,6 +61,23 @@ impl Explanation {
     /// Its tokens, by who put them there.
     pub fn ledger(&self) -> Result<Ledger> {
         Ledger::of(&self.rendered)
+    }
+
+    /// The text of a span as people see it. A rich input is named, because the mark that stands for it in the text says nothing.
+    pub fn seen(&self, span: &Span) -> Cow<'_, str> {
+        let text = &self.rendered.text()[span.range.clone()];
+        let Origin::Rich { input, kind } = &span.origin else { return text.into() };
+        let mut inputs = self.rendered.scope().rich_inputs();
+        let Some(rich) = inputs.find(|rich| rich.name == *input && rich.nonce == text) else {
+            return text.into();
+        };
+        let what = match rich.value.as_ref().map(|value| value.as_array().map(Vec::len)) {
+            None => "no value".to_owned(),
+            Some(Some(1)) if rich.kind == Rich::Thread => "thread of 1 message".to_owned(),
+            Some(Some(count)) if rich.kind == Rich::Thread => format!("thread of {count} messages"),
+            Some(_) => kind.clone(),
+        };
+        format!("[{input}: {what}]").into()
     }
 
     /// What is known of the signature on the prompt's own file: whether somebody trusted has signed it. `None` for prompts

@@ -9,6 +9,7 @@
 //! those cost. Nothing here asks a provider.
 
 mod alike;
+mod beside;
 mod cache;
 mod contributor;
 mod side;
@@ -22,6 +23,7 @@ use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 
+pub(crate) use beside::Beside;
 pub use cache::{Breakpoint, CachePlan, Provider};
 pub use contributor::Contributor;
 pub(crate) use contributor::shown_label;
@@ -106,6 +108,19 @@ const TOOLS_WHY: &str =
 const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; providers do not publish how a \
      model sees it";
 
+/// The model that a render is for, whose it is, and how its tokens are counted.
+fn audience(rendered: &Rendered) -> (Option<String>, Option<Provider>, Tokenizer) {
+    let own = rendered.prompt().model.as_ref();
+    let named = own.map(|model| model.id.as_str()).filter(|id| !id.trim().is_empty());
+    let asked = rendered.scope().model();
+    let model = asked.or(named).map(str::to_owned);
+    // The prompt's provider says nothing about another model.
+    let theirs = own.and_then(|own| own.provider.as_deref()).filter(|_| asked.is_none() || asked == named);
+    let provider = Provider::of(model.as_deref(), theirs);
+    let tokenizer = model.as_deref().map_or_else(Tokenizer::for_no_model, Tokenizer::for_model);
+    (model, provider, tokenizer)
+}
+
 /// The places of sections and contributors in their lists.
 #[derive(Default)]
 struct Known {
@@ -120,15 +135,7 @@ impl Ledger {
     }
 
     pub(crate) fn with_spoken(rendered: &Rendered) -> Result<(Ledger, Spoken)> {
-        let own = rendered.prompt().model.as_ref();
-        let named = own.map(|model| model.id.as_str()).filter(|id| !id.trim().is_empty());
-        let asked = rendered.scope().model();
-        let model = asked.or(named).map(str::to_owned);
-        // The prompt's provider says nothing about another model.
-        let theirs =
-            own.and_then(|own| own.provider.as_deref()).filter(|_| asked.is_none() || asked == named);
-        let provider = Provider::of(model.as_deref(), theirs);
-        let tokenizer = model.as_deref().map_or_else(Tokenizer::for_no_model, Tokenizer::for_model);
+        let (model, provider, tokenizer) = audience(rendered);
         let spoken = Spoken::of(rendered, provider.unwrap_or(Provider::OpenAi))?;
         let mut ledger = Ledger {
             model,

@@ -1,6 +1,7 @@
 //! A prompt that has been found, read and compiled, and can be rendered.
 
 mod bare;
+mod budget;
 mod code;
 mod directive;
 mod guest;

@@ -467,8 +467,7 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Characters that the text of anything but a template may come to, unless `defaults.json` says otherwise. Those notations have
-    /// no word for a limit, so this one is generous.
+    /// Characters that a text may have unless the prompt or `defaults.json` sets a limit. The template of a pack has a lower one.
     pub(crate) const GENEROUS_SIZE: usize = 1_000_000;
 
     /// No hook takes longer than a day.

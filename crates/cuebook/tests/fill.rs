@@ -117,7 +117,23 @@ fn a_child_inherits_declarations_but_neither_permissions_nor_limits() {
     let definition = project.book().get_definition("p").unwrap();
     assert_eq!(definition["variables"]["custom"][1]["inherited_from"], "base");
     assert_eq!(definition["permissions"]["read_file"], false);
-    assert_eq!(definition["limits"]["max_output_size"], 50_000);
+    assert_eq!(definition["limits"]["max_output_size"], 1_000_000);
+}
+
+#[test]
+fn a_long_value_fits_into_a_template_of_the_project_and_not_into_that_of_a_pack() {
+    let manifest = r#"{"pack_id": "mine", "version": "1.0.0", "name": "Mine", "prompts": ["packed"]}"#;
+    let project = Project::new()
+        .file("prompts/own/template.md", "{{ text }}")
+        .file("user_data/packs/mine/pack.json", manifest)
+        .file("user_data/packs/mine/prompts/packed/template.md", "{{ text }}");
+    let document = "x".repeat(60_000);
+    assert_eq!(project.text("own", json!({"text": document})).len(), 60_000);
+    let error = project.error("packed", json!({"text": document}));
+    assert_eq!(error.code(), Code::OutputTooLarge);
+    let hint = error.diagnostic().hint.as_deref().unwrap_or_default();
+    assert!(hint.contains("`max_output_size`") && hint.contains("defaults.json"), "{hint}");
+    assert_eq!(project.error("own", json!({"text": "x".repeat(1_000_001)})).code(), Code::OutputTooLarge);
 }
 
 #[test]
@@ -138,7 +154,7 @@ fn missing_and_circular_parents_are_errors_that_show_the_chain() {
 }
 
 #[test]
-fn a_prompt_without_files_of_its_own_uses_the_defaults_of_the_seed() {
+fn a_prompt_without_files_of_its_own_uses_the_defaults() {
     let definition = Project::with_template("x").book().get_definition("p").unwrap();
     for (key, value) in [
         ("name", json!("p")),
@@ -146,7 +162,7 @@ fn a_prompt_without_files_of_its_own_uses_the_defaults_of_the_seed() {
         ("type", json!("custom")),
         ("extends", Json::Null),
         ("template", json!("template.md")),
-        ("limits", json!({"max_execution_time": 5, "max_output_size": 50000})),
+        ("limits", json!({"max_execution_time": 5, "max_output_size": 1_000_000})),
         ("variables", json!({"required": [], "optional": [], "custom": []})),
     ] {
         assert_eq!(definition[key], value, "{key}");
@@ -208,7 +224,11 @@ fn the_language_chooses_between_variants_of_templates_includes_and_parents() {
 fn limits_stop_what_goes_too_far_and_say_which_setting_raises_them() {
     let endless = "{% for i in range(100000) %}{% for j in range(100000) %}{% endfor %}{% endfor %}";
     for (template, code, setting) in [
-        ("{% for i in range(60000) %}x{% endfor %}", Code::OutputTooLarge, "max_output_size"),
+        (
+            "{% for i in range(60000) %}xxxxxxxxxxxxxxxxxxxx{% endfor %}",
+            Code::OutputTooLarge,
+            "max_output_size",
+        ),
         (endless, Code::OutOfFuel, "limits.fuel"),
         ("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", Code::TooDeep, "limits.recursion"),
         ("{% include 'p/template.md' %}", Code::TooDeep, "limits.recursion"),

@@ -7,8 +7,11 @@ use super::Inputs;
 /// `diff`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook diff greeting                                changes since the last commit
-  cuebook diff HEAD~2:greeting                         changes since two commits ago
+  cuebook diff                                         changes in the library since the last commit
+  cuebook diff --since main                            changes since another revision
+  cuebook diff --since HEAD~2 greeting support         the same for two prompts
+  cuebook diff greeting                                one prompt, since the last commit
+  cuebook diff HEAD~2:greeting                         one prompt, since two commits ago
   cuebook diff main:greeting feature:greeting --vars inputs.json
   cuebook diff v1.prompty v2.prompty --var topic=tea
   cuebook diff polite/greeting brisk/greeting          two packs
@@ -17,12 +20,13 @@ use super::Inputs;
 Exit codes: 0 no difference, 1 they differ, 2 the comparison failed.
 To read the output, see: cuebook help diff")]
 pub struct DiffArgs {
-    /// The first version: an id, a path, PACK/ID, REVISION:ID, REVISION:PATH or ARCHIVE:ID
-    #[arg(value_name = "A")]
-    pub before: String,
-    /// The second version [default: for a prompt, its last commit; for REVISION:A, the working copy of A]
-    #[arg(value_name = "B")]
-    pub after: Option<String>,
+    /// Two versions, each an id, a path, PACK/ID, REVISION:ID, REVISION:PATH or ARCHIVE:ID. One version alone is compared with
+    /// the last commit, and REVISION:A with the working copy [default: the whole library]; with --since, prompts
+    #[arg(value_name = "A B|PROMPT")]
+    pub versions: Vec<String>,
+    /// Compare these prompts, or the whole library, with a git revision
+    #[arg(long, value_name = "REVISION")]
+    pub since: Option<String>,
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,

@@ -47,20 +47,22 @@ pub struct ExplainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   cuebook tokens general_system --var agent_name=Rumi --model gpt-4o
+  cuebook tokens --model gpt-4o                    every prompt of the library, in a row each
   cuebook tokens support.prompty --vars inputs.json --against other.json
   cuebook tokens support.prompty --vars inputs.json --model claude-sonnet-4-5 --json
 
 To read the output, see: cuebook help tokens")]
 pub struct TokensArgs {
-    /// An id, or a path to a file or folder; optional with --agent
-    pub prompt: Option<String>,
+    /// Prompts or folders [default: the prompt of --agent, or the whole library]
+    #[arg(value_name = "PROMPT|PATH")]
+    pub prompts: Vec<String>,
     /// The values.
     #[command(flatten)]
     pub inputs: Inputs,
     /// The model that will read the prompt
     #[arg(long, value_name = "ID")]
     pub model: Option<String>,
-    /// Render again with the variables of this JSON file, and show what stays the same
+    /// Render again with the variables of this JSON or YAML file, and show what stays the same
     #[arg(long, value_name = "FILE|-")]
     pub against: Option<PathBuf>,
 }

@@ -7,15 +7,17 @@ use super::Inputs;
 /// `attack`
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  cuebook attack support.prompty
+  cuebook attack                                          every prompt of the library
+  cuebook attack support.prompty greeting
   cuebook attack greeting --var 'tools:=[{\"name\": \"grep\"}]'   an example value
   cuebook attack greeting --hooks --json
 
 Cuebook tries role markers, nonces, template syntax, headings, tags, invisible characters and long texts in each input,
 alone and mixed, then in all inputs at once. Exit code 1 if anything changed. More: cuebook help testing")]
 pub struct AttackArgs {
-    /// An id, or a path to a file or folder; optional with --agent
-    pub prompt: Option<String>,
+    /// Prompts or folders [default: the prompt of --agent, or the whole library]
+    #[arg(value_name = "PROMPT|PATH")]
+    pub prompts: Vec<String>,
     /// The values of inputs that are not driven at the moment, and the shapes of those that are.
     #[command(flatten)]
     pub inputs: Inputs,

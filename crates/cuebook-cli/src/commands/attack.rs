@@ -1,38 +1,90 @@
 //! `cuebook attack`
 
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::attack::{Attack, Breach, DIGITS, Driven};
 use cuebook::error::{printable, report};
 use cuebook::variables::FixedNonces;
+use cuebook::{Book, Target};
 
 use super::with_choice;
-use crate::args::{AttackArgs, Options};
-use crate::inputs;
+use crate::args::{AttackArgs, Inputs, Options};
+use crate::inputs::{self, Shared};
+use crate::many::{self, Prompts};
 use crate::output::{Outcome, print_json, say, unless_closed};
 use crate::progress::Progress;
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
+const BOLD: Style = Style::new().bold();
 
 pub fn run(args: &AttackArgs, options: &Options) -> Outcome {
     // The attacker knows the nonces, which is more than one can know in earnest.
     let book = options.book()?.with_nonces(FixedNonces(DIGITS.into()));
     let mut inputs = args.inputs.clone();
     inputs.no_hooks |= !args.hooks;
-    let attack = with_choice(&book, options, || {
-        let given = inputs::read(args.prompt.as_deref(), &inputs, &book)?;
+    match Prompts::read(&args.prompts, &inputs, &book)? {
+        Prompts::One(prompt) => one(prompt.as_deref(), &inputs, &book, options),
+        Prompts::Many(targets) => all(targets, &inputs, &book, options),
+    }
+}
+
+fn one(prompt: Option<&str>, inputs: &Inputs, book: &Book, options: &Options) -> Outcome {
+    let attack = with_choice(book, options, || {
+        let given = inputs::read(prompt, inputs, book)?;
         let mut progress = Progress::new("values");
         book.attack(&given.prompt, &given.variables, &given.context, |done, of| progress.show(done, of))
     })?;
-    let code = if attack.held() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
     unless_closed(match options.json {
         true => print_json(&attack.to_json()),
-        false => tell(&attack),
+        false => tell(&attack).map(|()| {
+            if !attack.inputs.is_empty() {
+                say(format_args!("\n{}", verdict(&attack)));
+            }
+        }),
     })?;
-    Ok(code)
+    Ok(many::code(!attack.held()))
+}
+
+/// Attacks one prompt after the other. One that cannot be rendered fails, and the others go on.
+fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) -> Outcome {
+    let values = Shared::read(inputs)?;
+    let members = many::members(targets, &values, book)?;
+    let (mut documents, mut failed) = (Vec::new(), 0);
+    for member in &members {
+        let mut progress = Progress::new("values");
+        let attack = member.values(&values).and_then(|(variables, context)| {
+            book.attack(&member.target.name, &variables, &context, |done, of| progress.show(done, of))
+        });
+        drop(progress);
+        failed += usize::from(!attack.as_ref().is_ok_and(Attack::held));
+        match (&attack, options.json) {
+            (Ok(attack), true) => documents.push(attack.to_json()),
+            (Err(error), true) => documents.push(member.failure(error)),
+            (Ok(attack), false) => {
+                unless_closed(writeln!(
+                    anstream::stdout(),
+                    "{BOLD}{}{BOLD:#}",
+                    printable(&member.target.id)
+                ))?;
+                unless_closed(tell(attack))?;
+                let verdict = if attack.inputs.is_empty() { String::new() } else { verdict(attack) + "\n" };
+                unless_closed(writeln!(anstream::stdout(), "{verdict}"))?;
+            }
+            (Err(error), false) => {
+                unless_closed(writeln!(anstream::stdout(), "{}", many::failed(&member.target, error)))?;
+            }
+        }
+    }
+    match options.json {
+        true => unless_closed(print_json(&documents.into()))?,
+        false => say(match failed {
+            0 => format!("{} prompts: none of them changed its structure", members.len()),
+            _ => format!("{} prompts: {failed} failed", members.len()),
+        }),
+    }
+    Ok(many::code(failed > 0))
 }
 
 fn tell(attack: &Attack) -> io::Result<()> {
@@ -65,23 +117,20 @@ fn tell(attack: &Attack) -> io::Result<()> {
         write!(out, "\n{shown}")?;
     }
     out.flush()?;
-    drop(out);
-    let tried = attack.tried();
-    match attack.held() {
-        true => {
-            say(format_args!("\n{tried} values tried: roles, messages, tools and fences stayed the same"))
-        }
-        false if attack.breaches.is_empty() => {
-            say(format_args!("\n{tried} values tried, but some inputs got none: no result"));
-        }
-        false => {
-            let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
-            say(format_args!(
-                "\n{tried} values tried, {broken} of them changed roles, messages, tools or fences"
-            ));
-        }
-    }
     Ok(())
+}
+
+/// What an attack proves.
+fn verdict(attack: &Attack) -> String {
+    let tried = attack.tried();
+    if attack.held() {
+        return format!("{tried} values tried: roles, messages, tools and fences stayed the same");
+    }
+    if attack.breaches.is_empty() {
+        return format!("{tried} values tried, but not in every input: nothing is proved");
+    }
+    let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
+    format!("{tried} values tried, {broken} of them broke something")
 }
 
 fn outcome(driven: &Driven) -> (Style, String) {

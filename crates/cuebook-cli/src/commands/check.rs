@@ -5,19 +5,21 @@ use std::process::ExitCode;
 
 use cuebook::check::Report;
 use cuebook::error::report;
-use cuebook::{Book, Diagnostic, Severity};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Severity};
 use cuebook_run::provider::Providers;
 use serde_json::Value as Json;
 
-use crate::args::{CheckArgs, Options};
+use crate::args::{CheckArgs, CheckOutput, Options};
+use crate::ci::{self, Repository};
 use crate::output::{Outcome, print_json, say, unless_closed};
 
 /// A check of fewer prompts is over before anybody could read how far it is.
 const PROGRESS_FROM: usize = 200;
 
 pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
+    let form = output(args, options)?;
     let book = options.book()?;
-    let show_progress = stderr().is_terminal() && !options.json;
+    let show_progress = stderr().is_terminal() && form == CheckOutput::Text;
     let mut count = 0;
     let checked = book.check(&args.targets, |source| {
         count += 1;
@@ -32,9 +34,26 @@ pub fn run(args: &CheckArgs, options: &Options) -> Outcome {
     if args.targets.is_empty() {
         checked.findings.extend(providers(&book));
     }
+    for finding in &mut checked.findings {
+        if args.deny.iter().any(|denied| denied.covers(finding)) {
+            finding.severity = Severity::Error;
+        }
+    }
     let code = if checked.errors() > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS };
-    unless_closed(tell(&checked, options))?;
+    unless_closed(tell(&checked, form, &Repository::around(book.library().root())))?;
     Ok(code)
+}
+
+/// The form of the findings: --json is short for one of them.
+fn output(args: &CheckArgs, options: &Options) -> cuebook::Result<CheckOutput> {
+    match (args.output, options.json) {
+        (Some(output), true) if output != CheckOutput::Json => {
+            let diagnostic = Diagnostic::new(Code::BadInput, "--json and --output ask for different forms");
+            Err(Error::new(ErrorKind::Usage, diagnostic.hint("leave one of them out")))
+        }
+        (_, true) => Ok(CheckOutput::Json),
+        (output, false) => Ok(output.unwrap_or(CheckOutput::Text)),
+    }
 }
 
 /// What is wrong with the files of providers: secrets that stand in them, and what keeps them from being used. That is a warning,
@@ -49,13 +68,18 @@ fn providers(book: &Book) -> Vec<Diagnostic> {
     }
 }
 
-fn tell(checked: &Report, options: &Options) -> io::Result<()> {
-    if options.json {
-        return print_json(&checked.findings.iter().map(|finding| Json::Object(finding.to_json())).collect());
+fn tell(checked: &Report, form: CheckOutput, repository: &Repository) -> io::Result<()> {
+    let findings = &checked.findings;
+    match form {
+        CheckOutput::Json => {
+            return print_json(&findings.iter().map(|finding| Json::Object(finding.to_json())).collect());
+        }
+        CheckOutput::Sarif => return print_json(&ci::sarif(findings, repository)),
+        CheckOutput::Github => write!(io::stdout(), "{}", ci::github(findings, repository))?,
+        // What was found is the data of this command.
+        CheckOutput::Text => write!(anstream::stdout(), "{}", report(findings, true))?,
     }
-    // What was found is the data of this command.
-    write!(anstream::stdout(), "{}", report(&checked.findings, true))?;
-    let gap = if checked.findings.is_empty() { "" } else { "\n" };
+    let gap = if findings.is_empty() || form != CheckOutput::Text { "" } else { "\n" };
     say(format_args!("{gap}{}", summary(checked)));
     Ok(())
 }

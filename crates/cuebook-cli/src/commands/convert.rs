@@ -33,7 +33,7 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
         let mut object = conversion.to_json();
         object["written"] = json!(written);
         print_json(&object)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code(&conversion));
     }
     match (&place, conversion.files.as_slice()) {
         (Some(_), _) => written.iter().for_each(|path| say(format_args!("wrote {}", printable(path)))),
@@ -59,7 +59,12 @@ pub fn run(args: &ConvertArgs, options: &Options) -> Outcome {
     if place.is_some() {
         tell_conflict(&book, &conversion, &target.category);
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code(&conversion))
+}
+
+/// A result that says something else, for no reason that is known, is a failure.
+fn code(conversion: &Conversion) -> ExitCode {
+    if conversion.differs { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
 /// Tells if the result lies where it offers an id that something else offers as well, as what it was made from does.

@@ -1,5 +1,7 @@
 //! `cuebook diff`
 
+mod library;
+
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -8,30 +10,25 @@ use anstyle::{AnsiColor, Style};
 use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
 use cuebook::error::{printable, report};
 use cuebook::ledger::Ledger;
-use cuebook::{Error, ErrorKind, Result};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
 use super::test::print_diff;
 use super::with_choice;
 use crate::args::{DiffArgs, Layout, Options};
 use crate::inputs::Shared;
-use crate::output::{Failure, Outcome, failure, print_json, unless_closed};
-use crate::versions::{Meant, Stand};
+use crate::output::{Outcome, failure, print_json, unless_closed};
+use crate::versions::{Meant, Past, Stand};
 
 const BOLD: Style = Style::new().bold();
 const QUIET: Style = Style::new().dimmed();
+/// The last commit.
+const HEAD: &str = "HEAD";
 /// How much of a value is shown in a line.
 const MOST_SHOWN: usize = 100;
 
 pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
-    let done = compare(args, options).map_err(Failure::from).and_then(|diff| {
-        unless_closed(match options.json {
-            true => print_json(&diff.to_json()),
-            false => show(&diff, &mut anstream::stdout().lock()),
-        })?;
-        Ok(if diff.is_same() { ExitCode::SUCCESS } else { ExitCode::from(1) })
-    });
-    match done {
+    match run_any(args, options) {
         // A script must be able to tell a difference from a failure.
         Err(failed) => {
             failure(&failed, options, Layout::Document);
@@ -41,8 +38,48 @@ pub fn run(args: &DiffArgs, options: &Options) -> Outcome {
     }
 }
 
-fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
+fn run_any(args: &DiffArgs, options: &Options) -> Outcome {
     let book = options.book()?;
+    let since = args.since.as_deref();
+    match (since, args.versions.as_slice()) {
+        (None, []) => library::run(&[], HEAD, args, &book, options),
+        (None, [folder]) if library::is_folder(folder, &book) => {
+            library::run(&args.versions, HEAD, args, &book, options)
+        }
+        (None, [one]) => two(one, None, args, &book, options),
+        (None, [one, other]) => two(one, Some(other), args, &book, options),
+        (None, many) => {
+            let diagnostic = Diagnostic::new(
+                Code::BadInput,
+                format!("{} versions, and only two can be compared", many.len()),
+            )
+            .hint(format!(
+                "compare several prompts with a revision: cuebook diff --since {HEAD} {}",
+                many.join(" ")
+            ));
+            Err(Error::new(ErrorKind::Usage, diagnostic).into())
+        }
+        (Some(revision), named) => library::run(named, revision, args, &book, options),
+    }
+}
+
+/// Compares two versions of a prompt.
+fn two(before: &str, after: Option<&str>, args: &DiffArgs, book: &Book, options: &Options) -> Outcome {
+    let diff = compare(before, after, args, book, options)?;
+    unless_closed(match options.json {
+        true => print_json(&diff.to_json()),
+        false => show(&diff, &mut anstream::stdout().lock()),
+    })?;
+    Ok(if diff.is_same() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn compare(
+    before: &str,
+    after: Option<&str>,
+    args: &DiffArgs,
+    book: &Book,
+    options: &Options,
+) -> Result<Diff> {
     let mut values = Shared::read(&args.inputs)?;
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
@@ -50,34 +87,35 @@ fn compare(args: &DiffArgs, options: &Options) -> Result<Diff> {
     let find = |stand: &Stand<'_>| {
         match stand.is_here() {
             // A choice is recorded in the project, and nobody can choose for what is elsewhere.
-            true => with_choice(&book, options, || stand.version(values.context(), &clock).map(drop)),
+            true => with_choice(book, options, || stand.version(values.context(), &clock).map(drop)),
             false => stand.version(values.context(), &clock).map(drop),
         }
         .map_err(|error| compare_candidates(error, stand))
     };
-    let one = Meant::read(&args.before)?;
+    let one = Meant::read(before)?;
     // With one version, the other is what is here, or what was committed last.
-    let (before, after) = match (&args.after, &one) {
-        (Some(after), one) => (Stand::open(one, &book)?, Stand::open(&Meant::read(after)?, &book)?),
+    let (before, after) = match (after, &one) {
+        (Some(after), one) => (Stand::open(one, book)?, Stand::open(&Meant::read(after)?, book)?),
         (None, one @ Meant::Here(_)) => {
-            let here = Stand::open(one, &book)?;
+            let here = Stand::open(one, book)?;
             find(&here)?;
-            let committed = Stand::in_place_of(&here.version(values.context(), &clock)?, "HEAD", &book)?;
+            let committed =
+                Past::open(book, HEAD)?.in_place_of(&here.version(values.context(), &clock)?, book)?;
             (committed, here)
         }
         (None, one @ Meant::Revision { prompt, .. }) => {
-            (Stand::open(one, &book)?, Stand::open(&Meant::Here(prompt.clone()), &book)?)
+            (Stand::open(one, book)?, Stand::open(&Meant::Here(prompt.clone()), book)?)
         }
         // What is here comes first: a pack is what may replace it.
         (None, one @ Meant::Packed { prompt, .. }) => {
-            (Stand::open(&Meant::Here(prompt.clone()), &book)?, Stand::open(one, &book)?)
+            (Stand::open(&Meant::Here(prompt.clone()), book)?, Stand::open(one, book)?)
         }
     };
     find(&before)?;
     find(&after)?;
     let before = before.version(values.context(), &clock)?;
     let after = after.version(values.context(), &clock)?;
-    values.refuse_slips(&[before.prepared(), after.prepared()])?;
+    values.refuse_slips(&[before.prepared(), after.prepared()], "neither version")?;
     let (variables, context) = values.of(before.prepared())?;
     let before = before.with(variables, context);
     let (variables, context) = values.of(after.prepared())?;

@@ -8,14 +8,14 @@ use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
 use cuebook::explain::{Answer, Explanation, Piece, Position, is_page, is_picture, label, page, picture};
 use cuebook::ledger::Ledger;
-use cuebook::sections::{FitStep, Fitting, SectionReport};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Span, files};
+use cuebook::sections::{FitStep, Fitting, Fold, SectionReport};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Rendered, Span, files};
 use serde_json::{Value as Json, json};
 
 use super::with_choice;
 use crate::args::{ExplainArgs, Options};
 use crate::inputs;
-use crate::output::{Outcome, print_findings, print_json, print_text};
+use crate::output::{Outcome, print_findings, print_json, print_text, say};
 
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     if options.json && args.html.as_deref().or(args.svg.as_deref()) == Some(Path::new("-")) {
@@ -274,9 +274,9 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
     for (span, label) in spans.iter().zip(&labels) {
         let style = colour(&span.origin);
         let side = if span.origin.is_literal() { quiet } else { style };
-        let text = &rendered.text()[span.range.clone()];
+        let text = explanation.seen(span);
         // A newline at the end of a span belongs to its line and does not begin another.
-        for (index, line) in text.strip_suffix('\n').unwrap_or(text).split('\n').enumerate() {
+        for (index, line) in text.strip_suffix('\n').unwrap_or(&text).split('\n').enumerate() {
             let margin = if index == 0 { label.as_str() } else { "" };
             let line = printable(line);
             writeln!(out, "  {side}{margin:width$}{side:#} {quiet}│{quiet:#} {style}{line}{style:#}")?;
@@ -345,23 +345,62 @@ fn tree(sections: &[SectionReport], out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// What was done to make the text fit, in the order in which it was done.
+/// What was done to make the request fit, in the order in which it was done.
 fn fit(fitting: &Fitting, out: &mut impl Write) -> io::Result<()> {
     let bold = Style::new().bold();
     let quiet = Style::new().dimmed();
-    let Fitting { tokens, before, budget, .. } = fitting;
-    writeln!(out, "\n{bold}fit{bold:#}\n  {tokens} of {budget} tokens, {before} before")?;
-    if let Some(why) = &fitting.estimate {
-        writeln!(out, "  {quiet}{why}{quiet:#}")?;
+    writeln!(out, "\n{bold}fit{bold:#}\n  {}", fitted(fitting))?;
+    for why in fitting.estimate.iter().flat_map(|why| why.lines()) {
+        writeln!(out, "  {quiet}{}{quiet:#}", printable(why))?;
     }
+    for what in &fitting.not_counted {
+        writeln!(out, "  {quiet}not counted: {}{quiet:#}", printable(what))?;
+    }
+    dropped(fitting, out)
+}
+
+/// How many tokens there are of how many, and of what.
+fn fitted(fitting: &Fitting) -> String {
+    let Fitting { tokens, before, budget, tools, output, .. } = fitting;
+    let parts = match (tools, output) {
+        (0, 0) => String::new(),
+        _ => format!(" (text {}, tools {tools}, output schema {output})", fitting.text()),
+    };
+    format!("{tokens} of {budget} tokens{parts}, {before} before")
+}
+
+/// The sections that made room.
+fn dropped(fitting: &Fitting, out: &mut impl Write) -> io::Result<()> {
+    let quiet = Style::new().dimmed();
     let width =
         fitting.steps.iter().map(|step| step.path.join(".").chars().count()).max().unwrap_or_default();
     for step in &fitting.steps {
-        let (path, fold) = (step.path.join("."), step.fold.as_str());
+        let path = step.path.join(".");
+        let became = match step.fold {
+            Fold::Summary => "summary",
+            Fold::Gone => "dropped",
+        };
         let FitStep { priority, saved, .. } = step;
-        writeln!(out, "  {path:width$}  {fold:8}  {quiet}priority {priority}, {saved} tokens less{quiet:#}")?;
+        writeln!(
+            out,
+            "  {:width$}  {became}  {quiet}priority {priority}, {saved} tokens less{quiet:#}",
+            printable(&path)
+        )?;
     }
     Ok(())
+}
+
+/// Says on stderr which sections made room, and what was not counted.
+pub fn mention_fit(rendered: &Rendered) {
+    let Some(fitting) = rendered.sections().and_then(|sections| sections.fitting.as_ref()) else { return };
+    if fitting.steps.is_empty() && fitting.not_counted.is_empty() {
+        return;
+    }
+    say(format_args!("note: --fit: {}", fitted(fitting)));
+    for what in &fitting.not_counted {
+        say(format_args!("  not counted: {}", printable(what)));
+    }
+    let _ = dropped(fitting, &mut anstream::stderr());
 }
 
 fn shorten(value: &str) -> String {

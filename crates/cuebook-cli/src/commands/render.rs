@@ -25,6 +25,7 @@ pub fn run(args: &RenderArgs, options: &Options) -> Outcome {
     let rendered = explanation.rendered();
     if !options.json {
         print_findings(rendered.notes());
+        explain::mention_fit(rendered);
         let found = explanation.prepared().findings();
         if found > 0 {
             let id = args.prompt.as_deref().unwrap_or(&explanation.prepared().found().id);

@@ -5,26 +5,132 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::diff::{self, Told, Version};
 use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
-use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Variables};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result, Target, Variables};
+use serde_json::{Value as Json, json};
 
 use super::{explain, with_choice};
 use crate::args::{Options, TokensArgs};
-use crate::inputs;
-use crate::output::{Outcome, print_findings, print_json, say};
+use crate::inputs::{self, Shared};
+use crate::many::{self, Member, Prompts};
+use crate::output::{Outcome, print_findings, print_json, say, unless_closed};
+use crate::prices::{Cost, Prices};
 
 pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
     let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
     if is_stdin(&args.inputs.vars_file) && is_stdin(&args.against) {
         let message = "--vars and --against cannot both read stdin";
-        let diagnostic = Diagnostic::new(Code::BadInput, message)
-            .hint("name a file for one of them: --against other.json");
-        return Err(Error::new(ErrorKind::Usage, diagnostic).into());
+        return Err(usage(message, "name a file for one of them: --against other.json").into());
     }
     let book = options.book()?;
-    let (explanation, other) = with_choice(&book, options, || {
-        let mut given = inputs::read(args.prompt.as_deref(), &args.inputs, &book)?;
+    let prices = Prices::of(&book);
+    match Prompts::read(&args.prompts, &args.inputs, &book)? {
+        Prompts::One(prompt) => one(prompt.as_deref(), args, &book, &prices, options),
+        Prompts::Many(_) if args.against.is_some() => {
+            Err(usage("--against compares two renders of one prompt", "name one prompt").into())
+        }
+        Prompts::Many(targets) => all(targets, args, &book, &prices, options),
+    }
+}
+
+fn usage(message: &str, hint: &str) -> Error {
+    Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadInput, message).hint(hint))
+}
+
+/// Counts one prompt after the other, in a row each. One that cannot be rendered fails, and the others go on.
+fn all(targets: Vec<Target>, args: &TokensArgs, book: &Book, prices: &Prices, options: &Options) -> Outcome {
+    let mut values = Shared::read(&args.inputs)?;
+    let context = values.context_mut();
+    context.model = args.model.clone().or(context.model.take());
+    let members = many::members(targets, &values, book)?;
+    let clock = diff::moment();
+    let counted: Vec<(Result<Told>, &Member)> = members
+        .iter()
+        .map(|member| {
+            let told = member.values(&values).and_then(|(variables, context)| {
+                let version = Version::find(book, &member.target.name, &context, &clock)?;
+                Ok(diff::describe(&version.labelled(&member.target.id).with(variables, context)))
+            });
+            let told = told.and_then(|mut told| match told.failure.take() {
+                Some(error) => Err(error),
+                None => Ok(told),
+            });
+            (told, member)
+        })
+        .collect();
+    match options.json {
+        true => unless_closed(print_json(
+            &counted.iter().map(|(told, member)| document(told, member, prices)).collect(),
+        ))?,
+        false => unless_closed(rows(&counted, prices, &mut anstream::stdout().lock()))?,
+    }
+    Ok(many::code(counted.iter().any(|(told, _)| told.is_err())))
+}
+
+/// The tokens of a prompt among others as scripts see them.
+fn document(told: &Result<Told>, member: &Member, prices: &Prices) -> Json {
+    match told {
+        Ok(Told { ledger: Some(ledger), assumed, .. }) => {
+            let mut object = ledger.to_json();
+            object["prompt"] = json!(member.target.id);
+            object["source"] = json!(member.target.source);
+            object["cost"] = Cost::json(prices.of_ledger(ledger));
+            object["placeholders"] = assumed.iter().map(|assumed| json!(assumed.name)).collect();
+            object
+        }
+        Ok(_) => json!({"prompt": member.target.id, "source": member.target.source}),
+        Err(error) => member.failure(error),
+    }
+}
+
+/// A row for each prompt, and the sum.
+fn rows(counted: &[(Result<Told>, &Member)], prices: &Prices, out: &mut impl Write) -> io::Result<()> {
+    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
+    writeln!(out, "{bold}{:>8}  {:>14}  prompt{bold:#}", "tokens", "cost")?;
+    let (mut total, mut is_exact, mut costs) = (0, true, Vec::new());
+    for (told, member) in counted {
+        let id = printable(&member.target.id);
+        let Ok(Told { ledger: Some(ledger), assumed, .. }) = told else {
+            writeln!(out, "{:>8}  {:>14}  {id}  {quiet}not counted, see below{quiet:#}", "-", "-")?;
+            continue;
+        };
+        let cost = prices.of_ledger(ledger);
+        let shown = cost.as_ref().map_or_else(|| "-".to_owned(), Cost::to_string);
+        let names: Vec<&str> = assumed.iter().map(|assumed| assumed.name.as_str()).collect();
+        let note = match names.is_empty() {
+            true => String::new(),
+            false => format!("  placeholders: {}", printable(&names.join(", "))),
+        };
+        writeln!(
+            out,
+            "{:>8}  {shown:>14}  {id}{quiet}{note}{quiet:#}",
+            count(ledger.total(), ledger.is_exact())
+        )?;
+        total += ledger.total();
+        is_exact &= ledger.is_exact();
+        costs.extend(cost);
+    }
+    let sum = Cost::sum(&costs).filter(|_| costs.len() == counted.len());
+    let sum = sum.map_or_else(|| "-".to_owned(), |cost| cost.to_string());
+    writeln!(out, "{bold}{:>8}  {sum:>14}  {} prompts{bold:#}", count(total, is_exact), counted.len())?;
+    for (told, member) in counted {
+        if let Err(error) = told {
+            write!(out, "\n{}", many::failed(&member.target, error))?;
+        }
+    }
+    Ok(())
+}
+
+/// A number of tokens, with a sign for an estimate.
+fn count(tokens: usize, is_exact: bool) -> String {
+    format!("{}{tokens}", if is_exact { "" } else { "~" })
+}
+
+fn one(prompt: Option<&str>, args: &TokensArgs, book: &Book, prices: &Prices, options: &Options) -> Outcome {
+    let (explanation, other) = with_choice(book, options, || {
+        let mut given = inputs::read(prompt, &args.inputs, book)?;
         given.context.model = args.model.clone().or(given.context.model);
         let explanation = book.explain(&given.prompt, &given.variables, &given.context)?;
         given.remember()?;
@@ -40,6 +146,7 @@ pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
     let rendered = explanation.rendered();
     if !options.json {
         print_findings(rendered.notes());
+        explain::mention_fit(rendered);
     }
     let ledger = explanation.ledger()?;
     let stability = match &other {
@@ -57,16 +164,30 @@ pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
         object["prompt"] = explanation.prepared().found().id.as_str().into();
         object["stability"] = stability.to_json();
         object["caches"] = plans.iter().map(CachePlan::to_json).collect();
+        object["cost"] = Cost::json(prices.of_ledger(&ledger));
         print_json(&object)?;
     } else {
         let mut out = anstream::stdout().lock();
         writeln!(out, "{}", printable(&explanation.prepared().found().id))?;
         explain::total(&ledger, &mut out)?;
+        money(&ledger, prices, &mut out)?;
         counts(&ledger, &mut out)?;
         stable(&stability, &mut out)?;
         caches(&plans, &mut out)?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What it costs, if the model has a price.
+fn money(ledger: &Ledger, prices: &Prices, out: &mut impl Write) -> io::Result<()> {
+    let quiet = Style::new().dimmed();
+    match (prices.of_ledger(ledger), &ledger.model) {
+        (Some(cost), _) => writeln!(out, "  {}", printable(&cost.describe())),
+        (None, Some(model)) => {
+            writeln!(out, "  {quiet}the price of {} is not known{quiet:#}", printable(model))
+        }
+        (None, None) => Ok(()),
+    }
 }
 
 /// The values of the other render: those of the file take the place of those of the same name.

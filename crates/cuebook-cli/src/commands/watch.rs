@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use cuebook::attack::DIGITS;
 use cuebook::changes::{Line, compare};
 use cuebook::error::report;
+use cuebook::variables::FixedNonces;
 use cuebook::watch::Watch;
 use cuebook::{Agent, Code, Diagnostic, Error, ErrorKind, Rendered, Result};
 use serde_json::{Value as Json, json};
@@ -30,7 +32,8 @@ pub fn run(args: &WatchArgs, options: &Options) -> Outcome {
         let diagnostic = diagnostic.hint("name one; `cuebook list` shows all of them");
         return Err(Error::new(ErrorKind::Usage, diagnostic).into());
     }
-    let book = options.book()?;
+    // Marks for rich inputs that change with every render would look like changes of the text.
+    let book = options.book()?.with_nonces(FixedNonces(DIGITS.into()));
     let mut last: Option<String> = None;
     loop {
         // The look comes first: what changes while a render is under way is seen afterwards.

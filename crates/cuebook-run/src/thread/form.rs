@@ -30,9 +30,10 @@ pub(super) fn read(spec: &OutputSpec, said: &Reply) -> Result<Json, String> {
         other => spec.accept(&other.to_json()),
     };
     read.map_err(|error| {
-        let told = error.diagnostic();
-        let message = told.message.trim_end_matches('.');
-        match &told.hint {
+        let found = error.diagnostic();
+        let message = found.message.trim_end_matches('.');
+        // The hint about one value is for the model as well. All others are for developers.
+        match found.hint.as_ref().filter(|_| error.field("path").is_some()) {
             Some(hint) => format!("{message} ({hint})"),
             None => message.to_owned(),
         }

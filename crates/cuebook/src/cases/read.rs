@@ -14,6 +14,7 @@
 //! A block with a language and nothing else is prose. A word that means nothing here is an error: a check that never runs
 //! is worse than none.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -32,6 +33,8 @@ const BLOCKS: [&str; 6] = ["inputs", "settings", "expected", "messages", "contai
 #[derive(Debug, Clone, Default)]
 pub(super) struct Said {
     pub(super) inputs: Map<String, Json>,
+    /// The names of those inputs that the case itself gives.
+    own: HashSet<String>,
     pub(super) settings: Settings,
     pub(super) expected: Option<Block>,
     pub(super) messages: Option<(Json, Place)>,
@@ -79,7 +82,8 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Vec<Case>> {
                     problems.push(diagnostic.related(other.place.clone(), "the other case"));
                 }
                 // What holds for all is said before the first of them.
-                cases.push(Case { name, place, said: shared.clone(), end: range.end });
+                let said = Said { own: HashSet::new(), ..shared.clone() };
+                cases.push(Case { name, place, said, end: range.end });
             }
             Part::Block { what, block } => {
                 let said = match cases.last_mut() {
@@ -130,10 +134,17 @@ impl Said {
                     };
                 };
                 for (key, value) in entries {
+                    if self.settings.unset.iter().any(|(name, _)| *name == key.name) {
+                        return Err(given_and_unset(&key.name, key.place.clone()));
+                    }
                     self.inputs.insert(key.name.clone(), value.to_json());
+                    self.own.insert(key.name.clone());
                 }
             }
-            "settings" => self.settings.read(&yaml(source, &block)?)?,
+            "settings" => {
+                self.settings.read(&yaml(source, &block)?)?;
+                self.unset()?;
+            }
             "expected" => self.expected = Some(block),
             "messages" => {
                 let node = yaml(source, &block)?;
@@ -159,6 +170,24 @@ impl Said {
         Ok(())
     }
 
+    /// Takes away the inputs of the file that the case does not have.
+    fn unset(&mut self) -> Result<()> {
+        for (name, place) in &self.settings.unset {
+            if self.own.contains(name) {
+                return Err(given_and_unset(name, place.clone()));
+            }
+            if self.inputs.shift_remove(name).is_none() {
+                let near = did_you_mean(&nearest(name, self.inputs.keys().map(String::as_str)));
+                let hint = near.unwrap_or_else(|| {
+                    "`unset` is for inputs that the file gives before its first case".into()
+                });
+                let message = format!("there is no input `{name}` to unset");
+                return Err(Error::new(ErrorKind::Config, wrong(message, place.clone(), hint)));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether it says anything about what comes out.
     pub(super) fn expects_something(&self) -> bool {
         self.expected.is_some()
@@ -167,6 +196,11 @@ impl Said {
             || !self.absent.is_empty()
             || self.settings.expects_something()
     }
+}
+
+fn given_and_unset(name: &str, place: Place) -> Error {
+    let message = format!("the case gives the input `{name}` and unsets it");
+    Error::new(ErrorKind::Config, wrong(message, place, "leave one of them out"))
 }
 
 fn yaml(source: &Arc<Source>, block: &Block) -> Result<Node> {

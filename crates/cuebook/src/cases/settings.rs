@@ -8,8 +8,8 @@ use crate::node::{Data, Key, Node};
 use crate::source::Place;
 use crate::variables::{Agent, Context, FixedClock, Layer};
 
-const NAMES: [&str; 10] =
-    ["as", "context", "error", "expand", "forbid", "hooks", "max_tokens", "model", "now", "strict"];
+const NAMES: [&str; 11] =
+    ["as", "context", "error", "expand", "forbid", "hooks", "max_tokens", "model", "now", "strict", "unset"];
 const FACTS: [&str; 8] = [
     "agent_id",
     "agent_name",
@@ -35,6 +35,8 @@ pub(super) struct Settings {
     pub(super) hooks: Option<bool>,
     pub(super) strict: bool,
     pub(super) now: Option<FixedClock>,
+    /// Inputs of the file that the case does not have.
+    pub(super) unset: Vec<(String, Place)>,
     facts: Map<String, Json>,
 }
 
@@ -116,6 +118,13 @@ impl Settings {
                     error(wrong(format!("unknown error code `{wanted}`"), value.place.clone(), hint))
                 })?;
                 self.error = Some((code, value.place.clone()));
+            }
+            "unset" => {
+                let name = |node: &&Node| {
+                    let name = text(node, "`unset` is a list of inputs", "write `unset: [name]`")?;
+                    Ok((name, node.place.clone()))
+                };
+                self.unset = list(value).iter().map(name).collect::<Result<_>>()?;
             }
             "hooks" => self.hooks = Some(boolean(value, "hooks")?),
             "strict" => self.strict = boolean(value, "strict")?,

@@ -131,8 +131,11 @@ fn kinds(prepared: &Prepared) -> Vec<Diagnostic> {
 fn unsayable(prompt: &Prompt, model: &Model) -> Vec<Diagnostic> {
     let provider = model.provider.as_deref().unwrap_or(DEFAULT_PROVIDER);
     // Without a model nothing is sent at all, and the command line may name one.
-    let model =
-        &Model { id: if model.id.is_empty() { "any".into() } else { model.id.clone() }, ..model.clone() };
+    let mut model =
+        Model { id: if model.id.is_empty() { "any".into() } else { model.id.clone() }, ..model.clone() };
+    // The reader has reported unknown options.
+    model.options.extra.clear();
+    let model = &model;
     let messages = [Message::text(Role::User, "…")];
     let (tools, outputs) = (&prompt.tools, &prompt.outputs);
     let request = Request { model, messages: &messages, tools, outputs };

@@ -38,8 +38,8 @@ pub(super) struct Draft {
     pub(super) tools: Vec<(Map<String, Json>, Option<Place>)>,
     /// What an answer holds, in the words of a `.prompty` file, and where it is declared.
     pub(super) outputs: Vec<(Map<String, Json>, Option<Place>)>,
-    /// Characters that the text may have.
-    pub(super) max_output_size: usize,
+    /// Characters that the text may have, if that is not the default.
+    pub(super) max_output_size: Option<usize>,
     /// Inputs that are called otherwise now, by their names before.
     pub(super) renamed: BTreeMap<String, String>,
     /// The same by their names now.

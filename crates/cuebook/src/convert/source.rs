@@ -1,6 +1,7 @@
 //! From a prompt to a draft. What no other notation than its own can say is told here.
 
 mod data;
+mod includes;
 mod inputs;
 mod own;
 mod roles;
@@ -21,7 +22,7 @@ use crate::error::Result;
 use crate::library::{Config, Defaults};
 use crate::node::Node;
 use crate::prepared::Prepared;
-use crate::prompt::{Dialect, Prompt};
+use crate::prompt::{Dialect, Limits, Prompt};
 use crate::sections::{Body, Selector, Tree};
 use crate::source::{Place, Source};
 use crate::template::bits::{Beyond, Bit, Branch};
@@ -54,6 +55,7 @@ impl Drafting<'_> {
             Dialect::Sections => self.sections(&inputs)?,
             Dialect::Directive => self.directive(),
         };
+        let usual_size = self.defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
         let mut draft = Draft {
             id: prompt.id.rsplit('/').next().unwrap_or(&prompt.id).to_owned(),
             from: prompt.dialect,
@@ -70,7 +72,7 @@ impl Drafting<'_> {
             model: self.model(prompt, front.as_ref()),
             tools: self.tools(prompt),
             outputs: self.outputs(prompt, front.as_ref()),
-            max_output_size: prompt.limits.max_output_size,
+            max_output_size: Some(prompt.limits.max_output_size).filter(|size| *size != usual_size),
             renamed: Default::default(),
             named_before: Default::default(),
         };
@@ -107,7 +109,12 @@ impl Drafting<'_> {
             Err(beyond) => Err(stop(source, beyond)),
         };
         let print = if settings.style == Style::Portable { Print::Portable } else { Print::Python };
-        let written = Some((Language::Jinja, written.to_owned()));
+        let is_dropped = !keeps && !settings.trim_blocks && self.target != Dialect::Template;
+        let written = match is_dropped {
+            true => includes::with_kept_newlines(written, &*self.prepared.outline()),
+            false => written.to_owned(),
+        };
+        let written = Some((Language::Jinja, written));
         Chunk { names: self.names(), pieces, written, jinja: None, print, comments }
     }
 

@@ -9,7 +9,7 @@ use super::words::{Guard, Jinja, cannot};
 use super::{OutFile, aside};
 use crate::error::Result;
 use crate::library::{Config, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Limits, Need};
+use crate::prompt::{Dialect, Need};
 
 pub(super) fn write(draft: &mut Draft, config: &Config, report: &mut Report) -> Result<Vec<OutFile>> {
     aside::rename(draft, |name| name != "system" && crate::template::jinja::bits::is_name(name), report);
@@ -70,8 +70,8 @@ fn definition(draft: &Draft) -> String {
     if !variables.is_empty() {
         out.push_str(&format!("\nVARIABLES = {}\n", python(&Json::Object(variables), 0)));
     }
-    if draft.max_output_size != Limits::default().max_output_size {
-        let limits = json!({"max_output_size": draft.max_output_size});
+    if let Some(size) = draft.max_output_size {
+        let limits = json!({"max_output_size": size});
         out.push_str(&format!("\nLIMITS = {}\n", python(&limits, 0)));
     }
     out

@@ -45,6 +45,8 @@ pub(super) struct Compared {
     pub(super) without: Vec<String>,
     /// Why nothing can be said to be the same, if nothing can.
     pub(super) why_not: Option<String>,
+    /// Whether the texts differ, and nothing in the report explains that.
+    pub(super) differs: bool,
 }
 
 /// Whether a result says what it should.
@@ -164,16 +166,13 @@ impl Bench<'_> {
             let message = format!("the rendered text differs: {difference}");
             let hint = match self.has_references() {
                 true => {
-                    "an include loses its last newline in a template, but keeps it in other dialects: add `-` to \
-                         the tags, as in {%- include … -%}"
+                    "an include loses its last newline in a template, but keeps it in other dialects: add `-` to the tags, as in {%- include … -%}"
                 }
-                false => {
-                    "compare both with cuebook render; if you cannot explain the difference, please report a bug"
-                }
+                false => "compare both with cuebook render; if you cannot explain the difference, please report a bug",
             };
             report.changed("text", message).hint(hint);
             let why_not = Some("the renders differ".to_owned());
-            return Ok(Compared { why_not, ..Compared::default() });
+            return Ok(Compared { why_not, differs: true, ..Compared::default() });
         }
         let why_not = outcome.failure.filter(|_| outcome.same == 0).map(|error| {
             let why = &error.diagnostic().message;
@@ -182,7 +181,7 @@ impl Bench<'_> {
             report.note("check", why.clone()).hint(hint);
             why
         });
-        Ok(Compared { renders: outcome.same, without: terms.told, why_not })
+        Ok(Compared { renders: outcome.same, without: terms.told, why_not, differs: false })
     }
 
     /// Whether a result cannot be read because it lies elsewhere than the templates that it includes.

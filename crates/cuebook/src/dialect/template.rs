@@ -65,7 +65,7 @@ pub(crate) fn read(
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
     let extends = definition.extends.clone();
-    let limits = definition.limits(defaults);
+    let limits = definition.limits(defaults, candidate.pack_id.is_some());
     let prompt = Prompt {
         id: id.to_owned(),
         dialect: Dialect::Template,

@@ -83,6 +83,11 @@ pub(super) fn render_both(before: &Version<'_>, after: &Version<'_>) -> (Outcome
     }
 }
 
+/// Renders one, with its code unless the caller asked to leave it out.
+pub(super) fn render_one(version: &Version<'_>) -> Outcome {
+    render(version, version.context().without_hooks.then_some(ASKED_FOR), &[])
+}
+
 /// Renders both with the same values: what had to stand in for one of them is given to the other as well.
 fn render_alike(before: &Version<'_>, after: &Version<'_>, without_code: Option<&str>) -> (Outcome, Outcome) {
     let one = render(before, without_code, &[]);

@@ -244,8 +244,7 @@ fn the_notation_is_no_difference() {
         ("two/hi.sections.md", "# Hi\nHi $who!\n"),
     ]);
     let diff = project.diff("hi", "one/hi.prompty", &[("who", "Ada")]);
-    // How long a text may get depends on the notation, and is an effect.
-    assert_eq!(changes(&diff), ["limits ~max_output_size : 50000 1000000"]);
+    assert!(changes(&diff).is_empty(), "{:?}", changes(&diff));
     let diff = project.diff("hi", "two/hi.sections.md", &[("who", "Ada")]);
     assert!(diff.entries.iter().any(|entry| entry.aspect == Aspect::Section), "{:?}", changes(&diff));
     assert!(!diff.entries.iter().any(|entry| entry.aspect == Aspect::Format), "{:?}", changes(&diff));

@@ -3,10 +3,13 @@
 //! Everything that is not from here is text: it is escaped, never put into the script or the style, and a policy in the page
 //! allows this script and this style alone. Characters that do not show, or that would turn the text around, are spelt out.
 
+mod sections;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
+use indexmap::IndexMap;
 use sha2::{Digest, Sha256};
 
 use super::{Explanation, label};
@@ -59,6 +62,9 @@ pub fn page(explanation: &Explanation) -> String {
     }
     out.raw("</header>\n<main>\n");
     out.body(explanation, ledger.as_ref().ok());
+    if let Some(disclosed) = explanation.rendered().sections() {
+        out.sections(disclosed, ledger.as_ref().ok());
+    }
     out.variables(explanation, ledger.as_ref().ok());
     if let Ok(ledger) = &ledger {
         out.counts(ledger);
@@ -144,13 +150,23 @@ impl Page {
         for (kind, name) in KINDS {
             self.raw(&format!("<li class=\"{kind}\">{name}</li>"));
         }
+        let files = files(explanation);
+        for (name, index) in files.iter().filter(|(_, index)| **index > 0) {
+            self.raw(&format!("<li class=\"f{}\">", index % FILES))
+                .raw(&format!("<b>{index}</b> "))
+                .shown(name);
+            self.raw("</li>");
+        }
         self.raw("</ul>\n<div class=\"view\">\n<pre id=\"text\">");
-        let text = explanation.rendered().text();
         let contributors = ledger.iter().flat_map(|ledger| &ledger.contributors);
         let numbers: HashMap<&Contributor, usize> =
             contributors.enumerate().map(|(index, entry)| (&entry.contributor, index)).collect();
+        let mut last = 0;
         for span in explanation.rendered().spans().filter(|span| !span.range.is_empty()) {
-            self.span(&span, &text[span.range.clone()], &numbers);
+            let file = file_of(&span).and_then(|file| files.get(file.as_str())).copied();
+            // A number marks where an included file begins, or goes on behind another.
+            let file = file.map(|index| (index, std::mem::replace(&mut last, index) != index));
+            self.span(&span, &explanation.seen(&span), &numbers, file);
         }
         self.raw("</pre>\n<aside id=\"origin\" aria-live=\"polite\"><p>Point at a piece of the text to see where it came from; ");
         self.raw(
@@ -159,11 +175,23 @@ impl Page {
         );
     }
 
-    fn span(&mut self, span: &Span, text: &str, numbers: &HashMap<&Contributor, usize>) {
+    fn span(
+        &mut self,
+        span: &Span,
+        text: &str,
+        numbers: &HashMap<&Contributor, usize>,
+        file: Option<(usize, bool)>,
+    ) {
         let origin = &span.origin;
         let kind = origin.kind();
         let name = KINDS.iter().find(|(known, _)| *known == kind).map_or(kind, |(_, name)| name);
-        self.raw(&format!("<span class=\"p {kind}\" tabindex=\"0\""));
+        match file {
+            Some((index @ 1.., begins)) => {
+                let number = if begins { format!(" data-f=\"{index}\"") } else { String::new() };
+                self.raw(&format!("<span class=\"p {kind} f{}\"{number} tabindex=\"0\"", index % FILES));
+            }
+            _ => drop(self.raw(&format!("<span class=\"p {kind}\" tabindex=\"0\""))),
+        }
         let says = label(origin);
         self.attribute("title", &says).attribute("data-k", name).attribute("data-l", &says);
         if let Some(place) = origin.place() {
@@ -218,10 +246,6 @@ impl Page {
                 ));
             }
         });
-        if !ledger.sections.is_empty() {
-            let rows = ledger.sections.iter().map(|section| (section.path.clone(), section.tokens));
-            self.counted("Sections", "section", rows);
-        }
         let rows = ledger
             .messages
             .iter()
@@ -254,6 +278,28 @@ impl Page {
         rows(self);
         self.raw("</table></div>\n");
     }
+}
+
+/// How many colours there are for included files; the first is that of the prompt's own file.
+const FILES: usize = 6;
+
+/// The author's file that a piece is from.
+fn file_of(span: &Span) -> Option<String> {
+    let place = span.origin.place().filter(|_| span.origin.is_literal())?;
+    Some(place.file().to_owned())
+}
+
+/// The authors' files in the order of the text. The prompt's own file has the number 0.
+fn files(explanation: &Explanation) -> IndexMap<String, usize> {
+    let own = explanation.prepared().prompt().template.name().to_owned();
+    let mut files = IndexMap::from([(own, 0)]);
+    for span in explanation.rendered().spans().filter(|span| !span.range.is_empty()) {
+        if let Some(file) = file_of(&span) {
+            let next = files.len();
+            files.entry(file).or_insert(next);
+        }
+    }
+    files
 }
 
 /// The kinds of origins, and what they are called here.

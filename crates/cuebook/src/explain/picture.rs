@@ -128,13 +128,12 @@ fn labels(runs: &[Run]) -> Vec<&Run> {
 
 /// The text in lines of coloured pieces; long lines wrap.
 fn lines(explanation: &Explanation) -> Vec<Vec<Run>> {
-    let text = explanation.rendered().text();
     let mut files: Vec<String> = Vec::new();
     let mut lines: Vec<Vec<Run>> = vec![Vec::new()];
     let mut used = 0;
     for span in explanation.rendered().spans().filter(|span| !span.range.is_empty()) {
         let (class, name) = (class(&span.origin, &mut files), shortened(&label(&span.origin)));
-        for (index, part) in text[span.range.clone()].split('\n').enumerate() {
+        for (index, part) in explanation.seen(&span).split('\n').enumerate() {
             if index > 0 {
                 lines.push(Vec::new());
                 used = 0;

@@ -196,7 +196,7 @@ fn body(rendered: &Rendered, provider: Provider, tools: &Tools, outputs: &[Prope
 }
 
 /// The schema of the answer as the provider's body has it.
-fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
+pub(super) fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
     let outputs = &rendered.prompt().outputs;
     if outputs.is_empty() {
         return Ok(None);
@@ -213,7 +213,7 @@ fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
 }
 
 /// The tools as the provider's body has them.
-fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
+pub(super) fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
     let tools = rendered.tools();
     if tools.is_empty() {
         return Ok(Vec::new());

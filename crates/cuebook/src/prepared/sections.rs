@@ -6,12 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::{Value as Json, json};
 
 use super::Prepared;
+use super::budget::fit_request;
 use crate::dialect::sections::{File, INPUTS};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::overrides::{DEFAULT_TAG, Resolved, Store};
 use crate::render::Rendered;
 use crate::sections::disclosure::Answer;
-use crate::sections::{Body as SectionBody, Bound, Disclosed, Missing, Setting, Tree, VisibilityOverrides};
+use crate::sections::{
+    Body as SectionBody, Bound, Disclosed, Fitting, Missing, RenderedPrompt, Setting, Tree,
+    VisibilityOverrides,
+};
 use crate::template::engine::{Engines, Loader, Outline};
 use crate::template::jinja::Settings;
 use crate::tokens::{Counter, Tokenizer};
@@ -149,17 +153,18 @@ impl Prepared {
     pub(super) fn render_sections(&self, body: &SectionsBody, scope: &Arc<Scope>) -> Result<Rendered> {
         let (tree, context) = (&body.tree, scope.context());
         let rendered = self.with_setting(body, scope, |setting, resolved| {
-            let (rendered, fitting) = match context.fit {
-                None => (tree.render(setting)?, None),
+            let complete = |rendered: RenderedPrompt, fitting: Option<Fitting>| {
+                let disclosed = Disclosed::new(tree, &rendered, setting, fitting);
+                rendered.into_rendered().of_sections(self.prompt.clone(), scope.clone(), disclosed)
+            };
+            let rendered = match context.fit {
+                None => complete(tree.render(setting)?, None),
                 Some(budget) => {
                     let tokenizer = self.tokenizer(context.model.as_deref());
-                    let (rendered, fitting) = tree.fit(setting, budget, &tokenizer, &body.counter)?;
-                    (rendered, Some(fitting))
+                    let fit = |room| tree.fit(setting, room, &tokenizer, &body.counter);
+                    fit_request(budget, fit, complete)?
                 }
             };
-            let disclosed = Disclosed::new(tree, &rendered, setting, fitting);
-            let rendered =
-                rendered.into_rendered().of_sections(self.prompt.clone(), scope.clone(), disclosed);
             let stale = resolved.stale_findings().into_iter();
             let stale = stale.map(|stale| stale.severity(Severity::Warning));
             Ok(rendered.with_notes(stale.collect()))

@@ -10,7 +10,7 @@ use super::{Origin, Segment, Shown, edit};
 use crate::chat::Role;
 use crate::error::Diagnostic;
 use crate::prompt::{Prompt, Tools};
-use crate::sections::Disclosed;
+use crate::sections::{Disclosed, Fitting};
 use crate::template::engine::Output;
 use crate::template::sink::{Piece, Writer};
 use crate::template::unit::{Emission, Unit, Units};
@@ -115,6 +115,14 @@ impl Rendered {
     ) -> Rendered {
         (self.prompt, self.scope) = (prompt, scope.into());
         self.sections = Some(Box::new(sections));
+        self
+    }
+
+    /// The same with another account of how it was made to fit.
+    pub(crate) fn map_fitting(mut self, change: impl FnOnce(&mut Fitting)) -> Rendered {
+        if let Some(fitting) = self.sections.as_mut().and_then(|sections| sections.fitting.as_mut()) {
+            change(fitting);
+        }
         self
     }
 

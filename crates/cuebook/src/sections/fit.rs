@@ -25,19 +25,30 @@ const BLANK_LINE: usize = 2;
 /// What was done to make a prompt fit.
 #[derive(Debug, Clone, Default)]
 pub struct Fitting {
-    /// Tokens of the text.
+    /// Tokens of the request: the text, the tools and the output schema. [`Tree::fit`] knows the text alone.
     pub tokens: usize,
-    /// Tokens that it would have had.
+    /// Tokens that it had before anything made room.
     pub before: usize,
     /// Tokens that it may have.
     pub budget: usize,
-    /// Why the count is an estimate; none if it is exact.
+    /// Tokens of the tools, which are part of `tokens`.
+    pub tools: usize,
+    /// Tokens of the output schema, which are part of `tokens`.
+    pub output: usize,
+    /// What could not be counted, and why.
+    pub not_counted: Vec<String>,
+    /// Why the count is an estimate, one reason per line; `None` if it is exact.
     pub estimate: Option<String>,
     /// What made room, in the order in which it did.
     pub steps: Vec<FitStep>,
 }
 
 impl Fitting {
+    /// Tokens of the text.
+    pub fn text(&self) -> usize {
+        self.tokens - self.tools - self.output
+    }
+
     /// What was done, as scripts see it.
     pub fn to_json(&self) -> Json {
         let step = |step: &FitStep| {
@@ -52,6 +63,10 @@ impl Fitting {
             "tokens": self.tokens,
             "before": self.before,
             "budget": self.budget,
+            "text": self.text(),
+            "tools": self.tools,
+            "output": self.output,
+            "not_counted": self.not_counted,
             "estimate": self.estimate,
             "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
         })
@@ -85,7 +100,7 @@ impl Tree {
         let before = counts.iter().sum();
         let estimate = tokenizer.why().map(str::to_owned);
         if before <= budget {
-            return Ok((whole, Fitting { tokens: before, before, budget, estimate, steps: Vec::new() }));
+            return Ok((whole, Fitting { tokens: before, before, budget, estimate, ..Fitting::default() }));
         }
         let mut weights = vec![0; self.nodes.len()];
         for ((index, _), count) in whole.cut().zip(counts) {
@@ -113,7 +128,10 @@ impl Tree {
             let rendered = refold(self, setting, &whole, &making.folds)?;
             let tokens = making.tokens(&whole, &rendered);
             if tokens <= budget {
-                return Ok((rendered, Fitting { tokens, before, budget, estimate, steps: making.steps }));
+                return Ok((
+                    rendered,
+                    Fitting { tokens, before, budget, estimate, steps: making.steps, ..Fitting::default() },
+                ));
             }
             // Another section is the last one now, and has lost the blank line behind it: in a rare case that takes a token more.
             making.budget = making.budget.saturating_sub(tokens - budget);
@@ -265,8 +283,7 @@ impl<'m, 's> Making<'m, 's> {
 
     fn too_long(&self, before: usize, budget: usize) -> Error {
         let message = format!(
-            "the prompt has {before} tokens, and at least {} after dropping every optional section; the \
-                 budget is {budget}",
+            "{before} tokens; at least {} after dropping every optional section; the budget is {budget}",
             self.total
         );
         let diagnostic = Diagnostic::new(Code::DoesNotFit, message)

@@ -9,9 +9,11 @@ use minijinja::value::Serde;
 use serde_json::{Map, Value as Json};
 
 use super::entries::Entries;
-use crate::error::{Code, ErrorKind, Result};
+use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::json::Document;
+use crate::node::{Data, to_object};
 use crate::source::Source;
+use crate::yaml;
 
 /// Values by name. Cheap to clone; converted once and then used by any number of renders.
 ///
@@ -29,6 +31,17 @@ pub struct Variables(Option<Arc<Values>>);
 
 type Values = IndexMap<String, Value, RandomState>;
 
+/// Whether a text is YAML.
+fn is_yaml(source: &Source) -> bool {
+    let name = source.name().to_ascii_lowercase();
+    let ends = |end: &str| name.ends_with(end);
+    match (ends(".yaml") || ends(".yml"), ends(".json")) {
+        (true, _) => true,
+        (_, true) => false,
+        _ => !source.text().trim_start().starts_with(['{', '[', '"']) && !source.text().trim().is_empty(),
+    }
+}
+
 /// So many names are looked through faster than a hash is made.
 const FEW: usize = 8;
 
@@ -44,10 +57,42 @@ impl Variables {
         Variables((!values.is_empty()).then(|| Arc::new(values)))
     }
 
-    /// Reads a JSON file whose one object gives the values.
+    /// Reads a JSON or YAML file whose one object gives the values.
     pub fn read(source: &Arc<Source>) -> Result<Variables> {
-        let document = Document::parse(source, Code::BadInput, ErrorKind::PromptValidation)?;
-        Ok(Variables::from_json(document.object()?))
+        Ok(Variables::from_json(&Variables::read_object(source)?))
+    }
+
+    /// Reads the object of a JSON or YAML file. The end of its name says which it is, or else its first character does: a text
+    /// that begins with a bracket or a quote is JSON.
+    ///
+    /// ```
+    /// use cuebook::Variables;
+    /// use cuebook::source::Source;
+    ///
+    /// let object = Variables::read_object(&Source::new("values.yaml", "name: Ada\nlangs: [en, ja]\n"))?;
+    /// assert_eq!(object["langs"][1], "ja");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn read_object(source: &Arc<Source>) -> Result<Map<String, Json>> {
+        let (code, kind) = (Code::BadInput, ErrorKind::PromptValidation);
+        if !is_yaml(source) {
+            let document = Document::parse(source, code, kind).map_err(|error| {
+                let hint = "this file is read as JSON; a YAML file ends in .yaml";
+                error.map(|found| if found.hint.is_none() { found.hint(hint) } else { found })
+            });
+            return document?.object().cloned();
+        }
+        let root = yaml::Document::parse(source, 0..source.text().len(), code, kind)?.into_root();
+        match &root.data {
+            Data::Map(entries) => Ok(to_object(entries)),
+            _ => {
+                let diagnostic = Diagnostic::new(code, "names with values were expected")
+                    .at(root.opening())
+                    .label(format!("this is {}", root.describe()))
+                    .hint("write a line for each, as in `name: value`");
+                Err(Error::new(kind, diagnostic))
+            }
+        }
     }
 
     /// Reads one value that is written as JSON.

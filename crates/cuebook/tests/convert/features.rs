@@ -324,7 +324,6 @@ fn project(from: Dialect, features: &[Feature]) -> Project {
     let all = |part: fn(&Feature) -> &'static str| features.iter().map(part).collect::<String>();
     let (head, inputs, text) = (all(|it| it.head), all(|it| it.inputs), all(|it| it.text));
     let project = Project::new();
-    // Templates have a smaller limit than others, unless one holds for all.
     let limits = "{\"limits\": {\"max_output_size\": 50000}}";
     project.write("user_data/shared/prompts/defaults.json", limits);
     match from {

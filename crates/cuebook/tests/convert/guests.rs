@@ -48,15 +48,18 @@ fn a_mustache_partial_is_refused_in_words_that_are_true() {
 }
 
 #[test]
-fn a_limit_that_only_templates_have_is_told_also_if_nobody_wrote_it() {
+fn the_lower_limit_of_a_pack_is_reported_also_if_it_is_the_default() {
     let text = "# A\n\n{{ text }}.\n";
+    let packed = Project::new()
+        .file("user_data/packs/mine/pack.json", r#"{"pack_id": "mine"}"#)
+        .file("user_data/packs/mine/prompts/p/template.md", text);
     let project = Project::new().file("prompts/p/template.md", text);
     let message = "the text may have 1000000 characters: its own limit of 50000 is left out";
     for to in [Prompty, Sections, Directive] {
-        let conversion = convert(&project, to);
-        assert_eq!(told(&conversion, "limits"), [(Fate::Note, message)], "{to:?}");
+        assert_eq!(told(&convert(&packed, to), "limits"), [(Fate::Note, message)], "{to:?}");
+        assert_eq!(told(&convert(&project, to), "limits"), [], "{to:?}");
     }
-    // Written down it is lost, also where it is that of all templates.
+    // A limit that is written down is lost.
     project.write("prompts/p/prompt.py", "LIMITS = {\"max_output_size\": 50000}\n");
     let lost = [(Fate::Lost, "the limit of 50000 characters is left out")];
     assert_eq!(told(&convert(&project, Prompty), "limits"), lost);

@@ -46,18 +46,17 @@ pub(super) struct Definition {
 }
 
 impl Definition {
-    /// What the prompt says, or `defaults.json`, or what holds for all.
-    pub(super) fn limits(&self, defaults: &Defaults) -> Limits {
+    /// What the prompt says, or `defaults.json`, or the default: the text of a pack's prompt is shorter, because its author is
+    /// a stranger.
+    pub(super) fn limits(&self, defaults: &Defaults, is_packed: bool) -> Limits {
         let standard = Limits::default();
+        let size = if is_packed { standard.max_output_size } else { Limits::GENEROUS_SIZE };
         Limits {
             max_execution_time: self
                 .max_execution_time
                 .or(defaults.max_execution_time)
                 .unwrap_or(standard.max_execution_time),
-            max_output_size: self
-                .max_output_size
-                .or(defaults.max_output_size)
-                .unwrap_or(standard.max_output_size),
+            max_output_size: self.max_output_size.or(defaults.max_output_size).unwrap_or(size),
         }
     }
 }
