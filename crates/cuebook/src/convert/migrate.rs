@@ -42,6 +42,7 @@ pub(super) fn write(
         compared: compared.renders,
         compared_without: compared.without,
         uncompared: compared.why_not,
+        differs: compared.differs,
     }))
 }
 

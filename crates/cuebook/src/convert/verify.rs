@@ -168,7 +168,9 @@ impl Bench<'_> {
                 true => {
                     "an include loses its last newline in a template, but keeps it in other dialects: add `-` to the tags, as in {%- include … -%}"
                 }
-                false => "compare both with cuebook render; if you cannot explain the difference, please report a bug",
+                false => {
+                    "compare both with cuebook render; if you cannot explain the difference, please report a bug"
+                }
             };
             report.changed("text", message).hint(hint);
             let why_not = Some("the renders differ".to_owned());
