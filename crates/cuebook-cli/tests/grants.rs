@@ -222,10 +222,17 @@ fn no_link_of_a_project_shows_a_file_outside_of_it() {
         ".ai/directives/demo/d.md",
         ".ai/knowledge/demo/k.md",
         ".ai/tools/demo/t.py",
+        ".ai/config/agent/agent.yaml",
+        ".ai/config/agent/hooks.yaml",
+        ".ai/config/providers/x.yaml",
+        ".ai/config/keys/trusted/abc.toml",
         ".env",
         "cuebook.toml",
     ];
-    let commands: [&[&str]; 16] = [
+    let commands: [&[&str]; 19] = [
+        &["providers"],
+        &["trust", "list"],
+        &["run", "p", "--model", "m"],
         &["render", "a"],
         &["render", "b"],
         &["render", "c"],
@@ -246,7 +253,7 @@ fn no_link_of_a_project_shows_a_file_outside_of_it() {
     for link in links {
         let project = Project::new();
         project.write("prompts/p/template.md", "{% include 'part.md' %}");
-        project.write("home/.ssh/id", format!("{SECRET}\n"));
+        project.write("home/.ssh/id", format!("{SECRET}: [x\n"));
         project.link(link, project.home().join(".ssh/id").to_str().unwrap());
         for args in commands {
             let output = run(&project, args);
@@ -310,6 +317,11 @@ fn a_signed_tool_runs_no_interpreter_of_the_project() {
     assert!(!pwned(&project));
     let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("cuebook allow"), "{said}");
+    let verified = run(&project, &["verify", "--json"]);
+    let verified: Json = serde_json::from_slice(&verified.stdout).unwrap();
+    assert_eq!(verified["interpreters"], serde_json::json!([{"path": ".venv/bin/python", "granted": false}]));
+    let said = stderr(&run(&project, &["verify"]));
+    assert!(said.contains("interpreter `.venv/bin/python` of the project: no signature covers it"), "{said}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! SECURITY.md names a test for each promise.
+//! SECURITY.md names a test for each promise, and tests that pages name exist.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 #[test]
 fn every_promise_names_tests_that_exist() {
@@ -25,4 +26,52 @@ fn every_promise_names_tests_that_exist() {
         }
     }
     assert!(count > 25, "{count} promises");
+}
+
+/// The files below a folder with one of these endings.
+fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            files(&path, endings, found);
+        } else if path.extension().is_some_and(|ending| endings.iter().any(|known| ending == *known)) {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn tests_that_pages_name_exist() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let (mut pages, mut code) = (Vec::new(), Vec::new());
+    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook/src/error/pages"] {
+        files(&root.join(folder), &["md"], &mut pages);
+    }
+    pages.extend(
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "COMPATIBILITY.md"].map(|page| root.join(page)),
+    );
+    files(&root.join("crates"), &["rs"], &mut code);
+    let read = |path: &PathBuf| std::fs::read_to_string(path).unwrap();
+    let mut functions = BTreeSet::new();
+    for text in code.iter().map(read) {
+        let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+        functions.extend(names.map(str::to_owned));
+    }
+    let mut checked = 0;
+    for page in &pages {
+        for name in read(page).split('`') {
+            // Names of tests are sentences; the names of functions, tools and settings are shorter.
+            let is_word =
+                |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
+            if name.matches('_').count() >= 4 && !name.starts_with('_') && name.chars().all(is_word) {
+                checked += 1;
+                assert!(
+                    functions.contains(name),
+                    "{} names the test `{name}`, which does not exist",
+                    page.display()
+                );
+            }
+        }
+    }
+    assert!(checked > 20, "{checked}");
 }

@@ -33,6 +33,14 @@ impl<'s> Granting<'s> {
         }
     }
 
+    /// An error if a tool would start a program of the project that the user has not granted.
+    pub(crate) fn require(spaces: &Spaces, program: &Path) -> Result<()> {
+        match interpreter_request(spaces.project(), program)? {
+            Some(request) => Grants::of(spaces)?.require(&request),
+            None => Ok(()),
+        }
+    }
+
     fn has(&mut self, request: &Request) -> Result<bool> {
         let grants = match &self.grants {
             Some(grants) => grants,

@@ -263,10 +263,19 @@ fn a_dry_run_and_the_lockfile_name_the_interpreter() {
     // A program of the project is locked with its content.
     let yaml = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: bin/prog}\n";
     world.signed("tools/demo/own.yaml", yaml);
-    assert_eq!(world.dry("tool", "demo/own", json!({}))["interpreter"]["in_project"], true);
+    let dry = world.dry("tool", "demo/own", json!({}));
+    assert_eq!(dry["interpreter"]["in_project"], true);
+    // The signature covers its name only, so the user has to grant it.
+    assert!(dry["warnings"].to_string().contains("cuebook allow bin/prog"), "{dry}");
+    let refused = world.tool("demo/own", json!({}));
+    assert_eq!(code(&refused), "CB231", "{refused}");
+    world.allow();
     assert_eq!(world.tool("demo/own", json!({}))["status"], "success");
     std::fs::write(&prog, "#!/bin/sh\ntouch pwned\n").unwrap();
     assert_eq!(code(&world.tool("demo/own", json!({}))), "CB229");
+    // A clone can leave the lockfile out; the grant is bound to the content.
+    std::fs::remove_dir_all(world.project().join(".ai/lockfiles")).unwrap();
+    assert_eq!(code(&world.tool("demo/own", json!({}))), "CB231");
     assert!(!world.project().join("pwned").exists());
 }
 

@@ -26,7 +26,7 @@ mod verify;
 
 pub(crate) use approval::hex;
 pub use approval::{Approval, ContentDigest, PackFile};
-pub use fence::hosts_requests;
+pub use fence::tool_requests;
 pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};

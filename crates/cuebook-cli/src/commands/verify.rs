@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::error::{did_you_mean, nearest};
+use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::{Item, ItemId, ItemType, Located, SpaceKind, Spaces};
-use cuebook::trust::{Trust, Verified};
+use cuebook::trust::{Power, Trust, Verified};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
 use serde_json::{Value as Json, json};
 
@@ -26,7 +26,7 @@ pub fn run(args: &VerifyArgs, options: &Options) -> Outcome {
         false => trust.verify(item),
     };
     match args.what.as_slice() {
-        [] => all(&spaces, &trust, options),
+        [] => all(&spaces, &trust, &interpreters(options)?, options),
         [path] => {
             let path = Path::new(path);
             let name = path.to_string_lossy();
@@ -106,8 +106,17 @@ fn show(name: &str, verified: &Verified, options: &Options) -> Outcome {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The programs of the project that its tools ask for, and whether the user granted them. No signature covers what they do.
+fn interpreters(options: &Options) -> Result<Vec<(String, bool)>> {
+    let book = options.book_unreviewed()?;
+    let grants = book.library().grants()?;
+    let requests = book.library().requests()?.into_iter();
+    let programs = requests.filter(|request| request.power == Power::Interpreter);
+    Ok(programs.map(|request| (request.subject.clone(), grants.has(&request))).collect())
+}
+
 /// Everything that the project and the user have.
-fn all(spaces: &Spaces, trust: &Trust, options: &Options) -> Outcome {
+fn all(spaces: &Spaces, trust: &Trust, programs: &[(String, bool)], options: &Options) -> Outcome {
     let mut items = Vec::new();
     for space in spaces.all().iter().filter(|space| space.kind() != SpaceKind::System) {
         for kind in ItemType::ALL {
@@ -140,11 +149,24 @@ fn all(spaces: &Spaces, trust: &Trust, options: &Options) -> Outcome {
     progress.show(total, total);
     let failed = total - good;
     if options.json {
-        print_json(&json!({"items": documents, "verified": good, "failed": failed}))?;
+        let programs: Vec<Json> =
+            programs.iter().map(|(path, granted)| json!({"path": path, "granted": granted})).collect();
+        print_json(
+            &json!({"items": documents, "interpreters": programs, "verified": good, "failed": failed}),
+        )?;
     } else {
         print_findings(&findings);
         if !findings.is_empty() {
             say("");
+        }
+        for (path, granted) in programs {
+            let state = match granted {
+                true => "no signature covers it, and you granted it",
+                false => {
+                    "no signature covers it, and no tool runs with it unless you grant it: cuebook allow"
+                }
+            };
+            say(format_args!("interpreter `{}` of the project: {state}", printable(path)));
         }
         say(format_args!("{good} of {total} items are as somebody trusted has signed them"));
     }

@@ -172,6 +172,31 @@ fn a_fenced_tool_sees_neither_the_home_folder_nor_other_processes() {
 }
 
 #[test]
+fn git_reads_a_worktree_if_the_user_lists_its_repository() {
+    let stage = stage(Script::new());
+    let main = stage.project.path().with_file_name("main");
+    let git = |folder: &Path, args: &[&str]| {
+        let mut git = stage.project.command("git", folder);
+        let who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
+        let output = git.args(who).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", err(&output));
+    };
+    std::fs::create_dir_all(&main).unwrap();
+    git(&main, &["init", "-q", "."]);
+    git(&main, &["commit", "-q", "--allow-empty", "-m", "first commit"]);
+    git(&main, &["worktree", "add", "-q", "--no-checkout", main.with_file_name("tree").to_str().unwrap()]);
+    std::fs::copy(main.with_file_name("tree").join(".git"), stage.project.path().join(".git")).unwrap();
+    let log =
+        || out(&fenced(&stage, "git log --oneline; echo x > \"$(git rev-parse --git-common-dir)/config\""));
+    assert!(!log().contains("first commit"), "{}", log());
+    let readable = format!("[tools]\nreadable = [{:?}]\n", main.join(".git"));
+    stage.project.write("home/.ai/config/cuebook.toml", readable);
+    let config = std::fs::read(main.join(".git/config")).unwrap();
+    assert!(log().contains("first commit"), "{}", log());
+    assert_eq!(std::fs::read(main.join(".git/config")).unwrap(), config);
+}
+
+#[test]
 fn nothing_that_a_fenced_tool_starts_outlives_it() {
     let stage = stage(Script::new());
     let output =

@@ -1,5 +1,6 @@
 //! Tools: chain, lockfile, anchor, environment, primitive.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use cuebook::items::{ItemId, ItemType};
@@ -11,6 +12,7 @@ use crate::anchor::Ground;
 use crate::chain::{self, Broken, Element};
 use crate::environment::{Closed, Environment};
 use crate::fence::{self, Fencing};
+use crate::granted::Granting;
 use crate::lockfile;
 use crate::primitive::{self, Call};
 use crate::request::Request;
@@ -89,13 +91,23 @@ pub(super) fn execute(
     if let Some(lock) = &lock {
         lock.check_interpreter(&chain[0], interpreter.as_ref()).map_err(fail)?;
     }
+    // A signature covers the name of a program in the project, and not what the program does.
+    let refused = interpreter
+        .as_ref()
+        .filter(|program| program.in_project && Path::new(&program.path).is_file())
+        .and_then(|program| Granting::require(spaces, Path::new(&program.path)).err());
     let mut response = Map::new();
     let mut say = |name: &str, value: Json| {
         response.insert(name.to_owned(), value);
     };
     let ids: Vec<&str> = chain.iter().map(Element::id).collect();
     let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
-    let warnings: Vec<&String> = report.warnings.iter().chain(&environment.warnings).collect();
+    let ungranted = refused.as_ref().map(|error| {
+        let found = error.diagnostic();
+        format!("{} [{}] ({})", found.message, found.code, found.hint.as_deref().unwrap_or_default())
+    });
+    let warnings: Vec<&String> =
+        report.warnings.iter().chain(&environment.warnings).chain(&ungranted).collect();
     if request.dry_run {
         say("status", "validation_passed".into());
         say("message", "Tool chain validation passed (dry run)".into());
@@ -110,6 +122,9 @@ pub(super) fn execute(
             say("warnings", json!(warnings));
         }
         return Ok(response);
+    }
+    if let Some(error) = refused {
+        return Err(fail(error));
     }
     let outcome = primitive::run(&call).map_err(fail)?;
     if let Some((text, error)) = outcome.failure {

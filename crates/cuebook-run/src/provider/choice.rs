@@ -197,7 +197,9 @@ impl Providers {
                 let file = remembered(&path, bytes, &name, &stem)?;
                 found.insert(stem, file);
             }
-            if let Some(name) = usual_of(folder, space.name())? {
+            // A link of the project must not show a file outside it in an error.
+            let bounds = if own { None } else { Some(spaces.project()) };
+            if let Some(name) = usual_of(folder, space.name(), bounds)? {
                 usual = Some(name);
             }
         }
@@ -451,13 +453,16 @@ fn listed(folder: &Path, space: &str, passed_over: &mut Vec<Diagnostic>) -> Resu
 }
 
 /// The usual provider that a space names. The file has other settings too, which others read.
-fn usual_of(folder: &Path, space: &str) -> Result<Option<(String, String)>> {
+fn usual_of(folder: &Path, space: &str, bounds: Option<&Path>) -> Result<Option<(String, String)>> {
     let path = folder.join(AGENT);
     let name = format!("{space}/{AGENT}");
     if files::look(&path).map_err(|error| files::io_error(&name, &error))?.is_none() {
         return Ok(None);
     }
-    let source = files::read_text(&path, &name, LARGEST)?;
+    let source = match bounds {
+        Some(bounds) => files::read_text_inside(bounds, &path, &name, LARGEST)?,
+        None => files::read_text(&path, &name, LARGEST)?,
+    };
     let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
     let Some(provider) = root.entries()?.swap_remove("provider") else { return Ok(None) };
     let mut entries = provider.entries()?;

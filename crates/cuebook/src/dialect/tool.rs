@@ -68,6 +68,12 @@ impl Tool {
         hosts.dedup();
         hosts
     }
+
+    /// The program that it starts, if that is a path which is written out.
+    pub fn program(&self) -> Option<&str> {
+        let named = self.config.get("program").or_else(|| self.config.get("command"));
+        named.and_then(Json::as_str).filter(|path| path.contains('/') && !path.contains(['{', '$']))
+    }
 }
 
 /// The host that a URL names, if it is written out: a part in braces is for a caller to say.

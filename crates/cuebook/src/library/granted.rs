@@ -203,7 +203,11 @@ impl Library {
         if self.root.join(".ai/tools").is_dir() {
             programs.extend(environment_program(&self.root));
             requests.extend(trust::env_file_request(&self.root)?.map(|(request, _)| request));
-            requests.extend(trust::hosts_requests(self.spaces())?);
+            for request in trust::tool_requests(self.spaces())? {
+                if requests.iter().all(|known| known.subject != request.subject) {
+                    requests.push(request);
+                }
+            }
         }
         for program in programs.iter().filter(|program| program.is_file()) {
             let request = trust::interpreter_request(&self.root, program)?;

@@ -1,6 +1,6 @@
 //! Grants that concern the sandbox around tools that a model calls.
 
-use super::{Power, Request};
+use super::{Power, Request, interpreter_request};
 use crate::dialect::tool::{self, Notation};
 use crate::error::Result;
 use crate::items::{ItemType, SpaceKind, Spaces};
@@ -21,17 +21,23 @@ impl Request {
     }
 }
 
-/// The requests for the network hosts that tools of a project declare. A tool that cannot be read declares none.
-pub fn hosts_requests(spaces: &Spaces) -> Result<Vec<Request>> {
+/// The requests of a project's tools: network hosts that they declare, and programs of the project that they start. A tool that
+/// cannot be read asks for nothing.
+pub fn tool_requests(spaces: &Spaces) -> Result<Vec<Request>> {
     let Some(project) = spaces.space(SpaceKind::Project) else { return Ok(Vec::new()) };
     let mut requests = Vec::new();
     for located in spaces.walk(ItemType::Tool, project)? {
         let Some(notation) = Notation::of_extension(located.extension) else { continue };
         let id = located.id.to_string();
         let tool = located.read(LARGEST_TOOL).and_then(|item| tool::read(&item.source()?, notation));
-        let hosts = tool.map(|tool| tool.hosts()).unwrap_or_default();
+        let Ok(tool) = tool else { continue };
+        let hosts = tool.hosts();
         if !hosts.is_empty() {
             requests.push(Request::hosts(&id, &hosts));
+        }
+        let program = tool.program().map(|program| spaces.project().join(program));
+        if let Some(program) = program.filter(|program| program.is_file()) {
+            requests.extend(interpreter_request(spaces.project(), &program)?);
         }
     }
     Ok(requests)
