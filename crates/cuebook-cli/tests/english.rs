@@ -81,6 +81,7 @@ fn a_banned_phrase_is_found_with_its_line() {
         pieces.iter().flat_map(banned_in).map(|(at, word, _)| (at, word)).collect::<Vec<_>>()
     };
     assert_eq!(lines(&literals(rust, false)), [(5, "is none"), (5, "told")]);
+    assert_eq!(lines(&literals("f(\"{told} stands\")", false)), [(1, "stands")]);
     assert_eq!(lines(&literals(rust, true)), [(1, "nobody"), (5, "is none"), (5, "told")]);
     let markdown = "It stands\nby\nitself. This is. None.\n```console\ntold\n```\nA `slip`, whoever\n";
     assert_eq!(lines(&prose(markdown)), [(1, "stands"), (2, "by itself"), (7, "whoever")]);
@@ -194,13 +195,25 @@ fn collect(tokens: TokenStream, is_help: bool, pieces: &mut Vec<Piece>) {
             TokenTree::Literal(literal) => {
                 let written = literal.to_string();
                 if written.contains('"') && !ALLOWED.iter().any(|text| written.contains(text)) {
-                    let text = written.replace("\\n", " \u{a0}").replace("\\\n", " \n");
+                    let text =
+                        without_placeholders(&written).replace("\\n", " \u{a0}").replace("\\\n", " \n");
                     pieces.push(Piece { line: literal.span().start().line, text });
                 }
             }
             TokenTree::Ident(_) | TokenTree::Punct(_) => {}
         }
     }
+}
+
+/// The text without the names in `{name}`, which the program replaces.
+fn without_placeholders(text: &str) -> String {
+    let is_name =
+        |name: &str| name.chars().all(|letter| letter.is_alphanumeric() || "_:?#.<>".contains(letter));
+    text.split('{').enumerate().fold(String::new(), |kept, (index, part)| match part.split_once('}') {
+        Some((name, rest)) if index > 0 && is_name(name) => kept + "{}" + rest,
+        _ if index > 0 => kept + "{" + part,
+        _ => kept + part,
+    })
 }
 
 /// Whether this is the inside of an attribute that no user reads. A documentation comment is `#[doc = "…"]`.
