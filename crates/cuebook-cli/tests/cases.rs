@@ -316,7 +316,7 @@ fn a_body_without_a_model_asks_for_it_where_a_case_can_say_it() {
     assert!(!stdout.contains("--model"), "{stdout}");
     project.write("prompts/a.tests.md", cases.replace("openai\n", "openai\nmodel: gpt-4o\n"));
     let (_, stdout, _) = run(&project, &["test"]);
-    assert!(stdout.contains("gpt-4o") && !stdout.contains("could not be rendered"), "{stdout}");
+    assert!(stdout.contains("gpt-4o") && !stdout.contains("did not render"), "{stdout}");
 }
 
 #[test]

@@ -354,19 +354,19 @@ fn allow_asks_on_a_terminal_and_only_yes_grants() {
     project.write("prompts/p/template.md", "hi");
     let granted = || stdout(&cuebook(&project, &["allow", "--list"]));
     for answer in ["n", ""] {
-        let (code, seen) = person(&project, &format!("as shown?={answer}"), &["allow"]);
+        let (code, seen) = person(&project, &format!("powers to this project?={answer}"), &["allow"]);
         assert_eq!(code, Some(1), "{answer:?}: {seen}");
         assert!(seen.contains("limits.fuel = 99999999"), "{seen}");
         assert!(seen.contains("not granted") && !seen.contains("py\u{1b}cx"), "{seen}");
         assert_eq!(granted(), "", "{answer:?}");
     }
     // Every other command asks as well, and goes on without the powers.
-    let (code, seen) = person(&project, "as shown?=n", &["render", "p"]);
+    let (code, seen) = person(&project, "powers to this project?=n", &["render", "p"]);
     assert!(code == Some(0) && seen.contains("Cuebook ignores") && seen.contains("hi"), "{seen}");
     assert_eq!(granted(), "");
-    let (code, seen) = person(&project, "as shown?=y", &["allow"]);
+    let (code, seen) = person(&project, "powers to this project?=y", &["allow"]);
     assert!(code == Some(0) && seen.contains("granted 2 requests"), "{seen}");
     assert!(granted().contains("limits.fuel"), "{}", granted());
-    let (code, seen) = person(&project, "as shown?=n", &["render", "p"]);
-    assert!(code == Some(0) && !seen.contains("as shown?"), "{seen}");
+    let (code, seen) = person(&project, "powers to this project?=n", &["render", "p"]);
+    assert!(code == Some(0) && !seen.contains("powers to this project?"), "{seen}");
 }

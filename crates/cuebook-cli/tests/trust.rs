@@ -257,7 +257,7 @@ fn a_tool_with_a_parameter_in_a_nested_script_is_not_signed() {
     let output = run(&project, &["sign", "tool", "a/x"]);
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("{x} in line 8 would be a part of the program that `sh -c` runs"), "{told}");
+    assert!(told.contains("{x} in line 8 would become part of the program that `sh -c` runs"), "{told}");
     project.write(".ai/tools/a/x.yaml", tool("sh -c 'echo \"$1\"' sh {x}"));
     assert_eq!(run(&project, &["sign", "tool", "a/x"]).status.code(), Some(0));
     let output = run(&project, &["execute", "tool", "a/x", "--dry-run"]);

@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(message("./nothing"), "hooks cannot run: there is no program …/./nothing");
         assert_eq!(
             message("old/bin/python3.8"),
-            "hooks cannot run: …/old/bin/python3.8 is Python 3.8, and hooks need 3.9 or newer"
+            "hooks cannot run: …/old/bin/python3.8 is Python 3.8, but hooks need 3.9 or newer"
         );
         let broken = folder.join("broken");
         assert_eq!(

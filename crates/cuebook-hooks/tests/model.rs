@@ -67,7 +67,7 @@ fn a_program_that_fails_tells_the_end_of_its_errors() {
     assert!(told.ends_with("ä\na[1mb"), "{told}");
 
     let refusal = CommandModel::new(vec!["/no/such/program".into()]).ask(&ask("")).unwrap_err();
-    assert!(refusal.message.contains("cannot be started"), "{}", refusal.message);
+    assert!(refusal.message.contains("does not start"), "{}", refusal.message);
 }
 
 #[test]

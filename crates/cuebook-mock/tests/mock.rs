@@ -153,5 +153,5 @@ fn a_script_in_json_is_strict() {
         json!([{"text": "a", "usage": {"input": 1, "output": 2}}, {"status": 500, "body": {"error": "x"}}]);
     assert!(Script::from_json(&script).is_ok());
     let wrong = Script::from_json(&json!([{"txt": "a"}])).unwrap_err();
-    assert_eq!(wrong, "reply 1: there is no key `txt`");
+    assert_eq!(wrong, "reply 1: unknown key `txt`");
 }

@@ -1,4 +1,4 @@
-//! How the JSON of a command is laid out, whatever comes of it.
+//! How the JSON of a command is laid out, for every result.
 
 use std::ffi::OsString;
 
@@ -9,9 +9,9 @@ use super::{Cli, Command, ThreadCommand};
 /// How the JSON of a command is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
-    /// One document over several lines, for whoever reads all of it.
+    /// One document over several lines, for programs that read all of it.
     Document,
-    /// A document per line, for whoever reads along. That holds for failures as well.
+    /// A document per line, for programs that read along. Failures have the same layout.
     Lines,
 }
 

@@ -49,7 +49,7 @@ impl StoreOptions {
         Ok(std::path::absolute(&project).unwrap_or(project))
     }
 
-    /// The settings of an engine that asks nobody.
+    /// The settings of an engine that asks no one.
     pub fn settings(&self) -> Settings {
         Settings {
             store: self.store.clone(),

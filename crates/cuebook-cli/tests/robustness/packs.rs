@@ -155,11 +155,11 @@ help: use an id such as `general_system`, or a path such as `./prompts/greeting`
         ),
         (
             "🦀",
-            "error[CB101]: no prompt `🦀` was found\nhelp: list the prompts: cuebook list".into(),
+            "error[CB101]: no prompt `🦀` found\nhelp: list the prompts: cuebook list".into(),
         ),
         (
             "secret",
-            "error[CB101]: no prompt `secret` was found\nhelp: a file or folder has this name: name it as a path, `./secret`".into(),
+            "error[CB101]: no prompt `secret` found\nhelp: a file or folder has this name: name it as a path, `./secret`".into(),
         ),
         (
             "./nothing",

@@ -578,7 +578,7 @@ mod tests {
         assert_eq!(spend.diagnostic().message, "the thread spent 0.052 of 0.05 USD");
         assert_eq!(
             spend.diagnostic().hint.as_deref(),
-            Some("go on with `cuebook thread resume 'a b' --limit spend=0.104`")
+            Some("continue with `cuebook thread resume 'a b' --limit spend=0.104`")
         );
         assert_eq!(spend.field("limit_code"), Some(&json!("spend_exceeded")));
         let small = reached("spend", json!(0.0), json!(0.000_001));

@@ -115,7 +115,7 @@ fn a_column_of_another_type_is_a_plain_error() {
             error.code() == Code::StoreFailed && !said.contains("Rust") && !said.contains("::Cell"),
             "{said}"
         );
-        assert!(error.diagnostic().hint.as_deref().unwrap().contains("changed from outside"), "{error:?}");
+        assert!(error.diagnostic().hint.as_deref().unwrap().contains("another program changed"), "{error:?}");
     }
     world.change("ALTER TABLE cuebook_threads ALTER COLUMN model TYPE JSONB USING '{}'::jsonb");
     let store = open(&world.place).unwrap();

@@ -375,7 +375,7 @@ impl Stores {
         };
         found.map(|folder| (folder, start_of(space, folder))).ok_or_else(|| {
             let message = format!("the trust store of the {} cannot be written", space.as_str());
-            let hint = "use the user space, and set USER_SPACE if there is none";
+            let hint = "use the user space; set USER_SPACE if you have no home folder";
             Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadTrust, message).hint(hint))
         })
     }
