@@ -15,5 +15,5 @@ pub mod wire;
 
 pub(crate) use marker::Marker;
 pub use message::{Media, Message, Part, Role};
-pub(crate) use parse::{Run, marked_roles, parse};
+pub(crate) use parse::{Empty, Run, Ways, marked_roles, parse};
 pub use wire::Api;

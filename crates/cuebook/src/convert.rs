@@ -10,6 +10,7 @@ mod aside;
 mod cases;
 mod directive;
 mod draft;
+mod migrate;
 mod mustache;
 mod notation;
 mod prompty;
@@ -117,7 +118,8 @@ impl Conversion {
 }
 
 impl Book {
-    /// A prompt in another notation, with a report of everything that is lost or different there.
+    /// A prompt in another notation, with a report of everything that is lost or different there. A `.prompty` file of an
+    /// older version becomes one of Prompty 2.
     ///
     /// ```
     /// # use cuebook::{Book, convert::Target, prompt::Dialect};
@@ -139,15 +141,6 @@ impl Book {
         // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
         prepared.verify()?;
         let prompt = prepared.prompt();
-        if prompt.dialect == to {
-            let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
-            let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
-            let others: Vec<&str> =
-                others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
-            let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
-            let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
-            return Err(Error::new(ErrorKind::Usage, diagnostic));
-        }
         let mut report = Report::default();
         let config = self.library().config()?;
         let defaults = self.library().defaults()?;
@@ -158,11 +151,25 @@ impl Book {
             defaults: &defaults,
             report: &mut report,
         };
+        let bench = Bench { book: self, source: &prepared, target: to, category, context };
+        if prompt.dialect == to {
+            if to == Dialect::Prompty
+                && let Some(migrated) = migrate::write(&bench, drafting, target.name.as_deref())?
+            {
+                return Ok(migrated);
+            }
+            let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
+            let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
+            let others: Vec<&str> =
+                others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
+            let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
+            let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
+            return Err(Error::new(ErrorKind::Usage, diagnostic));
+        }
         let mut draft = drafting.draft()?;
         if let Some(name) = &target.name {
             draft.id.clone_from(name);
         }
-        let bench = Bench { book: self, source: &prepared, target: to, category, context };
         let mut prefix = String::new();
         let files = match to {
             Dialect::Template => template::write(&mut draft, &config, &mut report)?,

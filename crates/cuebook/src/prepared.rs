@@ -253,6 +253,14 @@ impl Prepared {
         &self.notes
     }
 
+    /// What every render says about an old file: that it is one, and what it refers to in vain.
+    fn notes_of_renders(&self) -> impl Iterator<Item = Diagnostic> {
+        let codes = [Code::PromptyV1, Code::FileReference, Code::EnvNotSet];
+        let of_renders =
+            move |note: &&Diagnostic| note.severity == Severity::Warning && codes.contains(&note.code);
+        self.notes.iter().filter(of_renders).map(|note| note.clone().severity(Severity::Note))
+    }
+
     /// The texts that it is made of, with what they mention.
     pub(crate) fn outline(&self) -> Arc<dyn Outline> {
         match &self.body {
@@ -362,7 +370,11 @@ impl Prepared {
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        self.render_now(variables, context).map_err(|error| self.with_includes(error))
+        let rendered = self.render_now(variables, context).map_err(|error| self.with_includes(error))?;
+        Ok(match self.notes_of_renders().next() {
+            Some(_) => rendered.with_notes(self.notes_of_renders().collect()),
+            None => rendered,
+        })
     }
 
     /// An error about variables that a guest declares, with where the guest is included.

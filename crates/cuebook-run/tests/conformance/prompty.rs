@@ -10,7 +10,7 @@ use std::path::Path;
 use cuebook::chat::{Message, Role};
 use serde_json::Value as Json;
 
-use crate::board::{Board, read};
+use crate::board::{Board, vectors};
 
 /// Contracts whose vectors the tests of crate `cuebook` run. Its runner fails on a contract that it does not know, as this one does:
 /// so each vector is run by exactly one of the two.
@@ -23,10 +23,9 @@ type Run = fn(&Json) -> Result<Vec<String>, String>;
 /// Runs every vector of the contract `TurnConformance`.
 pub fn run(folder: &Path) -> Board {
     let mut board = Board::new("prompty", &[]);
-    let vectors = read(&folder.join("vectors.json"));
-    let vectors = vectors["vectors"].as_array().unwrap();
+    let vectors = vectors(folder);
     let mut here = 0;
-    for entry in vectors {
+    for entry in &vectors {
         let text = |name: &str| entry[name].as_str().unwrap_or_default();
         let vector = &entry["vector"];
         let (table, run): (_, Run) = match (text("contract"), text("operation")) {

@@ -44,6 +44,26 @@ impl Marker {
         (scanner.eat(':') && scanner.rest_is_space()).then_some(Marker { role, attributes })
     }
 
+    /// Reads a line on which the author left the role to a value: `{{ item.role }}:` and nothing else. The value chooses between
+    /// the roles that every conversation has; with any other value the line is text.
+    pub(super) fn chosen(line: &[Atom<'_>]) -> Option<Marker> {
+        let mut literals = String::new();
+        let mut value: Option<&str> = None;
+        for atom in line {
+            match atom {
+                Atom::Literal(text) => literals.push_str(text),
+                Atom::Value(text) if value.is_none() && matches!(literals.trim(), "" | "#") => {
+                    value = Some(text);
+                    literals.clear();
+                }
+                Atom::Value(_) => return None,
+            }
+        }
+        let name = value.filter(|_| literals.trim() == ":")?.trim().to_lowercase();
+        let role = [Role::User, Role::Assistant].into_iter().find(|role| role.as_str() == name)?;
+        Some(Marker { role, attributes: Map::new() })
+    }
+
     /// The role that a line begins, if it begins a message. Each piece says whether an author wrote it.
     pub(crate) fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
         let atom = |(literal, text)| if literal { Atom::Literal(text) } else { Atom::Value(text) };

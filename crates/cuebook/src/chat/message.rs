@@ -180,6 +180,29 @@ impl Message {
         Message { role, parts: vec![Part::text(text)], metadata: Map::new() }
     }
 
+    /// Whether nothing is said: it has no part but empty texts.
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| matches!(part, Part::Text { value, .. } if value.is_empty()))
+    }
+
+    /// Removes the white space around what is said.
+    pub(crate) fn trim(&mut self) {
+        if let Some(Part::Text { value, range }) = self.parts.first_mut() {
+            let start = value.len() - value.trim_start().len();
+            value.drain(..start);
+            if let Some(range) = range {
+                range.start += start;
+            }
+        }
+        if let Some(Part::Text { value, range }) = self.parts.last_mut() {
+            let end = value.trim_end().len();
+            if let Some(range) = range {
+                range.end -= value.len() - end;
+            }
+            value.truncate(end);
+        }
+    }
+
     /// Its texts, in order.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         self.parts.iter().filter_map(|part| match part {

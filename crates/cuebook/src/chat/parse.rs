@@ -29,15 +29,36 @@ pub(crate) struct Run<'r> {
     pub(crate) rich: Vec<&'r RichInput>,
 }
 
+/// What becomes of messages without text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Empty {
+    /// They stay.
+    #[default]
+    Keep,
+    /// A marker with no line behind it begins no message, as in Prompty 2 for Python.
+    SkipBare,
+    /// White space around a message goes, and so does a message of which nothing is left, as in Prompty 1.
+    Skip,
+}
+
+/// How a text is taken apart, where that differs between versions of Prompty.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ways {
+    pub(crate) empty: Empty,
+    /// Whether `{{ item.role }}:` alone on its line begins a message of the user or the assistant.
+    pub(crate) roles_of_values: bool,
+}
+
 /// Makes messages of a text whose runs cover it.
-pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
+pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: Ways) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
-    let stretches = stretches(text, runs);
+    let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
     for stretch in stretches {
         let Stretch { marker, content } = stretch;
         let found = rich_in(text, runs, &content)?;
         match marker {
+            Some(_) if content.is_empty() && ways.empty != Empty::Keep => {}
             Some(Marker { role, attributes }) => {
                 let own = Message { role, parts: Vec::new(), metadata: attributes };
                 fill(text, content, found, own, true, &mut messages)?;
@@ -49,12 +70,20 @@ pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
             }
         }
     }
+    if ways.empty == Empty::Skip {
+        messages.iter_mut().for_each(Message::trim);
+        messages.retain(|message| !message.is_empty());
+    }
     Ok(messages)
 }
 
 /// The roles that markers begin, in order.
-pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>]) -> Vec<Role> {
-    stretches(text, runs).into_iter().filter_map(|stretch| stretch.marker).map(|marker| marker.role).collect()
+pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>], ways: Ways) -> Vec<Role> {
+    stretches(text, runs, ways)
+        .into_iter()
+        .filter_map(|stretch| stretch.marker)
+        .map(|marker| marker.role)
+        .collect()
 }
 
 /// A marker and the text up to the next one.
@@ -63,12 +92,13 @@ struct Stretch {
     content: Range<usize>,
 }
 
-fn stretches(text: &str, runs: &[Run<'_>]) -> Vec<Stretch> {
+fn stretches(text: &str, runs: &[Run<'_>], ways: Ways) -> Vec<Stretch> {
     let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
-        if let Some(marker) = Marker::read(line) {
+        let chosen = |line: &[Atom<'_>]| ways.roles_of_values.then(|| Marker::chosen(line)).flatten();
+        if let Some(marker) = Marker::read(line).or_else(|| chosen(line)) {
             if let Some(last) = stretches.last_mut() {
                 last.content.end = range.start;
             }

@@ -130,6 +130,17 @@ impl Bench<'_> {
         report: &mut Report,
     ) -> Result<Compared> {
         self.messages_of_source(draft, report);
+        self.check_text(draft, files, prefix, report)
+    }
+
+    /// The same, without a look at who says what in the source.
+    pub(super) fn check_text(
+        &self,
+        draft: &Draft,
+        files: &[OutFile],
+        prefix: &str,
+        report: &mut Report,
+    ) -> Result<Compared> {
         let prepared = match self.read(draft, files) {
             Err(error) if self.is_missing_include(&error) => {
                 let message = "the result could not be rendered for a comparison: the templates that it includes are found from another place";

@@ -4,13 +4,14 @@
 //! connections, so that rendering needs no key and showing a prompt shows none. [`load`] resolves everything, as Prompty
 //! does, for whoever is about to speak to a provider.
 //!
-//! The documented shorthands all work. What the format of today does not know is kept and noted, never converted, and
-//! never an error: unknown keys, keys of Prompty 1, an address that the file chose. Nothing here knows the library; a
-//! file is a [`Source`] and the folder that it lies in.
+//! The documented shorthands all work. A file of Prompty 1, or of a version between 1 and 2, is upgraded before it is read
+//! (`old.rs`). Unknown keys and an address that the file chose are kept and noted, and never an error. Nothing here knows the
+//! library; a file is a [`Source`] and the folder that it lies in.
 
 mod endpoint;
 mod inputs;
 mod model;
+mod old;
 mod prompt;
 mod property;
 mod reader;
@@ -33,6 +34,7 @@ use crate::source::{Place, Source};
 use crate::yaml;
 
 pub use inputs::validate_inputs;
+pub(crate) use old::{Change, Effect};
 pub(super) use prompt::{named, variable};
 pub(crate) use prompt::{probe, read, summary};
 pub(super) use reader::Reader;
@@ -175,6 +177,49 @@ pub(crate) fn body(source: &Arc<Source>) -> Result<Arc<Source>> {
     Ok(Source::inside(source, split::split(source)?.body))
 }
 
+/// A file of an older version in the words of Prompty 2.
+pub(crate) struct Migrated {
+    /// Its front matter. References stay as they were written.
+    pub(crate) front: Map<String, Json>,
+    /// Its template, unchanged.
+    pub(crate) body: String,
+    pub(crate) changes: Vec<Change>,
+    /// Inputs whose defaults Prompty 1 does not use.
+    pub(crate) used_defaults: Vec<String>,
+    pub(crate) has_comments: bool,
+    /// Whether values choose the roles of messages.
+    pub(crate) roles_of_values: bool,
+}
+
+/// Rewrites the file of a template for Prompty 2; nothing if it is a file of Prompty 2 already.
+pub(crate) fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migrated>> {
+    let source = body.place(0..0).source().clone();
+    let Some(range) = split::split(&source)?.front_matter else { return Ok(None) };
+    let front = &source.text()[range.clone()];
+    let has_comments = front.lines().any(|line| line.trim_start().starts_with('#'));
+    let document = yaml::Document::parse(&source, range.clone(), Code::BadFrontMatter, ErrorKind::PromptRead)
+        .map_err(invalid_front_matter)?;
+    let options = LoadOptions::default();
+    let mut resolver = reference::Resolver::new(&source, folder, &options, false);
+    let mut follow = |node: &Node| endpoint::follow(node, &mut resolver);
+    let is_chosen = |line: &str| {
+        let line = line.trim().trim_start_matches('#').trim_start();
+        line.starts_with("{{") && line.strip_suffix(':').is_some_and(|line| line.trim_end().ends_with("}}"))
+    };
+    let roles_of_values = body.text().lines().any(is_chosen);
+    let purpose = old::Purpose::Migrate { roles_of_values };
+    let (root, old) = old::upgrade(document.into_root(), purpose, &mut follow);
+    let (Some(old), Json::Object(front)) = (old, root.to_json()) else { return Ok(None) };
+    Ok(Some(Migrated {
+        front,
+        body: body.text().to_owned(),
+        changes: old.changes,
+        used_defaults: old.unused_defaults.into_iter().map(|(name, _)| name).collect(),
+        has_comments,
+        roles_of_values,
+    }))
+}
+
 /// Loads a file and resolves everything in it, also its keys.
 pub fn load(path: &Path, options: &LoadOptions) -> Result<Definition> {
     let name = path.display().to_string().replace('\\', "/");
@@ -224,12 +269,17 @@ impl Definition {
             }
         }
         let mut resolver = reference::Resolver::new(source, folder, options, connections);
+        let (root, old) =
+            old::upgrade(root, old::Purpose::Read, &mut |node| endpoint::follow(node, &mut resolver));
+        // What an old file refers to is often not there any more. Rendering needs its inputs and its template only.
+        resolver.excuses = old.is_some() && !connections;
         let trust = endpoint::check(&root, &mut resolver, options);
         let root = resolver.resolve(root);
-        let (faults, pending, looked_at) = resolver.finish();
+        let reference::Followed { faults, excused, pending, looked_at } = resolver.finish();
         let mut reader = reader::Reader::new(faults);
         let mut definition = reader.definition(&root);
-        definition.notes = reader.finish()?;
+        definition.notes = old.iter().flat_map(old::Old::notes).chain(excused).collect();
+        definition.notes.extend(reader.finish()?);
         definition.notes.extend(trust);
         definition.pending = pending;
         definition.looked_at = looked_at;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
+use crate::chat::{Empty, Ways};
 use crate::source::Place;
 
 /// How the text of a prompt is written, and how it is to be taken apart.
@@ -22,6 +23,17 @@ pub struct Format {
 }
 
 impl Format {
+    /// How its text is taken apart.
+    pub(crate) fn ways(&self) -> Ways {
+        let option = |name: &str| self.parser_options.get(name).and_then(Json::as_str);
+        let empty = match option("empty") {
+            Some("skip") => Empty::Skip,
+            Some("skip-bare") => Empty::SkipBare,
+            _ => Empty::Keep,
+        };
+        Ways { empty, roles_of_values: option("roles") == Some("values") }
+    }
+
     /// A Jinja2 template whose text is one message, as template prompts are.
     pub fn plain() -> Format {
         Format {

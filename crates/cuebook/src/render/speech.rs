@@ -54,7 +54,7 @@ impl Rendered {
             Some(PARSER) => {
                 let runs = self.runs();
                 self.refuse_changed_roles(&runs)?;
-                chat::parse(self.text(), &runs)
+                chat::parse(self.text(), &runs, format.ways())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -134,14 +134,14 @@ impl Rendered {
 
     /// The roles that the author's markers begin, in order.
     pub(super) fn marked_roles(&self) -> Vec<Role> {
-        chat::marked_roles(self.text(), &self.runs())
+        chat::marked_roles(self.text(), &self.runs(), self.prompt().format.ways())
     }
 
     /// A hook returns a string, and whose text it is has to be found by comparing; where that leaves a marker in doubt, a
     /// message would change hands without anybody noticing.
     fn refuse_changed_roles(&self, runs: &[Run<'_>]) -> Result<()> {
         let Some(before) = self.roles_before_hooks() else { return Ok(()) };
-        let now = chat::marked_roles(self.text(), runs);
+        let now = chat::marked_roles(self.text(), runs, self.prompt().format.ways());
         if before == now {
             return Ok(());
         }

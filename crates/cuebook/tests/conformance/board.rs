@@ -28,6 +28,13 @@ pub fn read(path: &Path) -> Json {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// Reads Prompty's vectors: all of them, or the part that is there.
+pub fn vectors(folder: &Path) -> Vec<Json> {
+    let complete = folder.join("vectors-complete.json");
+    let file = if complete.is_file() { complete } else { folder.join("vectors.json") };
+    read(&file)["vectors"].as_array().cloned().unwrap_or_default()
+}
+
 /// Passed, failed and decided cases, by table.
 #[derive(Default)]
 pub struct Board {

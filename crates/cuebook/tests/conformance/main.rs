@@ -8,6 +8,7 @@ mod board;
 mod compare;
 mod mustache;
 mod prompty;
+mod prompty_files;
 mod rye;
 mod rye_trust;
 mod wink;
@@ -16,6 +17,13 @@ mod wink;
 fn prompty() {
     if let Some(folder) = board::folder("prompty") {
         prompty::run(&folder).finish();
+    }
+}
+
+#[test]
+fn prompty_files() {
+    if let Some(folder) = board::folder("prompty-files") {
+        prompty_files::run(&folder);
     }
 }
 

@@ -68,7 +68,7 @@ pub(super) fn check(root: &Node, resolver: &mut Resolver<'_>, options: &LoadOpti
 
 /// What a file holds that a value refers to, as it was written; the value itself if it refers to none. What stands in a
 /// file of its own is chosen by that file. If it cannot be read, whoever resolves the references says so.
-fn follow(node: &Node, resolver: &mut Resolver<'_>) -> Node {
+pub(super) fn follow(node: &Node, resolver: &mut Resolver<'_>) -> Node {
     match node.text().and_then(Reference::of) {
         Some(Reference::File(path)) => {
             resolver.open(path).map_or_else(|_| node.clone(), |opened| opened.node)

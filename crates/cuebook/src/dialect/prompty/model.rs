@@ -7,14 +7,6 @@ use crate::node::{Data, Key, Node};
 use crate::prompt::{Model, ModelOptions};
 
 const KEYS: [&str; 5] = ["id", "provider", "apiType", "connection", "options"];
-const V1: [(&str, &str); 3] =
-    [("api", "`model.apiType`"), ("configuration", "`model.connection`"), ("parameters", "`model.options`")];
-const CONFIGURATION_V1: [(&str, &str); 4] = [
-    ("type", "`model.provider` (`azure_openai` is `foundry`)"),
-    ("azure_endpoint", "`model.connection.endpoint`"),
-    ("azure_deployment", "`model.id`"),
-    ("api_key", "`model.connection.apiKey`"),
-];
 const OPTION_KEYS: [&str; 10] = [
     "temperature",
     "maxOutputTokens",
@@ -26,13 +18,6 @@ const OPTION_KEYS: [&str; 10] = [
     "stopSequences",
     "allowMultipleToolCalls",
     "additionalProperties",
-];
-const OPTIONS_V1: [(&str, &str); 5] = [
-    ("max_tokens", "`maxOutputTokens`"),
-    ("top_p", "`topP`"),
-    ("frequency_penalty", "`frequencyPenalty`"),
-    ("presence_penalty", "`presencePenalty`"),
-    ("stop", "`stopSequences`"),
 ];
 
 impl Reader {
@@ -66,28 +51,13 @@ impl Reader {
                     }
                 },
                 "options" => model.options = self.options(node),
-                old => {
-                    self.extra("`model`", key, &KEYS, &V1);
-                    let inner: &[(&str, &str)] = match old {
-                        "configuration" => &CONFIGURATION_V1,
-                        "parameters" => &OPTIONS_V1,
-                        _ => &[],
-                    };
-                    self.old_keys(node, inner);
+                _ => {
+                    self.extra("`model`", key, &KEYS);
                     model.extra.insert(key.name.clone(), node.to_json());
                 }
             }
         }
         Some(model)
-    }
-
-    /// Notes each key of Prompty 1 in a map that is itself one.
-    fn old_keys(&mut self, node: &Node, v1: &[(&str, &str)]) {
-        if let Data::Map(entries) = &node.data {
-            for (key, _) in entries.iter().filter(|(key, _)| v1.iter().any(|(old, _)| *old == key.name)) {
-                self.extra("", key, &[], v1);
-            }
-        }
     }
 
     fn options(&mut self, node: &Node) -> ModelOptions {
@@ -124,7 +94,7 @@ impl Reader {
                     continue;
                 }
                 _ => {
-                    self.extra("`model.options`", key, &OPTION_KEYS, &OPTIONS_V1);
+                    self.extra("`model.options`", key, &OPTION_KEYS);
                     options.extra.insert(key.name.clone(), node.to_json());
                     continue;
                 }

@@ -11,7 +11,6 @@ use crate::source::Place;
 
 const KEYS: [&str; 9] =
     ["name", "kind", "description", "required", "nullable", "default", "example", "enumValues", "strict"];
-const V1: [(&str, &str); 2] = [("type", "`kind`"), ("sample", "`default`")];
 /// The kind of the elements of a list of which nothing can be said.
 const ANY: &str = "any";
 
@@ -162,10 +161,10 @@ impl Reader {
                 "roles" if takes.contains(&"roles") => property.roles = self.roles(node, &what),
                 name if takes.contains(&name) => {}
                 _ => {
-                    // Without a kind there is one remark, which says what the old keys are called now.
+                    // Without a kind there is one remark, and it says so.
                     if kind.is_some() {
                         let known: Vec<&str> = KEYS.iter().chain(takes).copied().collect();
-                        self.extra(&format!("`{at}`"), key, &known, &V1);
+                        self.extra(&format!("`{at}`"), key, &known);
                     }
                     property.extra.insert(key.name.clone(), node.to_json());
                 }
@@ -189,11 +188,7 @@ impl Reader {
             if node.get("kind").is_some_and(|kind| kind.from_environment) {
                 return None;
             }
-            let hint = if node.get("type").is_some() || node.get("sample").is_some() {
-                "this is how Prompty 1 says it: `type` is `kind` now, and `sample` is `default`".to_owned()
-            } else {
-                format!("write `kind: string`, or one of {}", Kind::NAMES[1..].join(", "))
-            };
+            let hint = format!("write `kind: string`, or one of {}", Kind::NAMES[1..].join(", "));
             self.wrong(place, format!("`{at}` has no kind"), hint);
             return None;
         };

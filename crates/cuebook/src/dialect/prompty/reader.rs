@@ -13,14 +13,6 @@ use crate::yaml::{self, Scalar};
 const TOP_KEYS: [&str; 9] =
     ["name", "displayName", "description", "metadata", "model", "inputs", "outputs", "tools", "template"];
 
-/// What Prompty 1 had at the top, and what became of it.
-const TOP_V1: [(&str, &str); 4] = [
-    ("authors", "`metadata.authors`"),
-    ("tags", "`metadata.tags`"),
-    ("version", "`metadata.version`"),
-    ("sample", "`default`, at each input"),
-];
-
 /// Reads front matter whose references have been followed. Trees of sections have theirs read by it, too.
 pub(in crate::dialect) struct Reader {
     /// The code of what is wrong.
@@ -74,7 +66,7 @@ impl Reader {
                     self.strange(&node.place, "the kind of a .prompty file is always `prompt`", "remove it")
                 }
                 _ => {
-                    self.extra("the front matter", key, &TOP_KEYS, &TOP_V1);
+                    self.extra("the front matter", key, &TOP_KEYS);
                     definition.extra.insert(key.name.clone(), node.to_json());
                 }
             }
@@ -111,7 +103,7 @@ impl Reader {
                     (format.parser, format.parser_options) = (parser, options);
                     format.parser_place = Some(node.place.clone());
                 }
-                _ => self.extra("`template`", key, &["format", "parser"], &[("type", "`template.format`")]),
+                _ => self.extra("`template`", key, &["format", "parser"]),
             }
         }
         format
@@ -141,7 +133,7 @@ impl Reader {
                 "kind" => kind = self.text(node, &format!("`{what}.kind`")),
                 "strict" if can_be_strict => strict = self.flag(node, &format!("`{what}.strict`")),
                 "options" => options = self.object(node, &format!("`{what}.options`")),
-                _ => self.extra(&format!("`{what}`"), key, known, &[]),
+                _ => self.extra(&format!("`{what}`"), key, known),
             }
         }
         (named(kind), strict, options)
@@ -202,26 +194,12 @@ impl Reader {
         self.fault(diagnostic, "invalid_definition");
     }
 
-    /// Notes a key that means nothing here, or that meant something in Prompty 1.
-    pub(in crate::dialect) fn extra(&mut self, owner: &str, key: &Key, known: &[&str], v1: &[(&str, &str)]) {
-        let name = quoted(&key.name);
-        let v1 = if self.code == Code::BadPrompty { v1 } else { &[] };
-        let diagnostic = match v1.iter().find(|(old, _)| *old == key.name) {
-            Some((_, now)) => {
-                Diagnostic::new(Code::PromptyV1, format!("{name} is a key of Prompty 1, and is ignored"))
-                    .hint(format!("it is {now} now"))
-            }
-            None => {
-                let near = nearest(&key.name, known.iter().copied());
-                let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
-                Diagnostic::new(
-                    Code::UnknownKey,
-                    format!("{owner} has the key {name}, which means nothing here"),
-                )
-                .hint(hint)
-            }
-        };
-        self.note(diagnostic.at(key.place.clone()));
+    /// Notes a key that means nothing here.
+    pub(in crate::dialect) fn extra(&mut self, owner: &str, key: &Key, known: &[&str]) {
+        let near = nearest(&key.name, known.iter().copied());
+        let hint = did_you_mean(&near).unwrap_or_else(|| format!("known: {}", known.join(", ")));
+        let message = format!("{owner} has the key {}, which means nothing here", quoted(&key.name));
+        self.note(Diagnostic::new(Code::UnknownKey, message).hint(hint).at(key.place.clone()));
     }
 
     /// A text; null is none. What could not be found in the environment has been reported.

@@ -131,8 +131,7 @@ impl Spot {
             (Spot::Top, "model") => Spot::Model,
             (Spot::Top, "tools") => Spot::Tools,
             (Spot::Tools, _) => Spot::Tool,
-            // `configuration` is what Prompty 1 called it, and it holds keys all the same.
-            (Spot::Model, "connection" | "configuration") | (Spot::Tool, "connection") => Spot::Connection,
+            (Spot::Model | Spot::Tool, "connection") => Spot::Connection,
             (Spot::Connection, _) => Spot::Connection,
             _ => Spot::Elsewhere,
         }
@@ -154,7 +153,22 @@ pub(super) struct Resolver<'o> {
     files: Vec<PathBuf>,
     bytes: u64,
     faults: Vec<Fault>,
+    /// Whether references that a render does not need may lead nowhere.
+    pub(super) excuses: bool,
+    /// Whether what is followed now is such a reference.
+    excused_here: bool,
+    excused: Vec<Diagnostic>,
     pending: Vec<Node>,
+}
+
+/// What came of the references of a file.
+pub(super) struct Followed {
+    pub(super) faults: Vec<Fault>,
+    /// What led nowhere and is not needed for a render, as warnings.
+    pub(super) excused: Vec<Diagnostic>,
+    /// Connections that were left alone.
+    pub(super) pending: Vec<Node>,
+    pub(super) looked_at: LookedAt,
 }
 
 impl<'o> Resolver<'o> {
@@ -174,6 +188,9 @@ impl<'o> Resolver<'o> {
             files: Vec::new(),
             bytes: 0,
             faults: Vec::new(),
+            excuses: false,
+            excused_here: false,
+            excused: Vec::new(),
             pending: Vec::new(),
         }
     }
@@ -184,11 +201,18 @@ impl<'o> Resolver<'o> {
     }
 
     /// What went wrong, the connections that were left alone, and what was looked at on the way.
-    pub(super) fn finish(self) -> (Vec<Fault>, Vec<Node>, LookedAt) {
-        (self.faults, self.pending, LookedAt { files: self.files, variables: self.variables })
+    pub(super) fn finish(self) -> Followed {
+        let Resolver { faults, excused, pending, files, variables, .. } = self;
+        Followed { faults, excused, pending, looked_at: LookedAt { files, variables } }
     }
 
     fn fault(&mut self, diagnostic: Diagnostic, kind: &'static str) {
+        if self.excused_here {
+            if self.excused.len() < MOST_FINDINGS {
+                self.excused.push(diagnostic.severity(Severity::Warning));
+            }
+            return;
+        }
         // A file that several values refer to would say the same each time.
         let is_known = |(known, _): &Fault| {
             known.message == diagnostic.message
@@ -224,6 +248,10 @@ impl<'o> Resolver<'o> {
             Data::Map(entries) => {
                 let resolve = |(key, entry): (Key, Node)| {
                     let below = spot.below(&key.name);
+                    if spot == Spot::Top {
+                        self.excused_here =
+                            self.excuses && !matches!(key.name.as_str(), "inputs" | "template");
+                    }
                     let entry = self.node(entry, below, depth + 1);
                     (key, entry)
                 };

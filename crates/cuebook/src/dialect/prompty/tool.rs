@@ -98,7 +98,7 @@ impl Reader {
                 }
                 name if own.is_some_and(|own| !own.contains(&name)) => {
                     let known: Vec<&str> = COMMON.iter().chain(own.unwrap_or_default()).copied().collect();
-                    self.extra(&format!("`{at}`"), key, &known, &[]);
+                    self.extra(&format!("`{at}`"), key, &known);
                     extra.insert(key.name.clone(), node.to_json());
                 }
                 _ => {
@@ -157,7 +157,7 @@ impl Reader {
             Data::Text(input) if !input.trim().is_empty() => Some(input.clone()),
             Data::Map(entries) => {
                 for (key, _) in entries.iter().filter(|(key, _)| key.name != "input" && key.name != "name") {
-                    self.extra(&format!("`{at}`"), key, &["input"], &[]);
+                    self.extra(&format!("`{at}`"), key, &["input"]);
                 }
                 match node.get("input").filter(|input| !input.is_null()) {
                     Some(input) => self.text(input, &format!("`{at}.input`")),

@@ -88,7 +88,7 @@ impl Reader {
                 }
                 "outcome" => outcome = Some(node.to_json()).filter(|outcome| !outcome.is_null()),
                 name if keys.contains(&name) => {}
-                _ => self.extra(&format!("`{at}`"), key, keys, &[]),
+                _ => self.extra(&format!("`{at}`"), key, keys),
             }
         }
         let mut missing =
@@ -118,7 +118,7 @@ impl Reader {
                 "description" => description = self.text(node, &format!("`{at}.description`")),
                 "input" => input = node.to_json(),
                 "output" => output = node.to_json(),
-                _ => self.extra(&format!("`{at}`"), key, &STEP_KEYS, &[]),
+                _ => self.extra(&format!("`{at}`"), key, &STEP_KEYS),
             }
         }
         for (what, is_there) in [("tool", tool.is_some()), ("description", description.is_some())] {

@@ -88,7 +88,7 @@ impl Reader {
                     }
                 }
                 "kind" if node.text() == Some("sections") => {}
-                _ => self.extra("the front matter", key, &KEYS[..KEYS.len() - 1], &[]),
+                _ => self.extra("the front matter", key, &KEYS[..KEYS.len() - 1]),
             }
         }
         front
@@ -221,7 +221,7 @@ impl Reader {
                     "allow_extra_keys" => {
                         extras = self.flag(node, "`output.allow_extra_keys`").unwrap_or_default();
                     }
-                    _ => self.extra("`output`", key, &OUTPUT_KEYS, &[]),
+                    _ => self.extra("`output`", key, &OUTPUT_KEYS),
                 }
             }
         } else {

@@ -64,7 +64,7 @@ impl Reader {
                 }
                 "examples" => examples = Some(node),
                 "accepts_overrides" => accepts = self.flag(node, &what).unwrap_or(true),
-                _ => self.extra(&format!("`{at}`"), key, &KEYS, &[]),
+                _ => self.extra(&format!("`{at}`"), key, &KEYS),
             }
         }
         let Some((description, described)) = description else {
@@ -99,7 +99,7 @@ impl Reader {
                     "description" => description = self.text(node, &format!("`{at}.description`")),
                     "input" => input = Some(node),
                     "output" => output = node.to_json(),
-                    _ => self.extra(&format!("`{at}`"), key, &EXAMPLE_KEYS, &[]),
+                    _ => self.extra(&format!("`{at}`"), key, &EXAMPLE_KEYS),
                 }
             }
             let place = input.map_or_else(|| item.opening(), Node::opening);
@@ -162,7 +162,7 @@ impl Reader {
                 match key.name.as_str() {
                     "name" => {}
                     "source" => source = self.text(node, &format!("`{at}.source`")).unwrap_or(source),
-                    _ => self.extra(&format!("`{at}`"), key, &["name", "source"], &[]),
+                    _ => self.extra(&format!("`{at}`"), key, &["name", "source"]),
                 }
             }
             skills.push(Skill { name, source });

@@ -244,7 +244,7 @@ impl Making<'_> {
                 "accepts_overrides" => {
                     section.accepts_overrides = self.reader.flag(node, "`accepts_overrides`").unwrap_or(true);
                 }
-                _ => self.reader.extra("the section", key, &KEYS, &[]),
+                _ => self.reader.extra("the section", key, &KEYS),
             }
         }
         self.contradictions(&root, section);

@@ -60,6 +60,47 @@ pub fn check(
             let results = expected.as_array().into_iter().flatten();
             results.into_iter().try_for_each(|expected| one_of_the_results(expected, &ended.conversation))
         }
+        "assistant_tool_calls_message" => {
+            let calls = |message: &&Message| message.metadata.contains_key("tool_calls");
+            match ended.conversation.iter().find(calls) {
+                Some(message) => compare::includes(&plain(expected), &told(message)),
+                None => Err("there is no such message".into()),
+            }
+        }
+        "error_type" => match &ended.outcome {
+            Err(halt) => error(expected.as_str().unwrap(), halt),
+            Ok(_) => Err("there is no error".into()),
+        },
+        "summary_contains" => {
+            let words = expected.as_str().unwrap();
+            let summary = ended.conversation.iter().map(|message| message.texts().collect::<String>());
+            let summary = summary.into_iter().find(|text| is_summary(text)).unwrap_or_default();
+            summary.contains(words).then_some(()).ok_or_else(|| format!("{summary:?} lacks {words:?}"))
+        }
+        // What the conversation begins with; without a summary if nothing had to go.
+        "trimmed_messages" => match expected.as_array() {
+            Some(wanted) => {
+                let most = wanted.len().min(ended.conversation.len());
+                sequence(wanted, &ended.conversation[..most])
+            }
+            None => {
+                let summary =
+                    ended.conversation.iter().any(|message| is_summary(&message.texts().collect::<String>()));
+                if summary { Err("messages were dropped".into()) } else { Ok(()) }
+            }
+        },
+        // What Prompty's engine in Rust does instead of what all others do. We do what all others do.
+        "rust_expected_error" => match &ended.outcome {
+            Ok(_) => Ok(()),
+            Err(halt) => Err(format!("it stopped: {}", halt.message())),
+        },
+        // Calls that were made, by the names of their tools, in the order of their results.
+        "tool_execution_order" => {
+            let results = ended.conversation.iter().filter(|message| message.role == Role::Tool);
+            let names = results.filter_map(|message| message.metadata.get("name").and_then(Json::as_str));
+            let ran = |name: &&str| seen.ran.iter().any(|(_, tool, _)| tool == name);
+            same(names.filter(ran).collect())
+        }
         // Calls by their ids or by the names of their tools.
         _ if key.ends_with("order") => {
             let results = ended.conversation.iter().filter(|message| message.role == Role::Tool);
@@ -134,17 +175,30 @@ fn sequence(expected: &[Json], found: &[Message]) -> Result<(), String> {
     }
     for (index, (wanted, message)) in expected.iter().zip(found).enumerate() {
         let text: String = message.texts().collect();
-        let is_summary = |text: &str| SUMMARIES.iter().any(|opening| text.starts_with(opening));
         // Description and vectors part over the role and the words of a summary; that it stands here is the same.
         if is_summary(&text_of(&wanted["content"])) && is_summary(&text) {
             continue;
         }
-        let found = json!({"role": message.role.as_str(), "content": text, "metadata": message.metadata});
-        let mut wanted = wanted.clone();
-        wanted["content"] = json!(text_of(&wanted["content"]));
-        compare::includes(&wanted, &found).map_err(|why| format!("message {index}: {why}"))?;
+        compare::includes(&plain(wanted), &told(message)).map_err(|why| format!("message {index}: {why}"))?;
     }
     Ok(())
+}
+
+fn is_summary(text: &str) -> bool {
+    SUMMARIES.iter().any(|opening| text.starts_with(opening))
+}
+
+/// A message as a vector writes it, with its content as one text.
+fn plain(message: &Json) -> Json {
+    let mut message = message.clone();
+    message["content"] = json!(text_of(&message["content"]));
+    message
+}
+
+/// A message of ours in the same form.
+fn told(message: &Message) -> Json {
+    let text: String = message.texts().collect();
+    json!({"role": message.role.as_str(), "content": text, "metadata": message.metadata})
 }
 
 fn one_of_the_results(expected: &Json, conversation: &[Message]) -> Result<(), String> {
