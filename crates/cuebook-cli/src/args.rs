@@ -278,6 +278,20 @@ pub enum Command {
     Help(HelpArgs),
 }
 
+impl Command {
+    /// Whether all that it does is one call, and so one trace.
+    pub fn is_one_call(&self) -> bool {
+        matches!(
+            self,
+            Command::Render(_)
+                | Command::Explain(_)
+                | Command::Tokens(_)
+                | Command::Run(_)
+                | Command::Execute(_)
+        )
+    }
+}
+
 /// A prompt.
 #[derive(Debug, Args)]
 pub struct PromptArgs {

@@ -34,7 +34,11 @@ fn main() -> ExitCode {
     let layout = Layout::of(&cli.command);
     options.colour.apply();
     let done = match options.start_trace() {
-        Ok(_trace) => commands::run(cli.command, &options),
+        Ok(_trace) => {
+            // What one command does is one trace. A server has one for each call.
+            let _call = cli.command.is_one_call().then(cuebook_trace::call);
+            commands::run(cli.command, &options)
+        }
         Err(error) => Err(error.into()),
     };
     match done {

@@ -127,7 +127,7 @@ impl Performed {
     /// A tool that failed, in the words that the model is told.
     pub fn failed(tool: &str, why: &str) -> Performed {
         let text = format!("Error: Tool '{tool}' failed: {why}");
-        Performed { error_kind: Some("tool_error".into()), ..Performed::failure(text) }
+        Performed { error_kind: Some("exception".into()), ..Performed::failure(text) }
     }
 
     /// What went wrong.

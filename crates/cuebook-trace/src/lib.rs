@@ -78,6 +78,24 @@ pub use limits::Limits;
 pub use recorder::{Backend, Recorder};
 pub use tracy::Tracy;
 
+/// Begins one call: everything that this thread does until the result is dropped is one trace, below a span `call`.
+///
+/// Without it, `render` and then `wire` leave two traces, because each is complete when it returns.
+///
+/// ```
+/// # use cuebook::{Book, Context, Variables};
+/// let call = cuebook_trace::call();
+/// let variables = Variables::new().set("agent_name", "Rumi");
+/// let rendered = Book::open(".").render("general_system", &variables, &Context::default())?;
+/// let messages = rendered.messages()?;
+/// drop(call);
+/// # assert_eq!(messages.len(), 1);
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+pub fn call() -> tracing::span::EnteredSpan {
+    tracing::info_span!(target: "cuebook", "call", signature = "cuebook.call").entered()
+}
+
 /// Whether a span is one of Cuebook's, which is what layers of this crate are filtered by.
 pub fn is_ours(metadata: &tracing::Metadata<'_>) -> bool {
     let target = metadata.target();

@@ -22,6 +22,7 @@ use crate::prompt::Dialect;
 use crate::redact::Secrets;
 use crate::render::Rendered;
 use crate::template::engine::Engine;
+use crate::template::jinja::Extensions;
 use crate::trace::{self, span};
 use crate::variables::{
     Clock, Context, FixedNonces, NonceSource, Problem, Scope, SystemClock, SystemNonces, Variables, validate,
@@ -136,6 +137,7 @@ impl Book {
                 engines: Arc::default(),
                 nonces: Arc::new(SystemNonces),
                 overrides: Arc::default(),
+                extensions: Default::default(),
             },
             paths: false,
             prepared: Mutex::default(),
@@ -197,6 +199,69 @@ impl Book {
     pub fn with_engine(mut self, key: impl Into<String>, engine: impl Engine + 'static) -> Book {
         let engines = Arc::unwrap_or_clone(self.stage.engines).with(key, Arc::new(engine));
         self.stage.engines = Arc::new(engines);
+        self
+    }
+
+    /// The same book with one more filter for Jinja2 templates. It gets the filtered value and then its arguments; those that are
+    /// given by name come last, as one object. An `Err` stops the render and is shown with its place. A filter of Jinja2 that has this
+    /// name is replaced.
+    ///
+    /// ```
+    /// # use cuebook::{Book, Context, Variables};
+    /// use serde_json::json;
+    ///
+    /// let book = Book::open(".")
+    ///     .with_filter("initials", |given| {
+    ///         let name = given[0].as_str().ok_or("a name is a text")?;
+    ///         Ok(json!(name.split(' ').filter_map(|word| word.chars().next()).collect::<String>()))
+    ///     })
+    ///     .with_test("short", |given| Ok(given[0].as_str().is_some_and(|text| text.len() < 20)))
+    ///     .with_function("greeting", |given| Ok(json!(format!("Hello {}", given[0].as_str().unwrap_or("you")))))
+    ///     .with_global("team", json!("Tides"));
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let at = folder.path().join("ada.prompty");
+    /// # let text = "{{ greeting(name) }} ({{ name | initials }}){% if name is short %}, {{ team }}{% endif %}";
+    /// # std::fs::write(&at, text).unwrap();
+    /// # let book = book.with_paths(true);
+    /// # let id = at.to_str().unwrap();
+    /// // {{ greeting(name) }} ({{ name | initials }}){% if name is short %}, {{ team }}{% endif %}
+    /// let rendered = book.render(id, &Variables::new().set("name", "Ada Lovelace"), &Context::default())?;
+    /// assert_eq!(rendered.text(), "Hello Ada Lovelace (AL), Tides");
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn with_filter(
+        self,
+        name: impl Into<String>,
+        filter: impl Fn(&[Json]) -> Result<Json, String> + Send + Sync + 'static,
+    ) -> Book {
+        self.extended(|extensions| extensions.filter(name.into(), filter))
+    }
+
+    /// The same book with one more test for Jinja2 templates: `{% if name is short %}`. It gets the value and then its arguments.
+    pub fn with_test(
+        self,
+        name: impl Into<String>,
+        test: impl Fn(&[Json]) -> Result<bool, String> + Send + Sync + 'static,
+    ) -> Book {
+        self.extended(|extensions| extensions.test(name.into(), test))
+    }
+
+    /// The same book with one more function for Jinja2 templates: `{{ greeting(name) }}`. A variable of this name wins.
+    pub fn with_function(
+        self,
+        name: impl Into<String>,
+        function: impl Fn(&[Json]) -> Result<Json, String> + Send + Sync + 'static,
+    ) -> Book {
+        self.extended(|extensions| extensions.function(name.into(), function))
+    }
+
+    /// The same book with one more value that every Jinja2 template finds under this name. A variable of this name wins.
+    pub fn with_global(self, name: impl Into<String>, value: impl Into<Json>) -> Book {
+        self.extended(|extensions| extensions.value(name.into(), value.into()))
+    }
+
+    fn extended(mut self, with: impl FnOnce(Extensions) -> Extensions) -> Book {
+        self.stage.extensions = with(std::mem::take(&mut self.stage.extensions));
         self
     }
 

@@ -134,7 +134,7 @@ struct Rules<'b> {
 fn namespaces(library: &Library, survey: Option<&Survey>) -> Vec<String> {
     let providers = match survey {
         Some(survey) => survey.providers(library).to_vec(),
-        None => library.providers(|_| {}).unwrap_or_default(),
+        None => library.providers(|_| {}).unwrap_or_default().0,
     };
     providers.into_iter().map(|(_, provider)| provider.namespace).collect()
 }

@@ -101,6 +101,8 @@ pub enum Reason {
     Recorded(Resolution),
     /// The path was given.
     Given,
+    /// It lies in the same pack as the prompt that extends it.
+    Beside,
 }
 
 impl Reason {
@@ -119,6 +121,7 @@ impl Reason {
                 }
             }
             Reason::Given => "given by its path".into(),
+            Reason::Beside => "in the same pack as the prompt that extends it".into(),
         }
     }
 }
@@ -601,7 +604,7 @@ impl Library {
 
     /// The packs that provide a namespace, each with its provider.
     pub(crate) fn offers_of(&self, namespace: &str) -> Result<Vec<(String, VariableProvider)>> {
-        let mut providers = self.providers(|_| {})?;
+        let (mut providers, _) = self.providers(|_| {})?;
         providers.retain(|(_, provider)| provider.namespace == namespace);
         Ok(providers)
     }

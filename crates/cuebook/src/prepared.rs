@@ -17,12 +17,13 @@ use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
 use crate::library::{CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
-use crate::prompt::{Dialect, Prompt, Type, Variable};
+use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::Place;
 use crate::template::engine::{Compiled, Engines, Loader, Outline};
 use crate::template::jinja::names::{Read, ReferenceKind};
-use crate::template::jinja::{Settings, Template};
+use crate::template::jinja::{Extensions, Settings, Template};
+use crate::trust;
 use crate::variables::{
     Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
 };
@@ -59,6 +60,8 @@ pub struct Prepared {
     parents: Vec<String>,
     /// Namespaces that the templates use and that somebody provides, with a place that uses them.
     namespaces: BTreeMap<String, Place>,
+    /// Packs whose manifests cannot be read, if they could provide something that is missing.
+    skipped: Vec<Diagnostic>,
     hooks: Arc<Hooks>,
     scripts: Arc<Scripts>,
     settings: Settings,
@@ -96,6 +99,7 @@ pub(crate) struct Stage {
     pub(crate) engines: Arc<Engines>,
     pub(crate) nonces: Arc<dyn NonceSource>,
     pub(crate) overrides: Arc<Shelf>,
+    pub(crate) extensions: Extensions,
 }
 
 /// How a prompt is prepared.
@@ -126,8 +130,11 @@ impl Prepared {
         let defaults = loader.defaults()?;
         let read = dialect::read(&found.id, &found.candidate, &loader, &defaults)?;
         let mut prompt = read.prompt;
-        let parents = inherit(&mut prompt, read.extends, &loader, &defaults)?;
-        let settings = config.template_settings(mode == Mode::Strict);
+        let parents = inherit(&mut prompt, read.extends, &found.candidate.root, &loader, &defaults)?;
+        let settings = Settings {
+            extensions: stage.extensions.clone(),
+            ..config.template_settings(mode == Mode::Strict)
+        };
         let house = Arc::new(House {
             files: loader.clone(),
             engines: stage.engines.clone(),
@@ -163,6 +170,9 @@ impl Prepared {
         let borrowed = borrow(&mut prompt, asked);
         let declared =
             Declared::new(&prompt, &defaults.variables, stage.clock.clone()).with_contested(contested);
+        let library = loader.library();
+        let root = Some(library.root()).filter(|root| !trust::holds_secrets(library.spaces(), root));
+        let declared = declared.with_project(root);
         let declared = Arc::new(declared.with_session(guests.iter().any(|guest| guest.is_tree())));
         let mut prepared = Prepared {
             found,
@@ -173,6 +183,7 @@ impl Prepared {
             defaults,
             parents,
             namespaces: BTreeMap::new(),
+            skipped: Vec::new(),
             hooks: stage.hooks.clone(),
             scripts: stage.scripts.clone(),
             settings,
@@ -191,7 +202,7 @@ impl Prepared {
             contradictions,
             borrowed,
         };
-        prepared.namespaces = prepared.find_namespaces()?;
+        (prepared.namespaces, prepared.skipped) = prepared.find_namespaces()?;
         let (hooks, id) = (&prepared.hooks, &prepared.prompt.id);
         prepared.has_code = !prepared.prompt.hooks.is_empty()
             || !prepared.namespaces.is_empty()
@@ -243,9 +254,15 @@ impl Prepared {
         roots.iter().filter_map(of_pack).collect()
     }
 
-    /// How many warnings reading it gave; `check` tells them.
+    /// How many warnings reading it gave that its renders do not repeat; `check` tells them.
     pub fn findings(&self) -> usize {
-        self.notes.iter().filter(|note| note.severity == Severity::Warning).count()
+        let warnings = self.notes.iter().filter(|note| note.severity == Severity::Warning).count();
+        warnings - self.notes_of_renders().count()
+    }
+
+    /// Whether a program gives templates a value or a function of this name.
+    pub(crate) fn has_global(&self, name: &str) -> bool {
+        self.settings.extensions.has_global(name)
     }
 
     /// What is odd about its files without keeping it from working.
@@ -318,7 +335,17 @@ impl Prepared {
 
     /// The values for one render, as they are before any hook or provider.
     pub fn scope(&self, variables: &Variables, context: &Arc<Context>) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), variables.clone(), context.clone(), None)
+        Scope::new(self.declared.clone(), self.given(variables), context.clone(), None)
+    }
+
+    /// What a caller gave. A caller in Python says `None` for what it does not give.
+    fn given(&self, variables: &Variables) -> Variables {
+        if self.prompt.dialect != Dialect::Template {
+            return variables.clone();
+        }
+        let is_optional =
+            |name: &str| self.prompt.variable(name).is_some_and(|variable| variable.need != Need::Required);
+        variables.clone().without_nulls(is_optional)
     }
 
     pub(crate) fn scope_with(
@@ -327,7 +354,7 @@ impl Prepared {
         context: &Arc<Context>,
         provided: Provided,
     ) -> Arc<Scope> {
-        Scope::new(self.declared.clone(), variables.clone(), context.clone(), Some(Box::new(provided)))
+        Scope::new(self.declared.clone(), self.given(variables), context.clone(), Some(Box::new(provided)))
     }
 
     /// Whether it has code that can take part in a render: hooks or variable providers.
@@ -370,7 +397,11 @@ impl Prepared {
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        let rendered = self.render_now(variables, context).map_err(|error| self.with_includes(error))?;
+        let rendered = self.render_now(variables, context).map_err(|error| {
+            let error = self.with_includes(error);
+            let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
+            self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
+        })?;
         Ok(match self.notes_of_renders().next() {
             Some(_) => rendered.with_notes(self.notes_of_renders().collect()),
             None => rendered,
@@ -413,10 +444,10 @@ impl Prepared {
 
     /// Namespaces that the templates use and that somebody provides. Manifests are looked at only for names that could be
     /// namespaces: those that nobody declares, and those that are declared to hold names and values.
-    fn find_namespaces(&self) -> Result<BTreeMap<String, Place>> {
+    fn find_namespaces(&self) -> Result<(BTreeMap<String, Place>, Vec<Diagnostic>)> {
         let mut wanted: BTreeMap<String, Place> = BTreeMap::new();
         if self.prompt.dialect == Dialect::Directive {
-            return Ok(wanted);
+            return Ok((wanted, Vec::new()));
         }
         for (read, place) in self.reads() {
             let possible = match self.prompt.variable(&read.root) {
@@ -430,13 +461,17 @@ impl Prepared {
             }
         }
         if wanted.is_empty() {
-            return Ok(wanted);
+            return Ok((wanted, Vec::new()));
         }
+        let (offered, broken) = self.loader.providers()?;
         let mut provided: BTreeSet<String> =
-            self.loader.providers()?.into_iter().map(|(_, provider)| provider.namespace).collect();
+            offered.into_iter().map(|(_, provider)| provider.namespace).collect();
         provided.extend(self.hooks.providers.keys().cloned());
+        let before = wanted.len();
         wanted.retain(|name, _| provided.contains(name));
-        Ok(wanted)
+        // A pack that cannot be read could provide what is missing.
+        let skipped = if wanted.len() < before { broken } else { Vec::new() };
+        Ok((wanted, skipped.into_iter().map(|error| error.diagnostic().clone()).collect()))
     }
 
     /// The definition as scripts see it, with the names that its templates mention.
@@ -507,13 +542,15 @@ fn borrow(prompt: &mut Prompt, asked: Vec<Asked>) -> BTreeMap<String, Place> {
 fn inherit(
     prompt: &mut Prompt,
     extends: Option<(String, Place)>,
+    root: &Arc<Root>,
     loader: &LibraryLoader,
     defaults: &Defaults,
 ) -> Result<Vec<String>> {
     let mut chain = vec![prompt.id.clone()];
     let mut next = extends;
+    let mut root = root.clone();
     while let Some((parent, place)) = next {
-        let found = loader.choose(&parent).map_err(|error| match error.code() {
+        let found = loader.choose_beside(&root, &parent).map_err(|error| match error.code() {
             Code::PromptNotFound | Code::NoTemplate => {
                 let shown = chain.iter().chain([&parent]).cloned().collect::<Vec<_>>().join(" → ");
                 let diagnostic = Diagnostic::new(
@@ -542,6 +579,7 @@ fn inherit(
             }
         }
         chain.push(found.id);
+        root = found.candidate.root;
         next = read.extends;
     }
     chain.remove(0);

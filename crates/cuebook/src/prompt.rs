@@ -263,6 +263,29 @@ pub struct Variable {
 }
 
 impl Variable {
+    /// Whether one of the two is `custom` and the other `optional`, which may share a name.
+    pub(crate) fn is_layered_with(&self, other: &Variable) -> bool {
+        matches!((self.need, other.need), (Need::Custom, Need::Optional) | (Need::Optional, Need::Custom))
+    }
+
+    /// The one variable that a `custom` and an `optional` declaration make: what the optional one says, and else what the
+    /// custom one says.
+    pub(crate) fn layered(self, other: Variable) -> Variable {
+        let (optional, custom) = if self.need == Need::Optional { (self, other) } else { (other, self) };
+        let (need, default) = match optional.default {
+            Some(default) => (Need::Optional, Some(default)),
+            None => (Need::Custom, custom.default),
+        };
+        Variable {
+            need,
+            default,
+            kind: if optional.kind == Type::Any { custom.kind } else { optional.kind },
+            description: optional.description.or(custom.description),
+            from_system: optional.from_system || custom.from_system,
+            ..optional
+        }
+    }
+
     /// What its values look like, in a word.
     pub fn type_name(&self) -> &'static str {
         match (self.rich, self.kind) {

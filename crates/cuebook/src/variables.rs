@@ -13,6 +13,7 @@ mod scope;
 mod system;
 mod validate;
 mod values;
+mod workspace;
 
 pub use context::{Agent, Clock, Context, FixedClock, SystemClock};
 pub(crate) use entries::Entries;
@@ -22,7 +23,7 @@ pub(crate) use rich::RichInputs;
 pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};
 pub use scope::Scope;
 pub(crate) use scope::{Declared, Provided, SESSION, SYSTEM};
-pub use system::SYSTEM_NAMES;
+pub use system::{SYSTEM_NAMES, WORKSPACE_NAMES};
 pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validate_included, validation_error};
 pub use values::Variables;

@@ -272,7 +272,10 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     let error = project.error("p", json!({"system": "evil"}));
     assert_eq!((error.kind(), error.code()), (ErrorKind::PromptValidation, Code::InvalidVariables));
     assert!(error.to_string().contains("`system` is the name of the system's own variables"), "{error}");
-    assert_eq!(error.diagnostic().hint.as_deref(), Some("choose another name"));
+    assert_eq!(
+        error.diagnostic().hint.as_deref(),
+        Some("choose another name, or declare a variable `system`")
+    );
     let mut context = Context::default();
     context.agent.variables = values(json!({"system": {}}));
     let error = project.book().render("p", &Variables::new(), &context).unwrap_err();
@@ -280,8 +283,109 @@ fn nobody_can_take_the_name_of_the_systems_own_variables() {
     project.write("user_data/shared/prompts/defaults.json", r#"{"variables": {"system": "x"}}"#);
     assert_eq!(project.error("p", json!({})).code(), Code::InvalidVariables);
     std::fs::remove_file(project.path("user_data/shared/prompts/defaults.json")).unwrap();
+    project.write("prompts/p/template.md", "{{ system }}");
     project.write("prompts/p/prompt.py", "VARIABLES = {'optional': [{'name': 'system', 'default': 'x'}]}");
-    assert_eq!(project.error("p", json!({})).code(), Code::BadDefinition);
+    assert_eq!(project.text("p", json!({})), "x", "a declared variable has the name");
+    assert_eq!(project.text("p", json!({"system": "mine"})), "mine");
+}
+
+#[test]
+fn null_for_an_optional_variable_means_that_it_is_not_given() {
+    let python = "VARIABLES = {'required': [{'name': 'r', 'type': 'string'}], 'optional': [{'name': 'o', 'type': 'string', 'default': 'O'}], 'custom': [{'name': 'c', 'type': 'integer', 'default': 3}]}";
+    let project = prompt(python, "{{ r }} {{ o }} {{ c }}");
+    assert_eq!(project.text("p", json!({"r": "R", "o": null, "c": null})), "R O 3");
+    assert_eq!(project.error("p", json!({"r": null})).code(), Code::InvalidVariables);
+}
+
+#[test]
+fn custom_and_optional_may_share_a_name_and_the_optional_default_wins() {
+    let both = |optional: &str| {
+        format!(
+            "VARIABLES = {{'custom': [{{'name': 'v', 'type': 'string', 'default': 'c'}}], 'optional': [{{'name': 'v'{optional}}}]}}"
+        )
+    };
+    assert_eq!(prompt(&both(", 'default': 'o'"), "{{ v }}").text("p", json!({})), "o");
+    assert_eq!(prompt(&both(""), "{{ v }}").text("p", json!({})), "c");
+    let twice = "VARIABLES = {'custom': [{'name': 'v'}], 'required': [{'name': 'v'}]}";
+    assert_eq!(prompt(twice, "{{ v }}").error("p", json!({})).code(), Code::BadDefinition);
+}
+
+#[test]
+fn a_variable_named_like_a_function_of_jinja_is_empty_without_a_value() {
+    for name in ["range", "dict", "namespace", "cycler", "joiner", "lipsum"] {
+        let template = format!("[{{{{ {name} }}}}{{% if {name} %}}yes{{% endif %}}]");
+        let declared = format!("VARIABLES = {{'optional': [{{'name': '{name}'}}]}}");
+        for project in [Project::with_template(&template), prompt(&declared, &template)] {
+            assert_eq!(project.text("p", json!({})), "[]", "{name}");
+            assert_eq!(project.text("p", json!({name: "v"})), "[vyes]", "{name}");
+            let strict = Context { strict: true, ..Context::default() };
+            let error = project.book().render("p", &Variables::new(), &strict).unwrap_err();
+            assert_eq!(error.code(), Code::UndefinedValue, "{name}");
+        }
+        let prompty = format!("---\ninputs:\n  {name}: {{kind: string}}\n---\n{template}");
+        let project = Project::new().file("prompts/q.prompty", &prompty);
+        assert_eq!(project.text("q", json!({})), "[]", "{name}");
+    }
+    let called = "{% for n in range(2) %}{{ n }}{% endfor %}{{ dict(a=1).a }}{{ range is callable }}";
+    assert_eq!(Project::with_template(called).text("p", json!({})), "011True");
+}
+
+#[test]
+fn the_workspace_is_the_projects_folder_unless_the_caller_names_one() {
+    let project = Project::with_template("{{ system.workspace_path }}");
+    let root = project.path("");
+    assert_eq!(
+        project.text("p", json!({})).trim_end_matches('/'),
+        root.to_str().unwrap().trim_end_matches('/')
+    );
+    project.write("Cargo.toml", "");
+    project.write("src/main.rs", "");
+    let text = project.text("coding_system", json!({"agent_name": "Rumi"}));
+    assert!(text.contains("- Tech stack: Rust\n") && text.contains("src/\n  main.rs\n"), "{text}");
+    let given =
+        project.text("coding_system", json!({"agent_name": "Rumi", "file_tree": "", "tech_stack": "Zig"}));
+    assert!(given.contains("- Tech stack: Zig\n") && !given.contains("main.rs"), "{given}");
+}
+
+const PACK: &str = r#"{"pack_id": "tools", "variable_providers": [{"file": "variables/git.py", "namespace": "git", "optional": true}]}"#;
+
+#[test]
+fn an_optional_provider_that_fails_leaves_a_namespace_that_a_template_can_ask() {
+    let project = Project::with_template("{% if git.available %}{{ git.branch }}{% else %}no git{% endif %}")
+        .file("user_data/packs/tools/pack.json", PACK)
+        .file("user_data/packs/tools/variables/git.py", "def provide(context):\n    return {}\n");
+    let rendered = project.render("p", json!({})).unwrap();
+    assert_eq!(rendered.text(), "no git");
+    let [note] = rendered.notes() else { panic!("{:?}", rendered.notes()) };
+    assert_eq!(note.code, Code::ProviderSkipped);
+}
+
+#[test]
+fn a_broken_pack_affects_itself_alone() {
+    let project = Project::with_template("{% if git.available %}yes{% else %}no{% endif %}")
+        .file("user_data/packs/tools/pack.json", PACK)
+        .file("user_data/packs/tools/variables/git.py", "def provide(context):\n    return {}\n")
+        .file("user_data/packs/broken/pack.json", "{\"pack_id\": \"broken\", \"variable_providers\": [{\"file\": \"a.py\", \"namespace\": \"system\"}]}");
+    assert_eq!(project.text("p", json!({})), "no");
+    let other = project.file("prompts/q/template.md", "{{ metrics.lines }}");
+    let error = other.error("q", json!({}));
+    assert_eq!(error.code(), Code::UndefinedValue);
+    assert!(error.diagnostics()[1].to_string().contains("broken/pack.json"), "{:?}", error.diagnostics());
+    assert_eq!(other.text("q", json!({"metrics": {"lines": 3}})), "3");
+}
+
+#[test]
+fn a_child_in_a_pack_takes_template_and_variables_from_the_parent_beside_it() {
+    let base = |who: &str| format!("VARIABLES = {{'optional': [{{'name': 'v', 'default': '{who}'}}]}}");
+    let project = Project::new()
+        .file("user_data/packs/pk/pack.json", r#"{"pack_id": "pk", "prompts": ["base", "kid"]}"#)
+        .file("user_data/packs/pk/prompts/base/template.md", "pack {{ v }}{% block b %}{% endblock %}")
+        .file("user_data/packs/pk/prompts/base/prompt.py", &base("pack"))
+        .file("user_data/packs/pk/prompts/kid/template.md", "{% extends 'base/template.md' %}")
+        .file("user_data/packs/pk/prompts/kid/prompt.py", "METADATA = {'extends': 'base'}")
+        .file("prompts/base/template.md", "user {{ v }}")
+        .file("prompts/base/prompt.py", &base("user"));
+    assert_eq!(project.text("kid", json!({})), "pack pack");
 }
 
 #[test]

@@ -155,10 +155,7 @@ impl<F: Fn(&AgentEvent<'_>) + Sync> Observer for Events<F> {
             Step::Called { call } => {
                 tell(&AgentEvent::ToolCallStart { name: &call.name, arguments: &call.arguments });
             }
-            Step::PerformedCall { call, performed, ran } => {
-                if *ran && performed.is_error {
-                    tell(&AgentEvent::Error { message: &performed.text });
-                }
+            Step::PerformedCall { call, performed, .. } => {
                 tell(&AgentEvent::ToolResult { name: &call.name, result: &performed.text });
             }
             Step::Updated { conversation } => tell(&AgentEvent::MessagesUpdated { messages: conversation }),

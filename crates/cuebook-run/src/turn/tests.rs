@@ -236,7 +236,7 @@ fn a_tool_that_panics_has_failed_and_nothing_else_has() {
         );
         assert_eq!(ended.conversation[3].metadata["is_error"], true);
         assert_eq!(ended.outcome.unwrap(), json!("fine"));
-        assert_eq!(names(&seen).iter().filter(|name| *name == "error").count(), 1);
+        assert!(!names(&seen).iter().any(|name| name == "error"), "the run goes on, so its result says it");
     }
 }
 

@@ -44,7 +44,7 @@ pub(super) fn check(book: &Book, survey: &Survey) -> Result<Vec<Diagnostic>> {
 /// Namespaces that several packs provide, and recorded choices between them.
 fn providers(library: &Library) -> Result<Vec<Diagnostic>> {
     let resolutions = library.resolutions()?;
-    let providers = library.providers(|_| {}).unwrap_or_default();
+    let (providers, _) = library.providers(|_| {}).unwrap_or_default();
     let recorded = resolutions.ids().filter_map(|id| id.strip_prefix(PROVIDER));
     let names: BTreeSet<&str> =
         providers.iter().map(|(_, offer)| offer.namespace.as_str()).chain(recorded).collect();

@@ -14,7 +14,9 @@ use serde_json::json;
 use sha2::{Digest, Sha256};
 
 use super::root::{Root, RootKind};
-use super::{Candidate, Defaults, Found, Library, Survey, UserConfig, VariableProvider, whole_prompt};
+use super::{
+    Candidate, Defaults, Found, Library, Reason, Survey, UserConfig, VariableProvider, whole_prompt,
+};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
@@ -211,6 +213,16 @@ impl LibraryLoader {
         Ok(found)
     }
 
+    /// The prompt of that id that lies beside another, or else the one that is chosen: a pack's prompts go together.
+    pub(crate) fn choose_beside(&self, root: &Arc<Root>, id: &str) -> Result<Found> {
+        if root.pack_id().is_some()
+            && let [candidate] = self.library.candidates_below(root, id)?.as_slice()
+        {
+            return Ok(Found { id: id.to_owned(), candidate: candidate.clone(), reason: Reason::Beside });
+        }
+        self.choose(id)
+    }
+
     /// The same, or nothing if there is no prompt of that id, which is noted too.
     pub(crate) fn choose_if_any(&self, id: &str) -> Result<Option<Found>> {
         match self.choose(id) {
@@ -242,9 +254,9 @@ impl LibraryLoader {
     }
 
     /// The variable providers of all packs, and notes that the prompt depends on them.
-    pub(crate) fn providers(&self) -> Result<Vec<(String, VariableProvider)>> {
+    pub(crate) fn providers(&self) -> Result<(Vec<(String, VariableProvider)>, Vec<Error>)> {
         if let Some(survey) = &self.survey {
-            return Ok(survey.providers(&self.library).to_vec());
+            return Ok((survey.providers(&self.library).to_vec(), Vec::new()));
         }
         *lock(&self.packs) = Some(self.library.pack_ids()?);
         self.library.providers(|path| self.depend_on(path))

@@ -261,13 +261,20 @@ impl Library {
     }
 
     /// The variable providers of all packs, by pack. Each manifest that is looked at is told to `seen`.
-    pub(crate) fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Vec<(String, VariableProvider)>> {
-        let mut providers = Vec::new();
+    /// A pack whose manifest cannot be read provides nothing, and keeps no other from it.
+    pub(crate) fn providers(
+        &self,
+        seen: impl Fn(PathBuf),
+    ) -> Result<(Vec<(String, VariableProvider)>, Vec<Error>)> {
+        let (mut providers, mut broken) = (Vec::new(), Vec::new());
         for id in self.pack_ids()? {
             seen(self.packs_folder().join(&id).join(MANIFEST));
-            providers.extend(self.pack_providers(&id)?);
+            match self.pack_providers(&id) {
+                Ok(found) => providers.extend(found),
+                Err(error) => broken.push(error),
+            }
         }
-        Ok(providers)
+        Ok((providers, broken))
     }
 
     /// The variable providers of a pack, with its id.

@@ -57,13 +57,13 @@ impl Prepared {
 
     /// Every namespace that some pack provides, for hints.
     pub(crate) fn provided_namespaces(&self) -> Vec<String> {
-        let providers = self.loader.providers().unwrap_or_default();
+        let (providers, _) = self.loader.providers().unwrap_or_default();
         providers.into_iter().map(|(_, provider)| provider.namespace).collect()
     }
 
     /// The pack's provider of a namespace: the only one, or the one that was chosen.
     pub(crate) fn provider(&self, namespace: &str) -> Result<Option<Provider>> {
-        let mut offers = self.loader.providers()?;
+        let (mut offers, _) = self.loader.providers()?;
         offers.retain(|(_, provider)| provider.namespace == namespace);
         let place = self.namespaces.get(namespace);
         let chosen = choose_provider(self.loader.library(), namespace, offers, place)?;

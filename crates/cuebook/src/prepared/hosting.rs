@@ -269,7 +269,7 @@ impl Hosting {
             What::Prompt(found) => {
                 let mut read = dialect::read(&found.id, &found.candidate, &house.files, &house.defaults)?;
                 let extends = read.extends.take();
-                inherit(&mut read.prompt, extends, &house.files, &house.defaults)?;
+                inherit(&mut read.prompt, extends, &found.candidate.root, &house.files, &house.defaults)?;
                 self.refuse_code(&read.prompt, at)?;
                 match read.directive.take() {
                     Some(file) => {

@@ -12,6 +12,7 @@ mod computed;
 #[cfg(test)]
 mod differential;
 pub(super) mod errors;
+mod extensions;
 pub(crate) mod fence;
 mod flow;
 pub(in crate::template) mod guests;
@@ -29,6 +30,7 @@ mod style;
 mod work;
 mod writer;
 
+pub use extensions::Extensions;
 pub(crate) use guests::GUEST_SHARE;
 pub use program::Program;
 pub(super) use program::missing_template;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use foldhash::fast::RandomState;
@@ -21,6 +22,9 @@ pub(crate) const SYSTEM: &str = "system";
 /// The name under which sections find what the caller says of the session.
 pub(crate) const SESSION: &str = "session";
 
+/// Jinja2's functions, which every template finds.
+const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler", "joiner", "lipsum"];
+
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
 pub(crate) struct Declared {
@@ -33,6 +37,10 @@ pub(crate) struct Declared {
     has_session: bool,
     /// Whether `system` is an input of the prompt's own, as it may be in a `.prompty` file.
     declares_system: bool,
+    /// Declared names that Jinja2 has functions of. Without a value they are nothing, and not those functions.
+    shadowed: Vec<&'static str>,
+    /// The workspace of a render whose caller names none.
+    project: Option<Arc<Path>>,
     clock: Arc<dyn Clock>,
 }
 
@@ -55,11 +63,26 @@ impl Declared {
         }
         let from_system =
             prompt.variables.iter().filter(|v| v.from_system).map(|variable| variable.name.clone()).collect();
-        let may_declare = matches!(prompt.dialect, Dialect::Prompty | Dialect::Directive);
-        let declares_system = may_declare && prompt.variable(SYSTEM).is_some();
+        let declares_system = prompt.variable(SYSTEM).is_some();
+        let shadowed = FUNCTIONS.into_iter().filter(|name| prompt.variable(name).is_some()).collect();
         let has_session = prompt.dialect == Dialect::Sections;
         let contested = Vec::new();
-        Declared { defaults, contested, from_system, has_session, declares_system, clock }
+        Declared {
+            defaults,
+            contested,
+            from_system,
+            has_session,
+            declares_system,
+            shadowed,
+            project: None,
+            clock,
+        }
+    }
+
+    /// The same with the workspace of a render whose caller names none.
+    pub(crate) fn with_project(mut self, folder: Option<&Path>) -> Declared {
+        self.project = folder.map(Arc::from);
+        self
     }
 
     /// The same for a prompt whose guests declare these names differently.
@@ -136,6 +159,8 @@ impl Scope {
                 from_system: Vec::new(),
                 has_session: false,
                 declares_system: false,
+                shadowed: Vec::new(),
+                project: None,
                 clock: Arc::new(SystemClock),
             };
             (Arc::new(declared), Arc::default())
@@ -234,6 +259,8 @@ impl Scope {
                 from_system: Vec::new(),
                 has_session: self.declared.has_session,
                 declares_system: false,
+                shadowed: Vec::new(),
+                project: self.declared.project.clone(),
                 clock: self.declared.clock.clone(),
             }),
             rich: None,
@@ -269,7 +296,10 @@ impl Scope {
     }
 
     fn system(&self) -> &Arc<System> {
-        self.system.get_or_init(|| Arc::new(System::new(self.context.clone(), self.declared.clock.clone())))
+        self.system.get_or_init(|| {
+            let declared = &self.declared;
+            Arc::new(System::new(self.context.clone(), declared.clock.clone(), declared.project.clone()))
+        })
     }
 
     /// What a template sees under a name.
@@ -408,7 +438,8 @@ impl Object for Scope {
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        self.seen(key).map(Cow::into_owned)
+        let nothing = || self.declared.shadowed.contains(&key).then_some(Value::UNDEFINED);
+        self.seen(key).map(Cow::into_owned).or_else(nothing)
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

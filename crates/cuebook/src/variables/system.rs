@@ -1,5 +1,6 @@
 //! The variables that the system supplies, under the name `system`.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Zoned;
@@ -8,7 +9,7 @@ use minijinja::value::{Enumerator, Object, ObjectRepr};
 
 use serde_json::Value as Json;
 
-use super::{Clock, Context};
+use super::{Clock, Context, workspace};
 
 /// Every name below `system`.
 pub const SYSTEM_NAMES: &[&str] = &[
@@ -26,6 +27,9 @@ pub const SYSTEM_NAMES: &[&str] = &[
     "language",
 ];
 
+/// What a variable with `source: system` may be called besides: the workspace is looked at for them.
+pub const WORKSPACE_NAMES: &[&str] = &["file_tree", "tech_stack"];
+
 /// The language of a render whose caller names none.
 const DEFAULT_LANGUAGE: &str = "en";
 
@@ -34,13 +38,20 @@ const DEFAULT_LANGUAGE: &str = "en";
 pub(super) struct System {
     context: Arc<Context>,
     clock: Arc<dyn Clock>,
+    /// The workspace of a render whose caller names none.
+    project: Option<Arc<Path>>,
     /// The time, and how it is written.
     now: OnceLock<(Zoned, String)>,
 }
 
 impl System {
-    pub(super) fn new(context: Arc<Context>, clock: Arc<dyn Clock>) -> System {
-        System { context, clock, now: OnceLock::new() }
+    pub(super) fn new(context: Arc<Context>, clock: Arc<dyn Clock>, project: Option<Arc<Path>>) -> System {
+        System { context, clock, project, now: OnceLock::new() }
+    }
+
+    /// The workspace: the caller's, or the project's folder.
+    fn workspace(&self) -> Option<&Path> {
+        self.context.workspace_path.as_deref().map(Path::new).or(self.project.as_deref())
     }
 
     /// All that somebody has said, or the machine knows.
@@ -84,7 +95,9 @@ impl System {
             "agent_name" => context.agent.name.clone()?,
             "model" => context.model.clone().or_else(|| context.agent.model.clone())?,
             "session_id" => context.session_id.clone()?,
-            "workspace_path" => context.workspace_path.clone()?,
+            "workspace_path" => self.workspace()?.to_str()?.to_owned(),
+            "file_tree" => workspace::file_tree(self.workspace()?),
+            "tech_stack" => workspace::tech_stack(self.workspace()?),
             "language" => language(context).to_owned(),
             _ => return None,
         };
@@ -103,11 +116,11 @@ impl Object for System {
     }
 
     fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
-        self.get(key.as_str()?)
+        self.get_value_by_str(key.as_str()?)
     }
 
     fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
-        self.get(key)
+        SYSTEM_NAMES.contains(&key).then(|| self.get(key)).flatten()
     }
 
     fn enumerate(self: &Arc<Self>) -> Enumerator {

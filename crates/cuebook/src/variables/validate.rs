@@ -54,7 +54,8 @@ pub fn validate(prompt: &Prompt, scope: &Scope) -> Vec<(Problem, Diagnostic)> {
             "`system` is the name of the system's own variables and cannot be given, and {} gave it",
             layer.describe()
         );
-        let diagnostic = Diagnostic::new(Code::InvalidVariables, message).hint("choose another name");
+        let diagnostic = Diagnostic::new(Code::InvalidVariables, message)
+            .hint("choose another name, or declare a variable `system`");
         problems.push((problem, diagnostic));
     }
     problems

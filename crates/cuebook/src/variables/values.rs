@@ -74,6 +74,15 @@ impl Variables {
         self
     }
 
+    /// The same values without those that are null and of which `drops` says so.
+    pub(crate) fn without_nulls(mut self, drops: impl Fn(&str) -> bool) -> Variables {
+        let Some(values) = &mut self.0 else { return self };
+        if values.iter().any(|(name, value)| value.is_none() && drops(name)) {
+            Arc::make_mut(values).retain(|name, value| !value.is_none() || !drops(name));
+        }
+        self
+    }
+
     /// A value as JSON.
     pub fn get(&self, name: &str) -> Option<Json> {
         self.value(name).map(to_json)

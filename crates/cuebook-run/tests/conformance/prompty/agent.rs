@@ -178,7 +178,10 @@ impl Script {
         let error = ["error", "exception", "raises"].iter().find_map(|name| told[*name].as_str());
         let text = text_of(&told["result"]);
         let failed = text.strip_prefix(&format!("Error: Tool '{}' failed: ", call.name));
+        // What a run makes of a failure differs between runtimes; a vector may have the words of another.
+        let raises = ["raises", "throws"].iter().any(|verb| text_of(what).starts_with(verb));
         match error.or(failed) {
+            None if raises => Performed::failure(text),
             Some(why) => Performed::failed(&call.name, why),
             None => Performed::answer(text),
         }

@@ -72,7 +72,6 @@ pub fn agents() -> Vec<Json> {
                 "events": [
                     event("status", json!({"message": "Starting agent loop"})),
                     event("tool_call_start", json!({"name": "tide", "arguments": "{}"})),
-                    event("error", json!({"message": "Error: Tool 'tide' failed: no such port"})),
                     event("tool_result", json!({"name": "tide", "result": "Error: Tool 'tide' failed: no such port"})),
                     event("messages_updated", json!({"message_count": 5})),
                     event("done", json!({"response": "I cannot tell."})),

@@ -16,7 +16,6 @@ struct Happens {
     call: ToolCall,
     permitted: bool,
     succeeds: bool,
-    error_kind: Option<String>,
 }
 
 pub fn run(vector: &Json) -> Result<Vec<String>, String> {
@@ -56,10 +55,7 @@ pub fn run(vector: &Json) -> Result<Vec<String>, String> {
     for happens in &world {
         agent = agent.tool_with(happens.call.name.clone(), |call, _| match find(&json!(call.id)) {
             Some(Happens { succeeds: true, .. }) => Performed::answer("ok"),
-            Some(happens) => Performed {
-                error_kind: happens.error_kind.clone(),
-                ..Performed::failed(&call.name, "it does")
-            },
+            Some(_) => Performed::failed(&call.name, "it does"),
             None => Performed::failed(&call.name, "nobody called it"),
         });
     }
@@ -97,16 +93,15 @@ fn world(lines: &[&str]) -> Vec<Happens> {
                 let arguments = json!({"id": id}).to_string();
                 let call = ToolCall { id, name: String::new(), arguments };
                 let round = round.parse().unwrap();
-                world.push(Happens { round, call, permitted: true, succeeds: true, error_kind: None });
+                world.push(Happens { round, call, permitted: true, succeeds: true });
             }
             ["turn", "permission_completed", _, allowed] => {
                 world.last_mut().unwrap().permitted = allowed == "true";
             }
-            ["turn", "tool_result", _, name, success, ref kind @ ..] => {
+            ["turn", "tool_result", _, name, success, ..] => {
                 let last = world.last_mut().unwrap();
                 last.call.name = name.to_owned();
                 last.succeeds = success == "true";
-                last.error_kind = kind.first().map(|kind| (*kind).to_owned());
             }
             _ => {}
         }

@@ -39,13 +39,15 @@ VARIABLES = {
         {
             "name": "file_tree",
             "type": "string",
-            "description": "Listing of the workspace, one entry per line.",
+            "description": "Listing of the workspace, one entry per line; if not given, the workspace is listed.",
+            "source": "system",
             "default": "",
         },
         {
             "name": "tech_stack",
             "type": "string",
-            "description": "Languages and frameworks of the project, e.g. \"TypeScript, React\".",
+            "description": "Languages and frameworks, e.g. \"TypeScript, React\"; if not given, the project's files tell.",
+            "source": "system",
             "default": "",
         },
     ],

@@ -106,22 +106,42 @@ fn deployment(entry: &Map<String, Json>, raw: &Json) -> Result<ModelInfo> {
             .or_else(|| deep("/model/publisher"))
             .or_else(|| deep("/model/format"))
             .or_else(|| deep("/owned_by").or_else(|| deep("/owner"))),
-        context_window: first_number(entry, &["maxContextLength", "context_length", "context_window"]),
-        ..modalities(entry)
+        context_window: parts(entry)
+            .iter()
+            .find_map(|part| first_number(part, &["maxContextLength", "context_length", "context_window"])),
+        ..parts(entry).into_iter().map(modalities).reduce(filled).unwrap_or_default()
     })
+}
+
+/// The parts of a deployment that may say what its model can do, the nearest first.
+fn parts(entry: &Map<String, Json>) -> Vec<&Map<String, Json>> {
+    let mut parts = vec![entry];
+    for outer in [Some(entry), entry.get("properties").and_then(Json::as_object)].into_iter().flatten() {
+        parts.extend(["model", "capabilities"].into_iter().filter_map(|name| outer.get(name)?.as_object()));
+    }
+    parts
+}
+
+/// What one part says, and where it says nothing what another does.
+fn filled(one: ModelInfo, other: ModelInfo) -> ModelInfo {
+    ModelInfo {
+        input_modalities: one.input_modalities.or(other.input_modalities),
+        output_modalities: one.output_modalities.or(other.output_modalities),
+        ..one
+    }
 }
 
 /// What goes in and comes out, under any of the names for it.
 fn modalities(entry: &Map<String, Json>) -> ModelInfo {
-    let list = |names: [&str; 2]| {
+    let list = |names: [&str; 3]| {
         let architecture = entry.get("architecture");
         let found = names.iter().find_map(|name| entry.get(*name).or_else(|| architecture?.get(*name)));
         let kinds = found?.as_array()?.iter().map(|kind| kind.as_str().map(str::to_owned));
         kinds.collect::<Option<Vec<String>>>()
     };
     ModelInfo {
-        input_modalities: list(["input_modalities", "inputModalities"]),
-        output_modalities: list(["output_modalities", "outputModalities"]),
+        input_modalities: list(["input_modalities", "inputModalities", "supportedInputModalities"]),
+        output_modalities: list(["output_modalities", "outputModalities", "supportedOutputModalities"]),
         ..ModelInfo::default()
     }
 }

@@ -1,3 +1,4 @@
+mod old;
 mod reading;
 mod references;
 

@@ -10,7 +10,7 @@ use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nea
 use crate::library::Defaults;
 use crate::prompt::{Limits, Need, Permissions, Type, Variable};
 use crate::source::Place;
-use crate::variables::SYSTEM_NAMES;
+use crate::variables::{SYSTEM_NAMES, WORKSPACE_NAMES};
 
 const METADATA_KEYS: [&str; 8] =
     ["prompt_id", "name", "version", "type", "extends", "template", "description", "metadata"];
@@ -205,7 +205,16 @@ impl<'m> Reader<'m> {
             };
             for item in items {
                 if let Some(variable) = self.variable(need, item) {
-                    let twin = definition.variables.iter().find(|known| known.name == variable.name);
+                    let index = definition.variables.iter().position(|known| known.name == variable.name);
+                    // These two are layers of one variable, and the default of the optional one is the higher of them.
+                    if let Some(index) = index
+                        && definition.variables[index].is_layered_with(&variable)
+                    {
+                        let known = definition.variables.remove(index);
+                        definition.variables.insert(index, known.layered(variable));
+                        continue;
+                    }
+                    let twin = index.map(|index| &definition.variables[index]);
                     if let (Some(twin), Some(place)) = (twin, &variable.place) {
                         let mut diagnostic = Diagnostic::new(
                             Code::BadDefinition,
@@ -298,12 +307,6 @@ impl<'m> Reader<'m> {
             self.problem(message, range, Some(hint));
             return None;
         }
-        if name == "system" {
-            let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
-            let message = "`system` is the name of the system's own variables and cannot be declared";
-            self.problem(message.to_owned(), range, Some("choose another name".to_owned()));
-            return None;
-        }
         if let Some((value, range)) = default {
             if need == Need::Required {
                 let hint = "declare it under \"optional\", or leave the default out".to_owned();
@@ -325,9 +328,10 @@ impl<'m> Reader<'m> {
                 variable.default = Some(value);
             }
         }
-        if variable.from_system && !SYSTEM_NAMES.contains(&name.as_str()) {
-            let hint = did_you_mean(&nearest(&name, SYSTEM_NAMES.iter().copied()))
-                .unwrap_or_else(|| format!("the system knows {}", SYSTEM_NAMES.join(", ")));
+        let known = || SYSTEM_NAMES.iter().chain(WORKSPACE_NAMES).copied();
+        if variable.from_system && !known().any(|known| known == name) {
+            let hint = did_you_mean(&nearest(&name, known()))
+                .unwrap_or_else(|| format!("the system knows {}", known().collect::<Vec<_>>().join(", ")));
             let range = variable.place.as_ref().map_or(literal.range.clone(), Place::range);
             self.problem(format!("the system has no value `{name}`"), range, Some(hint));
         }

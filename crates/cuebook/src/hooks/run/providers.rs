@@ -127,7 +127,15 @@ impl Run<'_> {
                         provided.values.set(source.namespace.clone(), Json::Object((*values).clone()));
                     provided.suppliers.insert(source.namespace, source.supplier);
                 }
-                Err(error) if source.optional => notes.push(skipped(&source, &error)),
+                Err(error) if source.optional => {
+                    notes.push(skipped(&source, &error));
+                    // Templates ask for what it would provide, as in {% if git.available %}: nothing is there.
+                    if lock(&self.scope).layer(&source.namespace).is_none() {
+                        provided.values =
+                            provided.values.set(source.namespace.clone(), Json::Object(Values::new()));
+                        provided.suppliers.insert(source.namespace, source.supplier);
+                    }
+                }
                 Err(error) => {
                     failures = Some(match failures {
                         None => error,

@@ -32,6 +32,7 @@ use minijinja::{AutoEscape, Environment};
 use super::style::Style;
 
 pub(crate) use comparison::Comparison;
+pub(in crate::template::jinja) use limits::charged;
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
 pub(crate) use printing::{float_repr, to_str};
 pub(crate) use rewrite::{Edit, NULL, assignments, operator_edits, too_long_chain};

@@ -348,7 +348,7 @@ fn plain_steps(
     settings: &Settings,
     syntax: &SyntaxConfig,
 ) -> Option<Plain> {
-    if units != 1 || settings.strict {
+    if units != 1 || settings.strict || settings.extensions.replaces_a_filter() {
         return None;
     }
     let text = compiled.borrow_dependent().source();
@@ -367,6 +367,7 @@ fn extent(environment: &Environment<'static>, unit: &Unit) -> Extent {
 fn environment(settings: &Settings, syntax: &SyntaxConfig) -> Environment<'static> {
     let mut environment = compat::environment(settings.value_limits());
     environment.set_syntax(syntax.clone());
+    settings.extensions.register(&mut environment, settings.value_limits());
     environment.set_undefined_behavior(if settings.strict {
         // Asking whether something is there stays allowed: `{% if x %}` is how templates handle what is optional.
         UndefinedBehavior::SemiStrict

@@ -3,6 +3,7 @@
 use minijinja::syntax::SyntaxConfig;
 
 use super::compat;
+use super::extensions::Extensions;
 use super::style::Style;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 
@@ -33,6 +34,8 @@ pub struct Settings {
     pub keep_trailing_newline: bool,
     /// Whether a tag that prints nothing leaves a piece of the text, of length zero: it tells where a value could stand.
     pub keep_empty: bool,
+    /// What a program adds to templates.
+    pub extensions: Extensions,
 }
 
 impl Default for Settings {
@@ -50,6 +53,7 @@ impl Default for Settings {
             lstrip_blocks: false,
             keep_trailing_newline: false,
             keep_empty: false,
+            extensions: Extensions::default(),
         }
     }
 }

@@ -171,17 +171,6 @@ fn inputs_without_a_kind_or_a_name_are_wrong() {
 }
 
 #[test]
-fn an_input_of_prompty_1_is_wrong_and_the_hint_says_what_to_write() {
-    let error = super::read("---\ninputs:\n  city:\n    type: string\n    sample: Paris\n---\n").unwrap_err();
-    assert_eq!(error.diagnostics().len(), 1);
-    assert_eq!(error.to_string(), "PromptReadError: p.prompty:3:3: `inputs.city` has no kind [CB319]");
-    assert_eq!(
-        error.diagnostic().hint.as_deref(),
-        Some("this is how Prompty 1 says it: `type` is `kind` now, and `sample` is `default`")
-    );
-}
-
-#[test]
 fn a_json_schema_is_not_taken_for_properties() {
     assert_eq!(
         wrong(
@@ -327,34 +316,4 @@ fn unknown_keys_are_kept_and_noted_with_the_nearest_name() {
     assert_eq!(definition.to_json()["model"]["options"]["temprature"], json!(1));
     assert_eq!(definition.to_json()["inputs"][0]["requird"], json!(true));
     assert_eq!(definition.to_json()["tools"][1]["servername"], json!("x"));
-}
-
-#[test]
-fn keys_of_prompty_1_are_recognised_one_by_one() {
-    let yaml = "authors: [me]\ntags: [x]\nversion: '1'\nmodel:\n  api: chat\n  configuration:\n    type: azure_openai\n    azure_endpoint: ${env:E}\n    api_key: ${env:K}\n  parameters: {max_tokens: 5, top_p: 1, frequency_penalty: 1, presence_penalty: 1, stop: [a]}\ninputs:\n  a: {kind: string, type: string, sample: x}\ntemplate: {type: jinja2}";
-    assert_eq!(
-        notes(yaml),
-        [
-            ("2:1", "authors", "`metadata.authors`"),
-            ("3:1", "tags", "`metadata.tags`"),
-            ("4:1", "version", "`metadata.version`"),
-            ("6:3", "api", "`model.apiType`"),
-            ("7:3", "configuration", "`model.connection`"),
-            ("8:5", "type", "`model.provider` (`azure_openai` is `foundry`)"),
-            ("9:5", "azure_endpoint", "`model.connection.endpoint`"),
-            ("10:5", "api_key", "`model.connection.apiKey`"),
-            ("11:3", "parameters", "`model.options`"),
-            ("11:16", "max_tokens", "`maxOutputTokens`"),
-            ("11:31", "top_p", "`topP`"),
-            ("11:41", "frequency_penalty", "`frequencyPenalty`"),
-            ("11:63", "presence_penalty", "`presencePenalty`"),
-            ("11:84", "stop", "`stopSequences`"),
-            ("13:21", "type", "`kind`"),
-            ("13:35", "sample", "`default`"),
-            ("14:12", "type", "`template.format`"),
-        ]
-        .map(|(place, old, now)| format!(
-            "p.prompty:{place}: `{old}` is a key of Prompty 1, and is ignored [CB320]: it is {now} now"
-        ))
-    );
 }

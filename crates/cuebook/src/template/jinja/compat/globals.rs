@@ -22,29 +22,62 @@ const RANGE_ITEMS: i128 = 100_000;
 /// Registers globals and tests, and takes away what Jinja2 does not have.
 pub(super) fn register(env: &mut Environment<'_>, limits: ValueLimits) {
     env.remove_global("debug");
-    env.add_function("range", range);
-    env.add_function("dict", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+    function(env, "range", range);
+    function(env, "dict", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let made = dict(state, limits, &given.into_values())?;
         charged(state, limits, made)
     });
-    env.add_function("namespace", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+    function(env, "namespace", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let attributes = dict(state, limits, &given.into_values())?;
         let (attributes,): (Option<ValueOrKwargs>,) = from_args(&[attributes])?;
         minijinja::functions::namespace(attributes)
     });
-    env.add_function("cycler", |items: Rest<Value>| Cycler::value(items.to_vec()));
-    env.add_function("joiner", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
+    function(env, "cycler", |items: Rest<Value>| Cycler::value(items.to_vec()));
+    function(env, "joiner", move |state: &mut State<'_, '_>, given: Rest<ValueOrKwargs>| {
         let given = given.into_values();
         let call = Call::bind(state, limits, "joiner", &["sep"], &given)?;
         let separator = call.given(0).cloned().unwrap_or_else(|| Value::from(", "));
         Ok::<_, Error>(Value::from_object(Joiner { separator, used: AtomicBool::new(false) }))
     });
-    env.add_function("lipsum", |_: Rest<ValueOrKwargs>| -> Result<Value, Error> {
+    function(env, "lipsum", |_: Rest<ValueOrKwargs>| -> Result<Value, Error> {
         Err(invalid("`lipsum` is not available: a render gives the same text every time"))
     });
     // A block of the template is called as `self.name()`, which the engine sees to; everything else of it is empty.
     env.add_global("self", Value::from_object(Template));
     register_tests(env, limits);
+}
+
+/// Registers a function that is nothing unless it is called: a prompt may have an input of the same name, which is empty if it is
+/// not given.
+fn function<F, Rv, Args>(env: &mut Environment<'_>, name: &'static str, function: F)
+where
+    F: minijinja::functions::Function<Rv, Args>,
+    Rv: minijinja::value::FunctionResult,
+    Args: for<'a> minijinja::value::FunctionArgs<'a>,
+{
+    env.add_global(name, Value::from_object(Callee(Value::from_function(function))));
+}
+
+/// A function of Jinja2.
+#[derive(Debug)]
+pub(super) struct Callee(Value);
+
+impl Object for Callee {
+    fn repr(self: &Arc<Self>) -> ObjectRepr {
+        ObjectRepr::Plain
+    }
+
+    fn is_true(self: &Arc<Self>) -> bool {
+        false
+    }
+
+    fn call(self: &Arc<Self>, state: &mut State<'_, '_>, args: &[Value]) -> Result<Value, Error> {
+        self.0.call(state, args)
+    }
+
+    fn render(self: &Arc<Self>, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
 }
 
 #[derive(Debug)]
@@ -298,7 +331,7 @@ fn is_callable(value: &Value) -> bool {
         || super::printing::is_macro(value)
         || value.as_object().is_some_and(|object| {
             let name = object.type_name();
-            name.ends_with("::BoxedFunction") || name.ends_with("::Joiner")
+            ["::BoxedFunction", "::Callee", "::Joiner"].iter().any(|end| name.ends_with(end))
         })
 }
 

@@ -99,7 +99,11 @@ pub(super) fn charge(state: &mut State<'_, '_>, limits: ValueLimits, bytes: usiz
 }
 
 /// Counts what a filter, an operator or a method gave.
-pub(super) fn charged(state: &mut State<'_, '_>, limits: ValueLimits, value: Value) -> Result<Value, Error> {
+pub(in crate::template::jinja) fn charged(
+    state: &mut State<'_, '_>,
+    limits: ValueLimits,
+    value: Value,
+) -> Result<Value, Error> {
     let bytes = match value.kind() {
         ValueKind::String | ValueKind::Bytes => value.as_bytes().map_or(0, <[u8]>::len),
         ValueKind::Seq | ValueKind::Map | ValueKind::Iterable => {

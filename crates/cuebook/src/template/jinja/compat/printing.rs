@@ -2,11 +2,11 @@
 //! [`super::portable`] says.
 
 use minijinja::value::{Tuple, ValueKind};
-use minijinja::{AutoEscape, Error, ErrorKind, Output, State, Value, escape_formatter};
+use minijinja::{AutoEscape, Error, ErrorKind, Output, State, UndefinedBehavior, Value, escape_formatter};
 
 use super::call::string_of;
 use super::filters::GroupPair;
-use super::globals::{DictView, Range};
+use super::globals::{Callee, DictView, Range};
 use super::limits::{SMALL, Text, ValueLimits, charge, check_depth};
 use super::portable;
 use crate::template::jinja::guests;
@@ -30,6 +30,12 @@ pub(super) fn format_value(
     if let Some(text) = guests::text_of(value) {
         charge(state, limits, text.len())?;
         return out.write_str(text).map_err(Error::from);
+    }
+    if value.downcast_object_ref::<Callee>().is_some()
+        && state.undefined_behavior() != UndefinedBehavior::Lenient
+        && state.undefined_behavior() != UndefinedBehavior::Chainable
+    {
+        return Err(Error::from(ErrorKind::UndefinedError));
     }
     let html = match state.auto_escape() {
         AutoEscape::None => false,

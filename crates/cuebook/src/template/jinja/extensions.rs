@@ -1,0 +1,128 @@
+//! Filters, tests, functions and values that a program adds to templates.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use minijinja::value::{Rest, Value};
+use minijinja::{Environment, Error, ErrorKind, State};
+use serde_json::Value as Json;
+
+use super::compat;
+use crate::variables::{convert, to_json};
+
+/// What a program adds: it gets the arguments and gives a value, or says what is wrong with them.
+type Function = Arc<dyn Fn(&[Json]) -> Result<Json, String> + Send + Sync>;
+
+/// What an extension is.
+#[derive(Clone)]
+enum Extension {
+    Filter(Function),
+    Test(Function),
+    Function(Function),
+    Value(Json),
+}
+
+/// Filters, tests, functions and values of a program, by kind and name. Copies share them.
+#[derive(Clone, Default)]
+pub struct Extensions(Arc<BTreeMap<(u8, String), Extension>>);
+
+impl fmt::Debug for Extensions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys().map(|(_, name)| name)).finish()
+    }
+}
+
+impl PartialEq for Extensions {
+    /// Functions cannot be compared: these are the same only if one is a copy of the other.
+    fn eq(&self, other: &Extensions) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.is_empty() && other.0.is_empty()
+    }
+}
+
+impl Extensions {
+    pub(crate) fn filter(
+        self,
+        name: String,
+        filter: impl Fn(&[Json]) -> Result<Json, String> + Send + Sync + 'static,
+    ) -> Extensions {
+        self.with(0, name, Extension::Filter(Arc::new(filter)))
+    }
+
+    pub(crate) fn test(
+        self,
+        name: String,
+        test: impl Fn(&[Json]) -> Result<bool, String> + Send + Sync + 'static,
+    ) -> Extensions {
+        self.with(1, name, Extension::Test(Arc::new(move |given| test(given).map(Json::Bool))))
+    }
+
+    pub(crate) fn function(
+        self,
+        name: String,
+        function: impl Fn(&[Json]) -> Result<Json, String> + Send + Sync + 'static,
+    ) -> Extensions {
+        self.with(2, name, Extension::Function(Arc::new(function)))
+    }
+
+    pub(crate) fn value(self, name: String, value: Json) -> Extensions {
+        self.with(2, name, Extension::Value(value))
+    }
+
+    fn with(mut self, kind: u8, name: String, extension: Extension) -> Extensions {
+        Arc::make_mut(&mut self.0).insert((kind, name), extension);
+        self
+    }
+
+    /// Whether templates find a value or a function of this name.
+    pub(crate) fn has_global(&self, name: &str) -> bool {
+        self.0.keys().any(|(kind, known)| *kind == 2 && known == name)
+    }
+
+    /// Whether a filter takes the place of one of Jinja2's.
+    pub(super) fn replaces_a_filter(&self) -> bool {
+        let mut filters = self.0.keys().filter(|(kind, _)| *kind == 0);
+        filters.any(|(_, name)| compat::filter_names().any(|known| known == name))
+    }
+
+    /// Adds all of them to an environment.
+    pub(super) fn register(&self, environment: &mut Environment<'static>, limits: compat::ValueLimits) {
+        for ((_, name), extension) in self.0.iter() {
+            let name = name.clone();
+            match extension.clone() {
+                Extension::Filter(function) => {
+                    environment.add_filter(name, move |state: &mut State<'_, '_>, given: Rest<Value>| {
+                        call(state, limits, &function, &given)
+                    });
+                }
+                Extension::Test(function) => {
+                    environment.add_test(name, move |given: Rest<Value>| {
+                        answer(&function, &given).map(|answer| answer == Json::Bool(true))
+                    });
+                }
+                Extension::Function(function) => {
+                    environment.add_function(name, move |state: &mut State<'_, '_>, given: Rest<Value>| {
+                        call(state, limits, &function, &given)
+                    });
+                }
+                Extension::Value(value) => environment.add_global(name, convert(&value)),
+            }
+        }
+    }
+}
+
+fn answer(function: &Function, given: &[Value]) -> Result<Json, Error> {
+    let given: Vec<Json> = given.iter().map(to_json).collect();
+    function(&given).map_err(|why| Error::new(ErrorKind::InvalidOperation, why))
+}
+
+/// Calls a function, and counts what it made.
+fn call(
+    state: &mut State<'_, '_>,
+    limits: compat::ValueLimits,
+    function: &Function,
+    given: &[Value],
+) -> Result<Value, Error> {
+    let made = convert(&answer(function, given)?);
+    compat::charged(state, limits, made)
+}
