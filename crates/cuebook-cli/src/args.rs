@@ -74,7 +74,14 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// The project's folder; without it, the nearest one above that has a cuebook.toml, a user_data or an .ai folder
-    #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
+    #[arg(
+        long,
+        alias = "project",
+        global = true,
+        value_name = "DIR",
+        env = "CUEBOOK_ROOT",
+        help_heading = "General"
+    )]
     pub root: Option<PathBuf>,
     /// Answer, and fail, in JSON
     #[arg(long, global = true, help_heading = "General")]
@@ -272,7 +279,7 @@ pub enum Command {
     Mcp(McpArgs),
     /// Report this machine's Python, and what its sandbox can do
     Doctor,
-    /// Create a project with a first prompt
+    /// Create a project with a prompt, tests and a CI workflow
     Init(InitArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -575,6 +582,9 @@ pub struct CompletionsArgs {
 
 A command that is also a topic says of its options: cuebook explain --help")]
 pub struct HelpArgs {
+    /// Print the page at once, instead of through $PAGER
+    #[arg(long)]
+    pub no_pager: bool,
     /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below
     pub topic: Vec<String>,
 }

@@ -7,6 +7,7 @@ mod directive;
 mod guest;
 mod hosting;
 mod sections;
+mod surprise;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -78,6 +79,8 @@ pub struct Prepared {
     nonces: Arc<dyn NonceSource>,
     overrides: Arc<Shelf>,
     notes: Vec<Diagnostic>,
+    /// What would surprise a reader of the result, once somebody has asked.
+    surprises: OnceLock<Vec<Diagnostic>>,
     /// Where its texts come from.
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
@@ -187,6 +190,7 @@ impl Prepared {
             overrides: stage.overrides.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
+            surprises: OnceLock::new(),
             templates,
             guests,
             contradictions,
@@ -231,6 +235,11 @@ impl Prepared {
         self.loader.depends_on(path) || is_config()
     }
 
+    /// The folder of the project.
+    pub fn project(&self) -> &Path {
+        self.loader.library().root()
+    }
+
     /// The prompts that it inherits variables from, nearest first.
     pub fn parents(&self) -> &[String] {
         &self.parents
@@ -244,9 +253,10 @@ impl Prepared {
         roots.iter().filter_map(of_pack).collect()
     }
 
-    /// How many warnings reading it gave; `check` tells them.
+    /// How many warnings reading it gave that a render does not repeat; `check` reports all.
     pub fn findings(&self) -> usize {
-        self.notes.iter().filter(|note| note.severity == Severity::Warning).count()
+        let is_told = |note: &&Diagnostic| note.severity == Severity::Warning && !surprise::is_repeated(note);
+        self.notes.iter().filter(is_told).count()
     }
 
     /// What is odd about its files without keeping it from working.
@@ -363,7 +373,9 @@ impl Prepared {
 
     /// Renders it.
     pub fn render(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
-        self.render_now(variables, context).map_err(|error| self.with_includes(error))
+        let rendered = self.render_now(variables, context).map_err(|error| self.with_includes(error))?;
+        let surprises = self.surprises_of_render(context, rendered.text());
+        Ok(if surprises.is_empty() { rendered } else { rendered.with_notes(surprises) })
     }
 
     /// An error about variables that a guest declares, with where the guest is included.

@@ -60,7 +60,7 @@ fn open(threads: &StoreOptions, options: &Options) -> Result<(Engine, Arc<dyn St
 fn not_there(file: &Path) -> String {
     let file = file.display().to_string();
     format!(
-        "{} does not exist; perhaps another folder (--project) or store (--store) is meant",
+        "{} does not exist; perhaps another folder (--root) or store (--store) is meant",
         printable(&file)
     )
 }

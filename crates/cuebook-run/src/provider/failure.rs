@@ -146,15 +146,20 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
                     .to_owned(),
             ),
         ),
+        What::Refused => (
+            Code::NoAnswer,
+            format!("{who} cannot be reached: nothing listens at {at}"),
+            Some(format!("start the server, or correct {}", file.address_source())),
+        ),
         What::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("see whether `base_url` in {} is right and this machine is online", file.file)),
+            Some(format!("see whether {} is right and this machine is online", file.address_source())),
         ),
         What::NoHost => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("correct `base_url` in {}", file.file)),
+            Some(format!("correct {}", file.address_source())),
         ),
         What::Cut => (
             Code::NoAnswer,
@@ -183,6 +188,8 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
     let class = match broken.what {
         What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
         What::Mismatch | What::NoHost | What::TooMuch => classify(&Fault::default()),
+        // Nothing listens there, and a pause of seconds changes that only by chance. A thread can be resumed.
+        What::Refused => Class { policy: None, ..classify(&Fault { status: Some(0), ..Fault::default() }) },
         What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
         What::Unreachable | What::Cut | What::Nonsense => {
             classify(&Fault { status: Some(0), ..Fault::default() })
@@ -230,8 +237,8 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
     };
     let hint = match (status, class.code) {
         (300..=399, _) => Some(format!(
-            "redirects are not followed, since the key would go along; correct `base_url` in {}",
-            file.file
+            "redirects are not followed, since the key would go along; correct {}",
+            file.address_source()
         )),
         (_, Some("quota_exhausted")) => {
             Some("the account has no credit left; nothing changes until it has".into())
@@ -241,7 +248,7 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
             None => format!("the server wants a key; name its variable under `key` in {}", file.file),
         }),
         (404, _) => {
-            Some(format!("see whether `base_url` in {} and the name of the model are right", file.file))
+            Some(format!("see whether {} and the name of the model are right", file.address_source()))
         }
         (400 | 422, _) => Some(format!(
             "see whether the model can do what it is asked (its tools, outputs and options), and whether `api` and `models` in {} \

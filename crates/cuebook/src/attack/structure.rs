@@ -157,7 +157,10 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
         }
     }
     let whole = Run { range: 0..text.len(), literal: true, hook: false, rich: Vec::new() };
-    Some(chat::parse(&text, &[whole]).map(|messages| shapes(&messages)))
+    Some(
+        chat::parse(&text, &[whole], &chat::Roles::of(&rendered.prompt().format.parser_options))
+            .map(|messages| shapes(&messages)),
+    )
 }
 
 /// A literal whose bytes are not those of its file.

@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde_json::Map;
 
 use super::marker::{Atom, Marker};
-use super::{Message, Part, Role, thread};
+use super::{Message, Part, Role, Roles, thread};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::Rich;
 use crate::variables::RichInput;
@@ -30,9 +30,9 @@ pub(crate) struct Run<'r> {
 }
 
 /// Makes messages of a text whose runs cover it.
-pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
+pub(crate) fn parse(text: &str, runs: &[Run<'_>], roles: &Roles) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
-    let stretches = stretches(text, runs);
+    let stretches = stretches(text, runs, roles);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
     for stretch in stretches {
         let Stretch { marker, content } = stretch;
@@ -53,8 +53,12 @@ pub(crate) fn parse(text: &str, runs: &[Run<'_>]) -> Result<Vec<Message>> {
 }
 
 /// The roles that markers begin, in order.
-pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>]) -> Vec<Role> {
-    stretches(text, runs).into_iter().filter_map(|stretch| stretch.marker).map(|marker| marker.role).collect()
+pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>], roles: &Roles) -> Vec<Role> {
+    stretches(text, runs, roles)
+        .into_iter()
+        .filter_map(|stretch| stretch.marker)
+        .map(|marker| marker.role)
+        .collect()
 }
 
 /// A marker and the text up to the next one.
@@ -63,12 +67,12 @@ struct Stretch {
     content: Range<usize>,
 }
 
-fn stretches(text: &str, runs: &[Run<'_>]) -> Vec<Stretch> {
+fn stretches(text: &str, runs: &[Run<'_>], roles: &Roles) -> Vec<Stretch> {
     let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
-        if let Some(marker) = Marker::read(line) {
+        if let Some(marker) = Marker::read(line, roles) {
             if let Some(last) = stretches.last_mut() {
                 last.content.end = range.start;
             }

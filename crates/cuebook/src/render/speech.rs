@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::Rendered;
 use crate::chat::wire::{self, Api, Payload, Request, Wire};
-use crate::chat::{self, Message, Role, Run};
+use crate::chat::{self, Message, Role, Roles, Run};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::Dialect;
 use crate::template::sink::Writer;
@@ -43,6 +43,11 @@ impl Rendered {
         Ok((messages, spoken_by_user))
     }
 
+    /// The names that begin a message.
+    fn roles_of_format(&self) -> Roles {
+        Roles::of(&self.prompt().format.parser_options)
+    }
+
     fn parse(&self) -> Result<Vec<Message>> {
         let format = &self.prompt().format;
         match format.parser.as_deref() {
@@ -54,7 +59,7 @@ impl Rendered {
             Some(PARSER) => {
                 let runs = self.runs();
                 self.refuse_changed_roles(&runs)?;
-                chat::parse(self.text(), &runs)
+                chat::parse(self.text(), &runs, &self.roles_of_format())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -115,7 +120,12 @@ impl Rendered {
             model.to_mut().id = id.to_owned();
         }
         let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
-        let api = Api::choose(provider, model.api_type.as_deref())?;
+        let api = Api::choose(provider, model.api_type.as_deref()).map_err(|error| {
+            match &model.provider_place {
+                Some(place) if format.is_none() => error.map(|finding| finding.at(place.clone())),
+                _ => error,
+            }
+        })?;
         let (messages, spoken_by_user) = self.messages_for(api)?;
         let (tools, outputs) = (self.tools(), &prompt.outputs);
         let note = spoken_by_user.then(|| {
@@ -134,14 +144,14 @@ impl Rendered {
 
     /// The roles that the author's markers begin, in order.
     pub(super) fn marked_roles(&self) -> Vec<Role> {
-        chat::marked_roles(self.text(), &self.runs())
+        chat::marked_roles(self.text(), &self.runs(), &self.roles_of_format())
     }
 
     /// A hook returns a string, and whose text it is has to be found by comparing; where that leaves a marker in doubt, a
     /// message would change hands without anybody noticing.
     fn refuse_changed_roles(&self, runs: &[Run<'_>]) -> Result<()> {
         let Some(before) = self.roles_before_hooks() else { return Ok(()) };
-        let now = chat::marked_roles(self.text(), runs);
+        let now = chat::marked_roles(self.text(), runs, &self.roles_of_format());
         if before == now {
             return Ok(());
         }

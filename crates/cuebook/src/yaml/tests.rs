@@ -217,6 +217,12 @@ fn what_the_parser_refuses_has_its_place_and_a_way_out() {
         ("a: @x", "1:4: not valid YAML: no value can begin with this character"),
         ("a: [1, 2", "1:4: not valid YAML: a `[` is not closed"),
         ("a: {b: 1", "1:4: not valid YAML: a `{` is not closed"),
+        ("inputs: [\ntemplate: x\n", "1:9: not valid YAML: a `[` is not closed"),
+        ("inputs: [\n  q: {kind: string}\n", "1:9: not valid YAML: a `[` is not closed"),
+        (
+            "a: 1\nq: {kind: string, description: Say: hello}\n",
+            "2:4: not valid YAML: a comma or quotes are missing after this `{`",
+        ),
         ("a: ]", "1:4: not valid YAML: a bracket closes what was not opened"),
         ("é: \"x\n", "2:1: not valid YAML: a quoted text is not closed"),
         ("a: 'x' y", "1:8: not valid YAML: something follows a quoted text"),
