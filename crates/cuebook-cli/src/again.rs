@@ -26,7 +26,6 @@ pub fn place(command: &Command, options: &Options) -> String {
         |path: &Option<std::path::PathBuf>| path.as_deref().map(Path::to_string_lossy).map(Cow::into_owned);
     let given = [
         ("--root", "CUEBOOK_ROOT", path(&options.root)),
-        ("--project", "", path(&threads.project)),
         ("--store", "CUEBOOK_STORE", threads.store.clone()),
     ];
     let typed = given.into_iter().filter_map(|(option, variable, value)| {
@@ -41,7 +40,7 @@ pub fn place(command: &Command, options: &Options) -> String {
 }
 
 /// A word as a shell reads it.
-fn quoted(word: &str) -> Cow<'_, str> {
+pub fn quoted(word: &str) -> Cow<'_, str> {
     let plain = |letter: char| letter.is_alphanumeric() || "/._-+=:@%,".contains(letter);
     match !word.is_empty() && word.chars().all(plain) {
         true => Cow::Borrowed(word),
@@ -77,7 +76,7 @@ mod tests {
     #[test]
     fn a_command_that_is_suggested_names_the_place_and_no_password() {
         let said = place_of(&["cuebook", "run", "x", "--store", "my threads.db", "--project", "../p"]);
-        assert_eq!(said, " --project ../p --store 'my threads.db'");
+        assert_eq!(said, " --root ../p --store 'my threads.db'");
         let said = place_of(&["cuebook", "--root", "r", "thread", "show", "x"]);
         assert_eq!(said, " --root r");
         let said = place_of(&["cuebook", "thread", "tail", "x", "--store", "postgres://a:secret@h/d"]);

@@ -75,7 +75,14 @@ pub struct Cli {
 #[derive(Debug, Clone, Args)]
 pub struct Options {
     /// The project's directory [default: the nearest parent with a cuebook.toml, a user_data or an .ai directory]
-    #[arg(long, global = true, value_name = "DIR", env = "CUEBOOK_ROOT", help_heading = "General")]
+    #[arg(
+        long,
+        alias = "project",
+        global = true,
+        value_name = "DIR",
+        env = "CUEBOOK_ROOT",
+        help_heading = "General"
+    )]
     pub root: Option<PathBuf>,
     /// Print results and errors as JSON
     #[arg(long, global = true, help_heading = "General")]
@@ -273,7 +280,7 @@ pub enum Command {
     Mcp(McpArgs),
     /// Show which Python and which sandbox protections this machine has
     Doctor,
-    /// Create a project with a first prompt
+    /// Create a project with a prompt, tests and a CI workflow
     Init(InitArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -593,6 +600,9 @@ pub struct CompletionsArgs {
 
 For the options of a command that is also a topic: cuebook explain --help")]
 pub struct HelpArgs {
+    /// Print the page at once, instead of through $PAGER
+    #[arg(long)]
+    pub no_pager: bool,
     /// A command, an error code such as CB101 or its name, `codes`, or one of the topics below
     pub topic: Vec<String>,
 }

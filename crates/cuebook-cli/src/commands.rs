@@ -10,7 +10,7 @@ mod diff;
 mod doctor;
 mod execute;
 mod explain;
-mod help;
+pub mod help;
 mod init;
 mod keys;
 mod list;

@@ -94,7 +94,8 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
             // A file names an id; only what was typed may be a path.
             book.library().choose(prompt).map(drop).or_else(|error| match error.kind() {
                 ErrorKind::PromptConflict => Ok(()),
-                _ => Err(error),
+                _ if error.code() != Code::PromptNotFound => Err(error),
+                _ => Err(named_by_agent(&error, inputs.agent.as_deref())),
             })?;
             prompt.clone()
         }
@@ -126,6 +127,16 @@ pub fn read(prompt: Option<&str>, inputs: &Inputs, book: &Book) -> Result<Given>
     let expanded = disclose(&prompt, inputs, &mut context, book)?;
     let session = inputs.session.clone().filter(|_| !inputs.expand.is_empty());
     Ok(Given { prompt, variables: values, context, session, expanded })
+}
+
+/// The error about a prompt that an `agent.json` names, with the file.
+fn named_by_agent(error: &Error, agent: Option<&Path>) -> Error {
+    let agent = agent.unwrap_or(Path::new("agent.json")).display();
+    let mut diagnostic = error.diagnostic().clone();
+    diagnostic.message = format!("{} (`prompt_id` of {agent} names it)", diagnostic.message);
+    let kept = ["prompt_id", "nearest", "searched"];
+    let kept = kept.into_iter().filter_map(|name| Some((name, error.field(name)?.clone())));
+    kept.fold(Error::new(error.kind(), diagnostic), |error, (name, value)| error.with(name, value))
 }
 
 /// `NAME=PATH` of the option `--file`.

@@ -11,10 +11,13 @@ mod git;
 mod inputs;
 mod interrupt;
 mod many;
+mod markdown;
 mod onlooker;
 mod output;
+mod pager;
 mod prices;
 mod progress;
+mod screen;
 mod terminal;
 mod versions;
 

@@ -59,7 +59,7 @@ fn a_directive_is_shown_and_listed() {
     let (_, out, _) = say(&greet(), &["list", "--type", "directive"]);
     assert_eq!(
         out,
-        "demo/greet                 directive  .ai/directives/demo/greet.md\nrye/agent/continuation     directive  system:cuebook/directives/rye/agent/continuation.md\nrye/core/create_directive  directive  system:cuebook/directives/rye/core/create_directive.md\n"
+        "demo/greet                 directive  .ai/directives/demo/greet.md\nrye/agent/continuation     directive  built-in:…/rye/agent/continuation.md\nrye/core/create_directive  directive  built-in:…/rye/core/create_directive.md\n"
     );
 }
 
@@ -74,7 +74,10 @@ fn what_is_shadowed_is_listed_as_such() {
     );
     assert!(err.contains("it shadows ~/.ai/directives/demo/greet.md"), "{err}");
     let (_, out, _) = say(&project, &["list", "--type", "directive"]);
-    assert!(out.contains(".ai/directives/demo/greet.md, shadows ~/.ai/directives/demo/greet.md"), "{out}");
+    assert!(
+        out.contains(".ai/directives/demo/greet.md\n  shadows ~/.ai/directives/demo/greet.md\n"),
+        "{out}"
+    );
 }
 
 #[test]

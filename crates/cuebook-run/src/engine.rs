@@ -40,6 +40,8 @@ pub struct Settings {
     pub store: Option<String>,
     /// The program that runs threads which nobody waits for; the `cuebook` on the PATH if it is `None`.
     pub program: Option<PathBuf>,
+    /// The provider that all threads ask, whatever their prompts name.
+    pub provider: Option<String>,
     /// Recorded replies that are played back instead of asking a provider.
     pub replay: Option<PathBuf>,
     /// Where the replies of providers are recorded.
@@ -65,6 +67,7 @@ impl Default for Settings {
             output: 16 << 20,
             store: None,
             program: None,
+            provider: None,
             replay: None,
             record: None,
             allowance: None,

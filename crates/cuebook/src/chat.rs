@@ -10,10 +10,12 @@ pub mod models;
 pub mod output;
 mod parse;
 pub mod reply;
+mod roles;
 mod thread;
 pub mod wire;
 
 pub(crate) use marker::Marker;
 pub use message::{Media, Message, Part, Role};
 pub(crate) use parse::{Empty, Run, Ways, marked_roles, parse};
+pub(crate) use roles::{OPTION as ROLES, Roles, known as known_role};
 pub use wire::Api;

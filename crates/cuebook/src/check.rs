@@ -16,6 +16,7 @@ mod permission;
 mod resolution;
 mod section;
 mod speech;
+mod surprise;
 mod text;
 mod undeclared;
 mod unused;
@@ -45,6 +46,7 @@ const PROMPT_RULES: &[PromptRule] = &[
     callable::check,
     text::check,
     speech::check,
+    surprise::check,
     section::check,
     directive::check,
     include::check,

@@ -22,7 +22,9 @@ pub use inside::{read_bytes_inside, read_text_inside};
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
 pub fn display_name(root: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(root).unwrap_or(path);
-    let text = relative.to_string_lossy().replace('\\', "/");
+    let text = relative.to_string_lossy();
+    // Elsewhere a backslash is a letter like any other.
+    let text = if cfg!(windows) { text.replace('\\', "/") } else { text.into_owned() };
     if text.is_empty() { ".".into() } else { text }
 }
 
@@ -42,7 +44,7 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         io::ErrorKind::NotFound if error.get_ref().is_some_and(|inner| inner.is::<LeadsNowhere>()) => {
             (error.to_string(), Some("replace the link with the file or folder".to_owned()))
         }
-        io::ErrorKind::NotFound => ("the file does not exist".to_owned(), None),
+        io::ErrorKind::NotFound => ("the file does not exist".to_owned(), with_slashes(name)),
         io::ErrorKind::PermissionDenied => {
             ("permission denied".to_owned(), Some(format!("make the file readable: chmod u+r {name}")))
         }
@@ -54,6 +56,12 @@ pub fn io_error(name: &str, error: &io::Error) -> Error {
         _ => (error.to_string(), None),
     };
     Error::new(ErrorKind::Io, Diagnostic::new(Code::Unreadable, message).file(name).hint_opt(hint))
+}
+
+/// The way out for a path that was written for another system.
+fn with_slashes(name: &str) -> Option<String> {
+    let slashes = name.replace('\\', "/");
+    (!cfg!(windows) && slashes != name).then(|| format!("write `/` between folders: {slashes}"))
 }
 
 /// The error for a folder that cannot be looked into.
@@ -288,7 +296,9 @@ pub fn not_there(path: &Path, name: &str) -> Error {
     // This is for a hint: a folder that cannot be read offers none.
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let beside: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
-    let hint = if !folder.is_dir() {
+    let hint = if let Some(hint) = with_slashes(name) {
+        hint
+    } else if !folder.is_dir() {
         format!(
             "the folder {} does not exist either; paths are relative to the current folder",
             folder.display()

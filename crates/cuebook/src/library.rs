@@ -28,6 +28,7 @@ mod survey;
 mod tools;
 mod vocab;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -425,8 +426,31 @@ impl Library {
             Some(hint) => hint,
             None => "list the prompts: cuebook list".to_owned(),
         };
-        let diagnostic = Diagnostic::new(Code::PromptNotFound, format!("no prompt `{raw}` found")).hint(hint);
-        Ok(Error::new(ErrorKind::PromptNotFound, diagnostic).with("prompt_id", raw).with("nearest", similar))
+        let searched = self.searched()?;
+        let message = format!("no prompt `{raw}` in {}", searched.join(", "));
+        let diagnostic = Diagnostic::new(Code::PromptNotFound, message).hint(hint);
+        let error = Error::new(ErrorKind::PromptNotFound, diagnostic);
+        Ok(error.with("prompt_id", raw).with("nearest", similar).with("searched", searched))
+    }
+
+    /// The places that prompts are looked for in, for people.
+    fn searched(&self) -> Result<Vec<String>> {
+        let roots = self.roots()?;
+        let packs = roots.iter().filter_map(|root| root.pack_id()).collect::<BTreeSet<_>>().len();
+        let plain = roots.iter().filter(|root| root.pack_id().is_none());
+        let mut names: Vec<String> = plain
+            .map(|root| match root.kind {
+                RootKind::Builtin => "the built-in prompts".to_owned(),
+                _ => root.name.clone(),
+            })
+            .collect();
+        match packs {
+            0 => {}
+            1 => names.push("one pack".to_owned()),
+            more => names.push(format!("{more} packs")),
+        }
+        names.dedup();
+        Ok(names)
     }
 
     /// Every id that some place offers, sorted. Reads no file.

@@ -7,6 +7,7 @@ mod directive;
 mod guest;
 mod hosting;
 mod sections;
+mod surprise;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -86,6 +87,8 @@ pub struct Prepared {
     /// Who offers tools to the model of a directive.
     offer: Option<Arc<dyn ToolOffer>>,
     notes: Vec<Diagnostic>,
+    /// What would surprise a reader of the result, once somebody has asked.
+    surprises: OnceLock<Vec<Diagnostic>>,
     /// Where its texts come from.
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
@@ -205,6 +208,7 @@ impl Prepared {
             offer: stage.offer.clone(),
             prompt: Arc::new(prompt),
             notes: read.notes,
+            surprises: OnceLock::new(),
             templates,
             guests,
             contradictions,
@@ -247,6 +251,11 @@ impl Prepared {
             _ => false,
         };
         self.loader.depends_on(path) || is_config()
+    }
+
+    /// The folder of the project.
+    pub fn project(&self) -> &Path {
+        self.loader.library().root()
     }
 
     /// The prompts that it inherits variables from, nearest first.

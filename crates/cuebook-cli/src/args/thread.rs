@@ -13,9 +13,6 @@ use super::{Inputs, Options};
 /// Where threads are kept.
 #[derive(Debug, Clone, Args)]
 pub struct StoreOptions {
-    /// The project's directory [default: --root]
-    #[arg(long, value_name = "DIR")]
-    pub project: Option<PathBuf>,
     /// The store of threads: postgres://… or the path of a SQLite file [default: .ai/state/threads.db in the project]
     #[arg(long, value_name = "URL|FILE", env = "CUEBOOK_STORE", hide_env_values = true)]
     pub store: Option<String>,
@@ -27,6 +24,9 @@ pub struct ThreadOptions {
     /// Where threads are kept.
     #[command(flatten)]
     pub kept: StoreOptions,
+    /// Ask this provider, whatever the prompt names; CUEBOOK_PROVIDER does the same for every command
+    #[arg(long, value_name = "NAME")]
+    pub provider: Option<String>,
     /// Replay recorded replies instead of calling a provider
     #[arg(long, value_name = "FILE", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
@@ -41,11 +41,7 @@ pub struct ThreadOptions {
 impl StoreOptions {
     /// The project's folder.
     pub fn project(&self, options: &Options) -> Result<PathBuf> {
-        let project = match &self.project {
-            Some(project) => Options { root: Some(project.clone()), ..options.clone() }.spaces()?,
-            None => options.spaces()?,
-        };
-        let project = project.project().to_owned();
+        let project = options.spaces()?.project().to_owned();
         Ok(std::path::absolute(&project).unwrap_or(project))
     }
 
@@ -70,6 +66,7 @@ impl ThreadOptions {
     pub fn settings(&self) -> Settings {
         let whole = |path: &PathBuf| std::path::absolute(path).unwrap_or_else(|_| path.clone());
         Settings {
+            provider: self.provider.clone(),
             replay: self.replay.as_ref().map(whole),
             record: self.record.as_ref().map(whole),
             fence: if self.unfenced { Fence::Off } else { Fence::Threads },
@@ -83,6 +80,7 @@ impl ThreadOptions {
 #[command(after_help = "Examples:
   cuebook run support.prompty --var question='Where is my parcel?'
   cuebook run review --model gpt-4o --limit turns=5
+  cuebook run review --provider local
   cuebook run assistant --tool search=my/search --allow 'rye.execute.tool.my.*'
   cuebook run assistant --record replies.jsonl
   cuebook run assistant --replay replies.jsonl

@@ -61,7 +61,7 @@ fn output(args: &CheckArgs, options: &Options) -> cuebook::Result<CheckOutput> {
 fn providers(book: &Book) -> Vec<Diagnostic> {
     let spaces = book.library().spaces();
     match Providers::new(spaces, book.library().trust()) {
-        Ok(providers) => providers.warnings().cloned().collect(),
+        Ok(providers) => providers.warnings().collect(),
         Err(error) => {
             error.into_diagnostics().into_iter().map(|finding| finding.severity(Severity::Warning)).collect()
         }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use cuebook::error::{printable, report};
+use cuebook::error::{printable, printable_lines, report};
 use cuebook::items::{ItemType, Spaces};
 use cuebook::library::Library;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
@@ -134,9 +134,11 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
         (Some(Json::Object(data)), None) if data.contains_key("return_code") => {
             let said = |name: &str| data.get(name).and_then(Json::as_str).unwrap_or_default();
             print_text(said("stdout"))?;
-            // What a tool that failed said is part of the error.
+            // What a tool that failed said in one line is part of the error.
             if answer.error.is_none() && !said("stderr").is_empty() {
                 write!(std::io::stderr(), "{}", said("stderr"))?;
+            } else if has_lines(said("stderr")) {
+                say(printable_lines(said("stderr").trim_end()));
             }
         }
         (Some(Json::String(data)), None) => line(data)?,
@@ -146,6 +148,9 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
     if let Some(error) = &answer.error {
         // What `render` calls a variable is a parameter here.
         let mut diagnostics = error.diagnostics().to_vec();
+        for diagnostic in &mut diagnostics {
+            diagnostic.message = last_line_of(&diagnostic.message);
+        }
         for hint in diagnostics.iter_mut().filter_map(|diagnostic| diagnostic.hint.as_mut()) {
             *hint = hint.replace("pass --var ", "pass --param ");
         }
@@ -154,6 +159,18 @@ fn show(answer: &Answer, options: &Options) -> std::io::Result<()> {
         say(format_args!("\nfor more about this: cuebook help {}", error.code()));
     }
     Ok(())
+}
+
+fn has_lines(text: &str) -> bool {
+    text.trim().contains('\n')
+}
+
+/// A message whose second part has several lines, such as a traceback, with the last of them only: all are shown before it.
+fn last_line_of(message: &str) -> String {
+    match (message.split_once(": "), message.trim_end().lines().last()) {
+        (Some((what, said)), Some(last)) if has_lines(said) => format!("{what}: {}", last.trim()),
+        _ => message.to_owned(),
+    }
 }
 
 /// The program that a tool would run with.

@@ -16,6 +16,7 @@ use super::with_choice;
 use crate::args::{ExplainArgs, Options};
 use crate::inputs;
 use crate::output::{Outcome, print_findings, print_json, print_text, say};
+use crate::screen::{self, cut, file_name};
 
 pub fn run(args: &ExplainArgs, options: &Options) -> Outcome {
     if options.json && args.html.as_deref().or(args.svg.as_deref()) == Some(Path::new("-")) {
@@ -234,6 +235,9 @@ fn colour(origin: &Origin) -> Style {
     }
 }
 
+/// The widest name of an origin beside the text.
+const LABEL_WIDTH: usize = 32;
+
 /// The longest value that is shown whole.
 const VALUE_WIDTH: usize = 60;
 
@@ -242,7 +246,10 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
     let bold = Style::new().bold();
     let quiet = Style::new().dimmed();
     let found = explanation.prepared().found();
-    writeln!(out, "{bold}{}{bold:#} from {}", found.id, found.candidate.source)?;
+    let source = file_name(explanation.prepared().project(), &found.candidate.source);
+    let is_long = found.id.chars().count() + source.chars().count() + 6 > screen::width();
+    let gap = if is_long { "\n  " } else { " " };
+    writeln!(out, "{bold}{}{bold:#}{gap}from {}", found.id, cut(&source, screen::width() - 7))?;
     writeln!(out, "  {quiet}{}{quiet:#}", found.reason.describe())?;
     let variables = explanation.variables();
     if !variables.is_empty() {
@@ -256,7 +263,13 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
             };
             let unused = if variable.used { "" } else { "  (not used)" };
             let name = printable(&variable.name);
-            writeln!(out, "  {name:width$}  {layer:8}  {value}{quiet}{unused}{quiet:#}")?;
+            let columns = screen::width().saturating_sub(width + 14);
+            let lines = screen::wrap(&value, columns);
+            for (index, value) in lines.iter().enumerate() {
+                let (name, layer) = if index == 0 { (&*name, layer) } else { ("", "") };
+                let unused = if index + 1 == lines.len() { unused } else { "" };
+                writeln!(out, "  {name:width$}  {layer:8}  {value}{quiet}{unused}{quiet:#}")?;
+            }
         }
     }
     if let Some(sections) = explanation.rendered().sections() {
@@ -269,17 +282,28 @@ pub fn describe(explanation: &Explanation, out: &mut impl Write) -> io::Result<(
     writeln!(out, "\n{bold}text{bold:#}")?;
     let rendered = explanation.rendered();
     let spans: Vec<Span> = rendered.spans().collect();
-    let labels: Vec<String> = spans.iter().map(|span| printable(&label(&span.origin)).into_owned()).collect();
-    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default().min(60);
+    let project = explanation.prepared().project();
+    let shown =
+        |span: &Span| cut(&file_name(project, &printable(&label(&span.origin))), LABEL_WIDTH).into_owned();
+    let labels: Vec<String> = spans.iter().map(shown).collect();
+    let width = labels.iter().map(|label| label.chars().count()).max().unwrap_or_default();
+    let columns = screen::width().saturating_sub(width + 5);
     for (span, label) in spans.iter().zip(&labels) {
         let style = colour(&span.origin);
         let side = if span.origin.is_literal() { quiet } else { style };
         let text = explanation.seen(span);
         // A newline at the end of a span belongs to its line and does not begin another.
         for (index, line) in text.strip_suffix('\n').unwrap_or(&text).split('\n').enumerate() {
-            let margin = if index == 0 { label.as_str() } else { "" };
-            let line = printable(line);
-            writeln!(out, "  {side}{margin:width$}{side:#} {quiet}│{quiet:#} {style}{line}{style:#}")?;
+            let mut margin = if index == 0 { label.as_str() } else { "" };
+            let mut bar = '│';
+            for part in screen::wrap(&printable(line), columns) {
+                writeln!(
+                    out,
+                    "  {side}{margin:width$}{side:#} {quiet}{bar}{quiet:#} {style}{part}{style:#}"
+                )?;
+                // The rest of a line that is wrapped here, and not in the text.
+                (margin, bar) = ("", '┊');
+            }
         }
     }
     Ok(())
@@ -300,7 +324,11 @@ fn tokens(explanation: &Explanation, out: &mut impl Write) -> io::Result<()> {
     let tools = ledger.tools.iter().map(|tool| (tool.tokens, format!("tool {}", tool.name)));
     let output = (ledger.output > 0).then(|| (ledger.output, "schema of the answer".to_owned()));
     for (tokens, name) in rows.chain(sections).chain(tools).chain(output) {
-        writeln!(out, "  {tokens:>6}  {quiet}{}{quiet:#}", printable(&name))?;
+        let name = printable(&name);
+        let name =
+            cut(&file_name(explanation.prepared().project(), &name), screen::width().saturating_sub(10))
+                .into_owned();
+        writeln!(out, "  {tokens:>6}  {quiet}{name}{quiet:#}")?;
     }
     Ok(())
 }

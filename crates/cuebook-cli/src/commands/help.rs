@@ -9,9 +9,10 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{Cli, HelpArgs, Options};
 use crate::output::{Outcome, print_json, print_text};
+use crate::{markdown, pager, terminal};
 
 /// Pages on what no single command or error is about: a name, what it is about, and the page.
-const TOPICS: [(&str, &str, &str); 14] = [
+pub const TOPICS: [(&str, &str, &str); 14] = [
     ("convert", "convert a prompt to another dialect", include_str!("../../topics/convert.md")),
     ("diff", "compare two versions of a prompt", include_str!("../../topics/diff.md")),
     ("directives", "directives, their inputs and signatures", include_str!("../../topics/directives.md")),
@@ -51,7 +52,7 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
         if options.json {
             print_json(&document(code))?;
         } else {
-            print_text(code.page())?;
+            show(code.page(), args)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -59,7 +60,7 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
         if options.json {
             print_json(&json!({"topic": name, "summary": summary, "page": page}))?;
         } else {
-            print_text(page)?;
+            show(page, args)?;
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -83,6 +84,14 @@ pub fn run(args: &HelpArgs, options: &Options) -> Outcome {
     }
     write!(anstream::stdout(), "{}", found.render_long_help().ansi())?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Shows a page: laid out for a terminal, and as it was written elsewhere.
+fn show(page: &str, args: &HelpArgs) -> std::io::Result<()> {
+    match terminal::stdout_is_terminal() {
+        true => pager::show(&markdown::page(page), !args.no_pager),
+        false => print_text(page),
+    }
 }
 
 /// What scripts get to know of a code.

@@ -7,16 +7,26 @@ use cuebook::files;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::json;
 
+use crate::again::quoted;
 use crate::args::{InitArgs, Options};
 use crate::output::{Outcome, print_json, say};
 
 /// The files of a new project.
-const FILES: [(&str, &str); 5] = [
+const FILES: [(&str, &str); 6] = [
     ("cuebook.toml", include_str!("../../starter/cuebook.toml")),
-    ("user_data/shared/prompts/greeting/prompt.py", include_str!("../../starter/greeting/prompt.py")),
-    ("user_data/shared/prompts/greeting/template.md", include_str!("../../starter/greeting/template.md")),
-    ("user_data/shared/prompts/partials/tone.md", include_str!("../../starter/partials/tone.md")),
-    ("agent.json", include_str!("../../starter/agent.json")),
+    ("prompts/greeting/prompt.py", include_str!("../../starter/greeting/prompt.py")),
+    ("prompts/greeting/template.md", include_str!("../../starter/greeting/template.md")),
+    ("prompts/greeting/tests.md", include_str!("../../starter/greeting/tests.md")),
+    ("prompts/partials/tone.md", include_str!("../../starter/partials/tone.md")),
+    (".github/workflows/prompts.yml", include_str!("../../starter/ci/prompts.yml")),
+];
+
+/// What to try in a new project. A test runs each of them.
+const COMMANDS: [&str; 4] = [
+    "cuebook render greeting --var user_name=Ada",
+    "cuebook explain greeting --var user_name=Ada --find 'Keep answers short'",
+    "cuebook check",
+    "cuebook test",
 ];
 
 pub fn run(args: &InitArgs, options: &Options) -> Outcome {
@@ -49,7 +59,10 @@ pub fn run(args: &InitArgs, options: &Options) -> Outcome {
     for (path, _) in FILES {
         say(format_args!("created {path}"));
     }
-    let here = if dir.as_os_str() == "." { String::new() } else { format!("  cd {}\n", dir.display()) };
-    say(format_args!("\nnow try:\n{here}  cuebook render greeting --var user_name=Ada\n  cuebook check"));
+    say("\nnow try:");
+    if dir.as_os_str() != "." {
+        say(format_args!("  cd {}", quoted(&dir.to_string_lossy())));
+    }
+    COMMANDS.iter().for_each(|command| say(format_args!("  {command}")));
     Ok(ExitCode::SUCCESS)
 }

@@ -7,9 +7,14 @@ use anstyle::{AnsiColor, Style};
 
 use crate::args::{ListArgs, Options};
 use crate::output::{Outcome, print_json, say};
+use crate::screen::{self, cut, file_name};
+
+/// Columns that a path has at least.
+const NARROWEST_PATH: usize = 20;
 
 pub fn run(args: &ListArgs, options: &Options) -> Outcome {
-    let prompts = options.book()?.list_prompts(args.kind.as_deref(), args.tag.as_deref())?;
+    let book = options.book()?;
+    let prompts = book.list_prompts(args.kind.as_deref(), args.tag.as_deref())?;
     if options.json {
         print_json(&prompts.iter().map(cuebook::Listing::to_json).collect())?;
         return Ok(ExitCode::SUCCESS);
@@ -24,28 +29,30 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
     let id_width = prompts.iter().map(|prompt| prompt.id.chars().count()).max().unwrap_or_default();
     let kind_width =
         prompts.iter().map(|p| p.kind.as_deref().unwrap_or("?").chars().count()).max().unwrap_or_default();
+    // Ids and types are never cut: people type them.
+    let beside = screen::width().saturating_sub(id_width + kind_width + 4);
+    let (gap, columns) =
+        if beside < NARROWEST_PATH { ("\n    ", screen::width() - 4) } else { ("  ", beside) };
+    let project = book.library().root();
     let mut out = anstream::stdout().lock();
     for prompt in &prompts {
         let kind = prompt.kind.as_deref().unwrap_or("?");
-        write!(out, "{bold}{:id_width$}{bold:#}  {kind:kind_width$}  ", prompt.id)?;
+        write!(out, "{bold}{:id_width$}{bold:#}  {kind:kind_width$}{gap}", prompt.id)?;
         match (&prompt.source, &prompt.problem) {
             (Some(source), None) => {
-                let shadowed: Vec<&str> = prompt.shadowed().collect();
-                match shadowed.is_empty() {
-                    true => writeln!(out, "{quiet}{source}{quiet:#}")?,
-                    false => writeln!(out, "{quiet}{source}, shadows {}{quiet:#}", shadowed.join(", "))?,
+                writeln!(out, "{quiet}{}{quiet:#}", cut(&file_name(project, source), columns))?;
+                let shadowed: Vec<_> = prompt.shadowed().map(|one| file_name(project, one)).collect();
+                if !shadowed.is_empty() {
+                    writeln!(out, "  {quiet}shadows {}{quiet:#}", shadowed.join(", "))?;
                 }
             }
             (Some(source), Some(_)) => {
-                writeln!(out, "{source} {alarm}cannot be read: cuebook check{alarm:#}")?
+                writeln!(out, "{}", cut(&file_name(project, source), columns))?;
+                writeln!(out, "  {alarm}cannot be read: cuebook check{alarm:#}")?;
             }
             (None, _) => {
-                writeln!(
-                    out,
-                    "{alarm}{} places: cuebook candidates {}{alarm:#}",
-                    prompt.candidates.len(),
-                    prompt.id
-                )?;
+                let places = prompt.candidates.len();
+                writeln!(out, "{alarm}{places} places: cuebook candidates {}{alarm:#}", prompt.id)?;
             }
         }
     }

@@ -17,13 +17,17 @@ pub fn run(options: &Options) -> Outcome {
     let providers = Providers::new(&spaces, &Trust::new(&spaces))?;
     if options.json {
         let all = providers.list().map(|file| described(file, providers.is_ready(file)));
-        print_json(&all.collect())?;
+        let broken = providers
+            .broken()
+            .map(|(name, error)| json!({"name": name, "ready": false, "error": error.to_json()["error"]}));
+        print_json(&all.chain(broken).collect())?;
         return Ok(ExitCode::SUCCESS);
     }
     let (bold, good, bad) = (Style::new().bold(), AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
     let mut out = anstream::stdout().lock();
     for file in providers.list() {
-        let address = format!("{}, {}", file.api, printable(&file.base_url));
+        let from = file.redirected_by().map_or(String::new(), |variable| format!(" ({variable})"));
+        let address = format!("{}, {}{from}", file.api, printable(&file.base_url));
         write!(out, "{bold}{}{bold:#}  {address}  ", printable(&file.name))?;
         let variables = file.variables().map(|name| match providers.is_set(name) {
             true => format!("{good}{} is set{good:#}", printable(name)),
@@ -43,7 +47,7 @@ pub fn run(options: &Options) -> Outcome {
         }
     }
     drop(out);
-    print_findings(providers.warnings());
+    print_findings(&providers.warnings().collect::<Vec<_>>());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -65,6 +69,7 @@ fn described(file: &ProviderFile, ready: bool) -> Json {
         "name": file.name,
         "api": file.api.as_str(),
         "base_url": file.base_url,
+        "base_url_variable": file.redirected_by(),
         "key": file.key,
         "variables": file.variables().collect::<Vec<_>>(),
         "ready": ready,

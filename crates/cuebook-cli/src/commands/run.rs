@@ -16,10 +16,7 @@ use crate::onlooker::{self, Onlooker};
 use crate::output::{Failure, Outcome, print_json, print_line, say};
 
 pub fn run(args: &RunArgs, options: &Options) -> Outcome {
-    let book = match &args.threads.kept.project {
-        Some(project) => Options { root: Some(project.clone()), ..options.clone() }.book()?,
-        None => options.book()?,
-    };
+    let book = options.book()?;
     let project = args.threads.project(options)?;
     let engine = Engine::new(Spaces::of_project(&project)).with_settings(args.threads.settings());
     let request = with_choice(&book, options, || {

@@ -59,7 +59,7 @@ fn open(threads: &StoreOptions, options: &Options) -> Result<(Engine, Arc<dyn St
 /// That there are no threads because their file is not there: mostly it is another folder, or another store, that is meant.
 fn not_there(file: &Path) -> String {
     let file = file.display().to_string();
-    format!("{} does not exist; check --project and --store", printable(&file))
+    format!("{} does not exist; check --root and --store", printable(&file))
 }
 
 /// The thread of a name or of a part of one: its end, or else the prompt that it carries out.

@@ -48,8 +48,8 @@ fn a_pack_that_contains_what_it_does_not_list_is_a_warning() {
 
 #[test]
 fn a_pack_whose_id_is_not_its_folders_is_found() {
-    let project =
-        pack(&MANIFEST.replace("\"k\"", "\"other\"")).write("user_data/packs/k/prompts/q/template.md", "");
+    let project = pack(&MANIFEST.replace("\"k\"", "\"other\""))
+        .write("user_data/packs/k/prompts/q/template.md", "text");
     let checked = project.run(&["check"]);
     assert_eq!(checked.code, Some(1));
     assert_eq!(
@@ -155,11 +155,11 @@ help: use an id such as `general_system`, or a path such as `./prompts/greeting`
         ),
         (
             "🦀",
-            "error[CB101]: no prompt `🦀` found\nhelp: list the prompts: cuebook list".into(),
+            "error[CB101]: no prompt `🦀` in user_data/shared/prompts, prompts, ecosystem/default/prompts, the built-in prompts\nhelp: list the prompts: cuebook list".into(),
         ),
         (
             "secret",
-            "error[CB101]: no prompt `secret` found\nhelp: a file or folder has this name: name it as a path, `./secret`".into(),
+            "error[CB101]: no prompt `secret` in user_data/shared/prompts, prompts, ecosystem/default/prompts, the built-in prompts\nhelp: a file or folder has this name: name it as a path, `./secret`".into(),
         ),
         (
             "./nothing",

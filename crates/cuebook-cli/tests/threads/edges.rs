@@ -304,7 +304,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (1, "CB724", format!("{run} --store text.db"), "it is not a SQLite file"),
         (1, "CB724", format!("{run} --store="), ".ai/state/threads.db"),
         (1, "CB724", format!("{run} --store postgres://"), "postgres://USER:PASSWORD@HOST"),
-        (1, "CB720", "run hi --model nothing --record r.jsonl".to_owned(), "add the model to a file"),
+        (1, "CB720", "run hi --model nothing --record r.jsonl".to_owned(), "add the model to"),
         (2, "CB715", format!("{THREADED} --limit turn=1 --record r.jsonl"), "did you mean `turns`?"),
         (1, "CB110", format!("{run} --project no/such/folder"), "cuebook init"),
         (1, "CB110", format!("{THREADED} --project no/such/folder"), "cuebook init"),

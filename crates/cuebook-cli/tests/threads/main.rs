@@ -17,6 +17,7 @@ mod greeting;
 mod leaving;
 mod processes;
 mod prompts;
+mod providers;
 mod run;
 mod same;
 mod stage;

@@ -52,3 +52,62 @@ impl Address {
         }
     }
 }
+
+/// The address in a provider file: fixed, or one that an environment variable replaces, as in
+/// `${env:OPENAI_BASE_URL:https://api.openai.com/v1}`. What follows the variable is appended to its value too, because SDKs differ in
+/// whether the variable holds the version of the interface.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct BaseUrl {
+    /// The address without the variable.
+    pub default: Address,
+    /// The variable.
+    pub variable: Option<String>,
+    rest: String,
+}
+
+impl BaseUrl {
+    /// Reads what a file holds; says what is wrong with it.
+    pub fn parse(text: &str) -> Result<BaseUrl, String> {
+        let Some(behind) = text.strip_prefix(super::file::VARIABLE) else {
+            return Ok(BaseUrl { default: Address::parse(text)?, variable: None, rest: String::new() });
+        };
+        let parts = behind
+            .split_once('}')
+            .and_then(|(inner, rest)| inner.split_once(':').map(|(name, default)| (name, default, rest)));
+        let Some((name, default, rest)) = parts.filter(|(name, ..)| super::file::is_variable(name)) else {
+            return Err(
+                "needs a variable and a default, as in ${env:NAME:https://api.example.com/v1}".to_owned()
+            );
+        };
+        let default = Address::parse(&format!("{default}{rest}"))?;
+        Ok(BaseUrl { default, variable: Some(name.to_owned()), rest: rest.trim_end_matches('/').to_owned() })
+    }
+
+    /// The address that a value of the variable gives.
+    pub fn with(&self, value: &str) -> Result<Address, String> {
+        let value = value.trim().trim_end_matches('/');
+        let whole =
+            if value.ends_with(&self.rest) { value.to_owned() } else { format!("{value}{}", self.rest) };
+        Address::parse(&whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variable_replaces_the_default_and_keeps_what_follows() {
+        let base = BaseUrl::parse("${env:SOME_URL:https://api.example.com}/v1").unwrap();
+        assert_eq!(base.default.text(), "https://api.example.com/v1");
+        for value in ["http://localhost:8080", "http://localhost:8080/", " http://localhost:8080/v1/ "] {
+            assert_eq!(base.with(value).unwrap().text(), "http://localhost:8080/v1", "{value}");
+        }
+        assert!(base.with("localhost:8080").is_err());
+        for wrong in
+            ["${env:SOME_URL}", "${env:SOME_URL:}", "${env:1:https://a.example}", "${env:A:https://a.example"]
+        {
+            assert!(BaseUrl::parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

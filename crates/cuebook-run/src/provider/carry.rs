@@ -96,6 +96,8 @@ pub(super) enum What {
     Silent,
     /// Nothing was sent: there is no connection.
     Unreachable,
+    /// Nothing was sent: the machine is there, and no program listens at the port.
+    Refused,
     /// Nothing was sent, and nothing will be: there is no host of this name.
     NoHost,
     /// The connection broke.
@@ -109,11 +111,12 @@ pub(super) enum What {
 }
 
 impl What {
-    pub const ALL: [(What, &'static str); 9] = [
+    pub const ALL: [(What, &'static str); 10] = [
         (What::Stopped, "stopped"),
         (What::Late, "late"),
         (What::Silent, "silent"),
         (What::Unreachable, "unreachable"),
+        (What::Refused, "refused"),
         (What::NoHost, "no_host"),
         (What::Cut, "cut"),
         (What::Nonsense, "nonsense"),
@@ -309,10 +312,10 @@ fn cut(error: &std::io::Error) -> What {
         return if unnamed.passes { What::Unreachable } else { What::NoHost };
     }
     match error.kind() {
-        ErrorKind::ConnectionRefused
-        | ErrorKind::HostUnreachable
-        | ErrorKind::NetworkUnreachable
-        | ErrorKind::AddrNotAvailable => What::Unreachable,
+        ErrorKind::ConnectionRefused => What::Refused,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable | ErrorKind::AddrNotAvailable => {
+            What::Unreachable
+        }
         ErrorKind::InvalidData => What::Nonsense,
         _ => What::Cut,
     }

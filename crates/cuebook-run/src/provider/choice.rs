@@ -2,7 +2,8 @@
 //!
 //! Three places have provider files: the project, the user's space, and the program itself. A file of a project could send the user's
 //! key to anybody, so it counts only with a signature that the user trusts, exactly as an item does; files of the user's space are the
-//! user's own. Nothing falls back in silence: where several providers could answer and nobody has chosen, that is an error.
+//! user's own. A file that is broken, or not signed, is an error for those who ask for that provider and for no others; it never makes
+//! way for another file of its name. Nothing falls back in silence: where several providers could answer and nobody has chosen, that is an error.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ const LARGEST: u64 = 1 << 20;
 const VARIABLE: &str = "CUEBOOK_PROVIDER";
 /// The tier of whoever asks for nothing.
 const USUAL_TIER: &str = "general";
+/// How many similar names a hint has.
+const NAMES_SHOWN: usize = 3;
 
 /// The files that come with the program.
 const BUILT_IN: [(&str, &str); 3] = [
@@ -56,8 +59,10 @@ pub struct Wish<'a> {
     pub id: Option<&'a str>,
     /// The tier that the directive names.
     pub tier: Option<&'a str>,
-    /// The provider that the directive, or the caller, names; no other one is asked then.
+    /// The provider that the directive or the prompt names. `CUEBOOK_PROVIDER` comes before it.
     pub provider: Option<&'a str>,
+    /// The provider that the user names for this run, which comes before everything else.
+    pub only: Option<&'a str>,
 }
 
 /// Who answers.
@@ -103,8 +108,12 @@ impl Fit {
 #[derive(Debug, Clone)]
 pub struct Providers {
     files: BTreeMap<String, Arc<ProviderFile>>,
+    /// Providers whose file cannot be used, and why.
+    broken: BTreeMap<String, Error>,
     /// The usual provider, and who says so.
     usual: Option<(String, String)>,
+    /// The provider that the environment names.
+    named: Option<String>,
     /// Which variables of the environment are set.
     environment: fn(&str) -> Option<String>,
     /// What has the name of a provider file and is none.
@@ -178,7 +187,8 @@ impl Providers {
         verify: &dyn VerifyFile,
         environment: fn(&str) -> Option<String>,
     ) -> Result<Providers> {
-        let mut found = built_in()?;
+        let mut found: BTreeMap<String, Result<Arc<ProviderFile>>> =
+            built_in()?.into_iter().map(|(name, file)| (name, Ok(file))).collect();
         let mut usual = None;
         let mut passed_over = Vec::new();
         // From the last space to the first, so that a project's files replace a user's.
@@ -189,13 +199,15 @@ impl Providers {
                 let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 let name =
                     format!("{}/{FOLDER}/{}", space.name(), path.file_name().unwrap_or_default().display());
-                let bytes = files::read_bytes(&path, &name, LARGEST)?;
-                if !own {
-                    let below = format!("providers/{}", path.file_name().unwrap_or_default().display());
-                    verify.verify_config(&below, &name, &bytes)?;
-                }
-                let file = remembered(&path, bytes, &name, &stem)?;
-                found.insert(stem, file);
+                let read = || {
+                    let bytes = files::read_bytes(&path, &name, LARGEST)?;
+                    if !own {
+                        let below = format!("providers/{}", path.file_name().unwrap_or_default().display());
+                        verify.verify_config(&below, &name, &bytes)?;
+                    }
+                    remembered(&path, bytes, &name, &stem)
+                };
+                found.insert(stem.clone(), read());
             }
             // A link of the project must not show a file outside it in an error.
             let bounds = if own { None } else { Some(spaces.project()) };
@@ -203,14 +215,17 @@ impl Providers {
                 usual = Some(name);
             }
         }
-        if let Some(name) = environment(VARIABLE) {
-            usual = Some((name, VARIABLE.to_owned()));
+        let named = environment(VARIABLE).map(|name| name.trim().to_owned());
+        let (mut files, mut broken) = (BTreeMap::new(), BTreeMap::new());
+        for (name, read) in found {
+            let addressed =
+                read.and_then(|file| Ok(file.in_environment(environment)?.map_or(file, Arc::new)));
+            match addressed {
+                Ok(file) => drop(files.insert(name, file)),
+                Err(error) => drop(broken.insert(name, error)),
+            }
         }
-        let providers = Providers { files: found, usual, environment, passed_over };
-        if let Some((name, who)) = &providers.usual {
-            providers.named(name, &format!("{who} names it"))?;
-        }
-        Ok(providers)
+        Ok(Providers { files, broken, usual, named, environment, passed_over })
     }
 
     /// The providers, by name.
@@ -219,8 +234,64 @@ impl Providers {
     }
 
     /// What somebody should know about the files: secrets that stand in them, and what looks like one and cannot be read.
-    pub fn warnings(&self) -> impl Iterator<Item = &Diagnostic> {
-        self.passed_over.iter().chain(self.files.values().flat_map(|file| &file.warnings))
+    pub fn warnings(&self) -> impl Iterator<Item = Diagnostic> {
+        let broken = self.broken.values().flat_map(Error::diagnostics).cloned();
+        let broken = broken.map(|wrong| wrong.severity(Severity::Warning));
+        let unknown = [self.named.as_deref().map(|name| (name, VARIABLE))]
+            .into_iter()
+            .chain([self.usual.as_ref().map(|(name, who)| (name.as_str(), who.as_str()))])
+            .flatten()
+            .filter(|(name, _)| !self.broken.contains_key(*name))
+            .filter_map(|(name, who)| self.find(name, &format!("{who} names it")).err())
+            .flat_map(Error::into_diagnostics)
+            .map(|wrong| wrong.severity(Severity::Warning));
+        let unused = self.passed_over.iter().chain(self.files.values().flat_map(|file| &file.warnings));
+        unused.cloned().chain(broken).chain(unknown)
+    }
+
+    /// Providers whose file cannot be used, and why.
+    pub fn broken(&self) -> impl Iterator<Item = (&str, &Error)> {
+        self.broken.iter().map(|(name, error)| (name.as_str(), error))
+    }
+
+    /// The provider that a run asks when its prompt names an address (`model.connection.endpoint`): the one that has this address. A
+    /// prompt cannot send the user's key anywhere else.
+    ///
+    /// `written` is the address as the prompt has it, for messages: a variable is not shown with its value.
+    ///
+    /// # Errors
+    ///
+    /// `CB720` if no provider has the address, or several have and the prompt names none of them.
+    pub fn at(&self, endpoint: &str, written: &str, named: Option<&str>) -> Result<&str> {
+        let mut there =
+            self.files.values().filter(|file| file.is_at(endpoint)).map(|file| file.name.as_str());
+        if let Some(named) = named.filter(|named| there.clone().any(|name| name == *named)) {
+            return Ok(self.files[named].name.as_str());
+        }
+        let (first, second) = (there.next(), there.next());
+        let (message, hint) = match (first, second) {
+            (Some(only), None) => return Ok(only),
+            (Some(one), Some(_)) => {
+                let message = format!("several providers are at the prompt's endpoint `{written}`");
+                (message, format!("choose one: --provider {one}"))
+            }
+            _ => {
+                let message = format!(
+                    "no provider has the prompt's endpoint `{written}`, and a prompt cannot choose where your key is sent"
+                );
+                let hint = format!(
+                    "write ~/.ai/{FOLDER}/NAME.yaml with `base_url: {written}`, or run with --provider NAME to ask another provider"
+                );
+                (message, hint)
+            }
+        };
+        let error = Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoModel, message).hint(hint));
+        Err(error.with("endpoint", written))
+    }
+
+    /// Whether the user names a provider in the environment, which then is the one that is asked.
+    pub fn is_named(&self) -> bool {
+        self.named.is_some()
     }
 
     /// A provider by its name.
@@ -252,15 +323,21 @@ impl Providers {
         let wanted =
             [wish.model, wish.id, wish.tier].into_iter().flatten().find(|name| !name.trim().is_empty());
         let wanted = wanted.unwrap_or(USUAL_TIER).trim();
-        if let Some(name) = wish.provider.filter(|name| !name.trim().is_empty()) {
-            let file = self.named(name.trim(), "requested by name")?;
+        let asked = |name: Option<&'_ str>, why| {
+            name.map(str::trim).filter(|it| !it.is_empty()).map(|it| (it.to_owned(), why))
+        };
+        let only = asked(wish.only, "requested by name".to_owned())
+            .or_else(|| asked(self.named.as_deref(), format!("named by {VARIABLE}")))
+            .or_else(|| asked(wish.provider, "named by the prompt".to_owned()));
+        if let Some((name, why)) = only {
+            let file = self.find(&name, &why)?;
             return match fit(file, wanted)? {
-                Some((fit, model)) => Ok(chosen(file, model, fit, "requested by name")),
-                None => Err(self.nobody(wanted, Some(file))),
+                Some((fit, model)) => Ok(chosen(file, model, fit, &why)),
+                None => Err(self.nobody(wanted, Some((file, &why)))),
             };
         }
         if let Some((name, who)) = &self.usual {
-            let file = self.named(name, who)?;
+            let file = self.find(name, &format!("{who} names it"))?;
             if let Some((fit, model)) = fit(file, wanted)? {
                 return Ok(chosen(file, model, fit, &format!("{who} names it")));
             }
@@ -273,7 +350,7 @@ impl Providers {
             return Err(self.nobody(wanted, None));
         };
         if let Some((name, who)) = self.usual.as_ref().filter(|_| best == Fit::Tier) {
-            return Err(self.without_tier(wanted, self.named(name, who)?, who));
+            return Err(self.without_tier(wanted, self.find(name, who)?, who));
         }
         offers.retain(|(fit, ..)| *fit == best);
         if let [(fit, file, model)] = offers.as_slice() {
@@ -288,7 +365,10 @@ impl Providers {
         Err(self.several(wanted, &offers))
     }
 
-    fn named(&self, name: &str, why: &str) -> Result<&Arc<ProviderFile>> {
+    fn find(&self, name: &str, why: &str) -> Result<&Arc<ProviderFile>> {
+        if let Some(error) = self.broken.get(name) {
+            return Err(error.clone());
+        }
         self.files.get(name).ok_or_else(|| {
             let names: Vec<&str> = self.files.keys().map(String::as_str).collect();
             let near = did_you_mean(&nearest(name, names.iter().copied()));
@@ -300,23 +380,35 @@ impl Providers {
         })
     }
 
-    fn nobody(&self, wanted: &str, only: Option<&ProviderFile>) -> Error {
+    fn nobody(&self, wanted: &str, only: Option<(&ProviderFile, &str)>) -> Error {
         let asked: Vec<&ProviderFile> = match only {
-            Some(file) => vec![file],
+            Some((file, _)) => vec![file],
             None => self.files.values().map(Arc::as_ref).collect(),
         };
         let names = asked.iter().flat_map(|file| file.tiers.keys().map(String::as_str).chain(file.ids()));
-        let near = nearest(wanted, names);
-        let offers: Vec<String> = asked.iter().map(|file| offer(file)).collect();
-        let who =
-            only.map_or("no provider offers".to_owned(), |file| format!("{} does not offer", file.name));
-        let message = format!("{who} `{wanted}`; {}", offers.join("; "));
-        let hint = did_you_mean(&near).unwrap_or_else(|| {
-            format!("name one of these models or tiers, or add the model to a file in ~/.ai/{FOLDER}")
-        });
-        no_model(Diagnostic::new(Code::NoModel, message).hint(hint))
-            .with("wanted", wanted)
-            .with("nearest", near)
+        let mut near = nearest(wanted, names);
+        near.truncate(NAMES_SHOWN);
+        let message = match only {
+            Some((file, why)) => format!("the provider `{}` does not offer `{wanted}` ({why})", file.name),
+            None => format!("no provider offers `{wanted}`"),
+        };
+        let hint = did_you_mean(&near).unwrap_or_else(|| Providers::way_out(only.map(|(file, _)| file)));
+        let mut told = vec![Diagnostic::new(Code::NoModel, message).hint(hint)];
+        if only.is_none() {
+            // The model may be one of theirs.
+            let broken = self.broken.values().flat_map(Error::diagnostics).take(NAMES_SHOWN).cloned();
+            told.extend(broken.map(|wrong| wrong.severity(Severity::Warning)));
+        }
+        Error::all(ErrorKind::Config, told).with("wanted", wanted).with("nearest", near)
+    }
+
+    /// What to do where nothing has a similar name.
+    fn way_out(only: Option<&ProviderFile>) -> String {
+        let add = match only {
+            Some(file) => format!("`models` of {}", file.file),
+            None => format!("`models` of a file in ~/.ai/{FOLDER}"),
+        };
+        format!("`cuebook providers` lists tiers and models; add the model to {add}")
     }
 
     /// A tier means a model of the usual provider: another one would be asked, and paid, in silence.
@@ -354,7 +446,7 @@ impl Providers {
         let message = format!("several providers offer `{wanted}`: {}", list.join(", "));
         let first = offers.first().map_or("NAME", |(_, file, _)| file.name.as_str());
         let (set, write) = (
-            format!("set {VARIABLE}={first}"),
+            format!("name one with --provider {first} or {VARIABLE}={first}"),
             format!("write `provider: {{default: {first}}}` in .ai/{AGENT}"),
         );
         let hint = match offers.iter().any(|(_, file, _)| self.is_ready(file)) {
@@ -370,13 +462,6 @@ impl Providers {
 
 fn no_model(diagnostic: Diagnostic) -> Error {
     Error::new(ErrorKind::Config, diagnostic)
-}
-
-/// What a provider offers, in a few words.
-fn offer(file: &ProviderFile) -> String {
-    let tiers: Vec<String> = file.tiers.iter().map(|(tier, model)| format!("{tier} = {model}")).collect();
-    let models: Vec<&str> = file.models.iter().map(|entry| entry.pattern.as_str()).collect();
-    format!("{} has tiers {} and models {}", file.name, tiers.join(", "), models.join(", "))
 }
 
 fn chosen(file: &Arc<ProviderFile>, model: String, fit: Fit, why: &str) -> Chosen {

@@ -145,15 +145,20 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
                     .to_owned(),
             ),
         ),
+        What::Refused => (
+            Code::NoAnswer,
+            format!("{who} cannot be reached: nothing listens at {at}"),
+            Some(format!("start the server, or correct {}", file.address_source())),
+        ),
         What::Unreachable => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("check `base_url` in {} and the network", file.file)),
+            Some(format!("check {} and the network", file.address_source())),
         ),
         What::NoHost => (
             Code::NoAnswer,
             format!("{who} cannot be reached at {at}{because}"),
-            Some(format!("fix `base_url` in {}", file.file)),
+            Some(format!("fix {}", file.address_source())),
         ),
         What::Cut => (
             Code::NoAnswer,
@@ -182,6 +187,8 @@ pub(super) fn from_broken(broken: &Broken, file: &ProviderFile) -> Box<Failure> 
     let class = match broken.what {
         What::Stopped => classify(&Fault { kind: Some("cancelled"), ..Fault::default() }),
         What::Mismatch | What::NoHost | What::TooMuch => classify(&Fault::default()),
+        // Nothing listens there, and a pause of seconds changes that only by chance. A thread can be resumed.
+        What::Refused => Class { policy: None, ..classify(&Fault { status: Some(0), ..Fault::default() }) },
         What::Late | What::Silent => classify(&Fault { kind: Some("timeout"), ..Fault::default() }),
         What::Unreachable | What::Cut | What::Nonsense => {
             classify(&Fault { status: Some(0), ..Fault::default() })
@@ -229,15 +236,15 @@ pub(super) fn from_status(head: &Head, body: &[u8], file: &ProviderFile) -> Box<
     };
     let hint = match (status, class.code) {
         (300..=399, _) => Some(format!(
-            "Cuebook follows no redirects, because they would receive the key; fix `base_url` in {}",
-            file.file
+            "Cuebook follows no redirects, because they would receive the key; fix {}",
+            file.address_source()
         )),
         (_, Some("quota_exhausted")) => Some("the account has no credit left; add credit".into()),
         (401 | 403, _) => Some(match file.variables().next() {
             Some(key) => format!("check that {key} holds a valid key that may use this model"),
             None => format!("the server needs a key; name its variable under `key` in {}", file.file),
         }),
-        (404, _) => Some(format!("check `base_url` in {} and the model's name", file.file)),
+        (404, _) => Some(format!("check {} and the model's name", file.address_source())),
         (400 | 422, _) => Some(format!(
             "check that the model supports the request (tools, outputs and options), and check `api` and `models` in {}",
             file.file

@@ -11,13 +11,13 @@ use cuebook::chat::wire::Api;
 use cuebook::redact;
 use cuebook::settings::Setting;
 use cuebook::source::Source;
-use cuebook::{Code, Diagnostic, ErrorKind, Result, Severity};
+use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use globset::{GlobBuilder, GlobMatcher};
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json};
 
 use super::Price;
-use super::address::Address;
+use super::address::{Address, BaseUrl};
 use super::secret;
 use crate::thread::Money;
 
@@ -162,6 +162,12 @@ pub struct ProviderFile {
     pub api: Api,
     /// Where it is.
     pub base_url: String,
+    /// What the file holds as its address.
+    base: BaseUrl,
+    /// Whether `base_url` comes from the environment variable that the file names.
+    is_redirected: bool,
+    /// Whether a key or another secret is sent.
+    sends_secrets: bool,
     /// The environment variable that holds the key; `None` for a server without keys.
     pub key: Option<String>,
     /// Further headers. `${env:NAME}` stands for a variable of the environment.
@@ -239,7 +245,7 @@ impl ProviderFile {
         }
         let api = read_api(need("api")?)?;
         let address = need("base_url")?;
-        let base_url = Address::parse(address.text()?)
+        let base = BaseUrl::parse(address.text()?)
             .map_err(|why| address.wrong(why, Some("such as https://api.example.com/v1".to_owned())))?;
         let mut warnings = Vec::new();
         let headers = match fields.get("headers") {
@@ -268,7 +274,7 @@ impl ProviderFile {
             (None, None, Some((name, _))) => Some(("a secret option", format!("`options.{name}`"))),
             (None, None, None) => None,
         };
-        if let Some((secret, field)) = secret.filter(|_| !base_url.may_hear_secrets()) {
+        if let Some((secret, field)) = secret.as_ref().filter(|_| !base.default.may_hear_secrets()) {
             let what = format!("is not encrypted, so others on the network could read {secret}");
             let hint = format!("write https://, or leave out {field} if the server needs none");
             return Err(address.wrong(what, Some(hint)));
@@ -284,7 +290,10 @@ impl ProviderFile {
         Ok(ProviderFile {
             name: stem.to_owned(),
             api,
-            base_url: base_url.text().to_owned(),
+            base_url: base.default.text().to_owned(),
+            base,
+            is_redirected: false,
+            sends_secrets: secret.is_some(),
             key,
             headers,
             tiers,
@@ -298,6 +307,51 @@ impl ProviderFile {
             file: source.name().to_owned(),
             warnings,
         })
+    }
+
+    /// The same file with the address that the environment gives it, if the file names a variable for it and the variable is set.
+    ///
+    /// # Errors
+    ///
+    /// `CB719` if the variable holds no address that requests can be sent to. The value is not part of the error.
+    pub(super) fn in_environment(
+        &self,
+        environment: fn(&str) -> Option<String>,
+    ) -> Result<Option<ProviderFile>> {
+        let Some(name) = &self.base.variable else { return Ok(None) };
+        let Some(value) = environment(name) else { return Ok(None) };
+        let wrong = |why: &str, hint: &str| {
+            let message = format!("the environment variable {name} {why}");
+            let diagnostic = Diagnostic::new(Code::BadProviderFile, message).hint(hint);
+            Error::new(ErrorKind::Config, diagnostic).with("variable", name).with("provider", &self.name)
+        };
+        let address =
+            self.base.with(&value).map_err(|why| wrong(&why, "set it as in https://api.example.com/v1"))?;
+        if self.sends_secrets && !address.may_hear_secrets() {
+            let why = "is not encrypted, and a key would be sent there";
+            return Err(wrong(why, "set it to an address with https://, or to one on this machine"));
+        }
+        Ok(Some(ProviderFile { base_url: address.text().to_owned(), is_redirected: true, ..self.clone() }))
+    }
+
+    /// The environment variable that the address comes from.
+    pub fn redirected_by(&self) -> Option<&str> {
+        self.base.variable.as_deref().filter(|_| self.is_redirected)
+    }
+
+    /// What decides the address, for messages: the file, or a variable.
+    pub fn address_source(&self) -> String {
+        match self.redirected_by() {
+            Some(variable) => format!("the environment variable {variable}"),
+            None => format!("`base_url` in {}", self.file),
+        }
+    }
+
+    /// Whether an address that a prompt names is this provider's, with or without the version at its end.
+    pub(crate) fn is_at(&self, endpoint: &str) -> bool {
+        let Ok(endpoint) = Address::parse(endpoint.trim()) else { return false };
+        let rest = self.base_url.strip_prefix(endpoint.text());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
     /// What is known of a model: of every detail, what the entry with the narrowest pattern says that says something.
@@ -400,7 +454,7 @@ pub(super) fn is_variable(name: &str) -> bool {
 fn refuse_secret_address(address: &Setting) -> Result<()> {
     let json = address.json();
     let text = json.as_str().filter(|text| text.contains(['@', '?', '#'])).unwrap_or_default();
-    match Address::parse(text) {
+    match BaseUrl::parse(text) {
         Err(why) if !text.is_empty() => {
             Err(address.wrong_unseen(why, Some("such as https://api.example.com/v1".to_owned())))
         }

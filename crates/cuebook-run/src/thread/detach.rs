@@ -68,7 +68,7 @@ pub(super) fn start(
     let copy =
         log.try_clone().map_err(|error| fail(error.to_string(), "the system has no resources for it"))?;
     let mut command = Command::new(&program);
-    command.args(COMMAND).arg(id.as_str()).arg("--project").arg(project).current_dir(project);
+    command.args(COMMAND).arg(id.as_str()).arg("--root").arg(project).current_dir(project);
     // It is no tool, whoever starts it: it goes on when the thread that started it is dead.
     command.env_remove(MARK);
     if let Some(store) = &settings.store {
@@ -79,6 +79,9 @@ pub(super) fn start(
         if let Some(path) = path {
             command.arg(option).arg(path);
         }
+    }
+    if let Some(provider) = &settings.provider {
+        command.arg("--provider").arg(provider);
     }
     if let Some(allowance) = &settings.allowance {
         command.arg(ALLOWANCE).arg(serde_json::json!(allowance.patterns()).to_string());

@@ -37,16 +37,15 @@ impl Engine {
         // Known before the prompt is rendered, which a trace tells of.
         self.secrets_of(&providers);
         let wanted = request.model.as_deref().or(context.model.as_deref());
-        let chosen = self.choose(
-            &providers,
-            &Wish {
-                model: wanted,
-                id: Some(own.id.as_str()).filter(|id| !id.is_empty()),
-                tier: None,
-                provider: own.provider.as_deref().filter(|_| wanted.is_none()),
-            },
-        )?;
-        refuse_other_connection(&chosen, own.connection.as_ref())?;
+        let named = own.provider.as_deref().filter(|_| wanted.is_none());
+        let is_chosen = self.settings().provider.is_some() || providers.is_named();
+        let named = match endpoint(own.connection.as_ref()).filter(|_| !is_chosen) {
+            Some((endpoint, written)) => Some(providers.at(&endpoint, &written, own.provider.as_deref())?),
+            None => named,
+        };
+        let id = Some(own.id.as_str()).filter(|id| !id.is_empty());
+        let chosen =
+            self.choose(&providers, &Wish { model: wanted, id, provider: named, ..Wish::default() })?;
         let mut limits = Limits::resolve(&Limits::defaults(), None, &request.limit_overrides, None)?;
         start::one_currency(&mut limits, &chosen, request.limit_overrides.contains_key(start::CURRENCY))?;
         let mut notes = Vec::new();
@@ -137,21 +136,17 @@ impl Engine {
     }
 }
 
-/// A prompt's file may say where its model is. Who is sent the user's key is decided by the files of providers, so a prompt that
-/// wants to go elsewhere is refused.
-fn refuse_other_connection(chosen: &Chosen, connection: Option<&Json>) -> Result<()> {
+/// The address that a prompt names for its model, and as it is written there. A prompt that names an environment variable which is
+/// not set names none.
+fn endpoint(connection: Option<&Json>) -> Option<(String, String)> {
     let written = |name: &str| connection?.get(name)?.as_str();
-    let Some(endpoint) = written("endpoint").or_else(|| written("base_url")) else { return Ok(()) };
-    let same = |url: &str| url.trim_end_matches('/').to_owned();
-    if endpoint.contains("${") || same(endpoint) == same(&chosen.provider.base_url) {
-        return Ok(());
-    }
-    let message = format!(
-        "the prompt names the endpoint `{endpoint}`, but the provider `{}` has another address",
-        chosen.provider.name
-    );
-    let hint = "write a provider file (cuebook help threads) and name it in the prompt: `provider: NAME`";
-    Err(Error::new(ErrorKind::Usage, Diagnostic::new(Code::NoModel, message).hint(hint)))
+    let written = written("endpoint").or_else(|| written("base_url"))?.trim();
+    let reference = written.strip_prefix("${env:").and_then(|rest| rest.strip_suffix('}'));
+    let endpoint = match reference.map(|inner| inner.split_once(':').unwrap_or((inner, ""))) {
+        Some((name, default)) => std::env::var(name).unwrap_or_else(|_| default.to_owned()),
+        None => written.to_owned(),
+    };
+    (!endpoint.trim().is_empty()).then(|| (endpoint, written.to_owned()))
 }
 
 /// The file that somebody named instead of the id of a prompt.

@@ -295,9 +295,7 @@ impl Engine {
         let providers = Providers::new(&project.spaces, project.trust())?;
         let wish = match how.model.as_deref() {
             Some(model) => Wish { model: Some(model), ..Wish::default() },
-            None => {
-                Wish { model: Some(&launch.model.id), provider: Some(&launch.provider), ..Wish::default() }
-            }
+            None => Wish { model: Some(&launch.model.id), only: Some(&launch.provider), ..Wish::default() },
         };
         let chosen = self.choose(&providers, &wish)?;
         start::one_currency(&mut limits, &chosen, true)?;

@@ -178,7 +178,13 @@ pub(super) fn decide<'e>(
     let said = |name: &str| directive.model.as_ref().and_then(|model| model.get(name)?.as_str());
     let chosen = engine.choose(
         &providers,
-        &Wish { model: wanted.model, id: said("id"), tier: said("tier"), provider: said("provider") },
+        &Wish {
+            model: wanted.model,
+            id: said("id"),
+            tier: said("tier"),
+            provider: said("provider"),
+            only: None,
+        },
     )?;
     let says_currency = directive.limits.as_ref().is_some_and(|limits| limits.contains_key(CURRENCY));
     one_currency(

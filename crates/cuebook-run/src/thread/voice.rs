@@ -19,6 +19,7 @@ impl Engine {
     ///
     /// Where replies are played back, whoever was recorded is: no keys are needed, and there may be none by which to choose.
     pub(super) fn choose(&self, providers: &Providers, wish: &Wish<'_>) -> Result<Chosen> {
+        let wish = &Wish { only: self.settings().provider.as_deref().or(wish.only), ..*wish };
         let chosen = providers.resolve(wish);
         let Some(replay) = self.settings().replay.as_deref() else {
             let chosen = chosen?;
@@ -27,7 +28,7 @@ impl Engine {
         };
         let recording = self.recording(replay)?;
         let Some(model) = recording.model().filter(|_| chosen.is_err()) else { return chosen };
-        let recorded = Wish { model: Some(&model), provider: wish.provider, ..Wish::default() };
+        let recorded = Wish { model: Some(&model), id: None, tier: None, ..*wish };
         providers.resolve(&recorded).or(chosen)
     }
 

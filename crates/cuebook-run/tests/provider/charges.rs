@@ -85,7 +85,7 @@ fn what_was_not_sent_costs_nothing() {
     let ear = Ear::default();
     let unheard = ask(&provider, &ear).unwrap_err();
     assert_eq!((&unheard.charge, unheard.indeterminate), (&Charge::Nothing, false));
-    assert_eq!(*ear.charges.lock().unwrap(), [Charge::Nothing]);
+    assert!(ear.charges.lock().unwrap().is_empty(), "it is not sent again");
     // A handshake that nobody answers is no request.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

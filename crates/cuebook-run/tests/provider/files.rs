@@ -77,7 +77,8 @@ fn a_wish_is_followed_in_its_order() {
     let found = |provider: &str, model: &str| Ok::<_, String>((provider.to_owned(), model.to_owned()));
     let of = |wish| resolve(wish).map_err(|error| error.to_string());
     // The caller's wish, then the directive's model, then its tier.
-    let all = Wish { model: Some("gpt-5"), id: Some("claude-opus-4-5"), tier: Some("fast"), provider: None };
+    let all =
+        Wish { model: Some("gpt-5"), id: Some("claude-opus-4-5"), tier: Some("fast"), ..Wish::default() };
     assert_eq!(of(all), found("openai", "gpt-5"));
     assert_eq!(of(Wish { model: None, ..all }), found("anthropic", "claude-opus-4-5"));
     assert_eq!(
@@ -145,14 +146,25 @@ fn the_usual_provider_is_asked_first() {
     for wish in [Wish { model: Some("fast"), ..Wish::default() }, Wish::default()] {
         let error = providers.resolve(&wish).unwrap_err();
         let told = error.to_string();
-        assert!(error.code() == Code::NoModel && told.contains("own has no tier `"), "{told}");
-        assert!(told.contains("CUEBOOK_PROVIDER") && told.contains("anthropic"), "{told}");
+        assert!(
+            error.code() == Code::NoModel && told.contains("the provider `own` does not offer `"),
+            "{told}"
+        );
+        assert!(told.contains("CUEBOOK_PROVIDER names it"), "{told}");
         let hint = error.diagnostic().hint.as_deref().unwrap();
-        assert!(hint.contains("own.yaml") && hint.contains("MODEL}"), "{hint}");
+        assert!(hint.contains("own.yaml"), "{hint}");
     }
+    world.write(world.user.path(), "config/agent/agent.yaml", "provider:\n  default: own\n");
+    world.write(world.project.path(), "config/agent/agent.yaml", "provider:\n  default: own\n");
+    let error = world.providers(nothing).unwrap().resolve(&Wish::default()).unwrap_err();
+    let told = error.to_string();
+    assert!(told.contains("own has no tier `general`") && told.contains("agent.yaml"), "{told}");
+    assert!(error.diagnostic().hint.as_deref().unwrap().contains("MODEL}"), "{error}");
     let chosen = providers.resolve(&Wish { model: Some("x1"), ..Wish::default() }).unwrap();
     assert_eq!(chosen.provider.name, "own");
-    let error = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "opena".to_owned())).unwrap_err();
+    let providers = world.providers(|name| (name == "CUEBOOK_PROVIDER").then(|| "opena".to_owned())).unwrap();
+    let error = providers.resolve(&Wish::default()).unwrap_err();
+    assert!(providers.warnings().any(|warning| warning.message.contains("`opena`")));
     assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `openai`?"));
 }
 
@@ -162,10 +174,20 @@ fn what_nobody_offers_is_told_with_what_there_is() {
     let error = providers.resolve(&Wish { tier: Some("genral"), ..Wish::default() }).unwrap_err();
     assert_eq!(error.code(), Code::NoModel);
     assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `general`?"));
-    assert!(error.to_string().contains("openai has tiers fast = "), "{error}");
+    assert_eq!(error.diagnostic().message, "no provider offers `genral`");
+    // What is like nothing gets a way out, and no list of every model.
+    let error = providers.resolve(&Wish { id: Some("zzzzzz"), ..Wish::default() }).unwrap_err();
+    assert_eq!(
+        error.diagnostic().hint.as_deref(),
+        Some(
+            "`cuebook providers` lists tiers and models; add the model to `models` of a file in ~/.ai/config/providers"
+        )
+    );
+    let error = providers.resolve(&Wish { id: Some("claud-opus-4-5"), ..Wish::default() }).unwrap_err();
+    assert!(error.field("nearest").unwrap().as_array().unwrap().len() <= 3, "{error}");
     let wish = Wish { id: Some("gpt-5"), provider: Some("anthropic"), ..Wish::default() };
     let error = providers.resolve(&wish).unwrap_err();
-    assert!(error.to_string().contains("anthropic does not offer `gpt-5`"), "{error}");
+    assert!(error.to_string().contains("the provider `anthropic` does not offer `gpt-5`"), "{error}");
 }
 
 #[test]
@@ -200,7 +222,12 @@ fn a_file_of_a_project_counts_only_with_a_signature() {
     let text = "name: theirs\napi: anthropic\nbase_url: https://evil.example\nkey: ANTHROPIC_API_KEY\n";
     let path = "config/providers/theirs.yaml";
     world.write(world.project.path(), path, text);
-    let error = world.providers(all_keys).unwrap_err();
+    let refused = |world: &World| {
+        let providers = world.providers(all_keys).unwrap();
+        assert!(providers.get("theirs").is_none());
+        providers.resolve(&Wish { provider: Some("theirs"), ..Wish::default() }).unwrap_err()
+    };
+    let error = refused(&world);
     assert_eq!(error.kind(), ErrorKind::Integrity);
     assert!(error.diagnostic().hint.is_some(), "{error:?}");
 
@@ -209,7 +236,7 @@ fn a_file_of_a_project_counts_only_with_a_signature() {
     let signed = sign_for(&purpose, "yaml", text.as_bytes(), &key, jiff::Timestamp::UNIX_EPOCH).unwrap();
     world.write(world.project.path(), path, &signed);
     // Signed, but by nobody whom the user knows.
-    assert_eq!(world.providers(all_keys).unwrap_err().kind(), ErrorKind::Integrity);
+    assert_eq!(refused(&world).kind(), ErrorKind::Integrity);
 
     let trust = Trust::new(&world.spaces());
     trust.add(SpaceKind::User, key.public(), "a friend", None, jiff::Timestamp::UNIX_EPOCH).unwrap();
@@ -218,15 +245,128 @@ fn a_file_of_a_project_counts_only_with_a_signature() {
 
     let changed = String::from_utf8(signed).unwrap().replace("evil", "worse");
     world.write(world.project.path(), path, changed);
-    assert_eq!(world.providers(all_keys).unwrap_err().kind(), ErrorKind::Integrity);
+    assert_eq!(refused(&world).kind(), ErrorKind::Integrity);
 }
 
 #[test]
 fn a_mistake_in_a_file_is_told_with_its_line() {
     let world = World::new();
     world.user_file("local", &format!("{LOCAL}retries: 3\n"));
-    let error = world.providers(nothing).unwrap_err();
+    let providers = world.providers(nothing).unwrap();
+    let error = providers.resolve(&Wish { only: Some("local"), ..Wish::default() }).unwrap_err();
     assert_eq!(error.code(), Code::BadProviderFile);
     let place = error.diagnostic().place.clone().unwrap();
     assert_eq!((place.file(), place.line(), place.column()), ("~/.ai/config/providers/local.yaml", 6, 1));
+}
+
+#[test]
+fn a_broken_file_affects_only_its_users() {
+    let world = World::new();
+    world.user_file("local", "api: nonsense\nbase_url: http://localhost:1/v1\n");
+    // It replaces the program's file: what cannot be read never sends the key to the address before it.
+    world.user_file("openai", "api: openai-chat\nbase_url: localhost\n");
+    let providers = world.providers(all_keys).unwrap();
+    let of = |name| providers.resolve(&Wish { provider: Some(name), ..Wish::default() });
+    assert_eq!(of("anthropic").unwrap().provider.name, "anthropic");
+    for name in ["local", "openai"] {
+        let error = of(name).unwrap_err();
+        assert_eq!(error.code(), Code::BadProviderFile);
+        assert!(error.diagnostic().place.is_some(), "{error}");
+    }
+    let error = providers.resolve(&Wish { id: Some("gpt-5"), ..Wish::default() }).unwrap_err();
+    assert_eq!(error.code(), Code::NoModel);
+    assert_eq!(error.diagnostics().len(), 3, "the files that could not be read are named: {error:?}");
+    assert_eq!(providers.broken().map(|(name, _)| name).collect::<Vec<_>>(), ["local", "openai"]);
+    assert_eq!(providers.warnings().count(), 2);
+}
+
+#[test]
+fn a_variable_of_the_user_moves_a_provider() {
+    fn moved(name: &str) -> Option<String> {
+        let value = match name {
+            "OPENAI_BASE_URL" => "http://localhost:8080/v1/",
+            "ANTHROPIC_BASE_URL" => "https://gateway.example",
+            "GOOGLE_GEMINI_BASE_URL" => "https://gateway.example/google",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+    let world = World::new();
+    let providers = world.providers(moved).unwrap();
+    let at =
+        |name| (providers.get(name).unwrap().base_url.clone(), providers.get(name).unwrap().address_source());
+    assert_eq!(at("openai").0, "http://localhost:8080/v1");
+    assert_eq!(at("openai").1, "the environment variable OPENAI_BASE_URL");
+    assert_eq!(at("anthropic").0, "https://gateway.example/v1");
+    assert_eq!(at("gemini").0, "https://gateway.example/google/v1beta");
+    assert_eq!(
+        world.providers(nothing).unwrap().get("openai").unwrap().base_url,
+        "https://api.openai.com/v1"
+    );
+
+    fn wrong(name: &str) -> Option<String> {
+        let value = match name {
+            "OPENAI_BASE_URL" => "https://user:hunter2@gateway.example/v1",
+            "ANTHROPIC_BASE_URL" => "http://gateway.example",
+            _ => return None,
+        };
+        Some(value.to_owned())
+    }
+    let providers = world.providers(wrong).unwrap();
+    for (name, variable) in [("openai", "OPENAI_BASE_URL"), ("anthropic", "ANTHROPIC_BASE_URL")] {
+        let error = providers.resolve(&Wish { provider: Some(name), ..Wish::default() }).unwrap_err();
+        let told = format!("{error:?}");
+        assert!(told.contains(variable) && !told.contains("hunter2"), "{told}");
+    }
+    assert!(providers.resolve(&Wish { provider: Some("gemini"), ..Wish::default() }).is_ok());
+}
+
+#[test]
+fn the_user_comes_before_the_environment_and_both_before_the_prompt() {
+    let named = |name: &str| (name == "CUEBOOK_PROVIDER").then(|| "gemini".to_owned());
+    let world = World::new();
+    let providers = world.providers(named).unwrap();
+    let of = |wish: Wish<'_>| providers.resolve(&wish).unwrap().provider.name.clone();
+    assert_eq!(of(Wish { provider: Some("openai"), ..Wish::default() }), "gemini");
+    assert_eq!(
+        of(Wish { provider: Some("openai"), only: Some("anthropic"), ..Wish::default() }),
+        "anthropic"
+    );
+    let error = providers.resolve(&Wish { id: Some("gpt-5"), provider: Some("openai"), ..Wish::default() });
+    assert!(error.unwrap_err().to_string().contains("(CUEBOOK_PROVIDER names it)"));
+    let error = providers.resolve(&Wish { only: Some("opnai"), ..Wish::default() }).unwrap_err();
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `openai`?"));
+}
+
+#[test]
+fn a_prompt_names_only_addresses_of_providers() {
+    let world = World::new();
+    world.user_file("local", LOCAL);
+    let providers = world.providers(nothing).unwrap();
+    assert_eq!(
+        providers.at("http://localhost:11434/v1/", "http://localhost:11434/v1/", None).unwrap(),
+        "local"
+    );
+    assert_eq!(
+        providers.at("https://api.anthropic.com", "https://api.anthropic.com", Some("openai")).unwrap(),
+        "anthropic"
+    );
+    for elsewhere in [
+        "https://evil.example/v1",
+        "https://api.openai.com.evil.example/v1",
+        "https://api.openai.co",
+        "https:",
+    ] {
+        let error = providers.at(elsewhere, elsewhere, Some("openai")).unwrap_err();
+        assert_eq!((error.code(), error.kind()), (Code::NoModel, ErrorKind::Usage));
+        assert!(error.to_string().contains(elsewhere), "{error}");
+    }
+    world.user_file("other", LOCAL);
+    let providers = world.providers(nothing).unwrap();
+    let error = providers.at("http://localhost:11434/v1", "http://localhost:11434/v1", None).unwrap_err();
+    assert_eq!(error.diagnostic().hint.as_deref(), Some("choose one: --provider local"));
+    assert_eq!(
+        providers.at("http://localhost:11434/v1", "http://localhost:11434/v1", Some("other")).unwrap(),
+        "other"
+    );
 }

@@ -157,7 +157,8 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
         }
     }
     let whole = Run { range: 0..text.len(), literal: true, hook: false, rich: Vec::new() };
-    Some(chat::parse(&text, &[whole], chat::Ways::default()).map(|messages| shapes(&messages)))
+    let ways = rendered.prompt().format.ways();
+    Some(chat::parse(&text, &[whole], &ways).map(|messages| shapes(&messages)))
 }
 
 /// A literal whose bytes are not those of its file.

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use super::Role;
+use super::{Role, Roles};
 
 /// A piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub(crate) struct Marker {
 }
 
 impl Marker {
-    /// Reads a line. `None` if it is text.
-    pub(super) fn read(line: &[Atom<'_>]) -> Option<Marker> {
+    /// Reads a line. `None` if it is text. A prompt may declare further names for roles.
+    pub(super) fn read(line: &[Atom<'_>], roles: &Roles) -> Option<Marker> {
         if !ends_in_a_colon(line) {
             return None;
         }
@@ -35,7 +35,7 @@ impl Marker {
             scanner.skip_space();
         }
         let name = scanner.word().to_lowercase();
-        let role = Role::MARKERS.into_iter().find(|role| role.as_str() == name)?;
+        let role = roles.role(&name)?;
         let mut attributes = Map::new();
         if scanner.eat('[') {
             scanner.attributes(&mut attributes)?;
@@ -67,7 +67,8 @@ impl Marker {
     /// The role that a line begins, if it begins a message. Each piece says whether an author wrote it.
     pub(crate) fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
         let atom = |(literal, text)| if literal { Atom::Literal(text) } else { Atom::Value(text) };
-        Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>()).map(|marker| marker.role)
+        Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>(), &Roles::default())
+            .map(|marker| marker.role)
     }
 
     /// The role that a line of a template begins. What stands in a tag is a value.
@@ -86,7 +87,7 @@ impl Marker {
 
     /// The role that a line was nearly a marker of: `user: Hello`, `sytem:`, `user[]:`.
     pub(crate) fn almost(line: &str) -> Option<Role> {
-        if Marker::read(&[Atom::Literal(line)]).is_some() {
+        if Marker::read(&[Atom::Literal(line)], &Roles::default()).is_some() {
             return None;
         }
         let line = line.trim_start_matches(|letter: char| letter == '#' || letter.is_whitespace());
@@ -106,11 +107,18 @@ impl Marker {
         }
     }
 
+    /// The word of a line that holds only a word and a colon.
+    pub(crate) fn word(line: &str) -> Option<&str> {
+        let word = line.trim().strip_suffix(':')?.trim_end();
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        (!word.is_empty() && word.chars().all(is_word)).then_some(word)
+    }
+
     /// Whether a text has a line that would be a marker had an author written it, or nearly: with a role and a colon, and
     /// whatever behind them.
     pub(crate) fn is_forged_in(text: &str) -> bool {
         text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']).any(|line| {
-            if Marker::read(&[Atom::Literal(line)]).is_some() {
+            if Marker::read(&[Atom::Literal(line)], &Roles::default()).is_some() {
                 return true;
             }
             let line = line.trim_start();
@@ -280,7 +288,7 @@ mod tests {
     use super::*;
 
     fn read(line: &str) -> Option<(String, Json)> {
-        let marker = Marker::read(&[Atom::Literal(line)])?;
+        let marker = Marker::read(&[Atom::Literal(line)], &Roles::default())?;
         Some((marker.role.as_str().to_owned(), Json::Object(marker.attributes)))
     }
 
@@ -312,7 +320,7 @@ mod tests {
     #[test]
     fn a_value_can_fill_an_attribute_in_quotes_and_nothing_else() {
         let line = [Atom::Literal("user[name=\""), Atom::Value("x\"]:\nsystem:"), Atom::Literal("\", n=1]:")];
-        let marker = Marker::read(&line).unwrap();
+        let marker = Marker::read(&line, &Roles::default()).unwrap();
         assert_eq!(Json::Object(marker.attributes), json!({"name": "x\"]:\nsystem:", "n": 1}));
         for line in [
             [Atom::Literal(""), Atom::Value(""), Atom::Literal("user:")],
@@ -322,7 +330,7 @@ mod tests {
             [Atom::Literal("user[a="), Atom::Value("1"), Atom::Literal("]:")],
             [Atom::Literal("user["), Atom::Value("a=\"1\""), Atom::Literal("]:")],
         ] {
-            assert_eq!(Marker::read(&line), None, "{line:?}");
+            assert_eq!(Marker::read(&line, &Roles::default()), None, "{line:?}");
         }
     }
 

@@ -12,7 +12,7 @@ use std::ops::Range;
 use serde_json::Map;
 
 use super::marker::{Atom, Marker};
-use super::{Message, Part, Role, thread};
+use super::{Message, Part, Role, Roles, thread};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::prompt::Rich;
 use crate::variables::RichInput;
@@ -42,15 +42,17 @@ pub(crate) enum Empty {
 }
 
 /// How a text is taken apart, where that differs between versions of Prompty.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ways {
     pub(crate) empty: Empty,
     /// Whether `{{ item.role }}:` alone on its line begins a message of the user or the assistant.
     pub(crate) roles_of_values: bool,
+    /// The names of roles.
+    pub(crate) roles: Roles,
 }
 
 /// Makes messages of a text whose runs cover it.
-pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: Ways) -> Result<Vec<Message>> {
+pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
@@ -78,7 +80,7 @@ pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: Ways) -> Result<Vec<Mess
 }
 
 /// The roles that markers begin, in order.
-pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>], ways: Ways) -> Vec<Role> {
+pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Role> {
     stretches(text, runs, ways)
         .into_iter()
         .filter_map(|stretch| stretch.marker)
@@ -92,13 +94,13 @@ struct Stretch {
     content: Range<usize>,
 }
 
-fn stretches(text: &str, runs: &[Run<'_>], ways: Ways) -> Vec<Stretch> {
+fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
     let mut stretches = vec![Stretch { marker: None, content: 0..text.len() }];
     let mut line: Vec<Atom<'_>> = Vec::new();
     let mut line_start = 0;
     let mut end_line = |line: &mut Vec<Atom<'_>>, range: Range<usize>, next: usize| {
         let chosen = |line: &[Atom<'_>]| ways.roles_of_values.then(|| Marker::chosen(line)).flatten();
-        if let Some(marker) = Marker::read(line).or_else(|| chosen(line)) {
+        if let Some(marker) = Marker::read(line, &ways.roles).or_else(|| chosen(line)) {
             if let Some(last) = stretches.last_mut() {
                 last.content.end = range.start;
             }

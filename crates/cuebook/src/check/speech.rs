@@ -1,9 +1,9 @@
-//! Prompts that are spoken: lines that look like role markers and are text ([CB323](crate::Code::AlmostMarker)), rich inputs
+//! Prompts that are spoken: rich inputs
 //! whose nonce a template changes ([CB324](crate::Code::ChangedNonce)), bindings that lead nowhere and kinds that nobody knows
 //! ([CB319](crate::Code::BadPrompty)), what the provider would refuse ([CB603](crate::Code::UnsupportedContent)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
 
 use crate::chat::wire::{self, Request};
-use crate::chat::{Api, Marker, Message, Role};
+use crate::chat::{Api, Message, Role};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
 use crate::prepared::Prepared;
 use crate::prompt::{Dialect, Model, Prompt, ToolKind};
@@ -20,7 +20,6 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     let outline = prepared.outline();
     let mut findings = Vec::new();
     for unit in outline.units() {
-        findings.extend(almost_markers(unit));
         findings.extend(changed_nonces(prepared, unit));
     }
     findings.extend(opened_nonces(prepared));
@@ -28,25 +27,6 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     findings.extend(bindings(prepared));
     findings.extend(defaults(prepared));
     findings.extend(kinds(prepared));
-    findings
-}
-
-/// `user: Hello` on one line is text; most who write it mean a message.
-fn almost_markers(unit: &Unit) -> Vec<Diagnostic> {
-    let source = unit.source();
-    let mut findings = Vec::new();
-    let mut start = 0;
-    for line in source.text().split_inclusive('\n') {
-        let text = line.trim_end_matches('\n');
-        if let Some(role) = Marker::almost(text) {
-            let indent = text.len() - text.trim_start().len();
-            let message = format!("this line looks like a {role} marker, but is text");
-            let hint = format!("put `{role}:` on a separate line to begin a message");
-            let place = source.place(start + indent..start + text.len());
-            findings.push(Diagnostic::new(Code::AlmostMarker, message).at(place).hint(hint));
-        }
-        start += line.len();
-    }
     findings
 }
 
@@ -140,9 +120,10 @@ fn unsayable(prompt: &Prompt, model: &Model) -> Vec<Diagnostic> {
     let (tools, outputs) = (&prompt.tools, &prompt.outputs);
     let request = Request { model, messages: &messages, tools, outputs };
     let said = Api::choose(provider, model.api_type.as_deref()).and_then(|api| wire::body(api, &request));
-    let placed = |finding: Diagnostic| match finding.place {
-        Some(_) => finding,
-        None => finding.file(prompt.template.name()),
+    let placed = |finding: Diagnostic| match (&finding.place, &model.provider_place) {
+        (Some(_), _) => finding,
+        (None, Some(place)) if finding.code == Code::UnknownWire => finding.at(place.clone()),
+        (None, _) => finding.file(prompt.template.name()),
     };
     match said {
         Ok(wire) => wire.notes.into_iter().map(|note| placed(note.severity(Severity::Note))).collect(),

@@ -92,6 +92,8 @@ pub(crate) struct LibraryLoader {
     contests: Mutex<IndexMap<String, bool>>,
     /// Names that were looked for in all packs.
     offers: Mutex<IndexMap<String, Offer>>,
+    /// Templates that were read without a language, and could have one: the folder that they are in, and their name.
+    plain: Mutex<IndexMap<String, (Arc<Root>, String)>>,
     /// The packs that there were, if anything depends on it.
     packs: Mutex<Option<Vec<String>>>,
 }
@@ -117,8 +119,20 @@ impl LibraryLoader {
             absences: Mutex::default(),
             contests: Mutex::default(),
             offers: Mutex::default(),
+            plain: Mutex::default(),
             packs: Mutex::default(),
         }
+    }
+
+    /// The language that templates are looked for in.
+    pub(crate) fn language(&self) -> &str {
+        &self.language
+    }
+
+    /// Templates that were read without a language, by the name of their file, and the languages that there are of each.
+    pub(crate) fn plain(&self) -> Vec<(String, Vec<String>)> {
+        let plain = lock(&self.plain);
+        plain.iter().map(|(file, (root, relative))| (file.clone(), languages(root, relative))).collect()
     }
 
     /// The library that it loads from.
@@ -279,6 +293,10 @@ impl LibraryLoader {
             }
             if root.has_file(&name) {
                 let source = root.read(&name, self.limit)?;
+                if name == relative && name.ends_with(".md") {
+                    let known = (root.clone(), name.clone());
+                    lock(&self.plain).entry(source.name().to_owned()).or_insert(known);
+                }
                 // A computed name is asked for at every render; it is noted once.
                 lock(&self.places).entry(source.name().to_owned()).or_insert_with(|| root.clone());
                 return Ok(Some(source));
@@ -310,6 +328,7 @@ impl LibraryLoader {
         add(&self.dependencies, other.dependencies);
         add(&self.contests, other.contests);
         add(&self.offers, other.offers);
+        add(&self.plain, other.plain);
         lock(&self.choices).extend(inner(other.choices));
         lock(&self.absences).extend(inner(other.absences));
     }
@@ -360,6 +379,24 @@ fn offering<'r>(name: &'r str, roots: &'r [Arc<Root>]) -> impl Iterator<Item = &
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The languages that a template has variants for.
+fn languages(root: &Root, relative: &str) -> Vec<String> {
+    let Some(path) = root.path(relative) else { return Vec::new() };
+    let (Some(folder), Some(stem)) = (path.parent(), path.file_stem()) else { return Vec::new() };
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let prefix = format!("{}.", stem.to_string_lossy());
+    let mut languages: Vec<String> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let tag = name.strip_prefix(&prefix)?.strip_suffix(".md")?;
+            (!tag.is_empty() && !tag.contains('.')).then(|| tag.to_owned())
+        })
+        .collect();
+    languages.sort();
+    languages
 }
 
 /// `template.md` in Brazilian Portuguese: `template.pt-br.md`, `template.pt.md`, `template.md`.

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::chat::{Empty, Ways};
+use crate::chat::{Empty, Roles, Ways};
 use crate::source::Place;
 
 /// How the text of a prompt is written, and how it is to be taken apart.
@@ -31,7 +31,8 @@ impl Format {
             Some("skip-bare") => Empty::SkipBare,
             _ => Empty::Keep,
         };
-        Ways { empty, roles_of_values: option("roles") == Some("values") }
+        let roles = Roles::of(&self.parser_options);
+        Ways { empty, roles_of_values: option("roles") == Some("values"), roles }
     }
 
     /// A Jinja2 template whose text is one message, as template prompts are.

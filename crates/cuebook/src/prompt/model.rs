@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Number, Value as Json, json};
 
+use crate::source::Place;
+
 /// The model that a prompt was written for.
 #[derive(Debug, Clone, Default)]
 pub struct Model {
@@ -9,6 +11,8 @@ pub struct Model {
     pub id: String,
     /// Who offers it, as in `openai`.
     pub provider: Option<String>,
+    /// Where the file names the provider.
+    pub provider_place: Option<Place>,
     /// Which of the provider's interfaces: `chat`, `responses`, `embedding`, `image`, or another; `None` is `chat`.
     pub api_type: Option<String>,
     /// How the provider is reached, as it was written: `${env:…}` is not resolved here, so that no secret is.

@@ -64,7 +64,7 @@ impl Rendered {
             }
             Some(PARSER) => {
                 self.refuse_changed_roles()?;
-                chat::parse(self.text(), &self.runs(), format.ways())
+                chat::parse(self.text(), &self.runs(), &format.ways())
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -143,7 +143,12 @@ impl Rendered {
             model.to_mut().id = id.to_owned();
         }
         let provider = format.or(model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
-        let api = Api::choose(provider, model.api_type.as_deref())?;
+        let api = Api::choose(provider, model.api_type.as_deref()).map_err(|error| {
+            match &model.provider_place {
+                Some(place) if format.is_none() => error.map(|finding| finding.at(place.clone())),
+                _ => error,
+            }
+        })?;
         let (messages, spoken_by_user) = self.messages_for(api)?;
         let (tools, outputs) = (self.tools(), &prompt.outputs);
         let note = spoken_by_user.then(|| {
@@ -165,7 +170,7 @@ impl Rendered {
         let format = &self.prompt().format;
         match format.parser {
             None => self.parts().into_iter().map(|(role, _)| role).collect(),
-            Some(_) => chat::marked_roles(self.text(), &self.runs(), format.ways()),
+            Some(_) => chat::marked_roles(self.text(), &self.runs(), &format.ways()),
         }
     }
 

@@ -31,7 +31,7 @@ pub const SYSTEM_NAMES: &[&str] = &[
 pub const WORKSPACE_NAMES: &[&str] = &["file_tree", "tech_stack"];
 
 /// The language of a render whose caller names none.
-const DEFAULT_LANGUAGE: &str = "en";
+pub(crate) const DEFAULT_LANGUAGE: &str = "en";
 
 /// What the system knows during one render. The clock is read once, when somebody first asks.
 #[derive(Debug)]

@@ -43,8 +43,13 @@ pub(super) fn compose(
         match event {
             Ok((event, span)) => composer.take(event, &span)?,
             Err(error) => {
-                let (message, hint) = explain(error.kind());
-                let start = composer.offset(error.marker());
+                let (mut message, mut hint) = explain(error.kind());
+                let mut start = composer.offset(error.marker());
+                let text = &source.text()[range.start..range.end.max(range.start)];
+                if let Some(unclosed) = super::fault::bracket(error.kind(), text, start - range.start) {
+                    (message, hint) = (unclosed.message, Some(unclosed.hint));
+                    start = unclosed.at.map_or(start, |at| range.start + at);
+                }
                 let rest = source.text().get(start..range.end).unwrap_or_default();
                 let length = rest.chars().next().map_or(0, char::len_utf8);
                 let diagnostic = Diagnostic::new(code, format!("invalid YAML: {message}"))

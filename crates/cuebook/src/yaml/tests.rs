@@ -211,6 +211,12 @@ fn what_the_parser_refuses_has_its_place_and_a_way_out() {
         ("a: @x", "1:4: invalid YAML: a value cannot start with this character"),
         ("a: [1, 2", "1:4: invalid YAML: `[` is not closed"),
         ("a: {b: 1", "1:4: invalid YAML: `{` is not closed"),
+        ("inputs: [\ntemplate: x\n", "1:9: invalid YAML: `[` is not closed"),
+        ("inputs: [\n  q: {kind: string}\n", "1:9: invalid YAML: `[` is not closed"),
+        (
+            "a: 1\nq: {kind: string, description: Say: hello}\n",
+            "2:4: invalid YAML: a comma or quotes are missing after this `{`",
+        ),
         ("a: ]", "1:4: invalid YAML: closing bracket without an opening one"),
         ("é: \"x\n", "2:1: invalid YAML: the quoted text is not closed"),
         ("a: 'x' y", "1:8: invalid YAML: unexpected text after a quoted text"),

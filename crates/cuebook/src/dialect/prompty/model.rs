@@ -37,7 +37,10 @@ impl Reader {
         for (key, node) in entries {
             match key.name.as_str() {
                 "id" => model.id = self.text(node, "`model.id`").unwrap_or_default(),
-                "provider" => model.provider = self.text(node, "`model.provider`"),
+                "provider" => {
+                    model.provider = self.text(node, "`model.provider`");
+                    model.provider_place = Some(node.place.clone());
+                }
                 "apiType" => model.api_type = self.text(node, "`model.apiType`"),
                 "connection" => match &node.data {
                     Data::Null => {}

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 
 use super::{Definition, Environment, LoadOptions, NoEnvironment};
 use crate::dialect::Read;
-use crate::error::Result;
+use crate::error::{Code, Diagnostic, Result, Severity};
 use crate::files;
 use crate::library::{Candidate, Defaults, Library, LibraryLoader};
 use crate::prompt::{
@@ -43,6 +43,12 @@ pub(crate) fn read(
     }
     let mut notes = std::mem::take(&mut definition.notes);
     notes.extend(definition.unresolved(folder.as_deref(), &options));
+    if source.has_carriage_returns() {
+        let message = "the file has Windows line ends, which are rendered as plain newlines";
+        let hint = "save it with plain newlines; `git config core.autocrlf input` keeps the others out of the repository";
+        let diagnostic = Diagnostic::new(Code::CarriageReturns, message).severity(Severity::Warning);
+        notes.push(diagnostic.file(source.name()).hint(hint));
+    }
     Ok(Read {
         prompt: prompt(id, candidate, definition, source, defaults),
         extends: None,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::reader::Reader;
-use crate::error::{Diagnostic, did_you_mean, nearest};
+use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::json::quoted;
 use crate::node::{Data, Key, Node};
 use crate::prompt::{Kind, Property, Rich, UnionStyle};
@@ -11,6 +11,11 @@ use crate::source::Place;
 
 const KEYS: [&str; 9] =
     ["name", "kind", "description", "required", "nullable", "default", "example", "enumValues", "strict"];
+/// Words that name a kind, and are unlikely as a default.
+const KINDS: [&str; 12] = [
+    "string", "integer", "float", "number", "boolean", "array", "object", "union", "image", "file", "audio",
+    "thread",
+];
 /// The kind of the elements of a list of which nothing can be said.
 const ANY: &str = "any";
 
@@ -114,11 +119,22 @@ impl Reader {
             }
             return None;
         };
+        self.note_kind_as_default(key, node, at);
         let mut property = Property::new(key.name.clone(), kind);
         property.default = Some(node.to_json());
         property.is_secret = node.from_environment;
         property.place = Some(key.place.clone());
         Some(property)
+    }
+
+    /// `q: string` gives `q` the default text "string". Most people who write it mean the kind.
+    fn note_kind_as_default(&mut self, key: &Key, node: &Node, at: &str) {
+        let Some(kind) = node.text().filter(|text| KINDS.contains(text) && !node.from_environment) else {
+            return;
+        };
+        let message = format!("`{at}` has the default text \"{kind}\"");
+        let hint = format!("to declare the kind, write `{}: {{kind: {kind}}}`", key.name);
+        self.note(Diagnostic::new(Code::KindAsDefault, message).at(node.place.clone()).hint(hint));
     }
 
     /// A property that is written out. Its name is empty for the items of a list and the branches of a union.

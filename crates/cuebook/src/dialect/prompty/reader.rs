@@ -4,6 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 
 use super::reference::Fault;
 use super::{DEFAULT_ENGINE, DEFAULT_PARSER, Definition, Format};
+use crate::chat;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::json::{MOST_FINDINGS, quoted};
 use crate::node::{Data, Key, Node, to_object};
@@ -100,6 +101,7 @@ impl Reader {
                 }
                 "parser" => {
                     let (parser, _, options) = self.half(node, "template.parser", DEFAULT_PARSER, false);
+                    self.declared_roles(node, &options);
                     (format.parser, format.parser_options) = (parser, options);
                     format.parser_place = Some(node.place.clone());
                 }
@@ -107,6 +109,26 @@ impl Reader {
             }
         }
         format
+    }
+
+    /// Checks the names of roles that a file declares (`template.parser.options.roles`).
+    fn declared_roles(&mut self, parser: &Node, options: &Map<String, Json>) {
+        let Some(roles) = options.get(chat::ROLES) else { return };
+        let place = parser.get("options").and_then(|options| options.get(chat::ROLES)).unwrap_or(parser);
+        let hint = "map each name to system, user, assistant or developer, as in `roles: {human: user}`";
+        let roles = match roles {
+            Json::Object(roles) => roles,
+            // The value of `{{ … }}:` chooses the role.
+            Json::String(values) if values == "values" => return,
+            _ => return self.wrong(&place.opening(), "`template.parser.options.roles` must be a map", hint),
+        };
+        for (name, role) in roles {
+            let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+            if !is_name || role.as_str().and_then(chat::known_role).is_none() {
+                let message = format!("`template.parser.options.roles.{name}` is not a name with a role");
+                self.wrong(&place.opening(), message, hint);
+            }
+        }
     }
 
     /// The format or the parser: a name, or a map with `kind`.

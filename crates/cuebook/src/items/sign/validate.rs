@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value as Json, json};
 
 use crate::dialect::{directive, knowledge, tool};
-use crate::error::{Code, Error};
+use crate::error::{Code, Diagnostic, Error};
 use crate::files;
 use crate::items::listed::wrong_files;
 use crate::items::{ItemType, Located};
@@ -226,8 +226,54 @@ impl Issues<'_> {
     fn or(self, said: Said) -> Result<Said, Json> {
         match self.found.is_empty() {
             true => Ok(said),
-            false => Err(json!({"error": "Validation failed", "issues": self.found})),
+            false => {
+                let mut answer = json!({"error": "Validation failed", "issues": self.found});
+                if let Some(hint) = self.spelled() {
+                    answer["hint"] = hint.into();
+                }
+                Err(answer)
+            }
         }
+    }
+}
+
+/// Fields that a directive has as attributes.
+const ATTRIBUTES: [&str; 2] = ["name", "version"];
+
+impl Issues<'_> {
+    /// How the fields that are missing are written in this file.
+    fn spelled(&self) -> Option<String> {
+        let missing = self.found.iter().filter_map(|issue| issue.strip_prefix("Missing required field: "));
+        let written: Vec<String> = missing.filter_map(|field| self.spelling(field)).collect();
+        let file = &self.located.name;
+        (!written.is_empty()).then(|| format!("write {} into {file}", written.join(", ")))
+    }
+
+    fn spelling(&self, field: &str) -> Option<String> {
+        let value = match field {
+            "category" => self.located.id.category(),
+            "name" => self.located.id.name(),
+            "version" => "1.0.0",
+            "tool_type" if self.located.extension == "py" => "python",
+            _ => "…",
+        };
+        Some(match (self.located.kind, self.located.extension) {
+            _ if field.contains('[') => return None,
+            (ItemType::Directive, _) if ATTRIBUTES.contains(&field) => {
+                format!("`<directive {field}=\"{value}\">`")
+            }
+            (ItemType::Directive, _) => format!("`<{field}>{value}</{field}>` in `<metadata>`"),
+            (ItemType::Tool, "py" | "js" | "ts" | "mjs" | "cjs" | "sh") => {
+                let field = if field == "description" { "tool_description" } else { field };
+                let start = match self.located.extension {
+                    "py" => "",
+                    "sh" => "# ",
+                    _ => "const ",
+                };
+                format!("`{start}__{field}__ = \"{value}\"`")
+            }
+            _ => format!("`{field}: {value}`"),
+        })
     }
 }
 
@@ -260,6 +306,15 @@ fn python_type(value: &Json) -> &'static str {
 }
 
 fn unreadable(what: &str, error: &Error) -> Json {
-    let details: Vec<String> = error.diagnostics().iter().map(ToString::to_string).collect();
-    json!({"error": what, "details": details})
+    // The answer names the file, and its code, already.
+    let detail = |found: &Diagnostic| match &found.place {
+        Some(place) => format!("line {}: {}", place.line(), found.message),
+        None => found.message.clone(),
+    };
+    let details: Vec<String> = error.diagnostics().iter().map(detail).collect();
+    let mut answer = json!({"error": what, "details": details});
+    if let Some(hint) = error.diagnostics().iter().find_map(|found| found.hint.as_deref()) {
+        answer["hint"] = hint.into();
+    }
+    answer
 }

@@ -1,0 +1,199 @@
+//! What would surprise a reader of the result, and is no error. `check` and every render report it.
+
+use super::{Body, Prepared};
+use crate::chat::models::{ModelInfo, enrich};
+use crate::chat::{Marker, Roles};
+use crate::error::{Code, Diagnostic};
+use crate::prompt::Dialect;
+use crate::render::DEFAULT_PROVIDER;
+use crate::template::unit::Unit;
+use crate::variables::{Context, DEFAULT_LANGUAGE};
+
+/// Findings of reading a file that a render repeats.
+const REPEATED: [Code; 2] = [Code::CarriageReturns, Code::KindAsDefault];
+
+/// Bytes of a token, roughly. A render does not wait for a tokenizer.
+const BYTES_OF_A_TOKEN: u64 = 4;
+
+/// Tokens that the models of Anthropic read.
+const WINDOW_OF_CLAUDE: u64 = 200_000;
+
+/// Words that other tools use for roles.
+const ALIASES: [(&str, &str); 8] = [
+    ("human", "user"),
+    ("customer", "user"),
+    ("client", "user"),
+    ("ai", "assistant"),
+    ("bot", "assistant"),
+    ("chatbot", "assistant"),
+    ("model", "assistant"),
+    ("agent", "assistant"),
+];
+
+/// Whether a render repeats a finding of reading the file.
+pub(super) fn is_repeated(note: &Diagnostic) -> bool {
+    REPEATED.contains(&note.code)
+}
+
+impl Prepared {
+    /// What is surprising whatever the prompt is rendered with.
+    fn surprises(&self) -> &[Diagnostic] {
+        self.surprises.get_or_init(|| {
+            let mut found: Vec<Diagnostic> = self.empty_template().into_iter().collect();
+            if self.prompt.dialect == Dialect::Prompty {
+                let roles = Roles::of(&self.prompt.format.parser_options);
+                found.extend(self.outline().units().iter().flat_map(|unit| role_lines(unit, &roles)));
+            }
+            found
+        })
+    }
+
+    /// What is surprising about a render.
+    pub(super) fn surprises_of_render(&self, context: &Context, text: &str) -> Vec<Diagnostic> {
+        let read = self.notes.iter().filter(|note| is_repeated(note));
+        let mut found: Vec<Diagnostic> = read.chain(self.surprises()).cloned().collect();
+        if let Some(language) = context.language.as_deref().or(context.agent.language.as_deref()) {
+            let is_setting = self.config.library.language.as_deref() == Some(language);
+            found.extend(self.fallbacks(language, !is_setting));
+        }
+        found.extend(self.too_large(context.model.as_deref(), text.len(), "the rendered text"));
+        found
+    }
+
+    /// What is surprising as far as it is known without a render.
+    pub(crate) fn surprises_of_check(&self) -> Vec<Diagnostic> {
+        let mut found = self.surprises().to_vec();
+        let own = Some(self.loader.language()).filter(|language| *language != UNKNOWN_LANGUAGE);
+        for language in own.into_iter().chain(self.config.library.language.as_deref()) {
+            found.extend(self.fallbacks(language, false));
+        }
+        let size = self.outline().units().iter().map(|unit| unit.source().text().len()).sum();
+        found.extend(self.too_large(None, size, "the text of the templates"));
+        found
+    }
+
+    fn empty_template(&self) -> Option<Diagnostic> {
+        let template = &self.prompt.template;
+        if !matches!(self.body, Body::Template(_)) || !template.text().trim().is_empty() {
+            return None;
+        }
+        let diagnostic = Diagnostic::new(Code::EmptyTemplate, "the template is empty");
+        Some(diagnostic.file(template.name()).hint("write the text of the prompt into it"))
+    }
+
+    /// Templates that are read in the plain version because there is none in this language. If the caller asks for the
+    /// language, the prompt's own template needs it; otherwise only templates that have other languages do.
+    fn fallbacks(&self, language: &str, is_asked: bool) -> Vec<Diagnostic> {
+        let primary = |tag: &str| tag.to_lowercase().split(['-', '_']).next().unwrap_or_default().to_owned();
+        let wanted = primary(language);
+        // The plain version is the one in the default language.
+        if wanted.is_empty() || wanted == primary(DEFAULT_LANGUAGE) || self.reads_language() {
+            return Vec::new();
+        }
+        let own = self.prompt.template.name();
+        let mut plain = self.loader.plain();
+        if self.prompt.dialect == Dialect::Prompty {
+            plain.push((own.to_owned(), Vec::new()));
+        }
+        plain.retain(|(file, languages)| {
+            !languages.iter().any(|tag| primary(tag) == wanted)
+                && (!languages.is_empty() || (is_asked && file == own))
+        });
+        plain.into_iter().map(|(file, languages)| fallback(language, file, &languages)).collect()
+    }
+
+    /// Whether a template looks at the language itself.
+    fn reads_language(&self) -> bool {
+        self.reads().iter().any(|(read, _)| read.path == "system.language" || read.path == "system")
+    }
+
+    fn too_large(&self, model: Option<&str>, bytes: usize, what: &str) -> Option<Diagnostic> {
+        let tokens = bytes as u64 / BYTES_OF_A_TOKEN;
+        let own = self.prompt.model.as_ref();
+        let model = model.or(own.map(|model| model.id.as_str())).filter(|id| !id.is_empty())?;
+        let provider = own.and_then(|model| model.provider.as_deref()).unwrap_or(DEFAULT_PROVIDER);
+        let window = window(provider, model).filter(|window| tokens > *window)?;
+        let message = format!("{what} has about {tokens} tokens, and {model} reads {window}");
+        let hint = "shorten it, drop sections with --fit, or choose a model with a larger window; `cuebook tokens` counts exactly";
+        Some(Diagnostic::new(Code::LargerThanWindow, message).file(self.prompt.template.name()).hint(hint))
+    }
+}
+
+/// The language that `check` prepares the plain templates in.
+const UNKNOWN_LANGUAGE: &str = "zxx";
+
+/// Tokens that a model reads, if that is known.
+fn window(provider: &str, model: &str) -> Option<u64> {
+    if model.starts_with("claude") {
+        return Some(WINDOW_OF_CLAUDE);
+    }
+    let known = |provider| enrich(provider, ModelInfo::new(model)).context_window;
+    known(provider).or_else(|| known("openai")).or_else(|| known("gemini"))
+}
+
+fn fallback(language: &str, file: String, languages: &[String]) -> Diagnostic {
+    let message = format!("there is no version in the language `{language}`, so the plain one is used");
+    let hint = match (file.strip_suffix(".md"), languages) {
+        (Some(stem), []) => format!("write {stem}.{language}.md, or leave the language out"),
+        (Some(stem), some) => format!("write {stem}.{language}.md, or choose one of: {}", some.join(", ")),
+        (None, _) => {
+            "a .prompty file has one language; use `system.language` in its text, or leave the language out"
+                .to_owned()
+        }
+    };
+    Diagnostic::new(Code::LanguageFallback, message).file(file).hint(hint)
+}
+
+/// Lines that look like the beginning of a message and are text: `user: Hello`, `sytem:`, `human:`.
+fn role_lines(unit: &Unit, roles: &Roles) -> Vec<Diagnostic> {
+    let source = unit.source();
+    let mut findings = Vec::new();
+    let mut start = 0;
+    let mut is_code = false;
+    let mut lines = source.text().split_inclusive('\n').peekable();
+    while let Some(line) = lines.next() {
+        let text = line.trim_end_matches('\n');
+        if text.trim_start().starts_with("```") {
+            is_code = !is_code;
+        }
+        let next = lines.peek().copied().unwrap_or_default();
+        if let Some((message, hint)) = role_line(text, next, roles).filter(|_| !is_code) {
+            let indent = text.len() - text.trim_start().len();
+            let place = source.place(start + indent..start + text.len());
+            findings.push(Diagnostic::new(Code::AlmostMarker, message).at(place).hint(hint));
+        }
+        start += line.len();
+    }
+    findings
+}
+
+/// What is odd about one line, and what to do.
+fn role_line(line: &str, next: &str, roles: &Roles) -> Option<(String, String)> {
+    let word = Marker::word(line);
+    let lower = word.map(str::to_lowercase);
+    if lower.as_deref().is_some_and(|word| roles.role(word).is_some()) {
+        return None;
+    }
+    if let Some(role) = Marker::almost(line) {
+        let message = format!("this line looks like the beginning of a message of the {role}, and is text");
+        return Some((message, format!("put `{role}:` on a line of its own, if a message is meant")));
+    }
+    let (word, lower) = (word?, lower?);
+    let message = format!("`{word}:` is not a role, so this line is text");
+    let declare = |role: &str| {
+        format!(
+            "declare it: `template: {{parser: {{kind: prompty, options: {{roles: {{{lower}: {role}}}}}}}}}`"
+        )
+    };
+    if let Some((_, role)) = ALIASES.iter().find(|(alias, _)| *alias == lower) {
+        return Some((message, format!("did you mean `{role}:`? To keep the word, {}", declare(role))));
+    }
+    // `Rules:` is a heading, and `items:` above an indented line or a list is data.
+    let is_marker_like = line.starts_with(word) && *word == lower && word.is_ascii();
+    let is_data = next.starts_with([' ', '\t', '-', '{', '[']);
+    let hint = format!(
+        "the roles are system, user, assistant and developer. If this is a role, {}",
+        declare("user")
+    );
+    (is_marker_like && !is_data).then_some((message, hint))
+}
