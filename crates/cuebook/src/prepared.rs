@@ -301,8 +301,8 @@ impl Prepared {
 
     /// How many warnings reading it gave that its renders do not repeat; `check` tells them.
     pub fn findings(&self) -> usize {
-        let warnings = self.notes.iter().filter(|note| note.severity == Severity::Warning).count();
-        warnings - self.notes_of_renders().count()
+        let is_left = |note: &&Diagnostic| note.severity == Severity::Warning && !surprise::is_repeated(note);
+        self.notes.iter().filter(is_left).count() - self.notes_of_renders().count()
     }
 
     /// Whether a program gives templates a value or a function of this name.
@@ -447,10 +447,9 @@ impl Prepared {
             let may_explain = matches!(error.code(), Code::UndefinedValue | Code::InvalidVariables);
             self.skipped.iter().filter(|_| may_explain).cloned().fold(error, Error::and)
         })?;
-        Ok(match self.notes_of_renders().next() {
-            Some(_) => rendered.with_notes(self.notes_of_renders().collect()),
-            None => rendered,
-        })
+        let mut notes: Vec<Diagnostic> = self.notes_of_renders().collect();
+        notes.extend(self.surprises_of_render(context, rendered.text()));
+        Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })
     }
 
     /// An error about variables that a guest declares, with where the guest is included.
