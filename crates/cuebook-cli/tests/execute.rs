@@ -79,7 +79,7 @@ fn what_fails_says_so_in_words_and_in_json_and_with_its_exit_code() {
     let answer: Json = serde_json::from_str(&stdout).unwrap();
     assert_eq!(
         (code, &answer["error"], answer.get("item_id")),
-        (1, &json!("Tool not found: demo/none"), None)
+        (1, &json!("Tool not found: demo/none"), Some(&json!("demo/none")))
     );
     let (code, _, stderr) = cuebook(&project, &["execute", "tool", "demo/cat", "--param", "x"], "");
     assert!(code == 2 && stderr.contains("--param x has no `=`"), "{code} {stderr}");

@@ -178,7 +178,8 @@ impl Copying<'_> {
         let hint = format!(
             "list it in the tool and sign that again: __files__ = {{\"{name}\": \"{hash}\"}}; a file that is a tool too can be signed itself"
         );
-        Error::new(error.kind(), error.diagnostic().clone().hint(hint))
+        let diagnostic = error.diagnostic().clone().hint(hint);
+        error.replaced(diagnostic)
     }
 
     /// The bytes of a file that is signed. They are read once.

@@ -152,7 +152,7 @@ impl Error {
     }
 
     /// The same error with another first finding.
-    pub(crate) fn replaced(mut self, diagnostic: Diagnostic) -> Error {
+    pub fn replaced(mut self, diagnostic: Diagnostic) -> Error {
         self.0.diagnostics[0] = diagnostic;
         self
     }

@@ -36,6 +36,12 @@ const DECIDED: &[(&str, &str, u32)] = &[
     ("execute", "directive_moved_and_renamed_STILL_VALID", 24),
     ("execute", "directive_path_traversal_not_blocked", 26),
     ("execute", "tool_unsigned_dry_run_passes", 27),
+    // An error names the item, as the seed prints it.
+    ("execute", "directive_item_id_with_extension", 23),
+    ("execute", "directive_not_found", 23),
+    ("execute", "knowledge_not_found", 23),
+    ("execute", "tool_not_found", 23),
+    ("execute", "tool_dry_run_not_found", 23),
     // Parameters are data.
     ("execute", "tool_bash_yaml_shell_injection", 25),
     ("execute", "tool_parameter_values_are_templated", 25),

@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{Body, Prepared};
 use crate::dialect::directive::{Composed, Directive, File, Surroundings, Wording};
 use crate::dialect::prompty::Environment;
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::error::{Code, Diagnostic, Error, Result, Severity};
 use crate::hooks;
 use crate::items::{Item, ItemId, ItemType, SpaceKind};
 use crate::library::Library;
@@ -161,10 +161,11 @@ impl Prepared {
     ///
     /// `CB220` to `CB226` for a directive that is unsigned, was changed, or whose signer is not trusted.
     pub fn verify_signature(&self) -> Result<()> {
-        match self.verify()? {
-            None => Ok(()),
-            Some(unsigned) => Err(Error::new(ErrorKind::Integrity, unsigned.severity(Severity::Error))),
-        }
+        let Body::Directive(body) = &self.body else { return Ok(()) };
+        let Some(item) = &body.item else { return Ok(()) };
+        let trust = self.loader.library().trust();
+        trust.verify(item)?;
+        body.directive.verify_included(trust)
     }
 
     /// Whether a directive is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one
