@@ -458,8 +458,8 @@ mod tests {
             error.diagnostic().message.replace(folder.to_str().unwrap(), "…")
         };
         let message = |setting: &str| message_in(&folder, setting);
-        assert_eq!(message("python3"), "hooks cannot run: there is no `python3` on the PATH");
-        assert_eq!(message("./nothing"), "hooks cannot run: there is no program …/./nothing");
+        assert_eq!(message("python3"), "hooks cannot run: `python3` is not on the PATH");
+        assert_eq!(message("./nothing"), "hooks cannot run: the program …/./nothing does not exist");
         assert_eq!(
             message("old/bin/python3.8"),
             "hooks cannot run: …/old/bin/python3.8 is Python 3.8, but hooks need 3.9 or newer"
@@ -472,7 +472,7 @@ mod tests {
         // What comes with the project is not run to ask it something.
         assert_eq!(
             message("./broken"),
-            "hooks cannot run: …/./broken is no interpreter with its library beside it"
+            "hooks cannot run: …/./broken is not a Python interpreter with its library"
         );
     }
 }

@@ -153,7 +153,12 @@ fn secrets_among_options_are_known_wherever_they_stand() {
             "name: p\napi: openai-chat\nbase_url: http://api.example.com/v1\nmodels: {{m: {{options: {{{option}}}}}}}\n"
         );
         let error = read(&text).unwrap_err();
-        assert!(error.to_string().contains("is not encrypted, and a secret option"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("is not encrypted, so others on the network could read a secret option"),
+            "{error}"
+        );
         assert!(!error.to_json().to_string().contains("violet"), "{error}");
     }
 }
