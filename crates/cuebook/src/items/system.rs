@@ -11,7 +11,7 @@ macro_rules! file {
 
 /// A file by its path below `.ai`, and what it holds; sorted, one line for each file of the folder `system`.
 pub(super) const FILES: &[(&str, &[u8])] = &[
-    file!("config/keys/trusted/82d8f36483c29025.toml"),
+    file!("config/keys/trusted/c6c547bee16d153f.toml"),
     file!("directives/rye/agent/continuation.md"),
     file!("directives/rye/core/create_directive.md"),
     file!("knowledge/rye/core/directive-metadata-reference.md"),

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:ec12e113e85426773e0f1d0d1dcdd1708cc24300f111254295ad18283c849493:bL_tBAA91zwaabDFrBZG-SFbFNWsjcbB5gXcjMA-HyL3rByn5ouAoD17ovoDmZpb5WrUsrp_-SIwfBrSTjkwDg==:82d8f36483c29025|cuebook@tool/rye/bash/bash.py
+# rye:signed:2026-11-17T04:37:23Z:ec12e113e85426773e0f1d0d1dcdd1708cc24300f111254295ad18283c849493:1ByBMQENr1mQfzZmKZEYk8-7VXpfnz_mr_d5XQc1gDvtZXbJnEuoWh1DEFgSXlReyCUyeBW_OmTY09B1VW-zBg==:c6c547bee16d153f|cuebook@tool/rye/bash/bash.py
 """Runs a command in a shell."""
 
 import fcntl

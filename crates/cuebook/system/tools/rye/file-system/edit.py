@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:b4eee0394ad286066780f7dd14df8e230a8a9530f9501ab12c81210ac818335d:qUhBOGauNoWKIhC_XvTr4K8f8m-qd0viYI-EhIjlG0jnh0VgN2Kt6unWwwZqPghB0QOjFD_8WAnFpmTVcdIWDQ==:82d8f36483c29025|cuebook@tool/rye/file-system/edit.py
+# rye:signed:2026-11-17T04:37:23Z:b4eee0394ad286066780f7dd14df8e230a8a9530f9501ab12c81210ac818335d:mjA_zPFYJHlAJiZvRtuXqHr2oJZUipaHS6y5nW6EYUMGD-4aehW1t6zoZPigYfrw6pNqiBZb1WIxBRUSsuYGDA==:c6c547bee16d153f|cuebook@tool/rye/file-system/edit.py
 """Replaces a passage of a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, write_text

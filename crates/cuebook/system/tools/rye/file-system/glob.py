@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:61bc9db069286376ed20d49eb55d76a3ba6c996830ac1928e26fb1402606a3c3:i6sWFQly1YRZg4qjV07gz96GtfqnmaqYI-RMmcBuM_VuSghXvgxhp5B4FauOiMp2qA_gw9F8i8JtoA0S4myWBQ==:82d8f36483c29025|cuebook@tool/rye/file-system/glob.py
+# rye:signed:2026-11-17T04:37:23Z:61bc9db069286376ed20d49eb55d76a3ba6c996830ac1928e26fb1402606a3c3:Cs4UuPTFX-YtNHRTfK9y4fMrfvZskmEkds3NVQCpcitc7IWDmRVnq8M7ObXKtogw1G3-J1vjvlSlJb7yxJPMBA==:c6c547bee16d153f|cuebook@tool/rye/file-system/glob.py
 """Finds files of the project by their names."""
 
 import fnmatch

@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:8dfb8b75e2a606c9befc0d55435caf18f6866ae6e0b33ccacf820aaa910f5d87:WU2gbtFoPvXBSUwHT6VTPOU9ko8vWObVQzjssltyvuvI8dANcWodrSb0r_Wlx9FL68E_XRlhMQjwgvUmkYioBA==:82d8f36483c29025|cuebook@tool/rye/file-system/grep.py
+# rye:signed:2026-11-17T04:37:23Z:8dfb8b75e2a606c9befc0d55435caf18f6866ae6e0b33ccacf820aaa910f5d87:qLXtrJ1vCzOXr9c2FwbnVmk-W54uhEpya-rCqQv7kWxvpQheNTU_daKQkFbmTR_zkzPzSRN_HKPj0g1m_dFkAQ==:c6c547bee16d153f|cuebook@tool/rye/file-system/grep.py
 """Finds lines in files of the project."""
 
 import fnmatch

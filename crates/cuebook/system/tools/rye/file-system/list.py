@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:b3865f489f8ddf2b4abd2824e06bdfb1a5b98f98e1c0bbf187c3141dce5e154f:CJWEIgo0qIR6ZtUDUrfKT4dUX61bCXPQtB79ACAZ853Nt-OxuSsgFaioc_c9v87UlZFz547QbdtWcvJLGsxuAQ==:82d8f36483c29025|cuebook@tool/rye/file-system/list.py
+# rye:signed:2026-11-17T04:37:23Z:b3865f489f8ddf2b4abd2824e06bdfb1a5b98f98e1c0bbf187c3141dce5e154f:BazMVwsFl4_1VHzfOEBvBTlnDFI86LGzeA3VmRidvxhuzSZZnnubMW313sgSFPIwS67y3virm3cwZ9ZMH7AmCA==:c6c547bee16d153f|cuebook@tool/rye/file-system/list.py
 """Lists a folder of the project."""
 
 import os

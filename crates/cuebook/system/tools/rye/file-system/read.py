@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:74b1cf204bc9cc6c7a1841a29bf73af89c10806be498992a8da92df9b9b4ddcb:fcFFw7_2F6FmwlufLgrI8DfBN-g-w3zWd17zml6GxUomQYwr-PCRASQZe2-1ljwZgxERBHwNRj4E6w8ziQ5cAA==:82d8f36483c29025|cuebook@tool/rye/file-system/read.py
+# rye:signed:2026-11-17T04:37:23Z:74b1cf204bc9cc6c7a1841a29bf73af89c10806be498992a8da92df9b9b4ddcb:lC4Csnk2LcjhgJVZEmkLxVpTBL4oTvUbMqxolAhURIFDyLYYXzuMyj3uFT6KhnnXQgFdaAR8mFFBqVlbOyVBCQ==:c6c547bee16d153f|cuebook@tool/rye/file-system/read.py
 """Reads a text file of the project."""
 
 from _cuebook import Refused, inside, read_text, run, shown, text, whole

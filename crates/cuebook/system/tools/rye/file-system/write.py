@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:87a9ca2923e4abb58b2659596ec9002aebc67a9557e5ae8d22a90dad79493245:ephpdaWEDczlFtNEkgnJohPufqnViZJgaYFffmBlWHH8G7a6stUqqqWxu21jmtRIFp7-6SBvgETbIFyeneymCg==:82d8f36483c29025|cuebook@tool/rye/file-system/write.py
+# rye:signed:2026-11-17T04:37:23Z:87a9ca2923e4abb58b2659596ec9002aebc67a9557e5ae8d22a90dad79493245:V37nv9jFEmYpr5pNI1C_cHuUmagD_300uwjrQyQCfvqNClwzWFmYwmgwiO2UhcNGGBpK9jFUgn_xGL0BMWuaDA==:c6c547bee16d153f|cuebook@tool/rye/file-system/write.py
 """Writes a text file of the project."""
 
 import os

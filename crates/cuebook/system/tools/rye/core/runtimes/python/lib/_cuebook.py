@@ -1,4 +1,4 @@
-# rye:signed:2026-11-17T04:14:01Z:8254435bffe7cc4394b23b2408d02c013a89d7111f46bae44e91305343904a4d:8T2PdJ262CiNWV4SmiH1BsPdy8F7JA8UksXMaY-dOwMzgwASK2FO7KWfwt5hPXP8T1LUtl5Qiu_l_ycBvFBOCg==:82d8f36483c29025|cuebook@tool/rye/core/runtimes/python/lib/_cuebook.py
+# rye:signed:2026-11-17T04:37:23Z:8254435bffe7cc4394b23b2408d02c013a89d7111f46bae44e91305343904a4d:02HC1vYMKqkWRsGC_6EO4834OV0e_XkgDVaPX_mAydEKk8u6w4RDXmx3puiNoKZg2dMHN2Jyjj4h_ABOh2fnBQ==:c6c547bee16d153f|cuebook@tool/rye/core/runtimes/python/lib/_cuebook.py
 """What the bundled Python tools share: their parameters, their answers, and the borders of a project.
 
 It lies in the library folder of the Python runtimes, which puts that folder on the path; any tool may use it.
