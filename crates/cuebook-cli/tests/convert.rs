@@ -259,4 +259,64 @@ fn a_result_that_renders_another_text_is_a_failure() {
         report.contains("the rendered text differs") && report.contains("add `-` to the tags"),
         "{report}"
     );
+
+const OLD: &str = "---
+name: Old
+authors: [me]
+model:
+  api: chat
+  configuration: {type: openai, model: gpt-4o, api_key: '${env:KEY}'}
+  parameters: {max_tokens: 100}
+inputs:
+  name: {type: string, default: you}
+  chat: {type: list}
+sample: {name: Ada}
+template: jinja2
+---
+user:
+Greet {{ name }}.
+
+{% for item in chat %}
+{{ item.role }}:
+{{ item.content }}
+{% endfor %}
+";
+
+#[test]
+fn a_file_of_prompty_1_is_rewritten_for_prompty_2_and_each_change_is_reported() {
+    let project = project();
+    project.write("prompts/old.prompty", OLD);
+    let (code, out, err) = run(&project, &["old", "--to", "prompty"]);
+    assert_eq!(code, 0, "{err}");
+    let body = OLD.split_once("---\nuser:").unwrap().1;
+    assert!(out.ends_with(&format!("---\nuser:{body}")), "the template stays as it is: {out}");
+    for line in [
+        "  apiType: chat\n",
+        "  id: gpt-4o\n",
+        "  provider: openai\n",
+        "    apiKey: \"${env:KEY}\"\n",
+        "    maxOutputTokens: 100\n",
+        "    default: you\n",
+        "    example: Ada\n",
+        "      roles: values\n",
+        "      scalars: python\n",
+        "  authors:",
+    ] {
+        assert!(out.contains(line), "{line}{out}");
+    }
+    for text in [
+        "`model.api` is `model.apiType`",
+        "the default of `name` is used: Prompty 1 does not use it",
+        "a message without text is kept: Prompty 1 skips it",
+    ] {
+        assert!(err.contains(text), "{text}: {err}");
+    }
+    let (code, _, err) = run(&project, &["old", "--to", "prompty", "--out", "prompts/new.prompty"]);
+    assert_eq!(code, 0, "{err}");
+    let (code, _, err) = run(&project, &["new", "--to", "prompty"]);
+    assert_eq!(code, 2, "{err}");
+    assert!(err.contains("`new` is a .prompty file already"), "{err}");
+    let check = project.command("cuebook", project.path()).args(["check", "new"]).output().unwrap();
+    let said = String::from_utf8_lossy(&check.stderr).into_owned() + &String::from_utf8_lossy(&check.stdout);
+    assert!(!said.contains("CB320"), "{said}");
 }

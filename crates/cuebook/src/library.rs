@@ -6,7 +6,7 @@
 //! order of the places (see [`Library::choose`]).
 
 mod archive;
-mod builtin;
+pub(crate) mod builtin;
 mod cached;
 mod candidate;
 mod config;

@@ -18,7 +18,9 @@ use crate::dialect;
 use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 use crate::hooks::{self, Hooks, Resolved};
-use crate::library::{CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts};
+use crate::library::{
+    CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, builtin,
+};
 use crate::prompt::{Dialect, Need, Prompt, Type, Variable};
 use crate::render::Rendered;
 use crate::source::Place;
@@ -258,6 +260,34 @@ impl Prepared {
         let roots = self.loader.library().roots().unwrap_or_default();
         let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
         roots.iter().filter_map(of_pack).collect()
+    }
+
+    /// The languages that it has variants of its text for, besides the one of its plain file.
+    pub fn languages(&self) -> Vec<String> {
+        let candidate = &self.found.candidate;
+        let Some((stem, end)) = candidate.template_file.as_deref().and_then(|file| file.rsplit_once('.'))
+        else {
+            return Vec::new();
+        };
+        let stem = stem.rsplit('/').next().unwrap_or(stem);
+        let names: Vec<String> = match candidate.root.path(&candidate.entry) {
+            Some(folder) => {
+                // A folder that cannot be listed has been read from all the same: it shows no variants.
+                let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
+            }
+            None => builtin::files_in(&candidate.entry),
+        };
+        let is_tag = |tag: &str| {
+            !tag.is_empty() && tag.len() < 12 && tag.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+        };
+        let tag = |name: &String| {
+            let tag = name.strip_prefix(stem)?.strip_prefix('.')?.strip_suffix(end)?.strip_suffix('.')?;
+            is_tag(tag).then(|| tag.to_owned())
+        };
+        let mut tags: Vec<String> = names.iter().filter_map(tag).collect();
+        tags.sort();
+        tags
     }
 
     /// How many warnings reading it gave that its renders do not repeat; `check` tells them.
@@ -518,6 +548,7 @@ impl Prepared {
             object["directive"] = directive.to_json();
         }
         object["parents"] = json!(self.parents);
+        object["languages"] = json!(self.languages());
         object["pack_id"] = json!(self.found.candidate.pack_id);
         object["names"] = json!({
             "variables": variables,

@@ -56,6 +56,10 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         Dialect::Sections | Dialect::Directive => {}
         _ => writeln!(out, "template  {}", prompt.template.name())?,
     }
+    let languages = prepared.languages();
+    if !languages.is_empty() {
+        writeln!(out, "languages {} {quiet}(besides the plain file){quiet:#}", languages.join(", "))?;
+    }
     if let Some(model) = &prompt.model {
         let details = [model.provider.as_deref(), model.api_type.as_deref()];
         let details: Vec<&str> = details.into_iter().flatten().collect();

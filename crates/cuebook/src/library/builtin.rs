@@ -46,6 +46,12 @@ pub(crate) fn has_folder(name: &str) -> bool {
     FILES.iter().any(|(path, _)| path.strip_prefix(name).is_some_and(|rest| rest.starts_with('/')))
 }
 
+/// The names of the files in a folder.
+pub(crate) fn files_in(folder: &str) -> Vec<String> {
+    let inside = |path: &str| Some(path.strip_prefix(folder)?.strip_prefix('/')?.to_owned());
+    paths().filter_map(inside).collect()
+}
+
 /// The folders, sorted.
 pub(crate) fn folders() -> Vec<String> {
     let mut names: Vec<String> = FILES

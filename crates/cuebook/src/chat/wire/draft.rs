@@ -95,6 +95,11 @@ impl<'r> Draft<'r> {
     /// There is nothing to send.
     pub fn nothing_to_say(&self, why: &str, hint: &str) -> Error {
         let message = format!("{} {why}", self.api.title());
+        let is_empty = |message: &Message| message.role == Role::User && message.is_empty();
+        let hint = match self.request.messages.iter().any(is_empty) {
+            true => "the message of the user is empty: give its input a value",
+            false => hint,
+        };
         let diagnostic = Diagnostic::new(Code::UnsupportedContent, message).hint(hint);
         Error::new(ErrorKind::Wire, diagnostic).with("wire", self.api.as_str())
     }
