@@ -46,7 +46,7 @@ VARIABLES = {
         {
             "name": "tech_stack",
             "type": "string",
-            "description": "Languages and frameworks, e.g. \"TypeScript, React\"; if not given, the project's files tell.",
+            "description": "Languages and frameworks, e.g. \"TypeScript, React\"; if not given, the project's files decide.",
             "source": "system",
             "default": "",
         },
