@@ -78,11 +78,11 @@ impl Observer for Replay {
             Step::Performing { call, .. } => turn(format!("tool_execution_start:{round}:{}", call.name)),
             Step::PerformedCall { call, performed, ran } => {
                 let (name, success) = (&call.name, !performed.is_error);
-                if *ran {
-                    turn(format!("tool_execution_complete:{round}:{name}:{success}"));
-                }
                 let kind = performed.error_kind.as_deref().filter(|_| !success);
                 let kind = kind.map(|kind| format!(":{kind}")).unwrap_or_default();
+                if *ran {
+                    turn(format!("tool_execution_complete:{round}:{name}:{success}{kind}"));
+                }
                 turn(format!("tool_result:{round}:{name}:{success}{kind}"));
             }
             Step::Updated { .. } => turn(format!("messages_updated:{round}")),

@@ -281,7 +281,7 @@ fn lines_of_a_run_that_does_not_end_well_say_why() {
             "turn:permission_requested:0:exec-1-permission",
             "turn:permission_completed:0:true",
             "turn:tool_execution_start:0:add",
-            "turn:tool_execution_complete:0:add:false",
+            "turn:tool_execution_complete:0:add:false:exception",
             "turn:tool_result:0:add:false:exception",
             "turn:messages_updated:0",
             "turn:error:1:max_iterations",

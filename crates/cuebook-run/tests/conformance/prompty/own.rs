@@ -221,7 +221,7 @@ pub fn replays() -> Vec<Json> {
             format!("turn:permission_requested:{round}:exec-{id}-permission"),
             format!("turn:permission_completed:{round}:true"),
             format!("turn:tool_execution_start:{round}:add"),
-            format!("turn:tool_execution_complete:{round}:add:{success}"),
+            format!("turn:tool_execution_complete:{round}:add:{success}{kind}"),
             format!("turn:tool_result:{round}:add:{success}{kind}"),
         ]
     };
@@ -242,7 +242,7 @@ pub fn replays() -> Vec<Json> {
         vector(
             "a tool that fails",
             3,
-            vec![asked(0), called(0, 1, false, ":no_such_number"), updated(0), asked(1), end(2, "success")],
+            vec![asked(0), called(0, 1, false, ":exception"), updated(0), asked(1), end(2, "success")],
         ),
         vector(
             "two calls in one round",
