@@ -259,6 +259,7 @@ fn a_result_that_renders_another_text_is_a_failure() {
         report.contains("the rendered text differs") && report.contains("add `-` to the tags"),
         "{report}"
     );
+}
 
 const OLD: &str = "---
 name: Old
