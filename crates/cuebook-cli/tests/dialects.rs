@@ -248,21 +248,3 @@ fn every_dialect_is_included_on_the_command_line_and_explained_by_its_own_file()
         assert!(code == 1 && err.contains("CB220") && out.is_empty(), "{command}: {out}{err}");
     }
 }
-
-#[test]
-fn one_command_leaves_one_trace() {
-    let stage = Stage::new();
-    stage.write("prompty", "help");
-    let render = ["render", "help", "--var", "who=Ada", "--as", "wire:openai", "--trace", "traces"];
-    let output = stage.project.command("cuebook", stage.project.path()).args(render).output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let traces: Vec<_> = std::fs::read_dir(stage.project.path().join("traces")).unwrap().collect();
-    let [Ok(trace)] = traces.as_slice() else { panic!("{traces:?}") };
-    let trace: Json = serde_json::from_str(&std::fs::read_to_string(trace.path()).unwrap()).unwrap();
-    assert_eq!(trace["trace"]["name"], "call");
-    let frames = trace["trace"]["__frames"].as_array().unwrap();
-    let names: Vec<&str> = frames.iter().map(|frame| frame["name"].as_str().unwrap()).collect();
-    assert!(names.contains(&"render") && names.contains(&"prepare"), "{names:?}");
-    let prepare = frames.iter().find(|frame| frame["name"] == "prepare").unwrap();
-    assert_eq!(prepare["__frames"][0]["name"], "parse");
-}
