@@ -62,7 +62,9 @@ impl Items for LocalItems {
         if let Some((limit, most)) = reached(answer) {
             let message = format!("The thread {} stopped: {told}. Continue?", answer["thread_id"].as_str()?);
             let title = format!("New limit of {limit}");
-            let number = json!({"type": "number", "title": title, "default": more(error, most)});
+            let more = more(error, most);
+            let kind = if more.is_u64() { "integer" } else { "number" };
+            let number = json!({"type": kind, "title": title, "default": more});
             let form = json!({"type": "object", "properties": {"limit": number}, "required": ["limit"]});
             return Some(Question { message, form });
         }

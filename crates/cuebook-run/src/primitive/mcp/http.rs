@@ -85,9 +85,9 @@ impl Session<'_> {
             return Err(failed(format!("the answer of the MCP server is longer than {most} bytes")));
         }
         let parsed: Option<Json> = serde_json::from_slice(&body).ok();
-        let is_message =
-            parsed.as_ref().is_some_and(|parsed| parsed.get("jsonrpc").is_some() || parsed.is_array());
-        if !(200..300).contains(&answer.status) && !(is_message && message.get("id").is_some()) {
+        // A server may say with a status what it also says in its answer to the request.
+        let is_answer = |parsed: &Json| message.get("id").is_some_and(|id| parsed.get("id") == Some(id));
+        if !(200..300).contains(&answer.status) && !parsed.as_ref().is_some_and(is_answer) {
             return Err(status(&answer));
         }
         if let Some(parsed) = parsed {

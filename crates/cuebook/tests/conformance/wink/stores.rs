@@ -18,11 +18,17 @@ pub fn run(cases: &Json, board: &mut Board) {
     let cases = table(cases, "store_cases");
     let folder = tempfile::tempdir().expect("a folder");
     let store = Store::open(folder.path());
+    let (Some(first), Some(seeded)) = (
+        cases.iter().find(|case| case["descriptor"].is_object()),
+        cases.iter().find(|case| case["id"] == "seed"),
+    ) else {
+        cases
+            .iter()
+            .for_each(|_| board.later("stores", "no case describes the prompt, or none seeds its file"));
+        return;
+    };
     // The prompt is described by the first case, and what its author wrote by the file that is seeded.
-    let first = descriptor(
-        &cases.iter().find(|case| case["descriptor"].is_object()).expect("a descriptor")["descriptor"],
-    );
-    let seeded = cases.iter().find(|case| case["id"] == "seed").expect("a seed");
+    let first = descriptor(&first["descriptor"]);
     let (_, seeded) = seeded["files"].as_object().expect("files").iter().next().expect("a file");
     let seeded = seeded.as_str().expect("a text");
     for case in cases {
