@@ -102,10 +102,7 @@ fn run(folder: &std::path::Path) -> Board {
     let file = read(&folder.join("cases.json"));
     let cases = table(&file, "cases");
     let mut board = Board::new("rye", DECIDED);
-    board.remark(
-        "thread",
-        "of event_types all but cognition_out and the return: our log has events of its own",
-    );
+    board.remark("thread", "of event_types all but cognition_out and the return: our log has other events");
     board.remark(
         "thread",
         "of registry_rows and budget_rows the columns that name times, processes and models",
