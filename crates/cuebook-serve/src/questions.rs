@@ -50,15 +50,19 @@ impl Way {
 }
 
 /// A question in the form of the protocol; none if its form is not one.
-pub(crate) fn params(question: &Question) -> Option<ElicitRequestParams> {
+pub(crate) fn request(question: &Question) -> Option<ElicitRequest> {
     let requested_schema: ElicitationSchema = serde_json::from_value(question.form.clone()).ok()?;
     let message = question.message.clone();
-    Some(ElicitRequestParams::FormElicitationParams { meta: None, message, requested_schema })
+    Some(ElicitRequest::new(ElicitRequestParams::FormElicitationParams {
+        meta: None,
+        message,
+        requested_schema,
+    }))
 }
 
 /// The same inside of an answer or a task.
 pub(crate) fn input(question: &Question) -> Option<InputRequest> {
-    Some(InputRequest::Elicitation(ElicitRequest::new(params(question)?)))
+    request(question).map(InputRequest::Elicitation)
 }
 
 /// What the user filled in, if they accepted.

@@ -17,7 +17,7 @@ use rmcp::model::{
     GetTaskParams, GetTaskResult, Implementation, InitializeRequestParams, InitializeResult,
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, UpdateTaskParams,
+    ServerCapabilities, ServerConfig, ServerRequest, SubscriptionFilter, Tool, UpdateTaskParams,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::task_manager::TaskManager;
@@ -156,9 +156,9 @@ impl Server {
         context: &RequestContext<RoleServer>,
         question: &Question,
     ) -> Result<Option<Arguments>, ErrorData> {
-        let Some(params) = questions::params(question) else { return Ok(None) };
+        let Some(request) = questions::request(question) else { return Ok(None) };
         tokio::select! {
-            said = context.peer.create_elicitation(params) => {
+            said = context.peer.send_request(ServerRequest::ElicitRequest(request)) => {
                 // A client that cannot ask after all answers as one that declines.
                 let said = said.ok().and_then(|said| serde_json::to_value(said).ok());
                 Ok(said.as_ref().and_then(questions::accepted))

@@ -126,7 +126,8 @@ async fn sample(context: &Context, prompt: String) -> Answer<CallToolResult> {
 
 async fn elicit(context: &Context, message: String, schema: Json) -> Answer<CallToolResult> {
     let params = read(json!({"mode": "form", "message": message, "requestedSchema": schema}))?;
-    let said = context.peer.create_elicitation(params).await;
+    let request = ServerRequest::ElicitRequest(ElicitRequest::new(params));
+    let said = context.peer.send_request(request).await;
     let said = json!(said.map_err(|error| ErrorData::internal_error(error.to_string(), None))?);
     let action = said["action"].as_str().unwrap_or_default();
     Ok(text(format!("User response: action={action}, content={}", said["content"])))
