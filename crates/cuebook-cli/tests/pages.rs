@@ -127,7 +127,7 @@ fn the_page_on_tokens_is_true_and_short() {
 
 #[test]
 fn the_page_on_tools_is_true_and_short() {
-    topic("tools.md", 170);
+    topic("tools.md", 180);
 }
 
 #[test]

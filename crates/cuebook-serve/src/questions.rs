@@ -38,15 +38,18 @@ impl Way {
         let elicitation = context.client_capabilities().and_then(|capabilities| capabilities.elicitation);
         // A client that names no kind of question has forms.
         let has_forms = elicitation.is_some_and(|known| known.form.is_some() || known.url.is_none());
-        let version = context.protocol_version();
-        let is_new =
-            version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str());
-        match (has_forms, is_new) {
+        match (has_forms, is_modern(context)) {
             (false, _) => Way::Never,
             (true, false) => Way::Request,
             (true, true) => Way::Answer,
         }
     }
+}
+
+/// Whether a request is one of 2026-07-28 or later, which have neither a handshake nor requests of the server.
+pub(crate) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2026_07_28.as_str())
 }
 
 /// A question in the form of the protocol; none if its form is not one.

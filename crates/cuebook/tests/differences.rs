@@ -175,3 +175,9 @@ fn a_conversation_that_no_tag_shows_is_noted() {
     let codes: Vec<&str> = report.findings.iter().map(|finding| finding.code.as_str()).collect();
     assert!(codes.contains(&"CB403"), "{codes:?}");
 }
+
+#[test]
+fn integers_beyond_64_bits_in_json_are_floats() {
+    let value: serde_json::Value = serde_json::from_str("100000000000000000000").unwrap();
+    assert_eq!(Project::with_template("{{ n }}").text("p", json!({"n": value})), "1e+20");
+}
