@@ -58,9 +58,10 @@ impl Items for LocalItems {
 
     fn question(&self, answer: &Json) -> Option<Question> {
         let error = &answer["metadata"]["error"];
-        let told = error["message"].as_str()?;
+        let reason = error["message"].as_str()?;
         if let Some((limit, most)) = reached(answer) {
-            let message = format!("The thread {} stopped: {told}. Continue?", answer["thread_id"].as_str()?);
+            let message =
+                format!("The thread {} stopped: {reason}. Continue?", answer["thread_id"].as_str()?);
             let title = format!("New limit of {limit}");
             let more = more(error, most);
             let kind = if more.is_u64() { "integer" } else { "number" };
@@ -70,7 +71,7 @@ impl Items for LocalItems {
         }
         (error["code"] == Code::GrantNeeded.as_str()).then(|| {
             let message = format!(
-                "{told}. Run `cuebook allow` in the project, review what it shows, and continue here when you granted it."
+                "{reason}. Run `cuebook allow` in the project, review what it shows, and continue here when you granted it."
             );
             Question { message, form: json!({"type": "object", "properties": {}}) }
         })
@@ -112,7 +113,7 @@ fn more(error: &Json, most: f64) -> Json {
     if most.fract() == 0.0 && more >= 1.0 { json!(more.ceil() as u64) } else { json!(more) }
 }
 
-/// A run says that it goes on, and not how far it is: what is told is how many seconds have passed.
+/// A run says that it goes on, and not how far it is: the progress is the seconds that have passed.
 struct Seconds<'w> {
     watch: &'w dyn Watch,
     began: Instant,

@@ -59,7 +59,7 @@ fn alone(prepared: &Prepared) -> Vec<Diagnostic> {
         let opens = before.trim_end_matches(['-', '+']).ends_with("{{");
         opens && behind.trim_start_matches(['-', '+']).starts_with("}}")
     };
-    let shown = prepared.reads().into_iter().filter(|(read, place)| read.root == SYSTEM && is_alone(place));
+    let shown = prepared.reads().into_iter().filter(|(read, place)| read.path == SYSTEM && is_alone(place));
     let finding = |(_, place)| {
         Diagnostic::new(Code::UndeclaredVariable, "`system` holds several values, and cannot be shown as one")
             .severity(Severity::Error)
