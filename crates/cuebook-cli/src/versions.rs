@@ -230,7 +230,7 @@ impl Past {
     pub fn in_place_of<'b>(&self, version: &Version<'_>, book: &Book) -> Result<Stand<'b>> {
         let found = version.prepared().found();
         if version.is_built_in() {
-            let message = format!("`{}` is part of the program, and no revision has it", found.id);
+            let message = format!("`{}` is built into the program, so no revision has it", found.id);
             let diagnostic = Diagnostic::new(Code::NotInRevision, message)
                 .hint(format!("name two versions: cuebook diff {} OTHER", found.id));
             return Err(Error::new(ErrorKind::PromptNotFound, diagnostic));

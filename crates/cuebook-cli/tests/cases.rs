@@ -51,7 +51,7 @@ prompts/hi/tests.md
           the text does not contain `Hi Bo` (prompts/hi/tests.md:21)
           the text contains `Bye` (prompts/hi/tests.md:24)
           from prompts/hi/template.md:3
-          the text has 8 tokens, and 3 are allowed (prompts/hi/tests.md:15)
+          the text has 8 tokens, but the limit is 3 (prompts/hi/tests.md:15)
           \"Ada\" comes from the variable `name` (prompts/hi/tests.md:17)
           from name (the caller), prompts/hi/template.md:1
           \"Rights reserved.\" comes from `partials/legal.md` (prompts/hi/tests.md:17)

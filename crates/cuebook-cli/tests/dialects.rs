@@ -253,7 +253,18 @@ fn every_dialect_is_included_on_the_command_line_and_explained_by_its_own_file()
 fn one_command_leaves_one_trace() {
     let stage = Stage::new();
     stage.write("prompty", "help");
-    let render = ["render", "help", "--var", "who=Ada", "--as", "wire:openai", "--trace", "traces"];
+    let render = [
+        "render",
+        "help",
+        "--var",
+        "who=Ada",
+        "--as",
+        "wire:openai",
+        "--model",
+        "gpt-4o",
+        "--trace",
+        "traces",
+    ];
     let output = stage.project.command("cuebook", stage.project.path()).args(render).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let traces: Vec<_> = std::fs::read_dir(stage.project.path().join("traces")).unwrap().collect();

@@ -356,7 +356,7 @@ fn what_lies_at_the_top_of_the_disk_is_called_by_its_path() {
     let output =
         project.command("cuebook", project.path()).args(["diff", "/dev/null", "p"]).output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(stderr.starts_with("error[CB110]: /dev/null: a file was expected"), "{stderr}");
+    assert!(stderr.starts_with("error[CB110]: /dev/null: expected a file, found a device"), "{stderr}");
 }
 
 #[test]

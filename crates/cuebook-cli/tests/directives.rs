@@ -12,6 +12,7 @@ const GREET: &str = "# Greet\n\n```xml\n<directive name=\"greet\" version=\"1.0.
 fn greet() -> Project {
     let project = Project::new();
     project.write(".ai/directives/demo/greet.md", GREET);
+    project.write("home/.ai/config/cuebook.toml", "[prompts]\nenv = [\"GREETER\"]\n");
     project
 }
 

@@ -73,14 +73,14 @@ fn what_is_not_there_is_an_error_with_a_way_out() {
     let project = letter();
     for (args, code, message, hint) in [
         (["--at", "400"], 2, "the byte 400 is after the end: the text has 28 bytes", "use 0 to 27"),
-        (["--at", "13"], 2, "'ü' is the bytes 12 to 13", "ask for 12"),
+        (["--at", "13"], 2, "'ü' spans the bytes 12 to 13", "use 12"),
         (["--at", "9:1"], 2, "line 9 does not exist: the text has 3 lines", "use 1:1"),
-        (["--at", "1:99"], 2, "line 1 has no column 99: it has 10 characters", "ask for 1:1 to 1:10"),
+        (["--at", "1:99"], 2, "line 1 has no column 99: it has 10 characters", "use 1:1 to 1:10"),
         (["--at", "0:1"], 2, "invalid position `0:1`", "as in 3:14"),
         (["--at", "x"], 2, "invalid position `x`", "as in 3:14"),
         (["--find", "dear"], 1, "the rendered text does not contain \"dear\"", "did you mean \"Dear\"?"),
         (["--find", "Dear  Ada"], 1, "does not contain \"Dear  Ada\"", "differs only in whitespace"),
-        (["--find", "Bob"], 1, "has no \"Bob\"", "cuebook render"),
+        (["--find", "Bob"], 1, "does not contain \"Bob\"", "cuebook render"),
         (["--find", ""], 2, "the text to find is empty", "--find TEXT"),
     ] {
         let (found, out, err) =

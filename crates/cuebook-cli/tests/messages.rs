@@ -34,7 +34,7 @@ fn yaml_names_the_bracket_that_is_open_or_the_text_that_needs_quotes() {
     let project = Project::new();
     project.write("prompts/a.prompty", "---\ninputs: [\n  q: {kind: string}\n---\nuser:\n{{ q }}\n");
     let told = refused(&project, &["render", "a"]);
-    has(&told, &["a `[` is not closed", "a.prompty:2:9"]);
+    has(&told, &["`[` is not closed", "a.prompty:2:9"]);
     let input = "{kind: string, description: Say: hello}";
     project.write("prompts/b.prompty", format!("---\ninputs:\n  q: {input}\n---\nuser:\n{{{{ q }}}}\n"));
     let told = refused(&project, &["render", "b"]);

@@ -117,7 +117,7 @@ fn the_page_on_testing_is_true_and_short() {
 
 #[test]
 fn the_page_on_threads_is_true_and_short() {
-    topic("threads.md", 350);
+    topic("threads.md", 355);
 }
 
 #[test]

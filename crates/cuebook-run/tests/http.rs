@@ -87,7 +87,7 @@ fn a_request_has_its_parameters_as_data_and_its_secret_from_the_environment() {
     let heard = asked.lock().unwrap()[0].clone();
     assert!(heard.starts_with("POST /items/..%2Fadmin?q=a%26b%3Dc "), "{heard}");
     assert!(heard.to_lowercase().contains("authorization: bearer s3cret"), "{heard}");
-    assert!(heard.ends_with(r#"{"text":"${TOKEN_OF_TEST}","tags":["x"]}"#), "{heard}");
+    assert!(heard.ends_with(r#"{"text": "${TOKEN_OF_TEST}", "tags": ["x"]}"#), "{heard}");
     assert!(!answer.to_string().contains("s3cret"), "{answer}");
 }
 

@@ -127,10 +127,10 @@ fn verdict(attack: &Attack) -> String {
         return format!("{tried} values tried: roles, messages, tools and fences stayed the same");
     }
     if attack.breaches.is_empty() {
-        return format!("{tried} values tried, but not in every input: nothing is proved");
+        return format!("{tried} values tried, but some inputs got none: no result");
     }
     let broken: usize = attack.inputs.iter().map(|driven| driven.breaches).sum();
-    format!("{tried} values tried, {broken} of them broke something")
+    format!("{tried} values tried, {broken} of them changed roles, messages, tools or fences")
 }
 
 fn outcome(driven: &Driven) -> (Style, String) {
@@ -144,7 +144,7 @@ fn outcome(driven: &Driven) -> (Style, String) {
     if !driven.carries_text {
         parts.push("cannot carry text".to_owned());
     } else if driven.seen == 0 {
-        parts.push("shows nowhere".to_owned());
+        parts.push("not in the text".to_owned());
     }
     for (code, count) in &driven.refused {
         parts.push(format!("{count} {}", code.name()));

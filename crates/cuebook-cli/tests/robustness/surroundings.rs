@@ -13,7 +13,7 @@ fn variables_that_cannot_be_read_are_told_with_their_place() {
     for (content, said) in [
         (
             &b"[1]"[..],
-            "error[CB407]: expected a JSON object\n --> v.json:1:1\n  |\n1 | [1]\n  | ^ this is an array\n  |\n  = help: begin with { and end with }",
+            "error[CB407]: expected a JSON object\n --> v.json:1:1\n  |\n1 | [1]\n  | ^ this is an array\n  |\n  = help: start with { and end with }",
         ),
         (
             br#"{"x": "one", "x": "two"}"#,

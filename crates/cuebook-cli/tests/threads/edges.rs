@@ -310,7 +310,7 @@ fn what_is_wrong_is_told_with_a_way_out_before_anything_begins() {
         (1, "CB110", format!("{THREADED} --project no/such/folder"), "cuebook init"),
         (1, "CB110", "thread list --project no/such/folder".to_owned(), "cuebook init"),
         (1, "CB710", "execute directiv demo/greet --thread".to_owned(), "did you mean `directive`?"),
-        (1, "CB712", "thread show nothing".to_owned(), "threads.db does not exist; check --project"),
+        (1, "CB712", "thread show nothing".to_owned(), "threads.db does not exist; check --root"),
     ];
     for (code, error, line, way) in cases {
         let output = stage.run(&words(&line));

@@ -190,8 +190,7 @@ fn what_keeps_nothing_is_no_recording_and_nobody_waits_for_its_reader() {
     let stage = stage(Script::new().reply(returned("Hi")));
     let pipe = stage.project.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let places =
-        [("pipe", "a pipe"), ("/dev/full", "a device"), (".ai", "is a directory"), ("home", "is a link")];
+    let places = [("pipe", "a pipe"), ("/dev/full", "a device"), (".ai", "a directory"), ("home", "a link")];
     for (place, what) in places {
         let output = stage.threaded(&["--record", place]);
         let said = err(&output);

@@ -95,8 +95,8 @@ fn what_is_not_known_to_have_been_spent_is_told_as_that_wherever_money_is_told()
     assert!(said.lines().last().unwrap().contains(", at least 0.0006 spent, "), "{said}");
     let list = out(&stage.run(&["thread", "list"]));
     let rows: Vec<&str> = list.lines().collect();
-    assert!(rows[0].contains("3,100 tokens  not known demo/leaf/"), "{list}");
-    assert!(rows[1].contains("240 tokens   ≥ 0.0006 demo/parent/"), "{list}");
+    assert!(rows[0].contains("3,100 tokens  not known ") && rows[0].contains("demo/leaf/"), "{list}");
+    assert!(rows[1].contains("240 tokens   ≥ 0.0006 ") && rows[1].contains("demo/parent/"), "{list}");
     let listed = stage.json(&["thread", "list"]);
     let known: Vec<_> =
         listed.as_array().unwrap().iter().map(|thread| &thread["cost"]["spend_known"]).collect();

@@ -272,7 +272,7 @@ mod tests {
         ] {
             let error = check(&none, action, arguments.clone()).unwrap_err();
             assert_eq!(error.code(), Code::NotAllowedOverMcp);
-            assert!(error.diagnostic().hint.as_ref().unwrap().contains(&format!("--allow {name}")));
+            assert!(error.diagnostic().hint.as_ref().unwrap().contains(&format!("add {name:?} to `allow`")));
             assert!(check(&allowance(&[name]), action, arguments).is_ok(), "{name}");
         }
     }

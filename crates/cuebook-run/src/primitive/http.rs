@@ -218,12 +218,12 @@ const MOST_ERROR: usize = 64 << 10;
 pub(crate) fn refused(refusal: &Refusal, attempts: u32, fence: Option<&Fencing>) -> Error {
     let message = refusal.message.trim_start_matches("http_request: ").to_owned();
     if fence.is_some() && refusal.exception == "PermissionError" {
-        let hint = "list the host in `hosts` of the tool's `config`, sign it, and grant it: cuebook allow";
+        let hint = "add the host to `hosts` in the tool's `config`, sign the tool, and grant it: cuebook allow";
         return Error::new(ErrorKind::Execute, Diagnostic::new(Code::HostRefused, message).hint(hint));
     }
     let tried = if attempts > 1 { format!(" ({attempts} attempts)") } else { String::new() };
     let diagnostic = Diagnostic::new(Code::HttpFailed, format!("{message}{tried}"))
-        .hint("look at the `url` of the tool, and at the way there");
+        .hint("check the tool's `url` and the network");
     Error::new(ErrorKind::Execute, diagnostic)
 }
 

@@ -150,7 +150,7 @@ fn the_usual_provider_is_asked_first() {
             error.code() == Code::NoModel && told.contains("the provider `own` does not offer `"),
             "{told}"
         );
-        assert!(told.contains("CUEBOOK_PROVIDER names it"), "{told}");
+        assert!(told.contains("named by CUEBOOK_PROVIDER"), "{told}");
         let hint = error.diagnostic().hint.as_deref().unwrap();
         assert!(hint.contains("own.yaml"), "{hint}");
     }
@@ -333,7 +333,7 @@ fn the_user_comes_before_the_environment_and_both_before_the_prompt() {
         "anthropic"
     );
     let error = providers.resolve(&Wish { id: Some("gpt-5"), provider: Some("openai"), ..Wish::default() });
-    assert!(error.unwrap_err().to_string().contains("(CUEBOOK_PROVIDER names it)"));
+    assert!(error.unwrap_err().to_string().contains("(named by CUEBOOK_PROVIDER)"));
     let error = providers.resolve(&Wish { only: Some("opnai"), ..Wish::default() }).unwrap_err();
     assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `openai`?"));
 }

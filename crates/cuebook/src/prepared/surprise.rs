@@ -175,8 +175,8 @@ fn role_line(line: &str, next: &str, roles: &Roles) -> Option<(String, String)> 
         return None;
     }
     if let Some(role) = Marker::almost(line) {
-        let message = format!("this line looks like the beginning of a message of the {role}, and is text");
-        return Some((message, format!("put `{role}:` on a line of its own, if a message is meant")));
+        let message = format!("this line looks like a {role} marker, but is text");
+        return Some((message, format!("put `{role}:` on a separate line to begin a message")));
     }
     let (word, lower) = (word?, lower?);
     let message = format!("`{word}:` is not a role, so this line is text");

@@ -357,8 +357,8 @@ impl World {
                 return Some(Err(error.to_string()));
             }
         }
-        if has("sh_no_parser") || has("knowledge_no_metadata") {
-            // Ours has a way out as well.
+        if wanted.get("hint").is_none() {
+            // Ours may have a way out where Rye's answer has none.
             found.as_object_mut().unwrap().remove("hint");
         }
         Some(same(&found, &wanted))
