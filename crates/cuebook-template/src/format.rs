@@ -282,6 +282,10 @@ fn field_end(rest: &str) -> Result<usize> {
 pub(crate) fn percent<'r>(render: &Render<'r>, template: &Val<'r>, operands: &Val<'r>) -> Result<Val<'r>> {
     match &operands.value {
         Value::Tuple(_) => percent_with(render, template, operands),
+        // Python leaves it open whether a list was meant as the one argument or as arguments by name.
+        Value::List(_) | Value::Array(_) | Value::Range(_) | Value::Undefined(_) => {
+            percent_with(render, template, operands)
+        }
         value if value.is_mapping() => percent_with(render, template, operands),
         _ => percent_with(render, template, &Val::tuple(vec![operands.clone()])),
     }

@@ -46,6 +46,8 @@ pub(crate) struct Render<'r> {
     deadline: Option<Instant>,
     depth: Cell<usize>,
     random: Cell<u64>,
+    /// Whether a slice of something that cannot be sliced is undefined.
+    lenient_slices: Cell<bool>,
 }
 
 /// Renders a template with these variables.
@@ -66,6 +68,7 @@ pub(crate) fn render(
         deadline: env.limits.time.map(|time| Instant::now() + time),
         depth: Cell::new(0),
         random: Cell::new(env.seed | 1),
+        lenient_slices: Cell::new(false),
     };
     let mut sink = Sink::new(env.limits.output_bytes);
     let unit = render.unit(template);

@@ -91,8 +91,12 @@ pub(super) fn xmlattr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         if matches!(value.value, Value::None | Value::Undefined(_)) {
             continue;
         }
-        let key = call.render.text_of(&key)?;
-        let key = key.as_str();
+        let Some(key) = key.value.as_str() else {
+            return Err(type_error(format!(
+                "the name of an attribute is a string, not {}",
+                type_name(&key.value)
+            )));
+        };
         if key.contains(|character: char| character.is_whitespace() || matches!(character, '/' | '>' | '=')) {
             return Err(Error::new(
                 ErrorKind::Runtime,

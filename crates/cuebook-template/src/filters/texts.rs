@@ -176,7 +176,7 @@ pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     }
     for (index, (start, end)) in lines.into_iter().enumerate() {
         if index > 0 {
-            builder.push("\n", origin);
+            builder.push("\n", Origin::AUTHOR);
         }
         let indented = if index == 0 { first } else { blank || end > start };
         if indented {
@@ -192,10 +192,11 @@ fn ends_line(text: &str) -> bool {
     line_ranges(text, false) != line_ranges(text, true)
 }
 
-/// The value, which must be a string; an undefined value is the empty one.
+/// The value, which must be a string.
 fn string_value<'r>(call: &Call<'_, 'r>) -> Result<Text<'r>> {
     match &call.value.value {
-        Value::Text(_) | Value::Undefined(_) => call.text(),
+        Value::Text(_) => call.text(),
+        Value::Undefined(missing) => Err(missing.error()),
         other => Err(type_error(format!("`{}` needs a string, not {}", call.name, type_name(other)))),
     }
 }

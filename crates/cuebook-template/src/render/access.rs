@@ -7,6 +7,7 @@ use super::{LoopState, Render, Special};
 use crate::error::{Error, ErrorKind, Result};
 use crate::methods;
 use crate::python::{length, offset_of};
+use crate::text::Text;
 use crate::value::{Key, Val, Value, type_error, type_name};
 
 impl<'r> Render<'r> {
@@ -209,7 +210,7 @@ impl<'r> Render<'r> {
                     let items = self.item_list(val)?;
                     self.slice(&Val::tuple(items), start, stop, step)
                 }
-                other => Ok(Val::missing(format!("{} cannot be sliced", type_name(other)))),
+                other => Err(type_error(format!("{} cannot be sliced", type_name(other)))),
             };
         };
         let (start, stop, step) = (bound(start)?, bound(stop)?, bound(step)?.unwrap_or(1));
@@ -227,7 +228,7 @@ impl<'r> Render<'r> {
             Value::Text(text) => {
                 let characters: Vec<char> = text.as_str().chars().collect();
                 let picked: String = places.iter().map(|at| characters[at]).collect();
-                Val::text(picked, self.origin_of(val))
+                Val::text(Text::from(picked).safe(text.safe), self.origin_of(val))
             }
             Value::Tuple(items) => {
                 let picked = places.iter().map(|at| items[at].clone()).collect();

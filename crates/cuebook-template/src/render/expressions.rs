@@ -4,6 +4,7 @@ use super::{Cx, Render, compare, equal};
 use crate::ast::{Binary, Comparison, Expr, ExprKind, Named, Unary};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::origin::Origin;
+use crate::resolver::each_child;
 use crate::sink::Mark;
 use crate::text::Builder;
 use crate::value::{Dict, Missing, Val, Value};
@@ -13,6 +14,7 @@ impl<'r> Render<'r> {
     /// The value of an expression. An error gets the place of the innermost expression that caused it.
     pub(crate) fn eval(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
         self.eval_kind(cx, expr)
+            .or_else(|error| self.eval_constant(cx, expr, error, false))
             .map_err(|error| error.at(expr.range).inside(cx.unit.number, cx.unit.template.name()))
     }
 
@@ -87,7 +89,12 @@ impl<'r> Render<'r> {
                 let value = self.eval(cx, value)?;
                 let part = |part: &'r Option<Expr>| part.as_ref().map(|part| self.eval(cx, part)).transpose();
                 let (start, stop, step) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
-                self.slice(&value, start.as_ref(), stop.as_ref(), step.as_ref())?
+                match self.slice(&value, start.as_ref(), stop.as_ref(), step.as_ref()) {
+                    Err(error) if self.lenient_slices.get() && error.kind() == ErrorKind::Type => {
+                        Val::missing(error.message().to_owned())
+                    }
+                    other => other?,
+                }
             }
             ExprKind::Call(callee, arguments) => self.eval_call(cx, callee, arguments)?,
             ExprKind::Filter(Some(value), named) => {
@@ -105,6 +112,72 @@ impl<'r> Render<'r> {
                 return Err(Error::new(ErrorKind::Syntax, "this is only a target of `set`"));
             }
         })
+    }
+
+    /// Jinja2 computes constants when it reads a template, and takes a slice of what cannot be sliced for undefined there. So
+    /// what failed is tried once more in that way if it is a constant.
+    pub(super) fn eval_constant(
+        &self,
+        cx: &Cx<'r>,
+        expr: &'r Expr,
+        error: Error,
+        printed: bool,
+    ) -> Result<Val<'r>> {
+        let folded = matches!(
+            expr.kind,
+            ExprKind::Unary(..)
+                | ExprKind::Binary(..)
+                | ExprKind::Concat(_)
+                | ExprKind::Compare(..)
+                | ExprKind::And(..)
+                | ExprKind::Or(..)
+                | ExprKind::Not(_)
+                | ExprKind::If(..)
+                | ExprKind::Filter(..)
+                | ExprKind::Test(..)
+                | ExprKind::Item(..)
+                | ExprKind::Attribute(..)
+        );
+        if error.kind() != ErrorKind::Type || self.lenient_slices.get() || !(folded || printed) {
+            return Err(error);
+        }
+        self.lenient_slices.set(true);
+        let value = match self.is_constant(cx, expr) {
+            Ok(true) => self.eval_kind(cx, expr),
+            _ => Err(error.clone()),
+        };
+        self.lenient_slices.set(false);
+        match value {
+            Ok(value) if !printed && value.value.is_undefined() => Err(error),
+            other => other,
+        }
+    }
+
+    /// Whether an expression has neither names nor calls in what is evaluated of it.
+    fn is_constant(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<bool> {
+        match &expr.kind {
+            ExprKind::Name(_) | ExprKind::Call(..) => return Ok(false),
+            ExprKind::If(test, value, otherwise) => {
+                if !self.is_constant(cx, test)? {
+                    return Ok(false);
+                }
+                let holds = self.eval_kind(cx, test)?.value.is_true();
+                return match (holds, otherwise) {
+                    (true, _) => self.is_constant(cx, value),
+                    (false, Some(other)) => self.is_constant(cx, other),
+                    (false, None) => Ok(false),
+                };
+            }
+            _ => {}
+        }
+        let mut children = Vec::new();
+        each_child(expr, &mut |child| children.push(child));
+        for child in children {
+            if !self.is_constant(cx, child)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub(super) fn eval_all(&self, cx: &Cx<'r>, items: &'r [Expr]) -> Result<Vec<Val<'r>>> {

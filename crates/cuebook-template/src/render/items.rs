@@ -45,7 +45,7 @@ impl<'r> Items<'r> {
             Items::Range(range) => Value::Int(range.at(index)).into(),
             Items::Characters(places, text, origin) => {
                 let (start, end) = places[index];
-                Val::text(text.slice(start as usize, end as usize), *origin)
+                Val::text(text.slice(start as usize, end as usize).safe(false), *origin)
             }
         }
     }

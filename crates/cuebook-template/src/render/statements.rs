@@ -186,6 +186,13 @@ impl<'r> Render<'r> {
                 let (filter, body) = node.as_ref();
                 let (inner, text) = self.capture(cx, body)?;
                 let value = self.filter_block(&inner, filter, text)?;
+                if !matches!(value.value, Value::Text(_)) {
+                    let message = format!(
+                        "the filter of a block gives a string, and this one gives {}",
+                        type_name(&value.value)
+                    );
+                    return Err(Error::new(ErrorKind::Type, message).at(filter.range));
+                }
                 if !self.is_silent(cx) {
                     self.print(cx, statement.range.start, &value, out)?;
                 }
@@ -229,7 +236,8 @@ impl<'r> Render<'r> {
                 out.write(text, mark)
             }
             _ => {
-                let value = self.eval(cx, value)?;
+                let value =
+                    self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
                 self.print(cx, tag, &value, out)
             }
         }
