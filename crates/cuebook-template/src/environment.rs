@@ -123,20 +123,29 @@ impl Environment {
     }
 
     /// Adds a filter. Its first argument is the value before the `|`.
-    pub fn filter(mut self, name: &str, run: impl Into<Function>) -> Environment {
-        self.filters.insert(name.to_owned(), run.into());
+    pub fn filter<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.filters.insert(name.to_owned(), Function(Arc::new(run)));
         self
     }
 
     /// Adds a test, which is true if what it returns is true.
-    pub fn test(mut self, name: &str, run: impl Into<Function>) -> Environment {
-        self.tests.insert(name.to_owned(), run.into());
+    pub fn test<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.tests.insert(name.to_owned(), Function(Arc::new(run)));
         self
     }
 
     /// Adds a function.
-    pub fn function(mut self, name: &str, run: impl Into<Function>) -> Environment {
-        self.functions.insert(name.to_owned(), run.into());
+    pub fn function<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.functions.insert(name.to_owned(), Function(Arc::new(run)));
         self
     }
 
@@ -183,14 +192,5 @@ impl Environment {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         }
-    }
-}
-
-impl<F> From<F> for Function
-where
-    F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
-{
-    fn from(function: F) -> Function {
-        Function(Arc::new(function))
     }
 }

@@ -6,6 +6,10 @@
 //!
 //! Jinja2 3.1.6 is the reference. Values are immutable, integers have at most 127 bits, and every render has limits.
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod ast;
 mod environment;
 mod error;

@@ -6,8 +6,11 @@ use std::path::PathBuf;
 use cuebook_template::{Environment, Whitespace};
 use serde_json::{Map, Value as Json};
 
-/// Cases that we decide against, with the reason.
-const DECIDED: &[(&str, &str)] = &[];
+/// What we decide against, by the message of the error, with the reason.
+const DECIDED: [(&str, &str); 2] = [
+    ("values cannot change", "values are immutable: a template never changes what its caller passed"),
+    ("integers have at most 127 bits", "one number cannot take all memory"),
+];
 
 fn folder() -> Option<PathBuf> {
     let named = std::env::var_os("CUEBOOK_CONFORMANCE").map(PathBuf::from);
@@ -50,9 +53,9 @@ fn check(name: &str, share: f64) {
         assert!(std::env::var_os("CI").is_none(), "the conformance cases are missing");
         return eprintln!("skipped: the conformance cases are missing");
     };
-    let text = std::fs::read_to_string(folder.join(name).join("cases.json")).unwrap();
-    let cases: Vec<Json> = serde_json::from_str(&text).unwrap();
-    let (mut passed, mut failed, mut decided) = (0, Vec::new(), 0);
+    let text = std::fs::read_to_string(folder.join(name).join("cases.json")).expect("the cases can be read");
+    let cases: Vec<Json> = serde_json::from_str(&text).expect("the cases are JSON");
+    let (mut passed, mut failed, mut decided, mut open) = (0, Vec::new(), 0, 0);
     for (at, case) in cases.iter().enumerate() {
         let result = run(case);
         let right = match (&result, case["expected"].as_str()) {
@@ -61,11 +64,14 @@ fn check(name: &str, share: f64) {
             _ => false,
         };
         let label = format!("{at}: {}", case["name"].as_str().unwrap_or_default());
-        if DECIDED.iter().any(|(known, _)| label.contains(known)) {
-            assert!(!right, "{label} is decided, and passes");
-            decided += 1;
+        let message = result.as_ref().err().map_or("", String::as_str);
+        if case["expected"].is_null() && case["error"].is_null() {
+            // A case such as `random`, for which no text is recorded.
+            open += 1;
         } else if right {
             passed += 1;
+        } else if DECIDED.iter().any(|(known, _)| message.contains(known)) {
+            decided += 1;
         } else {
             failed.push(format!(
                 "{label}\n  main {:?}\n  expected {:?} {:?}\n  got {result:?}",
@@ -78,9 +84,12 @@ fn check(name: &str, share: f64) {
             println!("{}", failure.chars().take(1500).collect::<String>());
         }
     }
-    println!("{name}: {passed} passed, {} failed, {decided} decided", failed.len());
+    println!(
+        "{name}: {passed} passed, {} failed, {decided} decided, {open} without a recorded text",
+        failed.len()
+    );
     let least = cases.len() as f64 * share;
-    assert!((passed + decided) as f64 >= least, "{name}: {passed} of {} pass", cases.len());
+    assert!((passed + decided + open) as f64 >= least, "{name}: {passed} of {} pass", cases.len());
 }
 
 #[test]

@@ -9,8 +9,8 @@ fn render(text: &str, variables: &Json) -> Output {
         "base" => Some("[{% block body %}base{% endblock %}]".to_owned()),
         _ => None,
     });
-    let template = env.compile("main", text).unwrap();
-    env.render(&template, variables.as_object().unwrap()).unwrap()
+    let template = env.compile("main", text).expect("the template is valid");
+    env.render(&template, variables.as_object().expect("an object")).expect("the template renders")
 }
 
 /// Every piece as text and its origin: `=` and the offset for the author, the variables for a value.
