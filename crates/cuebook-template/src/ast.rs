@@ -1,0 +1,252 @@
+//! The tree of a template.
+
+use crate::lexer::Range;
+
+/// Where a name's value is: a slot in a scope, so many scopes outwards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Slot {
+    pub up: u32,
+    pub index: u32,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Expr {
+    pub kind: ExprKind,
+    pub range: Range,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum ExprKind {
+    Name(Name),
+    /// A namespace's attribute as the target of `set`.
+    NamespaceTarget(Name, String),
+    None,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    /// A string; the offset of its content if that is written exactly so.
+    Text(String, Option<u32>),
+    List(Vec<Expr>),
+    Tuple(Vec<Expr>),
+    Dict(Vec<(Expr, Expr)>),
+    Unary(Unary, Box<Expr>),
+    Binary(Binary, Box<Expr>, Box<Expr>),
+    Concat(Vec<Expr>),
+    Compare(Box<Expr>, Vec<(Comparison, Expr)>),
+    And(Box<Expr>, Box<Expr>),
+    Or(Box<Expr>, Box<Expr>),
+    Not(Box<Expr>),
+    /// The test, what is taken if it is true, and otherwise.
+    If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),
+    Attribute(Box<Expr>, String),
+    Item(Box<Expr>, Box<Expr>),
+    Slice(Box<Expr>, Box<Slice>),
+    Call(Box<Expr>, Box<Arguments>),
+    Filter(Option<Box<Expr>>, Box<Named>),
+    Test(Box<Expr>, Box<Named>),
+}
+
+/// A name and, once the template is resolved, its slot.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Name {
+    pub name: String,
+    pub slot: Slot,
+    pub range: Range,
+}
+
+/// A filter or test with its arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Named {
+    pub name: String,
+    pub range: Range,
+    pub arguments: Arguments,
+}
+
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Arguments {
+    pub positional: Vec<Expr>,
+    pub named: Vec<(String, Expr)>,
+    pub star: Option<Expr>,
+    pub double_star: Option<Expr>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Slice {
+    pub start: Option<Expr>,
+    pub stop: Option<Expr>,
+    pub step: Option<Expr>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unary {
+    Plus,
+    Minus,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Binary {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    FloorDivide,
+    Remainder,
+    Power,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+    In,
+    NotIn,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Statement {
+    pub kind: StatementKind,
+    pub range: Range,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum StatementKind {
+    /// Text of the author, which the range covers.
+    Data,
+    /// `{{ … }}` or one expression of `{% print %}`.
+    Emit(Expr),
+    If(Vec<(Expr, Vec<Statement>)>, Vec<Statement>),
+    For(Box<For>),
+    With(Box<With>),
+    /// Statements in a scope of their own; `autoescape` if given.
+    Autoescape(Box<(Expr, Body)>),
+    Set(Expr, Expr),
+    SetBlock(Box<SetBlock>),
+    FilterBlock(Box<(Expr, Body)>),
+    /// Index into the template's macros.
+    Macro(u32, Name),
+    /// The call, and the index of the macro that `caller` is.
+    CallBlock(Box<Expr>, u32),
+    /// Index into the template's blocks.
+    Block(u32),
+    Extends(Expr),
+    Include(Box<Include>),
+    Import(Box<Import>),
+    Do(Expr),
+    Break,
+    Continue,
+}
+
+/// Statements with the scope that they run in.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Body {
+    pub statements: Vec<Statement>,
+    pub scope: Scope,
+}
+
+/// What a scope holds, and what it begins with.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Scope {
+    /// The names by slot.
+    pub names: Vec<String>,
+    /// What each slot begins with.
+    pub loads: Vec<Load>,
+    /// Whether something assigns the name in this scope, by slot.
+    pub stored: Vec<bool>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Load {
+    /// The code that opens the scope sets it.
+    Parameter,
+    /// The context has it.
+    Resolve,
+    /// The slot of an outer scope.
+    Alias(Slot),
+    Missing,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct For {
+    pub target: Expr,
+    pub iterable: Expr,
+    /// The condition, with a scope of its own.
+    pub test: Option<(Expr, Scope, Expr)>,
+    pub recursive: bool,
+    pub body: Body,
+    /// The slot of `loop`, if the body uses it.
+    pub loop_slot: Option<u32>,
+    pub otherwise: Body,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct With {
+    pub pairs: Vec<(Expr, Expr)>,
+    pub body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SetBlock {
+    pub target: Expr,
+    pub filter: Option<Expr>,
+    pub body: Body,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Macro {
+    pub name: String,
+    pub parameters: Vec<Name>,
+    /// Defaults of the last parameters.
+    pub defaults: Vec<Expr>,
+    pub body: Body,
+    pub caller: Option<u32>,
+    pub kwargs: Option<u32>,
+    pub varargs: Option<u32>,
+    pub explicit_caller: bool,
+    pub range: Range,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Block {
+    pub name: String,
+    pub scoped: bool,
+    pub required: bool,
+    pub body: Body,
+    pub self_slot: Option<u32>,
+    pub super_slot: Option<u32>,
+    pub range: Range,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Include {
+    pub template: Expr,
+    pub ignore_missing: bool,
+    pub with_context: bool,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Import {
+    pub template: Expr,
+    pub with_context: bool,
+    pub names: Imported,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Imported {
+    /// `import … as name`.
+    Module(Name),
+    /// `from … import name as other`.
+    Names(Vec<(String, Name)>),
+}
+
+/// A template that was read.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Tree {
+    pub body: Body,
+    pub self_slot: Option<u32>,
+    pub macros: Vec<Macro>,
+    pub blocks: Vec<Block>,
+}

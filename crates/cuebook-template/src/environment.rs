@@ -1,0 +1,196 @@
+//! What templates run with: settings, limits, and what the program adds.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Map, Value as Json};
+
+use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::lexer::Whitespace;
+use crate::template::Template;
+
+/// How far a render may go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Units of work: one for a step, an item that is looked at, or 64 bytes that are written.
+    pub fuel: u64,
+    /// The time of one render.
+    pub time: Option<Duration>,
+    /// Bytes of the text.
+    pub output_bytes: usize,
+    /// Bytes of one string.
+    pub string_bytes: usize,
+    /// Items of one sequence.
+    pub items: usize,
+    /// Items of one `range`.
+    pub range: usize,
+    /// How deeply macros, blocks, includes and recursive loops may nest.
+    pub depth: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            fuel: 10_000_000,
+            time: None,
+            output_bytes: 16 * 1024 * 1024,
+            string_bytes: 8 * 1024 * 1024,
+            items: 1_000_000,
+            range: 100_000,
+            depth: 100,
+        }
+    }
+}
+
+type Callable = dyn Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync;
+
+/// A filter, test or function of the program.
+#[derive(Clone)]
+pub struct Function(Arc<Callable>);
+
+impl Function {
+    pub(crate) fn call(
+        &self,
+        positional: &[Json],
+        named: &Map<String, Json>,
+    ) -> std::result::Result<Json, String> {
+        (self.0)(positional, named)
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Function")
+    }
+}
+
+type Finder = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Settings, limits, and where templates, filters, tests and functions come from.
+///
+/// ```
+/// use cuebook_template::Environment;
+///
+/// let env = Environment::new().filter("shout", |args, _| Ok(format!("{}!", args[0].as_str().unwrap_or("")).into()));
+/// let template = env.compile("hello", "Hello {{ name|shout }}").unwrap();
+/// let variables = serde_json::json!({"name": "Ada"});
+/// let output = env.render(&template, variables.as_object().unwrap()).unwrap();
+/// assert_eq!(output.text(), "Hello Ada!");
+/// assert_eq!(output.paths_at(6)[0].to_string(), "name");
+/// ```
+#[derive(Default)]
+pub struct Environment {
+    /// What happens to white space around tags.
+    pub whitespace: Whitespace,
+    /// Whether values are escaped for HTML.
+    pub autoescape: bool,
+    /// Whether using an undefined value is an error.
+    pub strict: bool,
+    /// How far a render may go.
+    pub limits: Limits,
+    /// Where the filter `random` begins.
+    pub seed: u64,
+    pub(crate) globals: BTreeMap<String, Json>,
+    pub(crate) filters: BTreeMap<String, Function>,
+    pub(crate) tests: BTreeMap<String, Function>,
+    pub(crate) functions: BTreeMap<String, Function>,
+    finder: Option<Box<Finder>>,
+    compiled: Mutex<BTreeMap<String, Arc<Template>>>,
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Environment")
+            .field("whitespace", &self.whitespace)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Environment {
+    /// An environment with Jinja2's defaults and no further templates.
+    pub fn new() -> Environment {
+        Environment::default()
+    }
+
+    /// Finds the templates that others include, import or extend.
+    pub fn loader(mut self, find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Environment {
+        self.finder = Some(Box::new(find));
+        self
+    }
+
+    /// Adds a filter. Its first argument is the value before the `|`.
+    pub fn filter<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.filters.insert(name.to_owned(), Function(Arc::new(run)));
+        self
+    }
+
+    /// Adds a test, which is true if what it returns is true.
+    pub fn test<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.tests.insert(name.to_owned(), Function(Arc::new(run)));
+        self
+    }
+
+    /// Adds a function.
+    pub fn function<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync + 'static,
+    {
+        self.functions.insert(name.to_owned(), Function(Arc::new(run)));
+        self
+    }
+
+    /// Adds a value that every template sees unless the caller has a variable of that name.
+    pub fn global(mut self, name: &str, value: impl Into<Json>) -> Environment {
+        self.globals.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Reads a template. The error is the first of all errors; [`Environment::check`] gives all.
+    pub fn compile(&self, name: &str, text: &str) -> Result<Template> {
+        let (template, errors) = Template::read(self, name, text);
+        match errors.into_iter().next() {
+            Some(error) => Err(error),
+            None => Ok(template),
+        }
+    }
+
+    /// Every error of a template.
+    pub fn check(&self, name: &str, text: &str) -> Vec<Error> {
+        Template::read(self, name, text).1
+    }
+
+    /// Renders a template with these variables.
+    pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<crate::Output> {
+        crate::render::render(self, template, variables)
+    }
+
+    pub(crate) fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
+        let mut compiled = self.compiled.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(known) = compiled.get(name) {
+            return Ok(Some(known.clone()));
+        }
+        let Some(text) = self.finder.as_ref().and_then(|find| find(name)) else { return Ok(None) };
+        let template = Arc::new(self.compile(name, &text)?);
+        compiled.insert(name.to_owned(), template.clone());
+        Ok(Some(template))
+    }
+
+    pub(crate) fn not_found(&self, name: &str) -> Error {
+        let error = Error::new(ErrorKind::TemplateNotFound, format!("the template `{name}` does not exist"));
+        let compiled = self.compiled.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match nearest(name, compiled.keys().map(String::as_str)).first() {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error,
+        }
+    }
+}

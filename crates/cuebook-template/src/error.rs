@@ -1,0 +1,143 @@
+//! Errors of templates.
+
+use std::fmt;
+
+use crate::lexer::Range;
+
+/// What kind of error it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The template does not follow the grammar.
+    Syntax,
+    /// A filter, test or tag does not exist.
+    Unknown,
+    /// A value was used that is not defined.
+    Undefined,
+    /// An operation does not fit its values.
+    Type,
+    /// A template that another one names does not exist.
+    TemplateNotFound,
+    /// A limit is exceeded: work, size, depth or time.
+    Limit,
+    /// The template's author raised it.
+    Raised,
+    /// Anything else that goes wrong during a render.
+    Runtime,
+}
+
+/// An error with the place in the template.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Error {
+    kind: ErrorKind,
+    message: String,
+    help: Option<String>,
+    /// The template and the range, once they are known.
+    unit: Option<u32>,
+    template: Option<String>,
+    range: Option<Range>,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error { kind, message: message.into(), help: None, unit: None, template: None, range: None }
+    }
+
+    pub(crate) fn at(mut self, range: Range) -> Error {
+        self.range.get_or_insert(range);
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Error {
+        self.help.get_or_insert(help.into());
+        self
+    }
+
+    /// Says in which template the range is, unless that is known.
+    pub(crate) fn inside(mut self, unit: u32, template: &str) -> Error {
+        if self.unit.is_none() {
+            self.unit = Some(unit);
+            self.template = Some(template.to_owned());
+        }
+        self
+    }
+
+    /// What kind of error it is.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What is wrong.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// How to fix it, if that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.help.as_deref()
+    }
+
+    /// The name of the template.
+    pub fn template(&self) -> Option<&str> {
+        self.template.as_deref()
+    }
+
+    /// The bytes of the template's text that the error is about.
+    pub fn range(&self) -> Option<Range> {
+        self.range
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        if let Some(template) = &self.template {
+            write!(f, " (in {template}")?;
+            if let Some(range) = self.range {
+                write!(f, ", byte {}", range.start)?;
+            }
+            f.write_str(")")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A result of this crate.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// The names that are most like this one, the best first; at most three.
+pub(crate) fn nearest<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let most = name.chars().count().div_ceil(3).max(1);
+    let mut found: Vec<(usize, &str)> = known
+        .into_iter()
+        .filter(|other| other.len().abs_diff(name.len()) <= most * 4)
+        .map(|other| (distance(name, other), other))
+        .filter(|(distance, _)| *distance <= most)
+        .collect();
+    found.sort();
+    found.dedup();
+    found.into_iter().map(|(_, name)| name).take(3).collect()
+}
+
+/// How many characters must be inserted, removed, replaced or swapped.
+fn distance(left: &str, right: &str) -> usize {
+    let right: Vec<char> = right.chars().collect();
+    let mut previous: Vec<usize> = Vec::new();
+    let mut row: Vec<usize> = (0..=right.len()).collect();
+    let mut before = None;
+    for (i, letter) in left.chars().enumerate() {
+        let mut next = vec![i + 1];
+        for (j, other) in right.iter().enumerate() {
+            let mut best = (row[j] + usize::from(letter != *other)).min(row[j + 1] + 1).min(next[j] + 1);
+            if j > 0 && Some(*other) == before && letter == right[j - 1] {
+                best = best.min(previous[j - 1] + 1);
+            }
+            next.push(best);
+        }
+        previous = std::mem::replace(&mut row, next);
+        before = Some(letter);
+    }
+    row.last().copied().unwrap_or(0)
+}

@@ -1,0 +1,87 @@
+//! `pprint`: a value over several lines, as Python's `pprint` breaks them.
+
+use crate::error::Result;
+use crate::python::length;
+use crate::render::{Call, Render};
+use crate::value::{Printer, Val, Value};
+
+const WIDTH: usize = 80;
+
+pub(super) fn pprint<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let mut out = String::new();
+    write(call.render, &mut out, &call.value, 0, 0)?;
+    Ok(Val::text(out, call.origin()))
+}
+
+/// What fits into eighty columns stays on one line, and the keys of a dict are in order.
+fn write<'r>(
+    render: &Render<'r>,
+    out: &mut String,
+    value: &Val<'r>,
+    column: usize,
+    behind: usize,
+) -> Result<()> {
+    let line = line(render, value)?;
+    render.spend_text(out.len() + line.len())?;
+    let nested =
+        value.value.is_mapping() || matches!(value.value, Value::List(_) | Value::Tuple(_) | Value::Array(_));
+    if !nested || column + length(&line) + behind <= WIDTH {
+        out.push_str(&line);
+        return Ok(());
+    }
+    let (open, close) = match &value.value {
+        Value::Tuple(_) => ("(", ")"),
+        other if other.is_mapping() => ("{", "}"),
+        _ => ("[", "]"),
+    };
+    out.push_str(open);
+    let parts = parts(render, value)?;
+    let count = parts.len();
+    for (index, (key, item)) in parts.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(",\n");
+            out.push_str(&" ".repeat(column + 1));
+        }
+        let mut at = column + 1;
+        if let Some(key) = key {
+            let key = format!("{}: ", self::line(render, &key)?);
+            out.push_str(&key);
+            at += length(&key);
+        }
+        write(render, out, &item, at, if index + 1 == count { behind + 1 } else { 1 })?;
+    }
+    out.push_str(close);
+    Ok(())
+}
+
+type Part<'r> = (Option<Val<'r>>, Val<'r>);
+
+fn parts<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<Vec<Part<'r>>> {
+    let Some(mut pairs) = render.pairs(value)? else {
+        return Ok(render.item_list(value)?.into_iter().map(|item| (None, item)).collect());
+    };
+    // Keys of unlike types stay as they are.
+    if pairs.iter().all(|(key, _)| key.value.as_str().is_some()) {
+        pairs.sort_by(|left, right| left.0.value.as_str().cmp(&right.0.value.as_str()));
+    }
+    Ok(pairs.into_iter().map(|(key, item)| (Some(key), item)).collect())
+}
+
+fn line<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<String> {
+    if !value.value.is_mapping() {
+        let mut printer = Printer::new(render.env.limits.string_bytes);
+        printer.repr(&value.value)?;
+        return Ok(printer.out);
+    }
+    let mut out = String::from("{");
+    for (index, (key, item)) in parts(render, value)?.into_iter().enumerate() {
+        if index > 0 {
+            out.push_str(", ");
+        }
+        out.push_str(&line(render, &key.unwrap_or_else(Val::undefined))?);
+        out.push_str(": ");
+        out.push_str(&line(render, &item)?);
+    }
+    out.push('}');
+    Ok(out)
+}

@@ -1,0 +1,39 @@
+//! Jinja2 templates that know where every byte of their output came from.
+//!
+//! [`Environment::render`] gives an [`Output`]: text, and [`Piece`]s that cover it. A piece is the author's text at an offset
+//! of a template, or a value with the variable it came from, as exactly as `items[1].title`. Text keeps its pieces through
+//! macros, `set` blocks, filters and operators.
+//!
+//! Jinja2 3.1.6 is the reference. Values are immutable, integers have at most 127 bits, and every render has limits.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
+mod ast;
+mod environment;
+mod error;
+mod filters;
+mod format;
+mod json;
+mod lexer;
+mod methods;
+mod origin;
+mod output;
+mod parser;
+mod python;
+mod render;
+mod resolver;
+mod sink;
+mod template;
+mod tests;
+mod text;
+mod value;
+
+pub use self::environment::{Environment, Function, Limits};
+pub use self::error::{Error, ErrorKind, Result};
+pub use self::lexer::{Range, Whitespace};
+pub use self::origin::{Origin, Origins, Path};
+pub use self::output::{Output, Source};
+pub use self::sink::{Mark, Piece};
+pub use self::template::Template;

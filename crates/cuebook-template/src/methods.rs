@@ -1,0 +1,179 @@
+//! Methods of strings, lists, dicts and numbers. Methods that would change a value are refused.
+
+mod strings;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::origin::Origin;
+use crate::render::{Args, Render, Special, equal};
+use crate::value::{Key, Val, Value, View, type_error, type_name};
+
+const LIST: [&str; 3] = ["copy", "count", "index"];
+const LIST_CHANGES: [&str; 8] = ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
+const TUPLE: [&str; 2] = ["count", "index"];
+const DICT: [&str; 5] = ["copy", "get", "items", "keys", "values"];
+const DICT_CHANGES: [&str; 5] = ["clear", "pop", "popitem", "setdefault", "update"];
+const INTEGER: [&str; 4] = ["as_integer_ratio", "bit_count", "bit_length", "conjugate"];
+const FLOAT: [&str; 2] = ["conjugate", "is_integer"];
+const LOOP: [&str; 2] = ["changed", "cycle"];
+const CYCLER: [&str; 2] = ["next", "reset"];
+
+/// The method of a value that has this name.
+pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
+    let among = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
+    match value {
+        Value::Text(_) => strings::find(name),
+        Value::List(_) | Value::Array(_) => among(&LIST).or_else(|| among(&LIST_CHANGES)),
+        Value::Tuple(_) | Value::Range(_) => among(&TUPLE),
+        Value::Dict(_) | Value::Map(_) => among(&DICT).or_else(|| among(&DICT_CHANGES)),
+        Value::Bool(_) | Value::Int(_) | Value::Big(_) => among(&INTEGER),
+        Value::Float(_) => among(&FLOAT),
+        Value::Special(special) => match special.as_ref() {
+            Special::Loop(_) => among(&LOOP),
+            Special::Cycler { .. } => among(&CYCLER),
+            Special::Group(_) => among(&TUPLE),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Calls a method.
+pub(crate) fn call<'r>(
+    render: &Render<'r>,
+    value: &Val<'r>,
+    name: &'static str,
+    args: Args<'r>,
+) -> Result<Val<'r>> {
+    render.spend(1)?;
+    if (LIST_CHANGES.contains(&name) && matches!(value.value, Value::List(_) | Value::Array(_)))
+        || (DICT_CHANGES.contains(&name) && value.value.is_mapping())
+    {
+        return Err(immutable(&value.value, name));
+    }
+    match &value.value {
+        Value::Text(text) => strings::call(render, value, text, name, args),
+        Value::Dict(_) | Value::Map(_) => dict(render, value, name, args),
+        Value::Special(special) if !matches!(special.as_ref(), Special::Group(_)) => {
+            render.special_method(special, name, args)
+        }
+        Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => number(value, name, &args),
+        _ => sequence(render, value, name, args),
+    }
+}
+
+fn immutable(value: &Value<'_>, name: &str) -> Error {
+    let error = Error::new(
+        ErrorKind::Runtime,
+        format!("`{name}` would change {}, and values cannot change", type_name(value)),
+    );
+    let help = match name {
+        "append" | "extend" | "insert" => {
+            "make a new list, as in `{% set items = items + [more] %}`, in a namespace inside of loops"
+        }
+        "sort" => "use the filter `sort`",
+        "reverse" => "use the filter `reverse`",
+        "update" | "setdefault" => "make a new dict, as in `dict(old, key=value)`",
+        "pop" | "popitem" | "remove" | "clear" => "use a slice, or the filters `select` and `reject`",
+        _ => return error,
+    };
+    error.help(help)
+}
+
+fn most(name: &str, args: &Args<'_>, most: usize) -> Result<()> {
+    if args.positional.len() > most {
+        return Err(type_error(format!("`{name}` takes at most {most} arguments")));
+    }
+    if let Some((other, _)) = args.named.first() {
+        return Err(type_error(format!("`{name}` has no argument `{other}`")));
+    }
+    Ok(())
+}
+
+fn dict<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: Args<'r>) -> Result<Val<'r>> {
+    match name {
+        "get" => {
+            most(name, &args, 2)?;
+            let mut given = args.positional.into_iter();
+            let key = given.next().ok_or_else(|| type_error("`get` needs a key"))?;
+            Key::of(&key.value)?;
+            let default = given.next().unwrap_or_else(|| Value::None.into());
+            let found = match &value.value {
+                Value::Dict(dict) => dict.get(&Key::of(&key.value)?).cloned(),
+                Value::Map(map) => {
+                    key.value.as_str().and_then(|key| map.get_key_value(key)).map(|(key, json)| {
+                        Val::new(Value::from_json(json), render.origins.key(value.origin, key))
+                    })
+                }
+                _ => None,
+            };
+            Ok(found.unwrap_or(default))
+        }
+        "copy" => {
+            most(name, &args, 0)?;
+            Ok(value.clone())
+        }
+        _ => {
+            most(name, &args, 0)?;
+            let pairs = render.pairs(value)?.unwrap_or_default();
+            let (view, items): (&'static str, Vec<Val<'r>>) = match name {
+                "keys" => ("dict_keys", pairs.into_iter().map(|(key, _)| key).collect()),
+                "values" => ("dict_values", pairs.into_iter().map(|(_, value)| value).collect()),
+                _ => (
+                    "dict_items",
+                    pairs.into_iter().map(|(key, value)| Val::tuple(vec![key, value])).collect(),
+                ),
+            };
+            Ok(Value::View(View { name: view, items }.into()).into())
+        }
+    }
+}
+
+fn sequence<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: Args<'r>) -> Result<Val<'r>> {
+    if name == "copy" {
+        most(name, &args, 0)?;
+        return Ok(Val::list(render.item_list(value)?));
+    }
+    most(name, &args, if name == "index" { 3 } else { 1 })?;
+    let wanted = args.positional.first().ok_or_else(|| type_error(format!("`{name}` needs a value")))?;
+    let items = render.items(value)?;
+    let length = items.len() as i64;
+    let bound = |at: usize, default: i64| -> Result<usize> {
+        let number =
+            args.positional.get(at).map_or(Ok(default), |value| value.value.need_integer("a place"))?;
+        Ok((if number < 0 { number + length } else { number }).clamp(0, length) as usize)
+    };
+    let (start, stop) = (bound(1, 0)?, bound(2, length)?);
+    let mut count = 0;
+    for at in start..stop.max(start) {
+        if equal(render, &items.get(render, at), wanted)? {
+            if name == "index" {
+                return Ok(Val::new(Value::Int(at as i64), render.origin_of(value)));
+            }
+            count += 1;
+        }
+    }
+    if name == "index" {
+        return Err(Error::new(ErrorKind::Runtime, "the value is not in the list"));
+    }
+    Ok(Val::new(Value::Int(count), render.origin_of(value)))
+}
+
+fn number<'r>(value: &Val<'r>, name: &'static str, args: &Args<'r>) -> Result<Val<'r>> {
+    most(name, args, 0)?;
+    let made = match (&value.value, name) {
+        (_, "conjugate") => value.value.clone(),
+        (Value::Float(number), _) => Value::Bool(number.is_finite() && number.fract() == 0.0),
+        (other, _) => {
+            let number = other.as_integer().unwrap_or_default();
+            match name {
+                "bit_length" => Value::Int(i64::from(128 - number.unsigned_abs().leading_zeros())),
+                "bit_count" => Value::Int(i64::from(number.unsigned_abs().count_ones())),
+                _ => {
+                    let one = Val::new(Value::Int(1), Origin::AUTHOR);
+                    return Ok(Val::tuple(vec![value.clone(), one]));
+                }
+            }
+        }
+    };
+    Ok(Val::new(made, value.origin))
+}

@@ -1,0 +1,78 @@
+//! What a render gives.
+
+use crate::lexer::Range;
+use crate::origin::{Origin, Origins, Path};
+use crate::sink::{Mark, Piece, Sink};
+use crate::template::Template;
+
+/// A template that took part in a render.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The name of the template.
+    pub name: String,
+}
+
+impl Source {
+    pub(crate) fn of(template: &Template) -> Source {
+        Source { name: template.name().to_owned() }
+    }
+}
+
+/// Text, with the origin of every byte.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Output {
+    text: String,
+    pieces: Vec<Piece>,
+    units: Vec<Source>,
+    origins: Origins,
+}
+
+impl Output {
+    pub(crate) fn new(sink: Sink, units: Vec<Source>, origins: Origins) -> Output {
+        Output { text: sink.text, pieces: sink.pieces, units, origins }
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The pieces, which cover the text without gaps.
+    pub fn pieces(&self) -> &[Piece] {
+        &self.pieces
+    }
+
+    /// The templates that the marks of pieces number.
+    pub fn units(&self) -> &[Source] {
+        &self.units
+    }
+
+    /// The variables behind an origin.
+    pub fn paths(&self, origin: Origin) -> Vec<Path> {
+        self.origins.paths(origin)
+    }
+
+    /// The mark of the piece at an offset.
+    pub fn mark_at(&self, offset: usize) -> Option<Mark> {
+        if offset >= self.text.len() {
+            return None;
+        }
+        let after = self.pieces.partition_point(|piece| piece.start as usize <= offset);
+        self.pieces.get(after.checked_sub(1)?).map(|piece| piece.mark)
+    }
+
+    /// The variables behind the text at an offset.
+    pub fn paths_at(&self, offset: usize) -> Vec<Path> {
+        match self.mark_at(offset) {
+            Some(Mark::Value { origin, .. }) => self.origins.paths(origin),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The text of a piece.
+    pub fn piece_text(&self, at: usize) -> &str {
+        let end = self.pieces.get(at + 1).map_or(self.text.len(), |next| next.start as usize);
+        let start = self.pieces.get(at).map_or(end, |piece| piece.start as usize);
+        Range::new(start, end).of(&self.text)
+    }
+}

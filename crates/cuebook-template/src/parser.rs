@@ -1,0 +1,293 @@
+//! Makes a tree of tokens. The grammar is Jinja2's.
+//!
+//! After an error the parser goes on behind the tag, so one pass reports every error and still gives a tree.
+
+mod expressions;
+mod statements;
+
+use crate::ast::{Block, Macro, Statement, StatementKind, Tree};
+use crate::error::{Error, ErrorKind};
+use crate::lexer::{self, Kind, Range, Token, Whitespace};
+
+/// How deeply expressions and blocks may nest.
+const DEPTH: usize = 150;
+
+/// A tree, and every error that was found on the way.
+pub(crate) struct Parsed {
+    pub tree: Tree,
+    pub errors: Vec<Error>,
+}
+
+pub(crate) fn parse(text: &str, settings: Whitespace) -> Parsed {
+    let mut parser = Parser {
+        text,
+        tokens: lexer::tokens(text, settings),
+        at: 0,
+        depth: 0,
+        open: Vec::new(),
+        broken: Vec::new(),
+        errors: Vec::new(),
+        macros: Vec::new(),
+        blocks: Vec::new(),
+    };
+    let statements = parser.template();
+    let mut tree = Tree { macros: parser.macros, blocks: parser.blocks, ..Tree::default() };
+    tree.body.statements = statements;
+    Parsed { tree, errors: parser.errors }
+}
+
+/// An error that ends the current tag.
+struct Failed;
+
+type Parse<T> = Result<T, Failed>;
+
+struct Parser<'t> {
+    text: &'t str,
+    tokens: Vec<Token>,
+    at: usize,
+    depth: usize,
+    /// The block tags that are open, with the tags that may follow each.
+    open: Vec<(String, &'static [&'static str])>,
+    /// End tags whose block could not be read, and which are therefore no errors.
+    broken: Vec<String>,
+    errors: Vec<Error>,
+    macros: Vec<Macro>,
+    blocks: Vec<Block>,
+}
+
+impl Parser<'_> {
+    fn token(&self) -> &Token {
+        // The last token is `End`, and nothing steps over it.
+        &self.tokens[self.at.min(self.tokens.len() - 1)]
+    }
+
+    fn next_token(&self) -> &Token {
+        &self.tokens[(self.at + 1).min(self.tokens.len() - 1)]
+    }
+
+    fn range(&self) -> Range {
+        self.token().range
+    }
+
+    fn step(&mut self) -> Range {
+        let range = self.range();
+        if self.at < self.tokens.len() - 1 {
+            self.at += 1;
+        }
+        range
+    }
+
+    fn last_range(&self) -> Range {
+        self.tokens[self.at.saturating_sub(1)].range
+    }
+
+    fn is_operator(&self, operator: &str) -> bool {
+        matches!(self.token().kind, Kind::Operator(found) if found == operator)
+    }
+
+    fn name(&self) -> Option<&str> {
+        self.name_of(self.token())
+    }
+
+    fn name_of(&self, token: &Token) -> Option<&str> {
+        (token.kind == Kind::Name).then(|| token.range.of(self.text))
+    }
+
+    fn is_name(&self, name: &str) -> bool {
+        self.name() == Some(name)
+    }
+
+    fn next_is_name(&self, name: &str) -> bool {
+        self.name_of(self.next_token()) == Some(name)
+    }
+
+    fn skip_name(&mut self, name: &str) -> bool {
+        let found = self.is_name(name);
+        if found {
+            self.step();
+        }
+        found
+    }
+
+    fn skip_operator(&mut self, operator: &str) -> bool {
+        let found = self.is_operator(operator);
+        if found {
+            self.step();
+        }
+        found
+    }
+
+    fn expect_operator(&mut self, operator: &'static str) -> Parse<Range> {
+        if self.is_operator(operator) { Ok(self.step()) } else { self.unexpected(&format!("`{operator}`")) }
+    }
+
+    fn expect_name(&mut self) -> Parse<(String, Range)> {
+        match self.name() {
+            Some(name) => {
+                let name = name.to_owned();
+                Ok((name, self.step()))
+            }
+            None => self.unexpected("a name"),
+        }
+    }
+
+    fn expect_keyword(&mut self, name: &str) -> Parse<()> {
+        if self.skip_name(name) { Ok(()) } else { self.unexpected(&format!("`{name}`")) }
+    }
+
+    fn fail<T>(&mut self, range: Range, message: impl Into<String>) -> Parse<T> {
+        self.errors.push(Error::new(ErrorKind::Syntax, message).at(range));
+        Err(Failed)
+    }
+
+    fn fail_with_help<T>(
+        &mut self,
+        range: Range,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Parse<T> {
+        self.errors.push(Error::new(ErrorKind::Syntax, message).at(range).help(help));
+        Err(Failed)
+    }
+
+    fn unexpected<T>(&mut self, expected: &str) -> Parse<T> {
+        let range = self.range();
+        match &self.token().kind {
+            Kind::Error(message) => {
+                let message = message.clone();
+                self.fail(range, message)
+            }
+            _ => {
+                let found = self.describe();
+                self.fail(range, format!("expected {expected}, got {found}"))
+            }
+        }
+    }
+
+    fn describe(&self) -> String {
+        let token = self.token();
+        match &token.kind {
+            Kind::End => "the end of the template".to_owned(),
+            Kind::BlockEnd | Kind::VariableEnd => "the end of the tag".to_owned(),
+            Kind::BlockBegin | Kind::VariableBegin | Kind::Data => "text".to_owned(),
+            _ => format!("`{}`", token.range.of(self.text)),
+        }
+    }
+
+    fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+        if self.depth >= DEPTH {
+            let range = self.range();
+            return self.fail(range, format!("expressions and blocks nest at most {DEPTH} deep"));
+        }
+        self.depth += 1;
+        let result = inner(self);
+        self.depth -= 1;
+        result
+    }
+
+    fn template(&mut self) -> Vec<Statement> {
+        let mut body = Vec::new();
+        loop {
+            let (more, end) = self.statements_until(&[]);
+            body.extend(more);
+            match end {
+                // An unknown end tag was reported; what follows is read as if it were not there.
+                Some(_) => continue,
+                None => return body,
+            }
+        }
+    }
+
+    /// Reads statements up to one of these tags, whose name it gives, or to the end of the template.
+    fn statements_until(&mut self, ends: &[&str]) -> (Vec<Statement>, Option<String>) {
+        let mut body = Vec::new();
+        loop {
+            let start = self.range();
+            match &self.token().kind {
+                Kind::End => return (body, None),
+                Kind::Data => {
+                    body.push(Statement { kind: StatementKind::Data, range: start });
+                    self.step();
+                }
+                Kind::VariableBegin => {
+                    self.step();
+                    let emit = |parser: &mut Self| {
+                        let value = parser.tuple(true, &[], false)?;
+                        if parser.token().kind != Kind::VariableEnd {
+                            return parser.unexpected("the end of the tag");
+                        }
+                        parser.step();
+                        Ok(value)
+                    };
+                    match emit(self) {
+                        Ok(value) => {
+                            let range = start.to(self.last_range());
+                            body.push(Statement { kind: StatementKind::Emit(value), range });
+                        }
+                        Err(Failed) => self.recover(),
+                    }
+                }
+                Kind::BlockBegin => {
+                    if let Some(name) = self.name_of(self.next_token())
+                        && ends.contains(&name)
+                    {
+                        let name = name.to_owned();
+                        self.step();
+                        self.step();
+                        return (body, Some(name));
+                    }
+                    self.step();
+                    self.block_tag(start, &mut body);
+                }
+                Kind::Error(message) => {
+                    let message = message.clone();
+                    self.errors.push(Error::new(ErrorKind::Syntax, message).at(start));
+                    self.step();
+                }
+                _ => {
+                    self.step();
+                }
+            }
+        }
+    }
+
+    fn block_tag(&mut self, start: Range, body: &mut Vec<Statement>) {
+        let tag = self.name().unwrap_or_default().to_owned();
+        let open = self.open.len();
+        let depth = self.depth;
+        let result = self.deeper(|parser| {
+            parser.statement(start, body)?;
+            if parser.token().kind != Kind::BlockEnd {
+                return parser.unexpected("the end of the tag");
+            }
+            parser.step();
+            Ok(())
+        });
+        if result.is_err() {
+            self.depth = depth;
+            if self.open.len() == open && statements::has_body(&tag) {
+                self.broken.push(format!("end{tag}"));
+            }
+            self.open.truncate(open);
+            self.recover();
+        }
+    }
+
+    /// Goes on behind the tag that could not be read.
+    fn recover(&mut self) {
+        while !matches!(
+            self.token().kind,
+            Kind::End
+                | Kind::BlockEnd
+                | Kind::VariableEnd
+                | Kind::BlockBegin
+                | Kind::VariableBegin
+                | Kind::Data
+        ) {
+            self.step();
+        }
+        if matches!(self.token().kind, Kind::BlockEnd | Kind::VariableEnd) {
+            self.step();
+        }
+    }
+}

@@ -1,0 +1,338 @@
+//! Expressions.
+
+use super::{Cx, Render, compare, equal};
+use crate::ast::{Binary, Comparison, Expr, ExprKind, Named, Unary};
+use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::origin::Origin;
+use crate::resolver::each_child;
+use crate::sink::Mark;
+use crate::text::Builder;
+use crate::value::{Dict, Missing, Val, Value};
+use crate::{filters, tests};
+
+impl<'r> Render<'r> {
+    /// The value of an expression. An error gets the place of the innermost expression that caused it.
+    pub(crate) fn eval(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
+        self.eval_kind(cx, expr)
+            .or_else(|error| self.eval_constant(cx, expr, error, false))
+            .map_err(|error| error.at(expr.range).inside(cx.unit.number, cx.unit.template.name()))
+    }
+
+    fn eval_kind(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
+        self.spend(1)?;
+        Ok(match &expr.kind {
+            ExprKind::Name(name) => match cx.scope.get(name.slot) {
+                Some(value) => value,
+                None => {
+                    let missing = Value::Undefined(Missing::Variable(&name.name));
+                    Val::new(missing, self.origins.variable(&name.name))
+                }
+            },
+            ExprKind::None => Value::None.into(),
+            ExprKind::Bool(value) => Value::Bool(*value).into(),
+            ExprKind::Int(number) => Value::integer(*number).into(),
+            ExprKind::Float(number) => Value::Float(*number).into(),
+            ExprKind::Text(text, _) => Val::text(text.as_str(), Origin::AUTHOR),
+            ExprKind::List(items) => Val::list(self.eval_all(cx, items)?),
+            ExprKind::Tuple(items) => Val::tuple(self.eval_all(cx, items)?),
+            ExprKind::Dict(pairs) => {
+                let mut dict = Dict::default();
+                for (key, value) in pairs {
+                    let key = self.eval(cx, key)?;
+                    dict.insert(key, self.eval(cx, value)?)?;
+                }
+                Value::Dict(dict.into()).into()
+            }
+            ExprKind::Unary(sign, value) => {
+                let value = self.eval(cx, value)?;
+                self.sign(*sign, &value)?
+            }
+            ExprKind::Binary(operator, left, right) => {
+                let (left, right) = (self.eval(cx, left)?, self.eval(cx, right)?);
+                self.binary(*operator, &left, &right)?
+            }
+            ExprKind::Concat(parts) => self.concat(cx, parts)?,
+            ExprKind::Compare(first, others) => self.compare_chain(cx, first, others)?,
+            ExprKind::And(left, right) => {
+                let left = self.eval(cx, left)?;
+                if self.truth(&left)? { self.eval(cx, right)? } else { left }
+            }
+            ExprKind::Or(left, right) => {
+                let left = self.eval(cx, left)?;
+                if self.truth(&left)? { left } else { self.eval(cx, right)? }
+            }
+            ExprKind::Not(value) => {
+                let value = self.eval(cx, value)?;
+                let origin = self.origin_of(&value);
+                Val::new(Value::Bool(!self.truth(&value)?), origin)
+            }
+            ExprKind::If(test, value, otherwise) => {
+                let test = self.eval(cx, test)?;
+                match (self.truth(&test)?, otherwise) {
+                    (true, _) => self.eval(cx, value)?,
+                    (false, Some(other)) => self.eval(cx, other)?,
+                    (false, None) => {
+                        Val::missing("the condition is false, and there is no `else`".to_owned())
+                    }
+                }
+            }
+            ExprKind::Attribute(value, name) => {
+                let value = self.eval(cx, value)?;
+                self.attribute(&value, name)?
+            }
+            ExprKind::Item(value, item) => {
+                let value = self.eval(cx, value)?;
+                let item = self.eval(cx, item)?;
+                self.item(&value, &item)?
+            }
+            ExprKind::Slice(value, slice) => {
+                let value = self.eval(cx, value)?;
+                let part = |part: &'r Option<Expr>| part.as_ref().map(|part| self.eval(cx, part)).transpose();
+                let (start, stop, step) = (part(&slice.start)?, part(&slice.stop)?, part(&slice.step)?);
+                match self.slice(&value, start.as_ref(), stop.as_ref(), step.as_ref()) {
+                    Err(error) if self.lenient_slices.get() && error.kind() == ErrorKind::Type => {
+                        Val::missing(error.message().to_owned())
+                    }
+                    other => other?,
+                }
+            }
+            ExprKind::Call(callee, arguments) => self.eval_call(cx, callee, arguments)?,
+            ExprKind::Filter(Some(value), named) => {
+                let value = self.eval(cx, value)?;
+                self.filter(cx, named, value)?
+            }
+            ExprKind::Filter(None, named) => {
+                return Err(Error::new(
+                    ErrorKind::Syntax,
+                    format!("the filter `{}` has no value", named.name),
+                ));
+            }
+            ExprKind::Test(value, named) => self.eval_test(cx, value, named)?,
+            ExprKind::NamespaceTarget(..) => {
+                return Err(Error::new(ErrorKind::Syntax, "this is only a target of `set`"));
+            }
+        })
+    }
+
+    /// Jinja2 computes constants when it reads a template, and takes a slice of what cannot be sliced for undefined there. So
+    /// what failed is tried once more in that way if it is a constant.
+    pub(super) fn eval_constant(
+        &self,
+        cx: &Cx<'r>,
+        expr: &'r Expr,
+        error: Error,
+        printed: bool,
+    ) -> Result<Val<'r>> {
+        let folded = matches!(
+            expr.kind,
+            ExprKind::Unary(..)
+                | ExprKind::Binary(..)
+                | ExprKind::Concat(_)
+                | ExprKind::Compare(..)
+                | ExprKind::And(..)
+                | ExprKind::Or(..)
+                | ExprKind::Not(_)
+                | ExprKind::If(..)
+                | ExprKind::Filter(..)
+                | ExprKind::Test(..)
+                | ExprKind::Item(..)
+                | ExprKind::Attribute(..)
+        );
+        if error.kind() != ErrorKind::Type || self.lenient_slices.get() || !(folded || printed) {
+            return Err(error);
+        }
+        self.lenient_slices.set(true);
+        let value = match self.is_constant(cx, expr) {
+            Ok(true) => self.eval_kind(cx, expr),
+            _ => Err(error.clone()),
+        };
+        self.lenient_slices.set(false);
+        match value {
+            Ok(value) if !printed && value.value.is_undefined() => Err(error),
+            other => other,
+        }
+    }
+
+    /// Whether an expression has neither names nor calls in what is evaluated of it.
+    fn is_constant(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<bool> {
+        match &expr.kind {
+            ExprKind::Name(_) | ExprKind::Call(..) => return Ok(false),
+            ExprKind::If(test, value, otherwise) => {
+                if !self.is_constant(cx, test)? {
+                    return Ok(false);
+                }
+                let holds = self.eval_kind(cx, test)?.value.is_true();
+                return match (holds, otherwise) {
+                    (true, _) => self.is_constant(cx, value),
+                    (false, Some(other)) => self.is_constant(cx, other),
+                    (false, None) => Ok(false),
+                };
+            }
+            _ => {}
+        }
+        let mut children = Vec::new();
+        each_child(expr, &mut |child| children.push(child));
+        for child in children {
+            if !self.is_constant(cx, child)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn eval_all(&self, cx: &Cx<'r>, items: &'r [Expr]) -> Result<Vec<Val<'r>>> {
+        items.iter().map(|item| self.eval(cx, item)).collect()
+    }
+
+    fn concat(&self, cx: &Cx<'r>, parts: &'r [Expr]) -> Result<Val<'r>> {
+        let mut builder = Builder::new();
+        let mut safe = false;
+        let mut values = Vec::with_capacity(parts.len());
+        for part in parts {
+            let value = self.eval(cx, part)?;
+            safe |= cx.autoescape && value.value.is_safe();
+            values.push(value);
+        }
+        for (part, value) in parts.iter().zip(&values) {
+            let mut text = self.text_of(value)?;
+            if safe && !text.safe {
+                text = text.map(crate::python::escape_html);
+            }
+            match &part.kind {
+                ExprKind::Text(_, Some(offset)) if !safe => {
+                    builder.mark(text.as_str(), Mark::Constant { unit: cx.unit.number, offset: *offset });
+                }
+                _ => builder.push_text(&text, self.origin_of(value)),
+            }
+            self.spend_text(builder.len())?;
+        }
+        let origin = self.origins.mix_all(values.iter().map(|value| self.origin_of(value)));
+        Ok(Val::text(builder.finish().safe(safe), origin))
+    }
+
+    fn compare_chain(
+        &self,
+        cx: &Cx<'r>,
+        first: &'r Expr,
+        others: &'r [(Comparison, Expr)],
+    ) -> Result<Val<'r>> {
+        let mut left = self.eval(cx, first)?;
+        let mut origin = self.origin_of(&left);
+        let mut holds = true;
+        for (comparison, right) in others {
+            let right = self.eval(cx, right)?;
+            origin = self.origins.mix(origin, self.origin_of(&right));
+            holds = self.holds(*comparison, &left, &right)?;
+            if !holds {
+                break;
+            }
+            left = right;
+        }
+        Ok(Val::new(Value::Bool(holds), origin))
+    }
+
+    /// Whether a comparison holds.
+    pub(crate) fn holds(&self, comparison: Comparison, left: &Val<'r>, right: &Val<'r>) -> Result<bool> {
+        use std::cmp::Ordering::{Greater, Less};
+        if self.env.strict {
+            for side in [left, right] {
+                if let Value::Undefined(missing) = &side.value {
+                    return Err(missing.error());
+                }
+            }
+        }
+        let order = |wanted: fn(std::cmp::Ordering) -> bool| {
+            compare(self, left, right).map(|order| order.is_some_and(wanted))
+        };
+        match comparison {
+            Comparison::Equal => equal(self, left, right),
+            Comparison::NotEqual => equal(self, left, right).map(|equal| !equal),
+            Comparison::Less => order(|order| order == Less),
+            Comparison::LessOrEqual => order(|order| order != Greater),
+            Comparison::Greater => order(|order| order == Greater),
+            Comparison::GreaterOrEqual => order(|order| order != Less),
+            Comparison::In => self.contains(right, left),
+            Comparison::NotIn => self.contains(right, left).map(|found| !found),
+        }
+    }
+
+    fn sign(&self, sign: Unary, value: &Val<'r>) -> Result<Val<'r>> {
+        let number = match &value.value {
+            Value::Float(number) => Value::Float(if sign == Unary::Minus { -number } else { *number }),
+            other => match other.as_integer() {
+                Some(number) => Value::integer(if sign == Unary::Minus { -number } else { number }),
+                None => return Err(other.number_error("a sign")),
+            },
+        };
+        Ok(Val::new(number, value.origin))
+    }
+
+    pub(crate) fn binary(&self, operator: Binary, left: &Val<'r>, right: &Val<'r>) -> Result<Val<'r>> {
+        self.operate(operator, left, right)
+    }
+
+    /// Applies a filter to a value.
+    fn filter(&self, cx: &Cx<'r>, named: &'r Named, value: Val<'r>) -> Result<Val<'r>> {
+        let mut args = self.arguments(cx, &named.arguments)?;
+        args.positional.insert(0, value);
+        self.call_filter(cx, &named.name, args).map_err(|error| error.at(named.range))
+    }
+
+    pub(crate) fn call_filter(&self, cx: &Cx<'r>, name: &str, args: super::Args<'r>) -> Result<Val<'r>> {
+        self.spend(1)?;
+        if let Some(function) = self.env.filters.get(name) {
+            return self.call_custom(function, name, args);
+        }
+        match filters::find(name) {
+            Some(definition) => definition.call(self, cx, args),
+            None => Err(unknown(
+                "filter",
+                name,
+                filters::names().chain(self.env.filters.keys().map(String::as_str)),
+            )),
+        }
+    }
+
+    /// Applies the filters of a block to its text.
+    pub(super) fn filter_block(&self, cx: &Cx<'r>, filter: &'r Expr, text: Val<'r>) -> Result<Val<'r>> {
+        match &filter.kind {
+            ExprKind::Filter(None, named) => self.filter(cx, named, text),
+            ExprKind::Filter(Some(inner), named) => {
+                let value = self.filter_block(cx, inner, text)?;
+                self.filter(cx, named, value)
+            }
+            _ => self.eval(cx, filter),
+        }
+    }
+
+    fn eval_test(&self, cx: &Cx<'r>, value: &'r Expr, named: &'r Named) -> Result<Val<'r>> {
+        let value = self.eval(cx, value)?;
+        let origin = self.origin_of(&value);
+        let mut args = self.arguments(cx, &named.arguments)?;
+        args.positional.insert(0, value);
+        let holds = self.call_test(cx, &named.name, args).map_err(|error| error.at(named.range))?;
+        Ok(Val::new(Value::Bool(holds), origin))
+    }
+
+    pub(crate) fn call_test(&self, cx: &Cx<'r>, name: &str, args: super::Args<'r>) -> Result<bool> {
+        self.spend(1)?;
+        if let Some(function) = self.env.tests.get(name) {
+            return Ok(self.call_custom(function, name, args)?.value.is_true());
+        }
+        match tests::find(name) {
+            Some(definition) => Ok(definition.call(self, cx, args)?.value.is_true()),
+            None => {
+                Err(unknown("test", name, tests::names().chain(self.env.tests.keys().map(String::as_str))))
+            }
+        }
+    }
+}
+
+/// An error for a name that does not exist, with the nearest ones.
+pub(crate) fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Error {
+    let error = Error::new(ErrorKind::Unknown, format!("unknown {what} `{name}`"));
+    match nearest(name, known).first() {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
+}

@@ -1,0 +1,127 @@
+//! The items of a value that can be looped over.
+
+use std::rc::Rc;
+
+use serde_json::{Map, Value as Json};
+
+use super::{Render, Special};
+use crate::error::Result;
+use crate::origin::Origin;
+use crate::text::Text;
+use crate::value::{Range, Val, Value, type_error, type_name};
+
+/// Items that are made when they are asked for.
+#[derive(Debug, Clone)]
+pub(crate) enum Items<'r> {
+    Array(&'r [Json], Origin),
+    Values(Rc<Vec<Val<'r>>>, Origin),
+    /// The keys of a dict of the caller's.
+    Keys(Rc<Vec<&'r str>>, Origin),
+    Range(Range),
+    Characters(Rc<Vec<(u32, u32)>>, Text<'r>, Origin),
+}
+
+impl<'r> Items<'r> {
+    pub fn len(&self) -> usize {
+        match self {
+            Items::Array(items, _) => items.len(),
+            Items::Values(items, _) => items.len(),
+            Items::Keys(keys, _) => keys.len(),
+            Items::Range(range) => range.length,
+            Items::Characters(places, ..) => places.len(),
+        }
+    }
+
+    pub fn get(&self, render: &Render<'r>, index: usize) -> Val<'r> {
+        match self {
+            Items::Array(items, origin) => {
+                Val::new(Value::from_json(&items[index]), render.origins.index(*origin, index))
+            }
+            Items::Values(items, origin) => match (&items[index], *origin) {
+                (item, Origin::AUTHOR) => item.clone(),
+                (item, origin) => Val::new(item.value.clone(), render.origins.mix(item.origin, origin)),
+            },
+            Items::Keys(keys, origin) => Val::text(keys[index], *origin),
+            Items::Range(range) => Value::Int(range.at(index)).into(),
+            Items::Characters(places, text, origin) => {
+                let (start, end) = places[index];
+                Val::text(text.slice(start as usize, end as usize).safe(false), *origin)
+            }
+        }
+    }
+
+    pub fn all(&self, render: &Render<'r>) -> Vec<Val<'r>> {
+        match self {
+            Items::Values(items, Origin::AUTHOR) => items.as_ref().clone(),
+            _ => (0..self.len()).map(|index| self.get(render, index)).collect(),
+        }
+    }
+}
+
+fn keys<'r>(map: &'r Map<String, Json>, origin: Origin) -> Items<'r> {
+    Items::Keys(Rc::new(map.keys().map(String::as_str).collect()), origin)
+}
+
+impl<'r> Render<'r> {
+    /// The items of a value, or an error if it has none.
+    pub fn items(&self, val: &Val<'r>) -> Result<Items<'r>> {
+        let items = match &val.value {
+            Value::Undefined(missing) if self.env.strict => return Err(missing.error()),
+            Value::Undefined(_) => Items::Values(Rc::new(Vec::new()), Origin::AUTHOR),
+            Value::Array(items) => Items::Array(items, val.origin),
+            Value::List(items) | Value::Tuple(items) => Items::Values(items.clone(), val.origin),
+            Value::Map(map) => keys(map, val.origin),
+            Value::Dict(dict) => {
+                let keys = dict.entries().iter().map(|(key, _)| key.clone()).collect();
+                Items::Values(Rc::new(keys), val.origin)
+            }
+            Value::Range(range) => Items::Range(**range),
+            Value::Once(once) => {
+                let taken = std::mem::take(&mut *once.items.borrow_mut());
+                Items::Values(Rc::new(taken.into()), val.origin)
+            }
+            Value::View(view) => Items::Values(Rc::new(view.items.clone()), val.origin),
+            Value::Text(text) => {
+                let ends = |(at, character): (usize, char)| (at as u32, (at + character.len_utf8()) as u32);
+                Items::Characters(
+                    Rc::new(text.as_str().char_indices().map(ends).collect()),
+                    text.clone(),
+                    val.origin,
+                )
+            }
+            Value::Special(special) => match special.as_ref() {
+                Special::Group(items) => Items::Values(Rc::new(items.clone()), val.origin),
+                _ => return Err(not_iterable(&val.value)),
+            },
+            other => return Err(not_iterable(other)),
+        };
+        self.spend_items(items.len())?;
+        Ok(items)
+    }
+
+    /// All items of a value.
+    pub fn item_list(&self, val: &Val<'r>) -> Result<Vec<Val<'r>>> {
+        Ok(self.items(val)?.all(self))
+    }
+
+    /// The keys and values of a dict.
+    pub fn pairs(&self, val: &Val<'r>) -> Result<Option<Vec<(Val<'r>, Val<'r>)>>> {
+        let pairs: Vec<_> = match &val.value {
+            Value::Map(map) => {
+                let pair = |(key, value): (&'r String, &'r Json)| {
+                    let inside = self.origins.key(val.origin, key);
+                    (Val::text(key.as_str(), val.origin), Val::new(Value::from_json(value), inside))
+                };
+                map.iter().map(pair).collect()
+            }
+            Value::Dict(dict) => dict.entries().to_vec(),
+            _ => return Ok(None),
+        };
+        self.spend_items(pairs.len())?;
+        Ok(Some(pairs))
+    }
+}
+
+fn not_iterable(value: &Value<'_>) -> crate::error::Error {
+    type_error(format!("{} cannot be looped over", type_name(value)))
+}

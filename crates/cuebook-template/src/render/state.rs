@@ -1,0 +1,210 @@
+//! What a template can see while it runs: its scopes, and the context behind them.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::Render;
+use crate::ast::{Block, Load, Scope as Names, Slot};
+use crate::template::Template;
+use crate::value::Val;
+
+/// A template with its number in this render.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Unit<'r> {
+    pub template: &'r Template,
+    pub number: u32,
+}
+
+/// The values of one scope.
+#[derive(Debug)]
+pub(crate) struct Scope<'r> {
+    names: &'r Names,
+    slots: RefCell<Vec<Option<Val<'r>>>>,
+    parent: Option<Rc<Scope<'r>>>,
+}
+
+impl<'r> Scope<'r> {
+    pub fn open(
+        render: &Render<'r>,
+        context: &Context<'r>,
+        names: &'r Names,
+        parent: Option<Rc<Scope<'r>>>,
+    ) -> Rc<Scope<'r>> {
+        let scope = Rc::new(Scope { names, slots: RefCell::new(vec![None; names.names.len()]), parent });
+        scope.begin(render, context);
+        scope
+    }
+
+    /// Sets every slot to what it begins with.
+    pub fn begin(&self, render: &Render<'r>, context: &Context<'r>) {
+        for (index, load) in self.names.loads.iter().enumerate() {
+            let value = match load {
+                Load::Parameter | Load::Missing => None,
+                Load::Resolve => context.resolve(render, &self.names.names[index]),
+                Load::Alias(slot) => self.get(*slot),
+            };
+            self.slots.borrow_mut()[index] = value;
+        }
+    }
+
+    fn outer(&self, up: u32) -> &Scope<'r> {
+        let mut scope = self;
+        for _ in 0..up {
+            match &scope.parent {
+                Some(parent) => scope = parent,
+                None => break,
+            }
+        }
+        scope
+    }
+
+    #[inline]
+    pub fn get(&self, slot: Slot) -> Option<Val<'r>> {
+        self.outer(slot.up).slots.borrow().get(slot.index as usize).cloned().flatten()
+    }
+
+    pub fn set(&self, slot: Slot, value: Val<'r>) {
+        if let Some(place) = self.outer(slot.up).slots.borrow_mut().get_mut(slot.index as usize) {
+            *place = Some(value);
+        }
+    }
+
+    pub fn set_own(&self, index: u32, value: Val<'r>) {
+        self.set(Slot { up: 0, index }, value);
+    }
+
+    /// A name that some scope around assigns, as an include sees it.
+    fn find(&self, name: &str) -> Option<Val<'r>> {
+        let mut scope = self;
+        let mut value = None;
+        let mut known = false;
+        loop {
+            if let Some(index) = scope.names.names.iter().position(|other| other == name) {
+                if !known {
+                    value = scope.slots.borrow()[index].clone();
+                    known = true;
+                }
+                if scope.names.stored[index] {
+                    return value;
+                }
+            }
+            match &scope.parent {
+                Some(parent) => scope = parent,
+                None => return None,
+            }
+        }
+    }
+}
+
+/// The blocks of a template and its parents, by name, the most derived first.
+pub(crate) type Blocks<'r> = HashMap<&'r str, Vec<(Unit<'r>, &'r Block)>>;
+
+/// What names mean that no scope of a template has.
+#[derive(Debug)]
+pub(crate) struct Context<'r> {
+    /// What the template has set at its top level.
+    pub vars: RefCell<HashMap<&'r str, Val<'r>>>,
+    /// The names among these that another template can import.
+    pub exported: RefCell<Vec<&'r str>>,
+    /// What the template that includes this one has set.
+    locals: Option<Rc<Scope<'r>>>,
+    outer: Option<Rc<Context<'r>>>,
+    /// Whether the caller's variables can be seen.
+    open: bool,
+    pub blocks: RefCell<Blocks<'r>>,
+    /// Whether the template has a parent that will write the text.
+    pub extended: Cell<bool>,
+}
+
+impl<'r> Context<'r> {
+    fn new(unit: Option<Unit<'r>>) -> Context<'r> {
+        let mut blocks = Blocks::new();
+        if let Some(unit) = unit {
+            for block in &unit.template.tree.blocks {
+                blocks.insert(block.name.as_str(), vec![(unit, block)]);
+            }
+        }
+        Context {
+            vars: RefCell::default(),
+            exported: RefCell::default(),
+            locals: None,
+            outer: None,
+            open: true,
+            blocks: RefCell::new(blocks),
+            extended: Cell::new(false),
+        }
+    }
+
+    pub fn root(unit: Unit<'r>) -> Rc<Context<'r>> {
+        Rc::new(Context::new(Some(unit)))
+    }
+
+    /// For a template that is included or imported with the context.
+    pub fn inside(unit: Unit<'r>, cx: &Cx<'r>) -> Rc<Context<'r>> {
+        let locals = Some(cx.scope.clone());
+        Rc::new(Context { locals, outer: Some(cx.context.clone()), ..Context::new(Some(unit)) })
+    }
+
+    /// For a template that sees nothing of the one that names it.
+    pub fn alone(unit: Unit<'r>) -> Rc<Context<'r>> {
+        Rc::new(Context { open: false, ..Context::new(Some(unit)) })
+    }
+
+    /// For a block that sees the scopes around it.
+    pub fn derived(cx: &Cx<'r>) -> Rc<Context<'r>> {
+        let blocks = RefCell::new(cx.context.blocks.borrow().clone());
+        let locals = Some(cx.scope.clone());
+        Rc::new(Context { locals, outer: Some(cx.context.clone()), blocks, ..Context::new(None) })
+    }
+
+    pub fn resolve(&self, render: &Render<'r>, name: &'r str) -> Option<Val<'r>> {
+        if let Some(value) = self.vars.borrow().get(name) {
+            return Some(value.clone());
+        }
+        if let Some(value) = self.locals.as_ref().and_then(|scope| scope.find(name)) {
+            return Some(value);
+        }
+        match &self.outer {
+            Some(outer) => outer.resolve(render, name),
+            None if self.open => render.variable(name),
+            None => render.global(name),
+        }
+    }
+
+    pub fn set(&self, name: &'r str, value: Val<'r>, exported: bool) {
+        self.vars.borrow_mut().insert(name, value);
+        let mut names = self.exported.borrow_mut();
+        if !exported {
+            names.retain(|other| *other != name);
+        } else if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+}
+
+/// Where a statement runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Cx<'r> {
+    pub unit: Unit<'r>,
+    pub context: Rc<Context<'r>>,
+    pub scope: Rc<Scope<'r>>,
+    pub autoescape: bool,
+    /// Whether what is set here is seen by blocks and by templates that import this one.
+    pub top_level: bool,
+    /// Whether text is left to the parent once the template has one.
+    pub checks_parent: bool,
+}
+
+impl<'r> Cx<'r> {
+    /// The same place in an inner scope.
+    pub fn within(&self, scope: Rc<Scope<'r>>) -> Cx<'r> {
+        Cx { scope, top_level: false, ..self.clone() }
+    }
+
+    /// For text that is captured, which a parent does not replace.
+    pub fn captured(mut self) -> Cx<'r> {
+        self.checks_parent = false;
+        self
+    }
+}

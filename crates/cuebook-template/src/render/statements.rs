@@ -1,0 +1,552 @@
+//! Statements.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::items::Items;
+use super::special::MacroValue;
+use super::{Context, Cx, LoopState, Render, Scope, Special, Unit};
+use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::origin::Origin;
+use crate::sink::{Mark, Sink};
+use crate::text::Text;
+use crate::value::{Counter, Val, Value, type_name};
+
+/// How a statement ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Flow {
+    Next,
+    Break,
+    Continue,
+}
+
+impl<'r> Render<'r> {
+    /// Runs a template in a context, and its parent if it has one.
+    pub(super) fn run_template(
+        &self,
+        context: &Rc<Context<'r>>,
+        unit: Unit<'r>,
+        out: &mut Sink,
+    ) -> Result<()> {
+        let mut unit = unit;
+        loop {
+            context.extended.set(false);
+            let body = &unit.template.tree.body;
+            let scope = Scope::open(self, context, &body.scope, None);
+            let cx = Cx {
+                unit,
+                context: context.clone(),
+                scope,
+                autoescape: self.env.autoescape,
+                top_level: true,
+                checks_parent: true,
+            };
+            if let Some(slot) = unit.template.tree.self_slot {
+                cx.scope.set_own(slot, Value::Special(Rc::new(Special::Blocks(cx.clone()))).into());
+            }
+            let mut parent = None;
+            self.run_root(&cx, &body.statements, out, &mut parent)?;
+            match parent {
+                None => return Ok(()),
+                Some(next) => unit = next,
+            }
+        }
+    }
+
+    /// Runs the statements of a template. `extends` names the parent that goes on.
+    fn run_root(
+        &self,
+        cx: &Cx<'r>,
+        statements: &'r [Statement],
+        out: &mut Sink,
+        parent: &mut Option<Unit<'r>>,
+    ) -> Result<()> {
+        for statement in statements {
+            match &statement.kind {
+                StatementKind::Extends(template) => {
+                    let found =
+                        self.extend(cx, template).map_err(|error| self.locate(cx, error, statement))?;
+                    *parent = Some(found);
+                }
+                StatementKind::If(branches, otherwise) => {
+                    let taken = self.taken_branch(cx, branches, otherwise)?;
+                    self.run_root(cx, taken, out, parent)?;
+                }
+                _ => {
+                    self.run(cx, statement, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn extend(&self, cx: &Cx<'r>, template: &'r Expr) -> Result<Unit<'r>> {
+        if cx.context.extended.replace(true) {
+            return Err(Error::new(ErrorKind::Runtime, "a template has at most one parent"));
+        }
+        self.deeper(|| Ok(()))?;
+        self.spend(100)?;
+        let name = self.eval(cx, template)?;
+        let unit = self.template_named(&name)?;
+        for block in &unit.template.tree.blocks {
+            cx.context.blocks.borrow_mut().entry(block.name.as_str()).or_default().push((unit, block));
+        }
+        let longest = cx.context.blocks.borrow().values().map(Vec::len).max().unwrap_or(0);
+        if longest > self.env.limits.depth {
+            return Err(Error::new(ErrorKind::Limit, "templates extend each other without end"));
+        }
+        Ok(unit)
+    }
+
+    fn template_named(&self, name: &Val<'r>) -> Result<Unit<'r>> {
+        match &name.value {
+            Value::Text(text) => self.load(text.as_str())?.ok_or_else(|| self.env.not_found(text.as_str())),
+            Value::Undefined(missing) => Err(missing.error()),
+            other => Err(Error::new(
+                ErrorKind::Type,
+                format!("the name of a template is a string, not {}", type_name(other)),
+            )),
+        }
+    }
+
+    pub(super) fn run_all(&self, cx: &Cx<'r>, statements: &'r [Statement], out: &mut Sink) -> Result<Flow> {
+        for statement in statements {
+            let flow = self.run(cx, statement, out)?;
+            if flow != Flow::Next {
+                return Ok(flow);
+            }
+        }
+        Ok(Flow::Next)
+    }
+
+    fn locate(&self, cx: &Cx<'r>, error: Error, statement: &Statement) -> Error {
+        error.at(statement.range).inside(cx.unit.number, cx.unit.template.name())
+    }
+
+    fn run(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
+        self.spend(1)?;
+        self.run_kind(cx, statement, out).map_err(|error| self.locate(cx, error, statement))
+    }
+
+    fn is_silent(&self, cx: &Cx<'r>) -> bool {
+        cx.checks_parent && cx.context.extended.get()
+    }
+
+    fn run_kind(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
+        match &statement.kind {
+            StatementKind::Data => {
+                if !self.is_silent(cx) {
+                    let text = statement.range.of(cx.unit.template.text());
+                    out.write(text, Mark::Data { unit: cx.unit.number, offset: statement.range.start })?;
+                }
+            }
+            StatementKind::Emit(value) => {
+                if !self.is_silent(cx) {
+                    self.emit(cx, statement.range.start, value, out)?;
+                }
+            }
+            StatementKind::If(branches, otherwise) => {
+                let taken = self.taken_branch(cx, branches, otherwise)?;
+                return self.run_all(cx, taken, out);
+            }
+            StatementKind::For(node) => {
+                let iterable = self.eval(cx, &node.iterable)?;
+                if node.recursive {
+                    let text = self.recursive_loop(cx, node, &iterable, 0)?;
+                    if !self.is_silent(cx) {
+                        self.print(cx, statement.range.start, &text, out)?;
+                    }
+                } else {
+                    self.run_loop(cx, node, &iterable, 0, out)?;
+                }
+            }
+            StatementKind::With(node) => {
+                let values =
+                    node.pairs.iter().map(|(_, value)| self.eval(cx, value)).collect::<Result<Vec<_>>>()?;
+                let scope = Scope::open(self, &cx.context, &node.body.scope, Some(cx.scope.clone()));
+                let inner = cx.within(scope);
+                for ((target, _), value) in node.pairs.iter().zip(values) {
+                    self.assign(&inner, target, value)?;
+                }
+                return self.run_all(&inner, &node.body.statements, out);
+            }
+            StatementKind::Autoescape(node) => {
+                let scope = Scope::open(self, &cx.context, &node.1.scope, Some(cx.scope.clone()));
+                let mut inner = cx.within(scope);
+                inner.autoescape = self.truth(&self.eval(&inner, &node.0)?)?;
+                return self.run_all(&inner, &node.1.statements, out);
+            }
+            StatementKind::Set(target, value) => {
+                let value = self.eval(cx, value)?;
+                self.assign(cx, target, value)?;
+            }
+            StatementKind::SetBlock(node) => self.set_block(cx, node)?,
+            StatementKind::FilterBlock(node) => {
+                let (filter, body) = node.as_ref();
+                let (inner, text) = self.capture(cx, body)?;
+                let value = self.filter_block(&inner, filter, text)?;
+                if !matches!(value.value, Value::Text(_)) {
+                    let message = format!(
+                        "the filter of a block gives a string, and this one gives {}",
+                        type_name(&value.value)
+                    );
+                    return Err(Error::new(ErrorKind::Type, message).at(filter.range));
+                }
+                if !self.is_silent(cx) {
+                    self.print(cx, statement.range.start, &value, out)?;
+                }
+            }
+            StatementKind::Macro(index, name) => {
+                let node = &cx.unit.template.tree.macros[*index as usize];
+                let value = self.macro_value(cx, node);
+                self.set_name(cx, name, value, true);
+            }
+            StatementKind::CallBlock(call, index) => {
+                let node = &cx.unit.template.tree.macros[*index as usize];
+                let caller = self.macro_value(cx, node);
+                let value = self.call_with_caller(cx, call, caller)?;
+                if !self.is_silent(cx) {
+                    self.print(cx, statement.range.start, &value, out)?;
+                }
+            }
+            StatementKind::Block(index) => self.run_block_tag(cx, *index as usize, out)?,
+            StatementKind::Extends(_) => {
+                return Err(Error::new(ErrorKind::Syntax, "`extends` cannot be inside of another block"));
+            }
+            StatementKind::Include(node) => self.include(cx, node, out)?,
+            StatementKind::Import(node) => self.import(cx, node)?,
+            StatementKind::Do(value) => {
+                self.eval(cx, value)?;
+            }
+            StatementKind::Break => return Ok(Flow::Break),
+            StatementKind::Continue => return Ok(Flow::Continue),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn emit(&self, cx: &Cx<'r>, tag: u32, value: &'r Expr, out: &mut Sink) -> Result<()> {
+        let unit = cx.unit.number;
+        match &value.kind {
+            ExprKind::Text(text, offset) if !cx.autoescape => {
+                let mark = match offset {
+                    Some(offset) => Mark::Constant { unit, offset: *offset },
+                    None => Mark::Value { unit, tag, origin: Origin::AUTHOR },
+                };
+                out.write(text, mark)
+            }
+            _ => {
+                let value =
+                    self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
+                self.print(cx, tag, &value, out)
+            }
+        }
+    }
+
+    fn taken_branch(
+        &self,
+        cx: &Cx<'r>,
+        branches: &'r [(Expr, Vec<Statement>)],
+        otherwise: &'r [Statement],
+    ) -> Result<&'r [Statement]> {
+        for (test, body) in branches {
+            let value = self.eval(cx, test)?;
+            if self
+                .truth(&value)
+                .map_err(|error| error.at(test.range).inside(cx.unit.number, cx.unit.template.name()))?
+            {
+                return Ok(body);
+            }
+        }
+        Ok(otherwise)
+    }
+
+    fn macro_value(&self, cx: &Cx<'r>, node: &'r crate::ast::Macro) -> Val<'r> {
+        let value = MacroValue { node, cx: cx.clone().captured() };
+        Value::Special(Rc::new(Special::Macro(value))).into()
+    }
+
+    fn set_name(&self, cx: &Cx<'r>, name: &'r crate::ast::Name, value: Val<'r>, exported: bool) {
+        cx.scope.set(name.slot, value.clone());
+        if cx.top_level {
+            cx.context.set(&name.name, value, exported && !name.name.starts_with('_'));
+        }
+    }
+
+    /// Assigns a value to a name, a namespace's attribute, or several of these.
+    fn assign(&self, cx: &Cx<'r>, target: &'r Expr, value: Val<'r>) -> Result<()> {
+        match &target.kind {
+            ExprKind::Name(name) => self.set_name(cx, name, value, true),
+            ExprKind::NamespaceTarget(name, attribute) => {
+                let space = cx.scope.get(name.slot);
+                let special = match space.as_ref().map(|space| &space.value) {
+                    Some(Value::Special(special)) => special,
+                    _ => return Err(not_a_namespace(&name.name)),
+                };
+                let Special::Namespace(entries) = special.as_ref() else {
+                    return Err(not_a_namespace(&name.name));
+                };
+                let mut entries = entries.borrow_mut();
+                self.spend(entries.len() / 16)?;
+                match entries.iter_mut().find(|(known, _)| known.as_ref() == attribute) {
+                    Some(entry) => entry.1 = value,
+                    None => entries.push((attribute.as_str().into(), value)),
+                }
+            }
+            ExprKind::Tuple(targets) => {
+                let items = self.item_list(&value)?;
+                if items.len() != targets.len() {
+                    let message = format!("{} names are there for {} values", targets.len(), items.len());
+                    return Err(Error::new(ErrorKind::Type, message).at(target.range));
+                }
+                for (target, item) in targets.iter().zip(items) {
+                    self.assign(cx, target, item)?;
+                }
+            }
+            _ => return Err(Error::new(ErrorKind::Syntax, "cannot assign to this").at(target.range)),
+        }
+        Ok(())
+    }
+
+    /// Runs a body in a scope of its own, and gives its text.
+    fn capture(&self, cx: &Cx<'r>, body: &'r Body) -> Result<(Cx<'r>, Val<'r>)> {
+        let scope = Scope::open(self, &cx.context, &body.scope, Some(cx.scope.clone()));
+        let inner = cx.within(scope).captured();
+        let mut sink = Sink::new(self.env.limits.string_bytes);
+        self.run_all(&inner, &body.statements, &mut sink)?;
+        let text = captured(sink, cx.autoescape);
+        Ok((inner, text))
+    }
+
+    fn set_block(&self, cx: &Cx<'r>, node: &'r SetBlock) -> Result<()> {
+        let (inner, text) = self.capture(cx, &node.body)?;
+        let value = match &node.filter {
+            Some(filter) => self.filter_block(&inner, filter, text)?,
+            None => text,
+        };
+        self.assign(cx, &node.target, value)
+    }
+
+    /// The items of a loop that its condition lets through.
+    fn loop_items(&self, cx: &Cx<'r>, node: &'r For, iterable: &Val<'r>) -> Result<Items<'r>> {
+        let items = self.items(iterable).map_err(|error| error.at(node.iterable.range))?;
+        let Some((test, names, target)) = &node.test else { return Ok(items) };
+        let scope = Scope::open(self, &cx.context, names, Some(cx.scope.clone()));
+        let inner = cx.within(scope);
+        let mut kept = Vec::new();
+        for index in 0..items.len() {
+            self.spend(1)?;
+            let item = items.get(self, index);
+            self.assign(&inner, target, item.clone())?;
+            if self.truth(&self.eval(&inner, test)?)? {
+                kept.push(item);
+            }
+        }
+        Ok(Items::Values(Rc::new(kept), Origin::AUTHOR))
+    }
+
+    fn run_loop(
+        &self,
+        cx: &Cx<'r>,
+        node: &'r For,
+        iterable: &Val<'r>,
+        depth: usize,
+        out: &mut Sink,
+    ) -> Result<()> {
+        let items = self.loop_items(cx, node, iterable)?;
+        let length = items.len();
+        if length == 0 {
+            let scope = Scope::open(self, &cx.context, &node.otherwise.scope, Some(cx.scope.clone()));
+            self.run_all(&cx.within(scope), &node.otherwise.statements, out)?;
+            return Ok(());
+        }
+        let state = node.loop_slot.map(|slot| {
+            let state = LoopState {
+                items: items.clone(),
+                index: Counter::new(0),
+                depth,
+                recursive: node.recursive.then(|| (node, cx.clone())),
+                last_changed: RefCell::new(None),
+            };
+            (slot, Rc::new(Special::Loop(state)))
+        });
+        let mut inner: Option<Cx<'r>> = None;
+        for index in 0..length {
+            self.spend(1)?;
+            let inner = match &mut inner {
+                // Nothing else keeps the scope of the last round, so it serves again.
+                Some(inner) if Rc::strong_count(&inner.scope) == 1 => {
+                    inner.scope.begin(self, &cx.context);
+                    inner
+                }
+                other => other.insert(cx.within(Scope::open(
+                    self,
+                    &cx.context,
+                    &node.body.scope,
+                    Some(cx.scope.clone()),
+                ))),
+            };
+            if let Some((slot, state)) = &state {
+                if let Special::Loop(state) = state.as_ref() {
+                    state.index.set(index);
+                }
+                inner.scope.set_own(*slot, Value::Special(state.clone()).into());
+            }
+            self.assign(inner, &node.target, items.get(self, index))?;
+            if self.run_all(inner, &node.body.statements, out)? == Flow::Break {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The text of a recursive loop over these items.
+    pub(super) fn recursive_loop(
+        &self,
+        cx: &Cx<'r>,
+        node: &'r For,
+        iterable: &Val<'r>,
+        depth: usize,
+    ) -> Result<Val<'r>> {
+        self.deeper(|| {
+            let mut sink = Sink::new(self.env.limits.string_bytes);
+            let cx = cx.clone().captured();
+            self.run_loop(&cx, node, iterable, depth, &mut sink)?;
+            Ok(captured(sink, cx.autoescape))
+        })
+    }
+
+    fn run_block_tag(&self, cx: &Cx<'r>, index: usize, out: &mut Sink) -> Result<()> {
+        if cx.top_level && cx.context.extended.get() {
+            return Ok(());
+        }
+        let block = &cx.unit.template.tree.blocks[index];
+        let name = block.name.as_str();
+        if block.required && cx.context.blocks.borrow().get(name).is_none_or(|all| all.len() <= 1) {
+            return Err(Error::new(
+                ErrorKind::Runtime,
+                format!("the block `{name}` is required, and no template defines it"),
+            ));
+        }
+        let context = if block.scoped { Context::derived(cx) } else { cx.context.clone() };
+        self.run_block(&context, cx.autoescape, name, 0, out)
+    }
+
+    /// Runs a block: the most derived one, or one that so many others have replaced.
+    pub(super) fn run_block(
+        &self,
+        context: &Rc<Context<'r>>,
+        autoescape: bool,
+        name: &'r str,
+        replaced: usize,
+        out: &mut Sink,
+    ) -> Result<()> {
+        let found = context.blocks.borrow().get(name).and_then(|all| all.get(replaced)).copied();
+        let Some((unit, block)) = found else {
+            return Err(Error::new(ErrorKind::Runtime, format!("no block is named `{name}`")));
+        };
+        self.deeper(|| {
+            let scope = Scope::open(self, context, &block.body.scope, None);
+            let cx = Cx {
+                unit,
+                context: context.clone(),
+                scope,
+                autoescape,
+                top_level: false,
+                checks_parent: false,
+            };
+            if let Some(slot) = block.self_slot {
+                cx.scope.set_own(slot, Value::Special(Rc::new(Special::Blocks(cx.clone()))).into());
+            }
+            if let Some(slot) = block.super_slot {
+                cx.scope.set_own(slot, self.parent_block(&cx, name, replaced + 1));
+            }
+            self.run_all(&cx, &block.body.statements, out)?;
+            Ok(())
+        })
+    }
+
+    /// `super`: the block that this one replaces.
+    pub(super) fn parent_block(&self, cx: &Cx<'r>, name: &'r str, replaced: usize) -> Val<'r> {
+        let exists = cx.context.blocks.borrow().get(name).is_some_and(|all| replaced < all.len());
+        if exists {
+            Value::Special(Rc::new(Special::Block(cx.clone(), name, replaced))).into()
+        } else {
+            Val::missing(format!("the block `{name}` has no parent"))
+        }
+    }
+
+    fn include(&self, cx: &Cx<'r>, node: &'r Include, out: &mut Sink) -> Result<()> {
+        let name = self.eval(cx, &node.template)?;
+        let names = match &name.value {
+            Value::List(_) | Value::Tuple(_) | Value::Array(_) => self.item_list(&name)?,
+            _ => vec![name],
+        };
+        let mut found = None;
+        for name in &names {
+            let loaded = match &name.value {
+                Value::Text(text) => self.load(text.as_str())?,
+                _ => Some(self.template_named(name)?),
+            };
+            found = loaded;
+            if found.is_some() {
+                break;
+            }
+        }
+        let Some(unit) = found else {
+            if node.ignore_missing {
+                return Ok(());
+            }
+            let name = names.first().and_then(|name| name.value.as_str()).unwrap_or_default().to_owned();
+            return Err(self.env.not_found(&name).at(node.template.range));
+        };
+        self.deeper(|| {
+            let context = if node.with_context { Context::inside(unit, cx) } else { Context::alone(unit) };
+            if self.is_silent(cx) {
+                return self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes));
+            }
+            self.run_template(&context, unit, out)
+        })
+    }
+
+    fn import(&self, cx: &Cx<'r>, node: &'r Import) -> Result<()> {
+        let name = self.eval(cx, &node.template)?;
+        let unit = self.template_named(&name).map_err(|error| error.at(node.template.range))?;
+        let context = if node.with_context { Context::inside(unit, cx) } else { Context::alone(unit) };
+        self.deeper(|| self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes)))?;
+        match &node.names {
+            Imported::Module(target) => {
+                let module = Value::Special(Rc::new(Special::Module(context, unit.template.name())));
+                self.set_name(cx, target, module.into(), false);
+            }
+            Imported::Names(names) => {
+                for (wanted, target) in names {
+                    let value = exported(&context, wanted).unwrap_or_else(|| {
+                        Val::missing(format!(
+                            "the template `{}` has no `{wanted}` to import",
+                            unit.template.name()
+                        ))
+                    });
+                    self.set_name(cx, target, value, false);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a module offers under a name.
+pub(super) fn exported<'r>(context: &Context<'r>, name: &str) -> Option<Val<'r>> {
+    let offered = context.exported.borrow().contains(&name);
+    offered.then(|| context.vars.borrow().get(name).cloned()).flatten()
+}
+
+fn not_a_namespace(name: &str) -> Error {
+    Error::new(ErrorKind::Type, format!("`{name}` is not a namespace, so its attributes cannot be set"))
+        .help(format!("begin with `{{% set {name} = namespace() %}}`"))
+}
+
+/// Captured text as a value.
+pub(super) fn captured<'r>(sink: Sink, safe: bool) -> Val<'r> {
+    Val::text(Text::from(sink).safe(safe), Origin::AUTHOR)
+}

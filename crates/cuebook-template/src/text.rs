@@ -1,0 +1,164 @@
+//! Text as a value: a string that may know who wrote its parts.
+
+use std::rc::Rc;
+
+use crate::origin::Origin;
+use crate::sink::{Mark, Piece, Sink, cut};
+
+/// The tag of a value that no tag has printed yet.
+pub(crate) const UNPRINTED: u32 = u32::MAX;
+
+/// The mark of a value that no tag has printed yet.
+pub(crate) fn unprinted(origin: Origin) -> Mark {
+    Mark::Value { unit: 0, tag: UNPRINTED, origin }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Text<'r> {
+    repr: Repr<'r>,
+    /// Whether it is safe in HTML as it is.
+    pub safe: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Repr<'r> {
+    Borrowed(&'r str),
+    Shared(Rc<str>),
+    /// Text whose parts have several origins.
+    Marked(Rc<Sink>),
+}
+
+impl<'r> From<&'r str> for Text<'r> {
+    fn from(text: &'r str) -> Self {
+        Text { repr: Repr::Borrowed(text), safe: false }
+    }
+}
+
+impl From<String> for Text<'_> {
+    fn from(text: String) -> Self {
+        Text { repr: Repr::Shared(text.into()), safe: false }
+    }
+}
+
+impl From<Sink> for Text<'_> {
+    fn from(sink: Sink) -> Self {
+        Text { repr: Repr::Marked(Rc::new(sink)), safe: false }
+    }
+}
+
+impl<'r> Text<'r> {
+    pub fn as_str(&self) -> &str {
+        match &self.repr {
+            Repr::Borrowed(text) => text,
+            Repr::Shared(text) => text,
+            Repr::Marked(sink) => &sink.text,
+        }
+    }
+
+    pub fn safe(mut self, safe: bool) -> Text<'r> {
+        self.safe = safe;
+        self
+    }
+
+    /// The pieces, if it has several origins.
+    pub fn pieces(&self) -> Option<&[Piece]> {
+        match &self.repr {
+            Repr::Marked(sink) => Some(&sink.pieces),
+            _ => None,
+        }
+    }
+
+    /// A part of the text, with its pieces.
+    pub fn slice(&self, start: usize, end: usize) -> Text<'r> {
+        let repr = match &self.repr {
+            Repr::Borrowed(text) => Repr::Borrowed(text.get(start..end).unwrap_or_default()),
+            Repr::Shared(text) => Repr::Shared(text.get(start..end).unwrap_or_default().into()),
+            Repr::Marked(sink) => {
+                let mut part = Sink::new(usize::MAX);
+                part.text = sink.text.get(start..end).unwrap_or_default().to_owned();
+                part.pieces = cut(&sink.pieces, start, end);
+                Repr::Marked(Rc::new(part))
+            }
+        };
+        Text { repr, safe: self.safe }
+    }
+
+    /// The text with every part changed by itself, for changes that look at one character at a time.
+    pub fn map(&self, change: impl Fn(&str) -> String) -> Text<'r> {
+        let Some(pieces) = self.pieces() else { return Text::from(change(self.as_str())).safe(self.safe) };
+        let text = self.as_str();
+        let mut sink = Sink::new(usize::MAX);
+        for (at, piece) in pieces.iter().enumerate() {
+            let end = pieces.get(at + 1).map_or(text.len(), |next| next.start as usize);
+            let part = &text[piece.start as usize..end];
+            let changed = change(part);
+            // Changed text is no longer what stands in the file.
+            let mark = if changed == part { piece.mark } else { unprinted(piece.mark.origin()) };
+            sink.pieces.push(Piece { start: sink.text.len() as u32, mark });
+            sink.text.push_str(&changed);
+        }
+        Text::from(sink).safe(self.safe)
+    }
+}
+
+/// Text that is put together from parts, each with its origin.
+#[derive(Default)]
+pub(crate) struct Builder {
+    sink: Sink,
+    /// Whether all parts have one origin and no pieces.
+    origin: Option<Origin>,
+    mixed: bool,
+}
+
+impl Builder {
+    pub fn new() -> Builder {
+        Builder { sink: Sink::new(usize::MAX), origin: None, mixed: false }
+    }
+
+    pub fn len(&self) -> usize {
+        self.sink.text.len()
+    }
+
+    /// Adds text that has one origin.
+    pub fn push(&mut self, text: &str, origin: Origin) {
+        self.mark(text, unprinted(origin));
+        self.see(origin);
+    }
+
+    /// Adds text with a mark.
+    pub fn mark(&mut self, text: &str, mark: Mark) {
+        if text.is_empty() {
+            return;
+        }
+        if !matches!(mark, Mark::Value { tag: UNPRINTED, .. }) {
+            self.mixed = true;
+        }
+        self.sink.pieces.push(Piece { start: self.sink.text.len() as u32, mark });
+        self.sink.text.push_str(text);
+    }
+
+    fn see(&mut self, origin: Origin) {
+        match self.origin {
+            None => self.origin = Some(origin),
+            Some(known) => self.mixed |= known != origin,
+        }
+    }
+
+    /// Adds a text with the origins of its parts; `origin` if it has only one.
+    pub fn push_text(&mut self, text: &Text<'_>, origin: Origin) {
+        match text.pieces() {
+            None => self.push(text.as_str(), origin),
+            Some(pieces) => {
+                let base = self.sink.text.len() as u32;
+                let moved = pieces.iter().map(|piece| Piece { start: piece.start + base, mark: piece.mark });
+                self.sink.pieces.extend(moved);
+                self.sink.text.push_str(text.as_str());
+                self.mixed = true;
+            }
+        }
+    }
+
+    pub fn finish<'r>(self) -> Text<'r> {
+        if self.mixed { Text::from(self.sink) } else { Text::from(self.sink.text) }
+    }
+}

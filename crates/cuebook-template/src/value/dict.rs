@@ -1,0 +1,85 @@
+//! Dicts that a template makes, with Python's rules for keys.
+
+use std::collections::HashMap;
+
+use super::{Val, Value, type_error, type_name};
+use crate::error::Result;
+
+/// What two equal keys have in common: `1`, `1.0` and `true` are one key.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Key {
+    None,
+    Integer(i128),
+    Float(u64),
+    Text(String),
+    Tuple(Vec<Key>),
+    /// A value that is equal to itself alone.
+    Identity(usize),
+}
+
+impl Key {
+    pub fn of(value: &Value<'_>) -> Result<Key> {
+        Ok(match value {
+            Value::None => Key::None,
+            Value::Text(text) => Key::Text(text.as_str().to_owned()),
+            Value::Float(number) if number.fract() == 0.0 && number.abs() < 1e18 => {
+                Key::Integer(*number as i128)
+            }
+            Value::Float(number) => Key::Float(number.to_bits()),
+            Value::Tuple(items) => {
+                Key::Tuple(items.iter().map(|item| Key::of(&item.value)).collect::<Result<_>>()?)
+            }
+            Value::Undefined(_) => Key::Identity(0),
+            Value::Special(special) => Key::Identity(std::rc::Rc::as_ptr(special) as *const u8 as usize),
+            Value::Once(once) => Key::Identity(std::rc::Rc::as_ptr(once) as *const u8 as usize),
+            Value::Range(range) => Key::Tuple(vec![
+                Key::Text("range".to_owned()),
+                Key::Integer(i128::from(range.start)),
+                Key::Integer(i128::from(range.step)),
+                Key::Integer(range.length as i128),
+            ]),
+            _ => match value.as_integer() {
+                Some(number) => Key::Integer(number),
+                None => return Err(type_error(format!("{} cannot be a key", type_name(value)))),
+            },
+        })
+    }
+}
+
+/// Keys and values in the order in which they were put in.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Dict<'r> {
+    entries: Vec<(Val<'r>, Val<'r>)>,
+    index: HashMap<Key, usize>,
+}
+
+impl<'r> Dict<'r> {
+    pub fn insert(&mut self, key: Val<'r>, value: Val<'r>) -> Result<()> {
+        let hash = Key::of(&key.value)?;
+        self.insert_text(hash, key, value);
+        Ok(())
+    }
+
+    /// Puts in a value whose key was hashed before.
+    pub fn insert_text(&mut self, hash: Key, key: Val<'r>, value: Val<'r>) {
+        match self.index.get(&hash) {
+            Some(at) => self.entries[*at].1 = value,
+            None => {
+                self.index.insert(hash, self.entries.len());
+                self.entries.push((key, value));
+            }
+        }
+    }
+
+    pub fn get(&self, key: &Key) -> Option<&Val<'r>> {
+        self.index.get(key).map(|at| &self.entries[*at].1)
+    }
+
+    pub fn entries(&self) -> &[(Val<'r>, Val<'r>)] {
+        &self.entries
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+}

@@ -1,0 +1,182 @@
+//! Values as Python's `str` and `repr` write them.
+
+use serde_json::Value as Json;
+
+use super::{Val, Value};
+use crate::error::{Error, ErrorKind, Result};
+use crate::python::{float_repr, quote};
+use crate::render::Special;
+
+/// How deeply values may nest where they are walked.
+pub(crate) const DEPTH: usize = 128;
+
+/// What Python calls the type of a value.
+pub(crate) fn type_name(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::Undefined(_) => "an undefined value",
+        Value::None => "none",
+        Value::Bool(_) => "a boolean",
+        Value::Int(_) | Value::Big(_) => "an integer",
+        Value::Float(_) => "a float",
+        Value::Text(_) => "a string",
+        Value::List(_) | Value::Array(_) => "a list",
+        Value::Tuple(_) => "a tuple",
+        Value::Dict(_) | Value::Map(_) => "a dict",
+        Value::Range(_) => "a range",
+        Value::Once(_) => "a generator",
+        Value::View(_) => "a view of a dict",
+        Value::Special(special) => special.type_name(),
+    }
+}
+
+/// Writes values, up to a limit.
+pub(crate) struct Printer {
+    pub out: String,
+    limit: usize,
+    depth: usize,
+}
+
+impl Printer {
+    pub fn new(limit: usize) -> Printer {
+        Printer { out: String::new(), limit, depth: 0 }
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.out.len() > self.limit {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("a string would be longer than {} bytes", self.limit),
+            ));
+        }
+        Ok(())
+    }
+
+    pub fn str(&mut self, value: &Value<'_>) -> Result<()> {
+        match value {
+            Value::Undefined(_) => {}
+            Value::Text(text) => self.out.push_str(text.as_str()),
+            _ => self.repr(value)?,
+        }
+        self.check()
+    }
+
+    fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        if self.depth >= DEPTH {
+            return Err(Error::new(ErrorKind::Limit, format!("a value nests more than {DEPTH} levels deep")));
+        }
+        self.depth += 1;
+        let result = inside(self);
+        self.depth -= 1;
+        result?;
+        self.check()
+    }
+
+    fn items<'v, T: 'v>(
+        &mut self,
+        (open, close): (&str, &str),
+        items: impl Iterator<Item = T>,
+        mut write: impl FnMut(&mut Self, T) -> Result<()>,
+    ) -> Result<()> {
+        self.nested(|printer| {
+            printer.out.push_str(open);
+            for (at, item) in items.enumerate() {
+                if at > 0 {
+                    printer.out.push_str(", ");
+                }
+                write(printer, item)?;
+            }
+            printer.out.push_str(close);
+            Ok(())
+        })
+    }
+
+    fn values(&mut self, brackets: (&str, &str), items: &[Val<'_>]) -> Result<()> {
+        self.items(brackets, items.iter(), |printer, item| printer.repr(&item.value))
+    }
+
+    pub fn repr(&mut self, value: &Value<'_>) -> Result<()> {
+        match value {
+            Value::Undefined(_) => self.out.push_str("Undefined"),
+            Value::None => self.out.push_str("None"),
+            Value::Bool(value) => self.out.push_str(if *value { "True" } else { "False" }),
+            Value::Int(number) => self.out.push_str(&number.to_string()),
+            Value::Big(number) => self.out.push_str(&number.to_string()),
+            Value::Float(number) => self.out.push_str(&float_repr(*number)),
+            Value::Text(text) if text.safe => {
+                self.out.push_str("Markup(");
+                quote(&mut self.out, text.as_str());
+                self.out.push(')');
+            }
+            Value::Text(text) => quote(&mut self.out, text.as_str()),
+            Value::List(items) => self.values(("[", "]"), items)?,
+            Value::Tuple(items) => {
+                let close = if items.len() == 1 { ",)" } else { ")" };
+                self.values(("(", close), items)?;
+            }
+            Value::Dict(dict) => {
+                self.items(("{", "}"), dict.entries().iter(), |printer, (key, value)| {
+                    printer.repr(&key.value)?;
+                    printer.out.push_str(": ");
+                    printer.repr(&value.value)
+                })?;
+            }
+            Value::Array(items) => self.items(("[", "]"), items.iter(), Self::json)?,
+            Value::Map(map) => self.map(map)?,
+            Value::Range(range) => {
+                let (start, stop, step) = (range.start, range.stop, range.step);
+                let text = if step == 1 {
+                    format!("range({start}, {stop})")
+                } else {
+                    format!("range({start}, {stop}, {step})")
+                };
+                self.out.push_str(&text);
+            }
+            Value::Once(_) => self.out.push_str("<generator>"),
+            Value::View(view) => {
+                let open = format!("{}([", view.name);
+                self.values((&open, "])"), &view.items)?;
+            }
+            Value::Special(special) => self.special(special)?,
+        }
+        self.check()
+    }
+
+    fn special(&mut self, special: &Special<'_>) -> Result<()> {
+        match special {
+            Special::Group(items) => self.values(("(", ")"), items),
+            Special::Namespace(entries) => self.nested(|printer| {
+                printer.out.push_str("<Namespace {");
+                for (at, (name, value)) in entries.borrow().iter().enumerate() {
+                    if at > 0 {
+                        printer.out.push_str(", ");
+                    }
+                    quote(&mut printer.out, name);
+                    printer.out.push_str(": ");
+                    printer.repr(&value.value)?;
+                }
+                printer.out.push_str("}>");
+                Ok(())
+            }),
+            _ => {
+                self.out.push_str(&special.describe());
+                Ok(())
+            }
+        }
+    }
+
+    fn map(&mut self, map: &serde_json::Map<String, Json>) -> Result<()> {
+        self.items(("{", "}"), map.iter(), |printer, (key, value)| {
+            quote(&mut printer.out, key);
+            printer.out.push_str(": ");
+            printer.json(value)
+        })
+    }
+
+    fn json(&mut self, json: &Json) -> Result<()> {
+        match json {
+            Json::Array(items) => self.items(("[", "]"), items.iter(), Self::json),
+            Json::Object(map) => self.map(map),
+            other => self.repr(&Value::from_json(other)),
+        }
+    }
+}

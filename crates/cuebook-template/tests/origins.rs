@@ -1,0 +1,121 @@
+//! Where every byte of a text came from.
+
+use cuebook_template::{Environment, Mark, Output};
+use serde_json::{Value as Json, json};
+
+fn render(text: &str, variables: &Json) -> Output {
+    let env = Environment::new().loader(|name| match name {
+        "part" => Some("<{{ who }}>".to_owned()),
+        "base" => Some("[{% block body %}base{% endblock %}]".to_owned()),
+        _ => None,
+    });
+    let template = env.compile("main", text).expect("the template is valid");
+    env.render(&template, variables.as_object().expect("an object")).expect("the template renders")
+}
+
+/// Every piece as text and its origin: `=` and the offset for the author, the variables for a value.
+fn pieces(text: &str, variables: Json) -> Vec<(String, String)> {
+    let output = render(text, &variables);
+    let describe = |(at, piece): (usize, &cuebook_template::Piece)| {
+        let origin = match piece.mark {
+            Mark::Data { unit, offset } | Mark::Constant { unit, offset } => {
+                format!("{}={offset}", output.units()[unit as usize].name)
+            }
+            Mark::Value { origin, .. } => {
+                let paths: Vec<String> = output.paths(origin).iter().map(ToString::to_string).collect();
+                paths.join(" ")
+            }
+        };
+        (output.piece_text(at).to_owned(), origin)
+    };
+    output.pieces().iter().enumerate().map(describe).collect()
+}
+
+fn expect(text: &str, variables: Json, expected: &[(&str, &str)]) {
+    let found = pieces(text, variables);
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|(text, origin)| (text.as_str(), origin.as_str())).collect();
+    assert_eq!(found, expected, "{text}");
+}
+
+#[test]
+fn a_printed_value_names_its_variable_with_the_path() {
+    let items = json!({"items": [{"title": "tea"}, {"title": "jam"}], "d": {"a b": {"c": 1}}});
+    expect(
+        "{% for item in items %}- {{ item.title }}{% endfor %}",
+        items.clone(),
+        &[("- ", "main=23"), ("tea", "items[0].title"), ("- ", "main=23"), ("jam", "items[1].title")],
+    );
+    expect(
+        "{{ items[-1]['title'] }}{{ d['a b'].c }}",
+        items,
+        &[("jam", "items[1].title"), ("1", "d[\"a b\"].c")],
+    );
+}
+
+#[test]
+fn literals_in_macros_set_blocks_and_calls_keep_their_author() {
+    let ada = json!({"name": "Ada"});
+    expect(
+        "{% macro m(x) %}user: {{ x }}!{% endmacro %}{{ m(name) }}",
+        ada.clone(),
+        &[("user: ", "main=16"), ("Ada", "name"), ("!", "main=29")],
+    );
+    expect("{% set t %}a {{ name }}{% endset %}{{ t }}", ada.clone(), &[("a ", "main=11"), ("Ada", "name")]);
+    expect(
+        "{% macro m() %}<{{ caller() }}>{% endmacro %}{% call m() %}in {{ name }}{% endcall %}",
+        ada.clone(),
+        &[("<", "main=15"), ("in ", "main=59"), ("Ada", "name"), (">", "main=30")],
+    );
+    expect("{% filter trim %}  a {{ name }} {% endfilter %}", ada, &[("a ", "main=19"), ("Ada", "name")]);
+}
+
+#[test]
+fn operators_and_filters_combine_the_origins_of_their_inputs() {
+    let values = json!({"a": "x", "b": "y", "n": 2, "m": 3, "list": ["p", "q"]});
+    expect("{{ a ~ '-' ~ b }}", values.clone(), &[("x", "a"), ("-", "main=8"), ("y", "b")]);
+    expect("{{ n + m }}", values.clone(), &[("5", "n m")]);
+    expect("{{ list|join(', ') }}", values.clone(), &[("p", "list[0]"), (", ", ""), ("q", "list[1]")]);
+    expect("{{ (a ~ b)|upper }}", values.clone(), &[("X", "a"), ("Y", "b")]);
+    expect("{{ [a, b]|tojson }}", values.clone(), &[("[\"x\", \"y\"]", "a b")]);
+    expect("{{ 'a-a'|replace('a', b) }}", values, &[("y", "b"), ("-", ""), ("y", "b")]);
+}
+
+#[test]
+fn text_that_a_filter_leaves_in_place_keeps_its_spans() {
+    let values = json!({"a": "one", "b": "two"});
+    expect("{{ (a ~ b)[1:5] }}", values.clone(), &[("ne", "a"), ("tw", "b")]);
+    expect("{{ ('  ' ~ a ~ b ~ ' ')|trim }}", values.clone(), &[("one", "a"), ("two", "b")]);
+    expect(
+        "{{ (a ~ '\\n' ~ b)|indent(2) }}",
+        values.clone(),
+        &[("one", "a"), ("\n", ""), ("  ", ""), ("two", "b")],
+    );
+    expect("{{ (a ~ ' ' ~ b).split(' ')|last }}", values.clone(), &[("two", "b")]);
+    expect("{{ '%s/%s' % (a, b) }}", values.clone(), &[("one", "a"), ("/", ""), ("two", "b")]);
+    expect("{{ '{}+{}'.format(a, b) }}", values, &[("one", "a"), ("+", ""), ("two", "b")]);
+}
+
+#[test]
+fn origins_cross_includes_and_blocks() {
+    let values = json!({"who": "Ada"});
+    expect("{% include 'part' %}", values.clone(), &[("<", "part=0"), ("Ada", "who"), (">", "part=10")]);
+    expect(
+        "{% extends 'base' %}{% block body %}{{ super() }}, {{ who }}{% endblock %}",
+        values,
+        &[("[", "base=0"), ("base", "base=17"), (", ", "main=49"), ("Ada", "who"), ("]", "base=35")],
+    );
+}
+
+#[test]
+fn pieces_cover_the_text() {
+    let output =
+        render("a{{ x }}b{% for i in x %}{{ i }},{% endfor %}{{ x|upper ~ 1 }}", &json!({"x": "äö"}));
+    let joined: String = (0..output.pieces().len()).map(|at| output.piece_text(at)).collect();
+    assert_eq!(joined, output.text());
+}
+
+#[test]
+fn a_default_depends_on_the_variable_it_replaces() {
+    expect("{{ name|default('you') }}", json!({}), &[("you", "name")]);
+}
