@@ -45,7 +45,7 @@ fn a_file_that_is_none_of_ours_is_refused_and_left_alone() {
     refused(&other, "another program");
     assert_eq!(std::fs::read(&other).unwrap(), before);
     refused(folder.path(), "unable to open");
-    refused(&text.join("below.db"), "folder");
+    refused(&text.join("below.db"), "cannot create its directory");
 }
 
 #[test]

@@ -137,7 +137,7 @@ fn what_a_hook_decides_is_told_with_its_name_and_the_way_on() {
     stage.worker("");
     let answer = stage.run("demo/work");
     let hint = answer["metadata"]["error"]["hint"].as_str().unwrap();
-    assert!(hint.starts_with("the hook `mine` in ") && hint.contains("hooks.yaml decided so; "), "{hint}");
+    assert!(hint.starts_with("the hook `mine` in ") && hint.contains("hooks.yaml decided this; "), "{hint}");
 }
 
 #[test]

@@ -144,11 +144,11 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
         ),
         (
             json!({"operation": "wait_threads", "thread_ids": "x"}),
-            "`thread_ids` must be a list of texts, not a text",
+            "`thread_ids` must be a list of strings, not a text",
         ),
         (
             json!({"operation": "aggregate_results", "thread_ids": ["x", 3]}),
-            "`thread_ids` must be a list of texts, not [\"x\",3]",
+            "`thread_ids` must be a list of strings, not [\"x\",3]",
         ),
         (json!({"operation": 3}), "`operation` must be a text, not a number"),
         (json!({}), "the parameter `operation` is missing"),
@@ -173,11 +173,11 @@ fn what_an_operation_does_not_take_is_refused_with_the_nearest_name() {
         stage.world.tool(ITEM, given)
     };
     for (answer, wanted, hint) in [
-        (run(json!({"modell": "aa"})), "the operation `run_prompt` takes no `modell`", "`model`"),
-        (run(json!({"limitz": 3})), "the operation `run_prompt` takes no `limitz`", "limit_overrides"),
+        (run(json!({"modell": "aa"})), "the operation `run_prompt` has no parameter `modell`", "`model`"),
+        (run(json!({"limitz": 3})), "the operation `run_prompt` has no parameter `limitz`", "limit_overrides"),
         (
             stage.world.tool(ITEM, json!({"operation": "list_active", "thread_id": "x"})),
-            "the operation `list_active` takes no `thread_id`",
+            "the operation `list_active` has no parameter `thread_id`",
             "`list_active` takes no parameters",
         ),
         (run(json!({})), "the required variable `who` is missing", "add `who` to `variables`"),

@@ -45,7 +45,7 @@ fn an_answer_that_is_not_of_the_form_is_asked_for_again_and_then_given_up() {
     let request = RunRequest { prompt: path(&stage, "form.prompty"), ..RunRequest::default() };
     let done = run(&stage, request.clone());
     assert_eq!(done.result, Some(json!({"city": "Dunedin", "people": 130_000})), "{done:?}");
-    assert!(stage.told(1).contains("does not have the form"), "{}", stage.told(1));
+    assert!(stage.told(1).contains("does not have the requested form"), "{}", stage.told(1));
     assert!(!stage.told(1).contains("ask the model"), "the hint is for developers: {}", stage.told(1));
     // One that was interrupted is found again by whoever takes it up, wherever that is.
     stage.mock.play(script([says("Rome"), says("{\"city\": \"Rome\", \"people\": 2800000}")]));

@@ -177,7 +177,7 @@ fn the_model_of_a_directive_is_still_told_to_go_on() {
     stage.directive("talk", "", "Talk.");
     stage.mock.play(script([says("")]).forever());
     let answer = stage.run("demo/talk");
-    assert!(answer["note"].as_str().unwrap().contains("said nothing"), "{answer:#}");
+    assert!(answer["note"].as_str().unwrap().contains("last answer is empty"), "{answer:#}");
 }
 
 #[test]
