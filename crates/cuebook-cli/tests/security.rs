@@ -30,7 +30,7 @@ fn every_promise_names_tests_that_exist() {
 
 /// The files below a folder with one of these endings.
 fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let path = entry.path();
         if path.is_dir() {
             files(&path, endings, found);

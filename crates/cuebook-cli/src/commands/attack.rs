@@ -57,7 +57,6 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
         let attack = member.values(&values).and_then(|(variables, context)| {
             book.attack(&member.target.name, &variables, &context, |done, of| progress.show(done, of))
         });
-        drop(progress);
         failed += usize::from(!attack.as_ref().is_ok_and(Attack::held));
         match (&attack, options.json) {
             (Ok(attack), true) => documents.push(attack.to_json()),

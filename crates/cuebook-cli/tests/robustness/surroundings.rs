@@ -17,7 +17,7 @@ fn variables_that_cannot_be_read_are_told_with_their_place() {
         ),
         (
             br#"{"x": "one", "x": "two"}"#,
-            "error[CB407]: duplicate key `x` in an object\n --> v.json:1:14\n  |\n1 | {\"x\": \"one\", \"x\": \"two\"}\n  |  ---         ^^^ second one here\n  |  |\n  |  first one here\n  |\n  = help: remove one of them: readers of JSON disagree about which of them counts",
+            "error[CB407]: duplicate key `x` in an object\n --> v.json:1:14\n  |\n1 | {\"x\": \"one\", \"x\": \"two\"}\n  |  ---         ^^^ second one here\n  |  |\n  |  first one here\n  |\n  = help: remove one of them: JSON readers disagree about which one counts",
         ),
         (
             b"\0\x01\xff",

@@ -150,7 +150,7 @@ fn an_argument_of_another_kind_is_refused_and_not_taken_for_none() {
             json!({"operation": "aggregate_results", "thread_ids": ["x", 3]}),
             "`thread_ids` must be a list of strings, not [\"x\",3]",
         ),
-        (json!({"operation": 3}), "`operation` must be a text, not a number"),
+        (json!({"operation": 3}), "`operation` must be a string, not a number"),
         (json!({}), "the parameter `operation` is missing"),
     ] {
         let answer = stage.world.tool(ITEM, arguments);
@@ -174,7 +174,11 @@ fn what_an_operation_does_not_take_is_refused_with_the_nearest_name() {
     };
     for (answer, wanted, hint) in [
         (run(json!({"modell": "aa"})), "the operation `run_prompt` has no parameter `modell`", "`model`"),
-        (run(json!({"limitz": 3})), "the operation `run_prompt` has no parameter `limitz`", "limit_overrides"),
+        (
+            run(json!({"limitz": 3})),
+            "the operation `run_prompt` has no parameter `limitz`",
+            "limit_overrides",
+        ),
         (
             stage.world.tool(ITEM, json!({"operation": "list_active", "thread_id": "x"})),
             "the operation `list_active` has no parameter `thread_id`",

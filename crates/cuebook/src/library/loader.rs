@@ -13,10 +13,9 @@ use indexmap::{IndexMap, IndexSet};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
+use super::pack::Providers;
 use super::root::{Root, RootKind};
-use super::{
-    Candidate, Defaults, Found, Library, Reason, Survey, UserConfig, VariableProvider, whole_prompt,
-};
+use super::{Candidate, Defaults, Found, Library, Reason, Survey, UserConfig, whole_prompt};
 use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
@@ -270,7 +269,7 @@ impl LibraryLoader {
     }
 
     /// The variable providers of all packs, and notes that the prompt depends on them.
-    pub(crate) fn providers(&self) -> Result<(Vec<(String, VariableProvider)>, Vec<Error>)> {
+    pub(crate) fn providers(&self) -> Result<Providers> {
         if let Some(survey) = &self.survey {
             return Ok((survey.providers(&self.library).to_vec(), Vec::new()));
         }

@@ -78,6 +78,9 @@ struct Staging {
     _alive: File,
 }
 
+/// The variable providers by pack, and the errors of packs whose manifest cannot be read.
+pub(crate) type Providers = (Vec<(String, VariableProvider)>, Vec<Error>);
+
 impl Staging {
     /// Makes the folder, and clears away those of processes that died. Both happen only under the packs' lock: whoever
     /// holds it knows that a folder without a lock of its own is nobody's any more, and not one that is just being made.
@@ -262,10 +265,7 @@ impl Library {
 
     /// The variable providers of all packs, by pack. Each manifest that is looked at is told to `seen`.
     /// A pack whose manifest cannot be read provides nothing, and keeps no other from it.
-    pub(crate) fn providers(
-        &self,
-        seen: impl Fn(PathBuf),
-    ) -> Result<(Vec<(String, VariableProvider)>, Vec<Error>)> {
+    pub(crate) fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Providers> {
         let (mut providers, mut broken) = (Vec::new(), Vec::new());
         for id in self.pack_ids()? {
             seen(self.packs_folder().join(&id).join(MANIFEST));
