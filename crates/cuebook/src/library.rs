@@ -21,6 +21,7 @@ mod mcp;
 mod pack;
 mod path;
 mod portable;
+mod reason;
 mod resolution;
 mod root;
 mod scripts;
@@ -44,6 +45,7 @@ pub(crate) use loader::LibraryLoader;
 pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
 pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
+pub use reason::Reason;
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
@@ -89,42 +91,6 @@ pub struct Found {
     pub candidate: Candidate,
     /// Why this place: the only one, the recorded choice, or the path that was given.
     pub reason: Reason,
-}
-
-/// Why a candidate was taken.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reason {
-    /// No other place offers the id.
-    Only,
-    /// It is the directive of the nearest space, and stands before those of others.
-    Nearest(Vec<String>),
-    /// It was chosen, and the choice was recorded.
-    Recorded(Resolution),
-    /// The path was given.
-    Given,
-    /// It lies in the same pack as the prompt that extends it.
-    Beside,
-}
-
-impl Reason {
-    /// The reason in words.
-    pub fn describe(&self) -> String {
-        match self {
-            Reason::Only => "no other prompt has this id".into(),
-            Reason::Nearest(shadowed) => {
-                format!("the nearest space with this directive; it shadows {}", shadowed.join(", "))
-            }
-            Reason::Recorded(resolution) => {
-                let when = resolution.resolved_at.as_deref().unwrap_or("an unknown time");
-                match &resolution.replaced_by {
-                    Some(pack) => format!("the pack `{pack}` replaces this prompt, accepted at {when}"),
-                    None => format!("chosen at {when}, recorded in {SHARED}/resolution.json"),
-                }
-            }
-            Reason::Given => "named by its path".into(),
-            Reason::Beside => "in the same pack as the prompt that extends it".into(),
-        }
-    }
 }
 
 impl Library {

@@ -78,10 +78,13 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
     }
     match options.json {
         true => unless_closed(print_json(&documents.into()))?,
-        false => say(match failed {
-            0 => format!("{} prompts: none of them changed its structure", members.len()),
-            _ => format!("{} prompts: {failed} failed", members.len()),
-        }),
+        false => {
+            let noun = if members.len() == 1 { "prompt" } else { "prompts" };
+            say(match failed {
+                0 => format!("{} {noun}: none of them changed its structure", members.len()),
+                _ => format!("{} {noun}: {failed} failed", members.len()),
+            });
+        }
     }
     Ok(many::code(failed > 0))
 }
