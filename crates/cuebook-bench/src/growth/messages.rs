@@ -34,7 +34,7 @@ pub fn shapes() -> Vec<Shape> {
             prompty(project, "p", &tools(size, "does"), "system:\nHi.\n")?;
             words("render p --as wire:openai")
         }),
-        Shape::new("front matter", "check", 8_000, |project, size| {
+        Shape::new("front matter", "check", 6_000, |project, size| {
             let one = |n| format!("  key{n}: {{a: [1, 2], b: text {n}}}\n");
             prompty(project, "p", &("metadata:\n".to_owned() + &each(size, one)), "system:\nHi.\n")?;
             words("check p")
