@@ -23,7 +23,7 @@ pub fn show(text: &str, use_pager: bool) -> io::Result<()> {
 fn paged(pager: &str, text: &str) -> io::Result<()> {
     let (shell, option) = if cfg!(windows) { ("cmd", "/C") } else { ("sh", "-c") };
     let mut child = Command::new(shell).args([option, pager]).stdin(Stdio::piped()).spawn()?;
-    // Whoever leaves the pager early has seen enough.
+    // A reader who leaves the pager early has seen enough.
     let written = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(text.as_bytes()));
     let status = child.wait()?;
     // The shell's own code for a program that it did not find.
