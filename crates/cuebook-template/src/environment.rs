@@ -155,32 +155,18 @@ impl Environment {
         self
     }
 
-    /// Reads a template. The error is the first of all errors; [`Environment::check`] gives all.
-    pub fn compile(&self, name: &str, text: &str) -> Result<Template> {
-        let (template, errors) = Template::read(self, name, text);
-        match errors.into_iter().next() {
-            Some(error) => Err(error),
-            None => Ok(template),
-        }
-    }
-
-    /// Every error of a template.
-    pub fn check(&self, name: &str, text: &str) -> Vec<Error> {
-        Template::read(self, name, text).1
-    }
-
-    /// Renders a template with these variables.
-    pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<crate::Output> {
-        crate::render::render(self, template, variables)
-    }
-
-    pub(crate) fn load(&self, name: &str) -> Result<Option<Arc<Template>>> {
+    /// The template of a name, which `compile` reads the first time.
+    pub(crate) fn found(
+        &self,
+        name: &str,
+        compile: impl FnOnce(&Environment, &str, &str) -> Result<Template>,
+    ) -> Result<Option<Arc<Template>>> {
         let mut compiled = self.compiled.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Some(known) = compiled.get(name) {
             return Ok(Some(known.clone()));
         }
         let Some(text) = self.finder.as_ref().and_then(|find| find(name)) else { return Ok(None) };
-        let template = Arc::new(self.compile(name, &text)?);
+        let template = Arc::new(compile(self, name, &text)?);
         compiled.insert(name.to_owned(), template.clone());
         Ok(Some(template))
     }

@@ -141,3 +141,12 @@ fn distance(left: &str, right: &str) -> usize {
     }
     row.last().copied().unwrap_or(0)
 }
+
+/// An error for a name that does not exist, with the nearest ones.
+pub(crate) fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Error {
+    let error = Error::new(ErrorKind::Unknown, format!("unknown {what} `{name}`"));
+    match nearest(name, known).first() {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
+}

@@ -1,6 +1,7 @@
 //! Jinja2's filters.
 
 mod html;
+mod json;
 mod numbers;
 mod pretty;
 mod sequences;
@@ -9,7 +10,6 @@ mod texts;
 pub(crate) use self::texts::{bounds, padded, replaced};
 
 use crate::error::Result;
-use crate::json;
 use crate::render::{Call, Definition};
 use crate::text::Text;
 use crate::value::{Val, Value, type_error, type_name};
@@ -28,7 +28,7 @@ const fn open(name: &'static str, run: for<'a, 'r> fn(&mut Call<'a, 'r>) -> Resu
 }
 
 /// The filters, in the order of their names.
-static FILTERS: [Definition; 54] = [
+pub(crate) static FILTERS: [Definition; 54] = [
     filter("abs", &[], 0, numbers::abs),
     filter("attr", &["name"], 1, attr),
     filter("batch", &["linecount", "fill_with"], 1, sequences::batch),
@@ -84,15 +84,6 @@ static FILTERS: [Definition; 54] = [
     filter("wordwrap", &["width", "break_long_words", "wrapstring", "break_on_hyphens"], 0, texts::wordwrap),
     filter("xmlattr", &["autospace"], 0, html::xmlattr),
 ];
-
-pub(crate) fn find(name: &str) -> Option<&'static Definition> {
-    let at = FILTERS.binary_search_by(|filter| filter.name.cmp(name)).ok()?;
-    Some(&FILTERS[at])
-}
-
-pub(crate) fn names<'n>() -> impl Iterator<Item = &'n str> {
-    FILTERS.iter().map(|filter| filter.name)
-}
 
 fn attr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if let Value::Undefined(missing) = &call.value.value {

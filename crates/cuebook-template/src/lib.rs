@@ -11,13 +11,17 @@
 struct Readme;
 
 mod ast;
+mod check;
 mod environment;
 mod error;
+mod evaluate;
 mod filters;
 mod format;
-mod json;
+mod functions;
 mod lexer;
+mod library;
 mod methods;
+mod operators;
 mod origin;
 mod output;
 mod parser;

@@ -3,9 +3,10 @@
 mod strings;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::operators::equal;
 use crate::origin::Origin;
-use crate::render::{Args, Render, Special, equal};
-use crate::value::{Key, Val, Value, View, type_error, type_name};
+use crate::render::{Args, Render};
+use crate::value::{Key, Special, Val, Value, View, type_error, type_name};
 
 const LIST: [&str; 3] = ["copy", "count", "index"];
 const LIST_CHANGES: [&str; 8] = ["append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"];
@@ -54,7 +55,7 @@ pub(crate) fn call<'r>(
         Value::Text(text) => strings::call(render, value, text, name, args),
         Value::Dict(_) | Value::Map(_) => dict(render, value, name, args),
         Value::Special(special) if !matches!(special.as_ref(), Special::Group(_)) => {
-            render.special_method(special, name, args)
+            special_method(render, special, name, args)
         }
         Value::Bool(_) | Value::Int(_) | Value::Big(_) | Value::Float(_) => number(value, name, &args),
         _ => sequence(render, value, name, args),
@@ -145,7 +146,7 @@ fn sequence<'r>(render: &Render<'r>, value: &Val<'r>, name: &'static str, args: 
     let (start, stop) = (bound(1, 0)?, bound(2, length)?);
     let mut count = 0;
     for at in start..stop.max(start) {
-        if equal(render, &items.get(render, at), wanted)? {
+        if equal(render, &items.get(&render.origins, at), wanted)? {
             if name == "index" {
                 return Ok(Val::new(Value::Int(at as i64), render.origin_of(value)));
             }
@@ -176,4 +177,41 @@ fn number<'r>(value: &Val<'r>, name: &'static str, args: &Args<'r>) -> Result<Va
         }
     };
     Ok(Val::new(made, value.origin))
+}
+
+/// What the methods of a loop, a cycler and their kin do.
+fn special_method<'r>(
+    render: &Render<'r>,
+    special: &Special<'r>,
+    name: &str,
+    args: Args<'r>,
+) -> Result<Val<'r>> {
+    match (special, name) {
+        (Special::Loop(state), "cycle") => match args.positional.len() {
+            0 => Err(type_error("`loop.cycle` needs at least one item")),
+            length => Ok(args.positional[state.index.get() % length].clone()),
+        },
+        (Special::Loop(state), _) => {
+            let changed = match state.last_changed.borrow().as_ref() {
+                None => true,
+                Some(last) => {
+                    !equal(render, &Val::tuple(last.clone()), &Val::tuple(args.positional.clone()))?
+                }
+            };
+            if changed {
+                *state.last_changed.borrow_mut() = Some(args.positional);
+            }
+            Ok(Value::Bool(changed).into())
+        }
+        (Special::Cycler { items, at }, "next") => {
+            let current = items[at.get()].clone();
+            at.set((at.get() + 1) % items.len());
+            Ok(current)
+        }
+        (Special::Cycler { at, .. }, _) => {
+            at.set(0);
+            Ok(Value::None.into())
+        }
+        (other, _) => Err(type_error(format!("{} has no method `{name}`", other.type_name()))),
+    }
 }

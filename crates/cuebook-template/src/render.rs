@@ -1,35 +1,25 @@
-//! Renders a template: walks its tree, with values that know their origin, and writes to a sink.
+//! One render: its limits, its origins, and what values mean in it.
 
 mod access;
 mod calls;
-mod expressions;
 mod items;
-mod operators;
-mod special;
-mod state;
-mod statements;
+mod json;
 
 use std::cell::{Cell, RefCell};
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
 use serde_json::{Map, Value as Json};
 use typed_arena::Arena;
 
-pub(crate) use self::calls::{Args, Call, Definition};
-pub(crate) use self::expressions::unknown;
-pub(crate) use self::operators::{compare, equal};
-pub(crate) use self::special::{LoopState, Special};
-pub(crate) use self::state::{Context, Cx, Scope, Unit};
+pub(crate) use self::calls::{Args, Call, Definition, Library};
+pub(crate) use self::json::check_depth;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::{Origin, Table};
-use crate::output::{Output, Source};
-use crate::sink::{Mark, Sink};
 use crate::template::Template;
-use crate::text::{Text, UNPRINTED};
-use crate::value::{Printer, Val, Value};
+use crate::text::Text;
+use crate::value::{Printer, Special, Val, Value};
 
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
@@ -37,48 +27,43 @@ const CLOCK: u64 = 4096;
 /// One render.
 pub(crate) struct Render<'r> {
     pub env: &'r Environment,
+    pub library: &'static Library,
     pub origins: Table<'r>,
-    variables: &'r Map<String, Json>,
-    templates: &'r Arena<Arc<Template>>,
-    units: RefCell<Vec<&'r Template>>,
+    pub variables: &'r Map<String, Json>,
+    pub templates: &'r Arena<Arc<Template>>,
+    pub units: RefCell<Vec<&'r Template>>,
     fuel: Cell<u64>,
     clock: Cell<u64>,
     deadline: Option<Instant>,
     depth: Cell<usize>,
     random: Cell<u64>,
     /// Whether a slice of something that cannot be sliced is undefined.
-    lenient_slices: Cell<bool>,
-}
-
-/// Renders a template with these variables.
-pub(crate) fn render(
-    env: &Environment,
-    template: &Template,
-    variables: &Map<String, Json>,
-) -> Result<Output> {
-    let templates = Arena::new();
-    let render = Render {
-        env,
-        origins: Table::new(),
-        variables,
-        templates: &templates,
-        units: RefCell::new(Vec::new()),
-        fuel: Cell::new(env.limits.fuel),
-        clock: Cell::new(CLOCK),
-        deadline: env.limits.time.map(|time| Instant::now() + time),
-        depth: Cell::new(0),
-        random: Cell::new(env.seed | 1),
-        lenient_slices: Cell::new(false),
-    };
-    let mut sink = Sink::new(env.limits.output_bytes);
-    let unit = render.unit(template);
-    let context = Context::root(unit);
-    render.run_template(&context, unit, &mut sink)?;
-    let units = render.units.borrow().iter().map(|template| Source::of(template)).collect();
-    Ok(Output::new(sink, units, render.origins.finish()))
+    pub lenient_slices: Cell<bool>,
 }
 
 impl<'r> Render<'r> {
+    pub fn new(
+        env: &'r Environment,
+        library: &'static Library,
+        variables: &'r Map<String, Json>,
+        templates: &'r Arena<Arc<Template>>,
+    ) -> Render<'r> {
+        Render {
+            env,
+            library,
+            origins: Table::new(),
+            variables,
+            templates,
+            units: RefCell::new(Vec::new()),
+            fuel: Cell::new(env.limits.fuel),
+            clock: Cell::new(CLOCK),
+            deadline: env.limits.time.map(|time| Instant::now() + time),
+            depth: Cell::new(0),
+            random: Cell::new(env.seed | 1),
+            lenient_slices: Cell::new(false),
+        }
+    }
+
     /// Pays for work. The deadline is looked at along the way.
     #[inline]
     pub fn spend(&self, units: usize) -> Result<()> {
@@ -144,7 +129,7 @@ impl<'r> Render<'r> {
     }
 
     /// Runs something one level deeper: macros, blocks, includes and recursive loops.
-    fn deeper<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub fn deeper<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
         let depth = self.depth.get();
         if depth >= self.env.limits.depth {
             let message =
@@ -155,47 +140,6 @@ impl<'r> Render<'r> {
         let result = inside();
         self.depth.set(depth);
         result
-    }
-
-    /// The unit of a template in this render.
-    fn unit(&self, template: &'r Template) -> Unit<'r> {
-        let mut units = self.units.borrow_mut();
-        let known = units.iter().position(|known| std::ptr::eq(*known, template));
-        let number = known.unwrap_or_else(|| {
-            units.push(template);
-            units.len() - 1
-        });
-        Unit { template, number: number as u32 }
-    }
-
-    /// Finds a template by its name.
-    fn load(&self, name: &str) -> Result<Option<Unit<'r>>> {
-        if let Some(at) = self.units.borrow().iter().position(|known| known.name() == name) {
-            let template = self.units.borrow()[at];
-            return Ok(Some(Unit { template, number: at as u32 }));
-        }
-        let Some(template) = self.env.load(name)? else { return Ok(None) };
-        let template: &'r Arc<Template> = self.templates.alloc(template);
-        Ok(Some(self.unit(template)))
-    }
-
-    /// A variable of the caller's, or a global of the environment.
-    fn variable(&self, name: &'r str) -> Option<Val<'r>> {
-        match self.variables.get(name) {
-            Some(value) => Some(Val::new(Value::from_json(value), self.origins.variable(name))),
-            None => self.global(name),
-        }
-    }
-
-    fn global(&self, name: &'r str) -> Option<Val<'r>> {
-        if let Some(value) = self.env.globals.get(name) {
-            return Some(Value::from_json(value).into());
-        }
-        let custom = self.env.functions.get(name).map(|function| Special::Custom(name, function));
-        let function = custom.or_else(|| {
-            calls::FUNCTIONS.iter().find(|known| **known == name).map(|known| Special::Function(known))
-        });
-        function.map(|special| Value::Special(Rc::new(special)).into())
     }
 
     /// Where a value came from, with everything inside of it.
@@ -240,45 +184,11 @@ impl<'r> Render<'r> {
         }
     }
 
-    /// Prints a value where a tag stands.
-    fn print(&self, cx: &Cx<'r>, tag: u32, val: &Val<'r>, out: &mut Sink) -> Result<()> {
-        let unit = cx.unit.number;
-        if let Value::Text(text) = &val.value
-            && (text.safe || !cx.autoescape)
-        {
-            self.spend(text.as_str().len() / 64)?;
-            return match text.pieces() {
-                None => out.write(text.as_str(), Mark::Value { unit, tag, origin: val.origin }),
-                Some(pieces) => out.copy(text.as_str(), pieces, |mark| printed(mark, unit, tag)),
-            };
-        }
-        if let Value::Int(number) = &val.value {
-            return out.write(&number.to_string(), Mark::Value { unit, tag, origin: val.origin });
-        }
-        let origin = self.origin_of(val);
-        let mut text = self.text_of(val)?;
-        if cx.autoescape && !text.safe {
-            text = text.map(crate::python::escape_html);
-        }
-        match text.pieces() {
-            None => out.write(text.as_str(), Mark::Value { unit, tag, origin }),
-            Some(pieces) => out.copy(text.as_str(), pieces, |mark| printed(mark, unit, tag)),
-        }
-    }
-
     /// Whether a value is true, where a condition asks.
     pub fn truth(&self, val: &Val<'r>) -> Result<bool> {
         match &val.value {
             Value::Undefined(missing) if self.env.strict => Err(missing.error()),
             value => Ok(value.is_true()),
         }
-    }
-}
-
-/// A mark, with the tag that printed it if none has before.
-fn printed(mark: Mark, unit: u32, tag: u32) -> Mark {
-    match mark {
-        Mark::Value { tag: UNPRINTED, origin, .. } => Mark::Value { unit, tag, origin },
-        other => other,
     }
 }

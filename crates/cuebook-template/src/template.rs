@@ -1,12 +1,10 @@
 //! A template that was read.
 
-use crate::ast::{Arguments, Body, Expr, ExprKind, Statement, StatementKind, Tree};
-use crate::environment::Environment;
+use crate::ast::Tree;
 use crate::error::{Error, ErrorKind};
+use crate::lexer::Whitespace;
 use crate::parser::{Parsed, parse};
-use crate::render::unknown;
-use crate::resolver::{each_child, resolve};
-use crate::{filters, tests};
+use crate::resolver::resolve;
 
 /// A template that was read. It can be rendered from several threads at once.
 #[derive(Debug, Clone)]
@@ -17,7 +15,7 @@ pub struct Template {
 }
 
 impl Template {
-    pub(crate) fn read(env: &Environment, name: &str, text: &str) -> (Template, Vec<Error>) {
+    pub(crate) fn read(whitespace: Whitespace, name: &str, text: &str) -> (Template, Vec<Error>) {
         if text.len() > u32::MAX as usize / 2 {
             let error = Error::new(ErrorKind::Limit, "a template has at most 2 GiB").inside(0, name);
             return (
@@ -30,13 +28,8 @@ impl Template {
         } else {
             text.to_owned()
         };
-        let Parsed { mut tree, mut errors } = parse(&text, env.whitespace);
+        let Parsed { mut tree, mut errors } = parse(&text, whitespace);
         resolve(&mut tree, &mut errors);
-        let mut check = Check { env, errors: &mut errors, tree: &tree };
-        check.statements(&tree.body.statements, false);
-        for block in &tree.blocks {
-            check.statements(&block.body.statements, false);
-        }
         let errors = errors.into_iter().map(|error| error.inside(0, name)).collect();
         (Template { name: name.to_owned(), text, tree }, errors)
     }
@@ -49,117 +42,5 @@ impl Template {
     /// The text, with line ends as `\n`.
     pub fn text(&self) -> &str {
         &self.text
-    }
-}
-
-/// Finds filters and tests that do not exist. In a branch that may never be taken they are errors of the render.
-struct Check<'c> {
-    env: &'c Environment,
-    errors: &'c mut Vec<Error>,
-    tree: &'c Tree,
-}
-
-impl Check<'_> {
-    fn statements(&mut self, statements: &[Statement], soft: bool) {
-        for statement in statements {
-            self.statement(statement, soft);
-        }
-    }
-
-    fn body(&mut self, body: &Body) {
-        self.statements(&body.statements, false);
-    }
-
-    fn inner_macro(&mut self, index: u32) {
-        let node = &self.tree.macros[index as usize];
-        node.defaults.iter().for_each(|default| self.expression(default, false));
-        self.body(&node.body);
-    }
-
-    fn statement(&mut self, statement: &Statement, soft: bool) {
-        match &statement.kind {
-            StatementKind::Data
-            | StatementKind::Break
-            | StatementKind::Continue
-            | StatementKind::Block(_) => {}
-            StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
-                self.expression(value, soft);
-            }
-            StatementKind::If(branches, otherwise) => {
-                for (test, body) in branches {
-                    self.expression(test, true);
-                    self.statements(body, true);
-                }
-                self.statements(otherwise, true);
-            }
-            StatementKind::For(node) => {
-                self.expression(&node.iterable, soft);
-                if let Some((test, ..)) = &node.test {
-                    self.expression(test, false);
-                }
-                self.body(&node.body);
-                self.body(&node.otherwise);
-            }
-            StatementKind::With(node) => {
-                node.pairs.iter().for_each(|(_, value)| self.expression(value, soft));
-                self.body(&node.body);
-            }
-            StatementKind::Autoescape(node) => {
-                self.expression(&node.0, false);
-                self.body(&node.1);
-            }
-            StatementKind::Set(_, value) => self.expression(value, soft),
-            StatementKind::SetBlock(node) => {
-                node.filter.iter().for_each(|filter| self.expression(filter, false));
-                self.body(&node.body);
-            }
-            StatementKind::FilterBlock(node) => {
-                self.expression(&node.0, false);
-                self.body(&node.1);
-            }
-            StatementKind::Macro(index, _) => self.inner_macro(*index),
-            StatementKind::CallBlock(call, index) => {
-                self.expression(call, soft);
-                self.inner_macro(*index);
-            }
-            StatementKind::Include(node) => self.expression(&node.template, soft),
-            StatementKind::Import(node) => self.expression(&node.template, soft),
-        }
-    }
-
-    fn expression(&mut self, value: &Expr, soft: bool) {
-        let soft = soft || matches!(value.kind, ExprKind::If(..));
-        if !soft {
-            match &value.kind {
-                ExprKind::Filter(_, named) if filters::find(&named.name).is_none() => {
-                    let custom = &self.env.filters;
-                    if !custom.contains_key(&named.name) {
-                        let known = filters::names().chain(custom.keys().map(String::as_str));
-                        self.errors.push(unknown("filter", &named.name, known).at(named.range));
-                    }
-                }
-                ExprKind::Test(_, named) if tests::find(&named.name).is_none() => {
-                    let custom = &self.env.tests;
-                    if !custom.contains_key(&named.name) {
-                        let known = tests::names().chain(custom.keys().map(String::as_str));
-                        self.errors.push(unknown("test", &named.name, known).at(named.range));
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let ExprKind::Call(_, given) = &value.kind {
-            self.repeated(given, value);
-        }
-        each_child(value, &mut |child| self.expression(child, soft));
-    }
-
-    fn repeated(&mut self, given: &Arguments, call: &Expr) {
-        for (at, (name, _)) in given.named.iter().enumerate() {
-            if given.named[..at].iter().any(|(known, _)| known == name) {
-                let message = format!("the argument `{name}` is there twice");
-                self.errors.push(Error::new(ErrorKind::Syntax, message).at(call.range));
-            }
-        }
     }
 }

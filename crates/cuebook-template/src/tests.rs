@@ -3,9 +3,8 @@
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::python::is_cased;
-use crate::render::{Call, Definition, Special};
-use crate::value::{Val, Value, type_error};
-use crate::{filters, tests};
+use crate::render::{Call, Definition};
+use crate::value::{Special, Val, Value, type_error};
 
 const fn test(
     name: &'static str,
@@ -18,7 +17,7 @@ const fn test(
 const OTHER: &[&str] = &["other"];
 
 /// The tests, in the order of their names.
-static TESTS: [Definition; 39] = [
+pub(crate) static TESTS: [Definition; 39] = [
     test("!=", OTHER, |call| compared(call, Comparison::NotEqual)),
     test("<", OTHER, |call| compared(call, Comparison::Less)),
     test("<=", OTHER, |call| compared(call, Comparison::LessOrEqual)),
@@ -38,7 +37,9 @@ static TESTS: [Definition; 39] = [
     test("even", &[], |call| remainder(call, &Value::Int(2).into(), 0)),
     test("false", &[], |call| is(matches!(call.value.value, Value::Bool(false)))),
     test("filter", &[], |call| {
-        let known = |name: &str| filters::find(name).is_some() || call.render.env.filters.contains_key(name);
+        let known = |name: &str| {
+            call.render.library.filter(name).is_some() || call.render.env.filters.contains_key(name)
+        };
         is(call.value.value.as_str().is_some_and(known))
     }),
     test("float", &[], |call| is(matches!(call.value.value, Value::Float(_)))),
@@ -61,22 +62,14 @@ static TESTS: [Definition; 39] = [
     test("sequence", &[], |call| is(is_sequence(&call.value.value))),
     test("string", &[], |call| is(matches!(call.value.value, Value::Text(_)))),
     test("test", &[], |call| {
-        let known = |name: &str| tests::find(name).is_some() || call.render.env.tests.contains_key(name);
+        let known =
+            |name: &str| call.render.library.test(name).is_some() || call.render.env.tests.contains_key(name);
         is(call.value.value.as_str().is_some_and(known))
     }),
     test("true", &[], |call| is(matches!(call.value.value, Value::Bool(true)))),
     test("undefined", &[], |call| is(call.value.value.is_undefined())),
     test("upper", &[], |call| cased(call, char::is_lowercase)),
 ];
-
-pub(crate) fn find(name: &str) -> Option<&'static Definition> {
-    let at = TESTS.binary_search_by(|test| test.name.cmp(name)).ok()?;
-    Some(&TESTS[at])
-}
-
-pub(crate) fn names<'n>() -> impl Iterator<Item = &'n str> {
-    TESTS.iter().map(|test| test.name).filter(|name| name.starts_with(char::is_alphabetic))
-}
 
 fn is<'r>(holds: bool) -> Result<Val<'r>> {
     Ok(Value::Bool(holds).into())

@@ -1,7 +1,10 @@
 //! Values during a render. They borrow from the caller's data, and each carries its origin.
 
 mod dict;
+mod items;
 mod print;
+mod scope;
+mod special;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -9,10 +12,12 @@ use std::rc::Rc;
 use serde_json::{Map, Value as Json};
 
 pub(crate) use self::dict::{Dict, Key};
+pub(crate) use self::items::Items;
 pub(crate) use self::print::{Printer, type_name};
+pub(crate) use self::scope::{Context, Cx, Scope, Unit};
+pub(crate) use self::special::{LoopState, MacroValue, Special};
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
-use crate::render::Special;
 use crate::text::Text;
 
 /// A value with its origin.

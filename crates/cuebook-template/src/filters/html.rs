@@ -139,7 +139,7 @@ pub(super) fn urlencode<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             Err(_) => return Ok(Val::text(quote_url(call.text()?.as_str(), false), call.origin())),
             Ok(items) => {
                 let mut pairs = Vec::new();
-                for item in items.all(call.render) {
+                for item in items.all(&call.render.origins) {
                     let pair = call.render.item_list(&item)?;
                     let [key, value] = <[Val<'r>; 2]>::try_from(pair)
                         .map_err(|_| type_error("`urlencode` takes a string, a dict or pairs"))?;

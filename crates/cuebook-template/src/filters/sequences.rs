@@ -4,11 +4,12 @@ use std::cmp::Ordering;
 
 use super::numbers::plus;
 use crate::error::Result;
+use crate::operators::{compare, equal};
 use crate::origin::Origin;
 use crate::python;
-use crate::render::{Args, Call, Special, compare, equal};
+use crate::render::Call;
 use crate::text::{Builder, Text};
-use crate::value::{Key, Val, Value, type_error, type_name};
+use crate::value::{Key, Special, Val, Value, type_error, type_name};
 
 /// The part of an item that an attribute such as `a.b` or `0` names.
 fn path<'r>(call: &Call<'_, 'r>, item: &Val<'r>, attribute: &Val<'r>) -> Result<Val<'r>> {
@@ -128,7 +129,7 @@ pub(super) fn first<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if items.len() == 0 {
         return Ok(Val::missing("an empty sequence has no first item".to_owned()));
     }
-    Ok(items.get(call.render, 0))
+    Ok(items.get(&call.render.origins, 0))
 }
 
 pub(super) fn last<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -137,7 +138,7 @@ pub(super) fn last<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     }
     let items = call.render.items(&call.value)?;
     match items.len().checked_sub(1) {
-        Some(at) => Ok(items.get(call.render, at)),
+        Some(at) => Ok(items.get(&call.render.origins, at)),
         None => Ok(Val::missing("an empty sequence has no last item".to_owned())),
     }
 }
@@ -151,7 +152,7 @@ pub(super) fn random<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if items.len() == 0 {
         return Ok(Val::missing("an empty sequence has no items".to_owned()));
     }
-    Ok(items.get(call.render, call.render.pick(items.len())))
+    Ok(items.get(&call.render.origins, call.render.pick(items.len())))
 }
 
 pub(super) fn groupby<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -361,9 +362,7 @@ pub(super) fn map<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let name = call.render.text_of(&args.positional.remove(0))?;
     let mut mapped = Vec::with_capacity(items.len());
     for item in items {
-        let mut given = args.clone();
-        given.positional.insert(0, item);
-        mapped.push(call.render.call_filter(call.cx, name.as_str(), given)?);
+        mapped.push(call.render.call_filter(call.cx, name.as_str(), item, args.clone())?);
     }
     Ok(Val::once(mapped))
 }
@@ -391,11 +390,7 @@ fn selected<'r>(call: &mut Call<'_, 'r>, by_attribute: bool, kept: bool) -> Resu
         };
         let holds = match &test {
             None => call.render.truth(&value)?,
-            Some(test) => {
-                let mut given: Args<'r> = args.clone();
-                given.positional.insert(0, value);
-                call.render.call_test(call.cx, test.as_str(), given)?
-            }
+            Some(test) => call.render.call_test(call.cx, test.as_str(), value, args.clone())?,
         };
         if holds == kept {
             out.push(item);

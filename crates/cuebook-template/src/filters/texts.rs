@@ -288,6 +288,6 @@ pub(super) fn format<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     if args.named.is_empty() {
         return percent_with(call.render, &template, &Val::tuple(args.positional));
     }
-    let named = call.render.make_dict(args)?;
+    let named = call.render.dict_of(args.named)?;
     percent_with(call.render, &template, &named)
 }

@@ -2,13 +2,11 @@
 
 use std::rc::Rc;
 
-use super::statements::exported;
-use super::{LoopState, Render, Special};
+use super::Render;
 use crate::error::{Error, ErrorKind, Result};
-use crate::methods;
 use crate::python::{length, offset_of};
 use crate::text::Text;
-use crate::value::{Key, Val, Value, type_error, type_name};
+use crate::value::{Cx, Key, LoopState, Special, Val, Value, type_error, type_name};
 
 impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
@@ -47,7 +45,7 @@ impl<'r> Render<'r> {
             let hidden = !matches!(&val.value, Value::Map(map) if map.contains_key(name));
             return Ok(hidden.then(|| Val::missing(format!("the attribute `{name}` is not accessible"))));
         }
-        Ok(methods::find(&val.value, name).map(|name| {
+        Ok((self.library.method)(&val.value, name).map(|name| {
             let method = Special::Method(val.clone(), name);
             Val::new(Value::Special(Rc::new(method)), val.origin)
         }))
@@ -67,7 +65,7 @@ impl<'r> Render<'r> {
                 "list" => items.get(1).cloned(),
                 _ => None,
             },
-            Special::Module(context, _) => exported(context, name),
+            Special::Module(context, _) => context.offered(name),
             Special::Blocks(cx) => {
                 let found = cx.context.blocks.borrow().get_key_value(name).map(|(name, _)| *name);
                 found.map(|name| Value::Special(Rc::new(Special::Block(cx.clone(), name, 0))).into())
@@ -96,6 +94,16 @@ impl<'r> Render<'r> {
         })
     }
 
+    /// `super`: the block that this one replaces.
+    pub(crate) fn parent_block(&self, cx: &Cx<'r>, name: &'r str, replaced: usize) -> Val<'r> {
+        let exists = cx.context.blocks.borrow().get(name).is_some_and(|all| replaced < all.len());
+        if exists {
+            Value::Special(Rc::new(Special::Block(cx.clone(), name, replaced))).into()
+        } else {
+            Val::missing(format!("the block `{name}` has no parent"))
+        }
+    }
+
     fn loop_attribute(&self, state: &LoopState<'r>, name: &str) -> Option<Val<'r>> {
         let (index, length) = (state.index.get(), state.items.len());
         let number = |number: usize| Some(Value::Int(number as i64).into());
@@ -110,9 +118,9 @@ impl<'r> Render<'r> {
             "length" => number(length),
             "depth" => number(state.depth + 1),
             "depth0" => number(state.depth),
-            "previtem" if index > 0 => Some(state.items.get(self, index - 1)),
+            "previtem" if index > 0 => Some(state.items.get(&self.origins, index - 1)),
             "previtem" => Some(Val::missing("the first round of a loop has no previous item".to_owned())),
-            "nextitem" if index + 1 < length => Some(state.items.get(self, index + 1)),
+            "nextitem" if index + 1 < length => Some(state.items.get(&self.origins, index + 1)),
             "nextitem" => Some(Val::missing("the last round of a loop has no next item".to_owned())),
             _ => None,
         }
@@ -248,7 +256,7 @@ impl<'r> Render<'r> {
             }
             _ => {
                 let items = self.items(val)?;
-                Val::list(places.iter().map(|at| items.get(self, at)).collect())
+                Val::list(places.iter().map(|at| items.get(&self.origins, at)).collect())
             }
         })
     }

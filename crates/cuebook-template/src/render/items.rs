@@ -1,62 +1,13 @@
-//! The items of a value that can be looped over.
+//! The items of lists, dicts and everything else that can be looped over.
 
 use std::rc::Rc;
 
 use serde_json::{Map, Value as Json};
 
-use super::{Render, Special};
+use super::Render;
 use crate::error::Result;
 use crate::origin::Origin;
-use crate::text::Text;
-use crate::value::{Range, Val, Value, type_error, type_name};
-
-/// Items that are made when they are asked for.
-#[derive(Debug, Clone)]
-pub(crate) enum Items<'r> {
-    Array(&'r [Json], Origin),
-    Values(Rc<Vec<Val<'r>>>, Origin),
-    /// The keys of a dict of the caller's.
-    Keys(Rc<Vec<&'r str>>, Origin),
-    Range(Range),
-    Characters(Rc<Vec<(u32, u32)>>, Text<'r>, Origin),
-}
-
-impl<'r> Items<'r> {
-    pub fn len(&self) -> usize {
-        match self {
-            Items::Array(items, _) => items.len(),
-            Items::Values(items, _) => items.len(),
-            Items::Keys(keys, _) => keys.len(),
-            Items::Range(range) => range.length,
-            Items::Characters(places, ..) => places.len(),
-        }
-    }
-
-    pub fn get(&self, render: &Render<'r>, index: usize) -> Val<'r> {
-        match self {
-            Items::Array(items, origin) => {
-                Val::new(Value::from_json(&items[index]), render.origins.index(*origin, index))
-            }
-            Items::Values(items, origin) => match (&items[index], *origin) {
-                (item, Origin::AUTHOR) => item.clone(),
-                (item, origin) => Val::new(item.value.clone(), render.origins.mix(item.origin, origin)),
-            },
-            Items::Keys(keys, origin) => Val::text(keys[index], *origin),
-            Items::Range(range) => Value::Int(range.at(index)).into(),
-            Items::Characters(places, text, origin) => {
-                let (start, end) = places[index];
-                Val::text(text.slice(start as usize, end as usize).safe(false), *origin)
-            }
-        }
-    }
-
-    pub fn all(&self, render: &Render<'r>) -> Vec<Val<'r>> {
-        match self {
-            Items::Values(items, Origin::AUTHOR) => items.as_ref().clone(),
-            _ => (0..self.len()).map(|index| self.get(render, index)).collect(),
-        }
-    }
-}
+use crate::value::{Items, Special, Val, Value, type_error, type_name};
 
 fn keys<'r>(map: &'r Map<String, Json>, origin: Origin) -> Items<'r> {
     Items::Keys(Rc::new(map.keys().map(String::as_str).collect()), origin)
@@ -101,7 +52,7 @@ impl<'r> Render<'r> {
 
     /// All items of a value.
     pub fn item_list(&self, val: &Val<'r>) -> Result<Vec<Val<'r>>> {
-        Ok(self.items(val)?.all(self))
+        Ok(self.items(val)?.all(&self.origins))
     }
 
     /// The keys and values of a dict.

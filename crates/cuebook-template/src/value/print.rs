@@ -2,10 +2,9 @@
 
 use serde_json::Value as Json;
 
-use super::{Val, Value};
+use super::{Special, Val, Value};
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::{float_repr, quote};
-use crate::render::Special;
 
 /// How deeply values may nest where they are walked.
 pub(crate) const DEPTH: usize = 128;

@@ -3,11 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use super::items::Items;
-use super::state::{Context, Cx};
+use super::{Context, Counter, Cx, Items, Val};
 use crate::ast::{For, Macro};
 use crate::environment::Function;
-use crate::value::{Counter, Val};
 
 #[derive(Debug)]
 pub(crate) enum Special<'r> {

@@ -1,14 +1,13 @@
 //! Expressions.
 
-use super::{Cx, Render, compare, equal};
-use crate::ast::{Binary, Comparison, Expr, ExprKind, Named, Unary};
-use crate::error::{Error, ErrorKind, Result, nearest};
+use crate::ast::{Comparison, Expr, ExprKind, Named, Unary};
+use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
+use crate::render::Render;
 use crate::resolver::each_child;
 use crate::sink::Mark;
 use crate::text::Builder;
-use crate::value::{Dict, Missing, Val, Value};
-use crate::{filters, tests};
+use crate::value::{Cx, Dict, Missing, Val, Value};
 
 impl<'r> Render<'r> {
     /// The value of an expression. An error gets the place of the innermost expression that caused it.
@@ -231,31 +230,6 @@ impl<'r> Render<'r> {
         Ok(Val::new(Value::Bool(holds), origin))
     }
 
-    /// Whether a comparison holds.
-    pub(crate) fn holds(&self, comparison: Comparison, left: &Val<'r>, right: &Val<'r>) -> Result<bool> {
-        use std::cmp::Ordering::{Greater, Less};
-        if self.env.strict {
-            for side in [left, right] {
-                if let Value::Undefined(missing) = &side.value {
-                    return Err(missing.error());
-                }
-            }
-        }
-        let order = |wanted: fn(std::cmp::Ordering) -> bool| {
-            compare(self, left, right).map(|order| order.is_some_and(wanted))
-        };
-        match comparison {
-            Comparison::Equal => equal(self, left, right),
-            Comparison::NotEqual => equal(self, left, right).map(|equal| !equal),
-            Comparison::Less => order(|order| order == Less),
-            Comparison::LessOrEqual => order(|order| order != Greater),
-            Comparison::Greater => order(|order| order == Greater),
-            Comparison::GreaterOrEqual => order(|order| order != Less),
-            Comparison::In => self.contains(right, left),
-            Comparison::NotIn => self.contains(right, left).map(|found| !found),
-        }
-    }
-
     fn sign(&self, sign: Unary, value: &Val<'r>) -> Result<Val<'r>> {
         let number = match &value.value {
             Value::Float(number) => Value::Float(if sign == Unary::Minus { -number } else { *number }),
@@ -267,30 +241,10 @@ impl<'r> Render<'r> {
         Ok(Val::new(number, value.origin))
     }
 
-    pub(crate) fn binary(&self, operator: Binary, left: &Val<'r>, right: &Val<'r>) -> Result<Val<'r>> {
-        self.operate(operator, left, right)
-    }
-
     /// Applies a filter to a value.
     fn filter(&self, cx: &Cx<'r>, named: &'r Named, value: Val<'r>) -> Result<Val<'r>> {
-        let mut args = self.arguments(cx, &named.arguments)?;
-        args.positional.insert(0, value);
-        self.call_filter(cx, &named.name, args).map_err(|error| error.at(named.range))
-    }
-
-    pub(crate) fn call_filter(&self, cx: &Cx<'r>, name: &str, args: super::Args<'r>) -> Result<Val<'r>> {
-        self.spend(1)?;
-        if let Some(function) = self.env.filters.get(name) {
-            return self.call_custom(function, name, args);
-        }
-        match filters::find(name) {
-            Some(definition) => definition.call(self, cx, args),
-            None => Err(unknown(
-                "filter",
-                name,
-                filters::names().chain(self.env.filters.keys().map(String::as_str)),
-            )),
-        }
+        let args = self.arguments(cx, &named.arguments)?;
+        self.call_filter(cx, &named.name, value, args).map_err(|error| error.at(named.range))
     }
 
     /// Applies the filters of a block to its text.
@@ -308,31 +262,8 @@ impl<'r> Render<'r> {
     fn eval_test(&self, cx: &Cx<'r>, value: &'r Expr, named: &'r Named) -> Result<Val<'r>> {
         let value = self.eval(cx, value)?;
         let origin = self.origin_of(&value);
-        let mut args = self.arguments(cx, &named.arguments)?;
-        args.positional.insert(0, value);
-        let holds = self.call_test(cx, &named.name, args).map_err(|error| error.at(named.range))?;
+        let args = self.arguments(cx, &named.arguments)?;
+        let holds = self.call_test(cx, &named.name, value, args).map_err(|error| error.at(named.range))?;
         Ok(Val::new(Value::Bool(holds), origin))
-    }
-
-    pub(crate) fn call_test(&self, cx: &Cx<'r>, name: &str, args: super::Args<'r>) -> Result<bool> {
-        self.spend(1)?;
-        if let Some(function) = self.env.tests.get(name) {
-            return Ok(self.call_custom(function, name, args)?.value.is_true());
-        }
-        match tests::find(name) {
-            Some(definition) => Ok(definition.call(self, cx, args)?.value.is_true()),
-            None => {
-                Err(unknown("test", name, tests::names().chain(self.env.tests.keys().map(String::as_str))))
-            }
-        }
-    }
-}
-
-/// An error for a name that does not exist, with the nearest ones.
-pub(crate) fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Error {
-    let error = Error::new(ErrorKind::Unknown, format!("unknown {what} `{name}`"));
-    match nearest(name, known).first() {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None => error,
     }
 }

@@ -3,15 +3,15 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::items::Items;
-use super::special::MacroValue;
-use super::{Context, Cx, LoopState, Render, Scope, Special, Unit};
 use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
+use crate::render::Render;
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
-use crate::value::{Counter, Val, Value, type_name};
+use crate::value::{
+    Context, Counter, Cx, Items, LoopState, MacroValue, Scope, Special, Unit, Val, Value, type_name,
+};
 
 /// How a statement ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -336,7 +336,7 @@ impl<'r> Render<'r> {
         let mut kept = Vec::new();
         for index in 0..items.len() {
             self.spend(1)?;
-            let item = items.get(self, index);
+            let item = items.get(&self.origins, index);
             self.assign(&inner, target, item.clone())?;
             if self.truth(&self.eval(&inner, test)?)? {
                 kept.push(item);
@@ -392,7 +392,7 @@ impl<'r> Render<'r> {
                 }
                 inner.scope.set_own(*slot, Value::Special(state.clone()).into());
             }
-            self.assign(inner, &node.target, items.get(self, index))?;
+            self.assign(inner, &node.target, items.get(&self.origins, index))?;
             if self.run_all(inner, &node.body.statements, out)? == Flow::Break {
                 break;
             }
@@ -466,16 +466,6 @@ impl<'r> Render<'r> {
         })
     }
 
-    /// `super`: the block that this one replaces.
-    pub(super) fn parent_block(&self, cx: &Cx<'r>, name: &'r str, replaced: usize) -> Val<'r> {
-        let exists = cx.context.blocks.borrow().get(name).is_some_and(|all| replaced < all.len());
-        if exists {
-            Value::Special(Rc::new(Special::Block(cx.clone(), name, replaced))).into()
-        } else {
-            Val::missing(format!("the block `{name}` has no parent"))
-        }
-    }
-
     fn include(&self, cx: &Cx<'r>, node: &'r Include, out: &mut Sink) -> Result<()> {
         let name = self.eval(cx, &node.template)?;
         let names = match &name.value {
@@ -521,7 +511,7 @@ impl<'r> Render<'r> {
             }
             Imported::Names(names) => {
                 for (wanted, target) in names {
-                    let value = exported(&context, wanted).unwrap_or_else(|| {
+                    let value = context.offered(wanted).unwrap_or_else(|| {
                         Val::missing(format!(
                             "the template `{}` has no `{wanted}` to import",
                             unit.template.name()
@@ -533,12 +523,6 @@ impl<'r> Render<'r> {
         }
         Ok(())
     }
-}
-
-/// What a module offers under a name.
-pub(super) fn exported<'r>(context: &Context<'r>, name: &str) -> Option<Val<'r>> {
-    let offered = context.exported.borrow().contains(&name);
-    offered.then(|| context.vars.borrow().get(name).cloned()).flatten()
 }
 
 fn not_a_namespace(name: &str) -> Error {

@@ -4,10 +4,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::Render;
-use crate::ast::{Block, Load, Scope as Names, Slot};
+use super::Val;
+use crate::ast::{Block, Scope as Names, Slot};
 use crate::template::Template;
-use crate::value::Val;
 
 /// A template with its number in this render.
 #[derive(Debug, Clone, Copy)]
@@ -19,35 +18,12 @@ pub(crate) struct Unit<'r> {
 /// The values of one scope.
 #[derive(Debug)]
 pub(crate) struct Scope<'r> {
-    names: &'r Names,
-    slots: RefCell<Vec<Option<Val<'r>>>>,
-    parent: Option<Rc<Scope<'r>>>,
+    pub names: &'r Names,
+    pub slots: RefCell<Vec<Option<Val<'r>>>>,
+    pub parent: Option<Rc<Scope<'r>>>,
 }
 
 impl<'r> Scope<'r> {
-    pub fn open(
-        render: &Render<'r>,
-        context: &Context<'r>,
-        names: &'r Names,
-        parent: Option<Rc<Scope<'r>>>,
-    ) -> Rc<Scope<'r>> {
-        let scope = Rc::new(Scope { names, slots: RefCell::new(vec![None; names.names.len()]), parent });
-        scope.begin(render, context);
-        scope
-    }
-
-    /// Sets every slot to what it begins with.
-    pub fn begin(&self, render: &Render<'r>, context: &Context<'r>) {
-        for (index, load) in self.names.loads.iter().enumerate() {
-            let value = match load {
-                Load::Parameter | Load::Missing => None,
-                Load::Resolve => context.resolve(render, &self.names.names[index]),
-                Load::Alias(slot) => self.get(*slot),
-            };
-            self.slots.borrow_mut()[index] = value;
-        }
-    }
-
     fn outer(&self, up: u32) -> &Scope<'r> {
         let mut scope = self;
         for _ in 0..up {
@@ -75,7 +51,7 @@ impl<'r> Scope<'r> {
     }
 
     /// A name that some scope around assigns, as an include sees it.
-    fn find(&self, name: &str) -> Option<Val<'r>> {
+    pub fn find(&self, name: &str) -> Option<Val<'r>> {
         let mut scope = self;
         let mut value = None;
         let mut known = false;
@@ -108,10 +84,10 @@ pub(crate) struct Context<'r> {
     /// The names among these that another template can import.
     pub exported: RefCell<Vec<&'r str>>,
     /// What the template that includes this one has set.
-    locals: Option<Rc<Scope<'r>>>,
-    outer: Option<Rc<Context<'r>>>,
+    pub locals: Option<Rc<Scope<'r>>>,
+    pub outer: Option<Rc<Context<'r>>>,
     /// Whether the caller's variables can be seen.
-    open: bool,
+    pub open: bool,
     pub blocks: RefCell<Blocks<'r>>,
     /// Whether the template has a parent that will write the text.
     pub extended: Cell<bool>,
@@ -158,18 +134,10 @@ impl<'r> Context<'r> {
         Rc::new(Context { locals, outer: Some(cx.context.clone()), blocks, ..Context::new(None) })
     }
 
-    pub fn resolve(&self, render: &Render<'r>, name: &'r str) -> Option<Val<'r>> {
-        if let Some(value) = self.vars.borrow().get(name) {
-            return Some(value.clone());
-        }
-        if let Some(value) = self.locals.as_ref().and_then(|scope| scope.find(name)) {
-            return Some(value);
-        }
-        match &self.outer {
-            Some(outer) => outer.resolve(render, name),
-            None if self.open => render.variable(name),
-            None => render.global(name),
-        }
+    /// What a module offers under a name.
+    pub fn offered(&self, name: &str) -> Option<Val<'r>> {
+        let offered = self.exported.borrow().contains(&name);
+        offered.then(|| self.vars.borrow().get(name).cloned()).flatten()
     }
 
     pub fn set(&self, name: &'r str, value: Val<'r>, exported: bool) {

@@ -1,55 +1,14 @@
-//! Values as JSON: for `tojson`, and for functions of the program.
+//! `tojson`.
 
-use serde_json::{Map, Number, Value as Json};
-
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
+use crate::operators::compare;
 use crate::python::float_repr;
-use crate::render::{Call, Render, compare};
+use crate::render::{Call, Render, check_depth};
 use crate::text::Text;
 use crate::value::{Val, Value, type_error, type_name};
 
-/// How deeply values may nest.
-const DEPTH: usize = 128;
-
-/// A value as the program gets it.
-pub(crate) fn to_json<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<Json> {
-    json_at(render, value, 0)
-}
-
-fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize) -> Result<Json> {
-    check_depth(depth)?;
-    Ok(match &value.value {
-        Value::Undefined(_) | Value::None => Json::Null,
-        Value::Bool(value) => Json::Bool(*value),
-        Value::Int(number) => Json::from(*number),
-        Value::Big(number) => Json::String(number.to_string()),
-        Value::Float(number) => Number::from_f64(*number).map_or(Json::Null, Json::Number),
-        Value::Text(text) => Json::String(text.as_str().to_owned()),
-        Value::Array(items) => Json::Array(items.to_vec()),
-        Value::Map(map) => Json::Object((*map).clone()),
-        Value::Dict(_) => {
-            let mut map = Map::new();
-            for (key, value) in render.pairs(value)?.unwrap_or_default() {
-                map.insert(render.text_of(&key)?.as_str().to_owned(), json_at(render, &value, depth + 1)?);
-            }
-            Json::Object(map)
-        }
-        _ => {
-            let items = render.item_list(value)?;
-            Json::Array(items.iter().map(|item| json_at(render, item, depth + 1)).collect::<Result<_>>()?)
-        }
-    })
-}
-
-fn check_depth(depth: usize) -> Result<()> {
-    if depth > DEPTH {
-        return Err(Error::new(ErrorKind::Limit, format!("a value nests more than {DEPTH} levels deep")));
-    }
-    Ok(())
-}
-
 /// `tojson`: a value as JSON that is safe inside HTML, as Jinja2 writes it.
-pub(crate) fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+pub(super) fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let indent = match call.some(0) {
         None => None,
         Some(value) => Some(match value.value.as_str() {

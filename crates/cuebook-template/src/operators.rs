@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::rc::Rc;
 
-use super::{Render, Special};
-use crate::ast::Binary;
+use crate::ast::{Binary, Comparison};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format;
+use crate::render::Render;
 use crate::text::Builder;
-use crate::value::{Key, Val, Value, type_error, type_name};
+use crate::value::{Key, Special, Val, Value, type_error, type_name};
 
 fn too_large() -> Error {
     Error::new(ErrorKind::Limit, "a number is too large: integers have at most 127 bits")
@@ -19,7 +19,8 @@ fn by_zero() -> Error {
 }
 
 impl<'r> Render<'r> {
-    pub(super) fn operate(&self, operator: Binary, left: &Val<'r>, right: &Val<'r>) -> Result<Val<'r>> {
+    /// Arithmetic.
+    pub(crate) fn binary(&self, operator: Binary, left: &Val<'r>, right: &Val<'r>) -> Result<Val<'r>> {
         for side in [left, right] {
             if let Value::Undefined(missing) = &side.value {
                 let percent = operator == Binary::Remainder && matches!(left.value, Value::Text(_));
@@ -41,6 +42,31 @@ impl<'r> Render<'r> {
             Binary::Multiply => self.repeat(left, right),
             Binary::Remainder if matches!(left.value, Value::Text(_)) => format::percent(self, left, right),
             _ => Err(mismatch(operator, left, right)),
+        }
+    }
+
+    /// Whether a comparison holds.
+    pub(crate) fn holds(&self, comparison: Comparison, left: &Val<'r>, right: &Val<'r>) -> Result<bool> {
+        use std::cmp::Ordering::{Greater, Less};
+        if self.env.strict {
+            for side in [left, right] {
+                if let Value::Undefined(missing) = &side.value {
+                    return Err(missing.error());
+                }
+            }
+        }
+        let order = |wanted: fn(std::cmp::Ordering) -> bool| {
+            compare(self, left, right).map(|order| order.is_some_and(wanted))
+        };
+        match comparison {
+            Comparison::Equal => equal(self, left, right),
+            Comparison::NotEqual => equal(self, left, right).map(|equal| !equal),
+            Comparison::Less => order(|order| order == Less),
+            Comparison::LessOrEqual => order(|order| order != Greater),
+            Comparison::Greater => order(|order| order == Greater),
+            Comparison::GreaterOrEqual => order(|order| order != Less),
+            Comparison::In => self.contains(right, left),
+            Comparison::NotIn => self.contains(right, left).map(|found| !found),
         }
     }
 
@@ -124,7 +150,7 @@ impl<'r> Render<'r> {
                 let items = self.items(container)?;
                 for index in 0..items.len() {
                     self.spend(1)?;
-                    if equal(self, &items.get(self, index), item)? {
+                    if equal(self, &items.get(&self.origins, index), item)? {
                         return Ok(true);
                     }
                 }
@@ -246,7 +272,12 @@ fn equal_at<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>, depth: usi
                 return Ok(false);
             }
             for index in 0..a.len() {
-                if !equal_at(render, &a.get(render, index), &b.get(render, index), depth + 1)? {
+                if !equal_at(
+                    render,
+                    &a.get(&render.origins, index),
+                    &b.get(&render.origins, index),
+                    depth + 1,
+                )? {
                     return Ok(false);
                 }
             }
@@ -315,7 +346,7 @@ pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) 
         | (Value::Tuple(_), Value::Tuple(_)) => {
             let (a, b) = (render.items(left)?, render.items(right)?);
             for index in 0..a.len().min(b.len()) {
-                let (a, b) = (a.get(render, index), b.get(render, index));
+                let (a, b) = (a.get(&render.origins, index), b.get(&render.origins, index));
                 if !equal(render, &a, &b)? {
                     return compare(render, &a, &b);
                 }
