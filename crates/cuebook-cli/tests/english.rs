@@ -94,7 +94,7 @@ fn sources() -> Vec<(PathBuf, Vec<Piece>)> {
     for name in ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"] {
         all.push((root.join(name), prose(&read(&root.join(name)))));
     }
-    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook/src/error/pages"] {
+    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook-text/src/error/pages"] {
         for path in files(&root.join(folder), "md") {
             let pieces = prose(&read(&path));
             all.push((path, pieces));

@@ -33,7 +33,7 @@ fn is_excused(code: Code) -> bool {
 }
 
 fn page(code: Code) -> PathBuf {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuebook/src/error/pages");
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../cuebook-text/src/error/pages");
     PathBuf::from(folder).join(format!("{code}.md"))
 }
 

@@ -44,7 +44,7 @@ fn files(folder: &Path, endings: &[&str], found: &mut Vec<PathBuf>) {
 fn tests_that_pages_name_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let (mut pages, mut code) = (Vec::new(), Vec::new());
-    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook/src/error/pages"] {
+    for folder in ["docs/src", "crates/cuebook-cli/topics", "crates/cuebook-text/src/error/pages"] {
         files(&root.join(folder), &["md"], &mut pages);
     }
     pages.extend(

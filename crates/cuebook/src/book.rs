@@ -320,14 +320,14 @@ impl Book {
     ) -> Result<(Arc<Prepared>, Rendered)> {
         let span = span!("render", "cuebook.render", prompt_id);
         let _entered = span.enter();
-        let mut secrets = trace::inputs(&span, variables);
+        let mut secrets = trace::given(&span, || variables.to_json());
         let context = self.complete(context)?;
         let done = self.prepare(prompt_id, &context).and_then(|prepared| {
             let rendered = prepared.render(variables, &context)?;
             Ok((prepared, rendered))
         });
         if let Ok((prepared, _)) = &done {
-            trace::keep_secret(&span, &mut secrets, prepared.prompt());
+            trace::keep_secret(&span, &mut secrets, prepared.prompt().secrets());
         }
         trace::outcome(&span, secrets, &done, |(_, rendered)| Json::from(rendered.text()));
         done

@@ -8,7 +8,6 @@
 
 pub mod attack;
 mod book;
-mod by_name;
 pub mod cases;
 pub mod changes;
 pub mod chat;
@@ -16,31 +15,25 @@ pub mod check;
 pub mod convert;
 pub mod dialect;
 pub mod diff;
-pub mod error;
 pub mod explain;
-pub mod files;
 pub mod hooks;
 pub mod items;
-mod json;
 pub mod ledger;
 pub mod library;
-mod node;
 pub mod overrides;
 mod prepared;
 pub mod prompt;
-pub mod redact;
 pub mod render;
 pub mod sections;
-pub mod settings;
-pub mod source;
 mod targets;
 pub mod template;
 pub mod tokens;
-pub mod trace;
 pub mod trust;
 pub mod variables;
 pub mod watch;
-mod yaml;
+
+pub(crate) use cuebook_text::{by_name, json, node, yaml};
+pub use cuebook_text::{error, files, redact, settings, source, trace};
 
 pub use book::{Book, Listing};
 pub use chat::Message;

@@ -120,6 +120,14 @@ impl Prompt {
         }
     }
 
+    /// The values that must not show in a trace: defaults that came from the environment.
+    pub fn secrets(&self) -> impl Iterator<Item = &Json> {
+        self.variables
+            .iter()
+            .filter(|variable| variable.is_secret)
+            .filter_map(|variable| variable.default.as_ref())
+    }
+
     /// A declared variable by name.
     pub fn variable(&self, name: &str) -> Option<&Variable> {
         self.variables.get(name)

@@ -40,7 +40,7 @@ pub fn every_error_is_in_the_book() {
             let (name, severity, summary) = (code.name(), code.severity().as_str(), code.summary());
             let anchor = format!("{}-{name}", code.as_str().to_lowercase());
             list += &format!("| [{code}](errors-{digit}.md#{anchor}) | {name} | {severity} | {summary} |\n");
-            pages += &format!("{{{{#include ../../../crates/cuebook/src/error/pages/{code}.md}}}}\n\n");
+            pages += &format!("{{{{#include ../../../crates/cuebook-text/src/error/pages/{code}.md}}}}\n\n");
         }
         wrong += &kept(&format!("reference/errors-{digit}.md"), &format!("{}\n", pages.trim_end()));
     }

@@ -1,4 +1,4 @@
-#![doc = include_str!("../error/pages/CB310.md")]
+#![doc = include_str!("../../../cuebook-text/src/error/pages/CB310.md")]
 
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
 use crate::prepared::Prepared;

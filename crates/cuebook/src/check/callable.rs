@@ -1,4 +1,4 @@
-#![doc = include_str!("../error/pages/CB316.md")]
+#![doc = include_str!("../../../cuebook-text/src/error/pages/CB316.md")]
 
 use std::collections::{BTreeSet, HashSet};
 

@@ -1,4 +1,4 @@
-#![doc = include_str!("../error/pages/CB332.md")]
+#![doc = include_str!("../../../cuebook-text/src/error/pages/CB332.md")]
 
 use crate::error::Diagnostic;
 use crate::prepared::{Prepared, guest_findings};

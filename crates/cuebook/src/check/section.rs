@@ -1,4 +1,4 @@
-#![doc = include_str!("../error/pages/CB325.md")]
+#![doc = include_str!("../../../cuebook-text/src/error/pages/CB325.md")]
 
 use crate::error::{Diagnostic, Severity};
 use crate::prepared::Prepared;

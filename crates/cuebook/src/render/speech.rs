@@ -28,8 +28,8 @@ impl Rendered {
         let span = span!("parse", "cuebook.parse", self.prompt().id.as_str());
         let _entered = span.enter();
         let messages = self.parse();
-        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
-        trace::keep_secret(&span, &mut secrets, self.prompt());
+        let mut secrets = trace::secrets(&span, || self.scope().given().to_json());
+        trace::keep_secret(&span, &mut secrets, self.prompt().secrets());
         trace::outcome(&span, secrets, &messages, |messages| messages.iter().map(Message::to_json).collect());
         messages
     }
@@ -125,8 +125,8 @@ impl Rendered {
         let span = span!("prepare", "cuebook.prepare", self.prompt().id.as_str());
         let _entered = span.enter();
         let outcome = step();
-        let (mut secrets, _) = trace::secrets(&span, &self.scope().given());
-        trace::keep_secret(&span, &mut secrets, self.prompt());
+        let mut secrets = trace::secrets(&span, || self.scope().given().to_json());
+        trace::keep_secret(&span, &mut secrets, self.prompt().secrets());
         trace::outcome(&span, secrets, &outcome, told);
         outcome
     }

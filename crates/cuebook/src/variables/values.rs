@@ -146,6 +146,12 @@ impl Variables {
         self.0.iter().flat_map(|values| values.keys()).map(String::as_str)
     }
 
+    /// All values by name, as JSON.
+    pub fn to_json(&self) -> Json {
+        let entry = |name: &str| Some((name.to_owned(), self.get(name)?));
+        Json::Object(self.names().filter_map(entry).collect())
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.0.as_ref().map_or(0, |values| values.len())

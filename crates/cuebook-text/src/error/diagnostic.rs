@@ -93,7 +93,7 @@ impl Diagnostic {
     }
 
     /// Adds the place where the file is included that this is about, unless that is told already.
-    pub(crate) fn included(self, place: &Place) -> Self {
+    pub fn included(self, place: &Place) -> Self {
         let is_told = self.place.iter().chain(self.related.iter().map(|(place, _)| place));
         match is_told.into_iter().any(|told| told.is_same(place)) {
             true => self,

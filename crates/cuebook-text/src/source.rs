@@ -123,7 +123,7 @@ impl Source {
     }
 
     /// The same text under another name.
-    pub(crate) fn renamed(&self, name: String) -> Arc<Source> {
+    pub fn renamed(&self, name: String) -> Arc<Source> {
         Arc::new(Source {
             name,
             text: self.text.clone(),
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// The whole lines that a range of the text touches, without the last newline.
-    pub(crate) fn lines_of(&self, range: Range<usize>) -> Range<usize> {
+    pub fn lines_of(&self, range: Range<usize>) -> Range<usize> {
         let starts = &self.lines.get_or_init(|| Lines::of(&self.text)).starts;
         let first = starts.partition_point(|start| *start <= range.start);
         let behind = starts.partition_point(|start| *start <= range.end);
@@ -317,7 +317,7 @@ impl Place {
     }
 
     /// The same place in a source of another name.
-    pub(crate) fn renamed(&self, name: String) -> Place {
+    pub fn renamed(&self, name: String) -> Place {
         Place { source: self.source.renamed(name), range: self.range.clone() }
     }
 

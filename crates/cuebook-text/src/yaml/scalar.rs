@@ -4,17 +4,21 @@ use serde_json::Number;
 
 /// What a plain scalar means.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Scalar {
+pub enum Scalar {
+    /// `null`, `~` or nothing.
     Null,
+    /// A boolean.
     Bool(bool),
+    /// A number that JSON has.
     Number(Number),
     /// A number that JSON cannot hold: infinite, not a number, or with more digits than it keeps.
     Unspeakable,
+    /// Everything else.
     Text,
 }
 
 /// What a text means where it stands without quotes.
-pub(crate) fn resolve(text: &str) -> Scalar {
+pub fn resolve(text: &str) -> Scalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return Scalar::Null,
         "true" | "True" | "TRUE" => return Scalar::Bool(true),

@@ -35,7 +35,7 @@ const DEEPEST: usize = 128;
 /// Takes the secrets out of a value that goes by a name: a field of a span, a member of an object.
 ///
 /// ```
-/// use cuebook::redact::field;
+/// use cuebook_text::redact::field;
 /// use serde_json::json;
 ///
 /// let mut inputs = json!({"city": "Oslo", "apiKey": "k-1", "max_tokens": 100});
@@ -54,7 +54,7 @@ pub fn value(value: &mut Value) {
 /// Takes the secrets out of a text: JSON by its names, anything else by the look of its words.
 ///
 /// ```
-/// use cuebook::redact::text;
+/// use cuebook_text::redact::text;
 ///
 /// assert_eq!(text(r#"{"password":"hunter2"}"#), r#"{"password":"[REDACTED]"}"#);
 /// assert_eq!(text("a bearer of good news"), "a bearer of good news");

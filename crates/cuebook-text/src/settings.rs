@@ -4,9 +4,9 @@
 //! that was probably meant. This module knows no file's keys: whoever reads a file names them.
 //!
 //! ```
-//! use cuebook::settings::Setting;
-//! use cuebook::source::Source;
-//! use cuebook::{Code, ErrorKind};
+//! use cuebook_text::settings::Setting;
+//! use cuebook_text::source::Source;
+//! use cuebook_text::{Code, ErrorKind};
 //!
 //! let source = Source::new("a.yaml", "attempts: 3\n");
 //! let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
@@ -17,7 +17,7 @@
 //! let root = Setting::parse(&source, Code::BadProviderFile, ErrorKind::Config)?;
 //! let error = root.fields(&["attempts", "base"]).unwrap_err();
 //! assert_eq!(error.diagnostic().hint.as_deref(), Some("did you mean `attempts`?"));
-//! # Ok::<(), cuebook::Error>(())
+//! # Ok::<(), cuebook_text::Error>(())
 //! ```
 
 use std::sync::Arc;

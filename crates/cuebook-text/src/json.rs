@@ -15,13 +15,14 @@ use serde_json::{Map, Value};
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, is_hidden};
 use crate::node::{Data, Key, Node};
+pub use crate::node::{Located, Step};
 use crate::source::{Place, Source};
 
 /// Findings of one kind that one file can have before the rest is left out: each of them walks the whole text.
-pub(crate) const MOST_FINDINGS: usize = 100;
+pub const MOST_FINDINGS: usize = 100;
 
 /// Writes a text as a JSON string, piece by piece, as far as the writer takes it.
-pub(crate) fn write_string<E>(text: &str, mut push: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
+pub fn write_string<E>(text: &str, mut push: impl FnMut(&str) -> Result<(), E>) -> Result<(), E> {
     push("\"")?;
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
@@ -47,30 +48,9 @@ pub(crate) fn write_string<E>(text: &str, mut push: impl FnMut(&str) -> Result<(
     push("\"")
 }
 
-/// One step on the way to a value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step<'k> {
-    /// Into an object, to the value of this key.
-    Key(&'k str),
-    /// Into an array, to this element.
-    Index(usize),
-}
-
-/// A file that has been understood and whose values have places, whatever its notation.
-pub(crate) trait Located {
-    /// Where a value stands. If the path leads nowhere: the deepest value on the way to it.
-    fn place(&self, path: &[Step<'_>]) -> Place;
-    /// Where the key stands that the last step names; the value itself if it has none.
-    fn key_place(&self, path: &[Step<'_>]) -> Place;
-    /// Where a value begins, for remarks about a list or map as a whole.
-    fn opening(&self, path: &[Step<'_>]) -> Place;
-    /// The code and kind that everything wrong with the file gets.
-    fn refusal(&self) -> (Code, ErrorKind);
-}
-
 /// A JSON file that has been understood.
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
+pub struct Document {
     source: Arc<Source>,
     value: Value,
     code: Code,
@@ -79,7 +59,7 @@ pub(crate) struct Document {
 
 impl Document {
     /// Reads a JSON text. What is wrong with it gets the given code and kind, because each file has its own.
-    pub(crate) fn parse(source: &Arc<Source>, code: Code, kind: ErrorKind) -> Result<Document> {
+    pub fn parse(source: &Arc<Source>, code: Code, kind: ErrorKind) -> Result<Document> {
         let value =
             serde_json::from_str(source.text()).map_err(|error| syntax_error(source, code, kind, &error))?;
         let mut findings = duplicate_keys(source.text()).into_iter().map(|(key, first, second)| {
@@ -96,17 +76,17 @@ impl Document {
     }
 
     /// What the file holds.
-    pub(crate) fn value(&self) -> &Value {
+    pub fn value(&self) -> &Value {
         &self.value
     }
 
     /// What the file holds, for whoever needs nothing else of it.
-    pub(crate) fn into_value(self) -> Value {
+    pub fn into_value(self) -> Value {
         self.value
     }
 
     /// What the file holds, if that is an object; every file of ours is one.
-    pub(crate) fn object(&self) -> Result<&Map<String, Value>> {
+    pub fn object(&self) -> Result<&Map<String, Value>> {
         match &self.value {
             Value::Object(object) => Ok(object),
             other => {
@@ -120,30 +100,30 @@ impl Document {
     }
 
     /// The text that it was read from.
-    pub(crate) fn source(&self) -> &Arc<Source> {
+    pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
     /// Where a value stands. If the path leads nowhere: the deepest value on the way to it.
-    pub(crate) fn place(&self, path: &[Step<'_>]) -> Place {
+    pub fn place(&self, path: &[Step<'_>]) -> Place {
         self.source.place(self.find(path).1)
     }
 
     /// Where the key stands that the last step names; the value itself if it has none.
-    pub(crate) fn key_place(&self, path: &[Step<'_>]) -> Place {
+    pub fn key_place(&self, path: &[Step<'_>]) -> Place {
         let (key, value) = self.find(path);
         self.source.place(key.unwrap_or(value))
     }
 
     /// Where a value begins: its first character, for remarks about an object or array as a whole.
-    pub(crate) fn opening(&self, path: &[Step<'_>]) -> Place {
+    pub fn opening(&self, path: &[Step<'_>]) -> Place {
         let start = self.find(path).1.start;
         let length = self.source.text()[start..].chars().next().map_or(0, char::len_utf8);
         self.source.place(start..start + length)
     }
 
     /// What the file holds, with the place of every value and key: one walk, for whoever points at many of them.
-    pub(crate) fn to_node(&self) -> Node {
+    pub fn to_node(&self) -> Node {
         let mut scanner = Scanner::new(self.source.text());
         node_of(&self.source, &mut scanner, &self.value)
     }
@@ -233,40 +213,29 @@ fn node_of(source: &Arc<Source>, scanner: &mut Scanner<'_>, value: &Value) -> No
 }
 
 /// What is wrong with the values of a document, collected so that all of it is told at once.
-pub(crate) struct Problems<'d> {
+pub struct Problems<'d> {
     document: &'d dyn Located,
     found: Vec<Diagnostic>,
 }
 
 impl<'d> Problems<'d> {
-    pub(crate) fn new(document: &'d dyn Located) -> Problems<'d> {
+    /// No problems so far.
+    pub fn new(document: &'d dyn Located) -> Problems<'d> {
         Problems { document, found: Vec::new() }
     }
 
     /// Notes that a value is wrong, and says what it should be.
-    pub(crate) fn wrong(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
+    pub fn wrong(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
         self.note(|document| document.place(path), message.into(), hint.into());
     }
 
     /// Notes that a key is wrong.
-    pub(crate) fn wrong_key(
-        &mut self,
-        path: &[Step<'_>],
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
+    pub fn wrong_key(&mut self, path: &[Step<'_>], message: impl Into<String>, hint: impl Into<String>) {
         self.note(|document| document.key_place(path), message.into(), hint.into());
     }
 
     /// Notes that a value has another type than is wanted here. A list or object is underlined at its beginning only.
-    pub(crate) fn wrong_type(
-        &mut self,
-        path: &[Step<'_>],
-        value: &Value,
-        what: &str,
-        wanted: &str,
-        hint: &str,
-    ) {
+    pub fn wrong_type(&mut self, path: &[Step<'_>], value: &Value, what: &str, wanted: &str, hint: &str) {
         let message = format!("{what} must be {wanted}");
         let found = kind_of(value);
         self.note(
@@ -294,7 +263,7 @@ impl<'d> Problems<'d> {
     }
 
     /// The result, if nothing was wrong.
-    pub(crate) fn or<T>(self, result: T) -> Result<T> {
+    pub fn or<T>(self, result: T) -> Result<T> {
         if self.found.is_empty() {
             Ok(result)
         } else {
@@ -304,7 +273,7 @@ impl<'d> Problems<'d> {
 }
 
 /// What a value is, for a message.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
+pub fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(true) => "true",
@@ -332,7 +301,7 @@ fn error_message(error: &serde_json::Error) -> String {
 }
 
 /// A name in quotes for a message, with what a terminal could trip over escaped and cut to a length that can be read.
-pub(crate) fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     const LONGEST: usize = 100;
     let mut out = String::from("`");
     for (count, character) in text.chars().enumerate() {
@@ -596,8 +565,7 @@ impl<'t> Scanner<'t> {
 }
 
 /// Findings in a form that tests can assert whole: the message, what is underlined, the other places, the way out.
-#[cfg(test)]
-pub(crate) fn shown<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
+pub fn shown<'d>(diagnostics: impl IntoIterator<Item = &'d Diagnostic>) -> String {
     let mut out = String::new();
     for diagnostic in diagnostics {
         out.push_str(&format!("{} {diagnostic}\n", diagnostic.severity));

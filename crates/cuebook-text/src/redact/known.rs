@@ -39,7 +39,7 @@ static OF_PROCESS: RwLock<Secrets> = RwLock::new(Secrets { seen: Vec::new() });
 /// often no look. From now on, no span of the engine and no backend of a trace tells them.
 ///
 /// ```
-/// use cuebook::redact::{keep, scrub_kept};
+/// use cuebook_text::redact::{keep, scrub_kept};
 /// use serde_json::json;
 ///
 /// keep(["violet-4711"]);
@@ -65,7 +65,7 @@ pub fn scrub_kept(value: &mut Value) {
 /// The secrets of one trace.
 ///
 /// ```
-/// use cuebook::redact::Secrets;
+/// use cuebook_text::redact::Secrets;
 /// use serde_json::json;
 ///
 /// let mut secrets = Secrets::new();

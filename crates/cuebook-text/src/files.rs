@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::source::Source;
 
-pub(crate) use inside::open_beneath;
+pub use inside::open_beneath;
 pub use inside::{read_bytes_inside, read_text_inside};
 
 /// A path as people read it: relative to the root if it lies below, with `/` between the parts.
@@ -75,7 +75,7 @@ pub fn folder_error(name: &str, error: &io::Error) -> Error {
 }
 
 /// The same, if it may also be one above it that keeps everybody out.
-pub(crate) fn closed_folder(path: &Path, name: &str, error: &io::Error) -> Error {
+pub fn closed_folder(path: &Path, name: &str, error: &io::Error) -> Error {
     match look(path) {
         Err(error) => io_error(name, &error),
         Ok(_) => folder_error(name, error),
@@ -334,7 +334,7 @@ impl Stamp {
     }
 
     /// The stamp of what somebody has looked at already.
-    pub(crate) fn from_metadata(metadata: &fs::Metadata) -> Stamp {
+    pub fn from_metadata(metadata: &fs::Metadata) -> Stamp {
         let modified = metadata.modified().ok();
         let now = SystemTime::now();
         let is_old = |time: SystemTime| now.duration_since(time).unwrap_or_default() >= TICK;

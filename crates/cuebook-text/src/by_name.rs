@@ -27,7 +27,7 @@ impl<T: Named> ByName<T> {
     }
 
     /// Changes the first item of this name; its name stays.
-    pub(crate) fn change(&mut self, name: &str, change: impl FnOnce(&mut T)) -> bool {
+    pub fn change(&mut self, name: &str, change: impl FnOnce(&mut T)) -> bool {
         let Some(at) = self.position(name) else { return false };
         change(&mut self.items[at]);
         true

@@ -56,7 +56,7 @@ fn open_inside(folder: &Path, path: &Path) -> io::Result<File> {
 
 /// Opens a path below a folder without leaving it, also if links are exchanged meanwhile. It does not wait for a pipe.
 #[cfg(target_os = "linux")]
-pub(crate) fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
+pub fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
     use rustix::fs::{Mode, OFlags, ResolveFlags, open, openat, openat2};
     use rustix::io::Errno;
 
@@ -84,7 +84,7 @@ pub(crate) fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
 
 /// Without the kernel's help: the file that is open must be the one that lies inside when all links are followed.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
+pub fn open_beneath(folder: &Path, below: &Path) -> io::Result<File> {
     let folder = folder.canonicalize()?;
     let target = folder.join(below).canonicalize()?;
     if !target.starts_with(&folder) {

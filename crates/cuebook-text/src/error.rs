@@ -38,8 +38,8 @@ use serde_json::{Map, Value, json};
 
 pub use code::Code;
 pub use diagnostic::{Diagnostic, Severity};
-pub(crate) use masked::without_secrets;
-pub(crate) use printable::is_hidden;
+pub use masked::without_secrets;
+pub use printable::is_hidden;
 pub use printable::{escaped_lines, printable, printable_lines};
 pub use report::report;
 
@@ -158,7 +158,7 @@ impl Error {
     }
 
     /// The same error with each of its findings changed.
-    pub(crate) fn map(mut self, change: impl FnMut(Diagnostic) -> Diagnostic) -> Error {
+    pub fn map(mut self, change: impl FnMut(Diagnostic) -> Diagnostic) -> Error {
         self.0.diagnostics = self.0.diagnostics.into_iter().map(change).collect();
         self
     }

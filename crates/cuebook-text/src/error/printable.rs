@@ -61,7 +61,7 @@ fn escaped(text: &str, is_fine: impl Fn(char) -> bool) -> Cow<'_, str> {
 
 /// Whether a reader does not see a character as itself: it controls the terminal, turns the direction of writing, or has no
 /// width.
-pub(crate) fn is_hidden(letter: char) -> bool {
+pub fn is_hidden(letter: char) -> bool {
     letter.is_control()
         || matches!(letter,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'

@@ -29,18 +29,18 @@ use crate::json::{Located, Step};
 use crate::node::Node;
 use crate::source::{Place, Source};
 
-pub(crate) use scalar::{Scalar, resolve};
+pub use scalar::{Scalar, resolve};
 
 /// Bytes that one YAML text may have.
-pub(crate) const MOST_BYTES: usize = 1 << 20;
+pub const MOST_BYTES: usize = 1 << 20;
 /// Values and keys that one YAML text may have, with those that aliases copy.
-pub(crate) const MOST_NODES: usize = 50_000;
+pub const MOST_NODES: usize = 50_000;
 /// Levels that lists and maps may be nested.
-pub(crate) const MOST_DEPTH: usize = 64;
+pub const MOST_DEPTH: usize = 64;
 
 /// A YAML text that has been understood.
 #[derive(Debug, Clone)]
-pub(crate) struct Document {
+pub struct Document {
     root: Node,
     code: Code,
     kind: ErrorKind,
@@ -49,12 +49,7 @@ pub(crate) struct Document {
 impl Document {
     /// Reads a part of a source as YAML. What is wrong with it gets the given code and kind, because each file has its
     /// own. Nothing at all is null.
-    pub(crate) fn parse(
-        source: &Arc<Source>,
-        range: Range<usize>,
-        code: Code,
-        kind: ErrorKind,
-    ) -> Result<Document> {
+    pub fn parse(source: &Arc<Source>, range: Range<usize>, code: Code, kind: ErrorKind) -> Result<Document> {
         let text = source.text().get(range.clone()).unwrap_or_default();
         if text.len() > MOST_BYTES {
             let message = format!("the YAML has {} bytes, but the limit is {MOST_BYTES}", text.len());
@@ -69,7 +64,7 @@ impl Document {
     }
 
     /// What it holds, with places.
-    pub(crate) fn into_root(self) -> Node {
+    pub fn into_root(self) -> Node {
         self.root
     }
 }

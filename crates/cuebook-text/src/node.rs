@@ -5,49 +5,81 @@
 
 use serde_json::{Map, Number, Value};
 
-use crate::json::Step;
+use crate::error::{Code, ErrorKind};
 use crate::source::Place;
+
+/// One step on the way to a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step<'k> {
+    /// Into an object, to the value of this key.
+    Key(&'k str),
+    /// Into an array, to this element.
+    Index(usize),
+}
+
+/// A file that has been understood and whose values have places, whatever its notation.
+pub trait Located {
+    /// Where a value stands. If the path leads nowhere: the deepest value on the way to it.
+    fn place(&self, path: &[Step<'_>]) -> Place;
+    /// Where the key stands that the last step names; the value itself if it has none.
+    fn key_place(&self, path: &[Step<'_>]) -> Place;
+    /// Where a value begins, for remarks about a list or map as a whole.
+    fn opening(&self, path: &[Step<'_>]) -> Place;
+    /// The code and kind that everything wrong with the file gets.
+    fn refusal(&self) -> (Code, ErrorKind);
+}
 
 /// A value with its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
-    pub(crate) data: Data,
+pub struct Node {
+    /// The value.
+    pub data: Data,
     /// Where it stands. That of a list or map reaches from its beginning to its end.
-    pub(crate) place: Place,
+    pub place: Place,
     /// Whether it came from the environment, where everything is text; also null for a reference that led nowhere, about
     /// which no more has to be said.
-    pub(crate) from_environment: bool,
+    pub from_environment: bool,
 }
 
 /// What a node holds. Maps keep the order of the file and have no key twice.
 #[derive(Debug, Clone)]
-pub(crate) enum Data {
+pub enum Data {
+    /// Null, or nothing at all.
     Null,
+    /// True or false.
     Bool(bool),
+    /// A number.
     Number(Number),
+    /// A string.
     Text(String),
+    /// A list.
     List(Vec<Node>),
+    /// A map.
     Map(Vec<(Key, Node)>),
 }
 
 /// A key with its place.
 #[derive(Debug, Clone)]
-pub(crate) struct Key {
-    pub(crate) name: String,
-    pub(crate) place: Place,
+pub struct Key {
+    /// The key itself.
+    pub name: String,
+    /// Where it is written.
+    pub place: Place,
 }
 
 impl Node {
-    pub(crate) fn new(data: Data, place: Place) -> Node {
+    /// A value that was written at a place.
+    pub fn new(data: Data, place: Place) -> Node {
         Node { data, place, from_environment: false }
     }
 
-    pub(crate) fn is_null(&self) -> bool {
+    /// Whether it is null, or nothing at all.
+    pub fn is_null(&self) -> bool {
         matches!(self.data, Data::Null)
     }
 
     /// The text, if it is one.
-    pub(crate) fn text(&self) -> Option<&str> {
+    pub fn text(&self) -> Option<&str> {
         match &self.data {
             Data::Text(text) => Some(text),
             _ => None,
@@ -55,12 +87,12 @@ impl Node {
     }
 
     /// The value of a key, if this is a map that has it.
-    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+    pub fn get(&self, name: &str) -> Option<&Node> {
         self.entry(name).map(|(_, node)| node)
     }
 
     /// A key with its value, if this is a map that has it.
-    pub(crate) fn entry(&self, name: &str) -> Option<&(Key, Node)> {
+    pub fn entry(&self, name: &str) -> Option<&(Key, Node)> {
         match &self.data {
             Data::Map(entries) => entries.iter().find(|(key, _)| key.name == name),
             _ => None,
@@ -68,7 +100,7 @@ impl Node {
     }
 
     /// The value without its places.
-    pub(crate) fn to_json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         match &self.data {
             Data::Null => Value::Null,
             Data::Bool(value) => Value::Bool(*value),
@@ -80,7 +112,7 @@ impl Node {
     }
 
     /// What it is, for a message.
-    pub(crate) fn describe(&self) -> &'static str {
+    pub fn describe(&self) -> &'static str {
         match &self.data {
             Data::Null if self.place.range().is_empty() => "nothing",
             Data::Null => "null",
@@ -94,7 +126,7 @@ impl Node {
     }
 
     /// Where it begins: the whole of a scalar, the bracket of a list or map, the first key of a map without brackets.
-    pub(crate) fn opening(&self) -> Place {
+    pub fn opening(&self) -> Place {
         let start = self.place.range().start;
         let length = match &self.data {
             Data::Map(entries) => match entries.first() {
@@ -108,7 +140,7 @@ impl Node {
     }
 
     /// The key and the node that a path leads to. If it leads nowhere: the deepest node on the way, without its key.
-    pub(crate) fn find(&self, path: &[Step<'_>]) -> (Option<&Key>, &Node) {
+    pub fn find(&self, path: &[Step<'_>]) -> (Option<&Key>, &Node) {
         let mut found: (Option<&Key>, &Node) = (None, self);
         for step in path {
             let next = match (step, &found.1.data) {
@@ -126,6 +158,6 @@ impl Node {
 }
 
 /// The entries of a map without their places.
-pub(crate) fn to_object(entries: &[(Key, Node)]) -> Map<String, Value> {
+pub fn to_object(entries: &[(Key, Node)]) -> Map<String, Value> {
     entries.iter().map(|(key, node)| (key.name.clone(), node.to_json())).collect()
 }

@@ -1,0 +1,18 @@
+//! What every crate of Cuebook reads files and reports problems with.
+//!
+//! [`source`] keeps texts and places in them, [`error`] has diagnostics with codes, [`node`], [`json`] and [`yaml`] read values that
+//! know where they were written, [`settings`] reads strict YAML files, [`files`] reads with limits and writes whole files,
+//! [`redact`] removes secrets, and [`trace`] fills the spans of a tracer. Nothing here knows what a prompt is.
+
+pub mod by_name;
+pub mod error;
+pub mod files;
+pub mod json;
+pub mod node;
+pub mod redact;
+pub mod settings;
+pub mod source;
+pub mod trace;
+pub mod yaml;
+
+pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
