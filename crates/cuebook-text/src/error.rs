@@ -127,10 +127,12 @@ impl ErrorKind {
 }
 
 /// An error of any stage.
-#[derive(Debug, Clone)]
+///
+/// `Display` is one line. `Debug` is the report with excerpts, so that a `main` that returns a `Result` prints something readable.
+#[derive(Clone)]
 pub struct Error(Box<Inner>);
 
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 struct Inner {
     kind: ErrorKind,
     diagnostics: Vec<Diagnostic>,
@@ -206,6 +208,11 @@ impl Error {
         self.0.fields.get(name)
     }
 
+    /// All findings with their excerpts and hints, as the command line prints them.
+    pub fn report(&self, colour: bool) -> String {
+        report(self.diagnostics(), colour)
+    }
+
     /// The document that a script gets: `{"status": "error", "error": {…}}`.
     pub fn to_json(&self) -> Value {
         let mut error = Map::new();
@@ -223,6 +230,12 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.kind().name(), self.diagnostic())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}\n{}", self.kind().name(), self.report(false).trim_end())
     }
 }
 
@@ -270,6 +283,21 @@ mod tests {
         assert_eq!(nearest("system", names), ["coding_system", "general_system"]);
         assert!(nearest("zebra", names).is_empty());
         assert_eq!(nearest("uper", ["e", "d", "upper"]), ["upper"]);
+    }
+
+    #[test]
+    fn debug_shows_the_report_and_not_the_whole_source() {
+        let text = format!("{}{{{{ x|uper }}}}\n", "a line\n".repeat(500));
+        let source = crate::source::Source::new("a.md", text.clone());
+        let at = text.len() - 8;
+        let finding = Diagnostic::new(Code::TemplateSyntax, "unknown filter `uper`")
+            .at(source.place(at..at + 4))
+            .hint("did you mean `upper`?");
+        let shown = format!("{:?}", Error::new(ErrorKind::PromptRead, finding));
+        for part in ["PromptReadError\n", "CB304", "a.md:501:6", "{{ x|uper }}", "did you mean `upper`?"] {
+            assert!(shown.contains(part), "{part:?} is not in:\n{shown}");
+        }
+        assert!(shown.len() < 500, "{} bytes:\n{shown}", shown.len());
     }
 
     #[test]
