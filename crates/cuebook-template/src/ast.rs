@@ -1,5 +1,8 @@
 //! The tree of a template.
 
+mod walk;
+
+pub(crate) use self::walk::{each_child, each_child_mut};
 use crate::lexer::Range;
 
 /// Where a name's value is: a slot in a scope, so many scopes outwards.
@@ -13,6 +16,8 @@ pub(crate) struct Slot {
 pub(crate) struct Expr {
     pub kind: ExprKind,
     pub range: Range,
+    /// How many expressions are inside of each other here.
+    pub height: u16,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -33,8 +38,8 @@ pub(crate) enum ExprKind {
     Binary(Binary, Box<Expr>, Box<Expr>),
     Concat(Vec<Expr>),
     Compare(Box<Expr>, Vec<(Comparison, Expr)>),
-    And(Box<Expr>, Box<Expr>),
-    Or(Box<Expr>, Box<Expr>),
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
     Not(Box<Expr>),
     /// The test, what is taken if it is true, and otherwise.
     If(Box<Expr>, Box<Expr>, Option<Box<Expr>>),

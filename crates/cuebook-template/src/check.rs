@@ -1,10 +1,9 @@
 //! Reads templates, and finds what can be known to be wrong before a render.
 
-use crate::ast::{Arguments, Body, Expr, ExprKind, Statement, StatementKind, Tree};
+use crate::ast::{Arguments, Body, Expr, ExprKind, Statement, StatementKind, Tree, each_child};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result, unknown};
 use crate::library::LIBRARY;
-use crate::resolver::each_child;
 use crate::template::Template;
 
 impl Environment {

@@ -29,6 +29,8 @@ pub struct Limits {
     pub range: usize,
     /// How deeply macros, blocks, includes and recursive loops may nest.
     pub depth: usize,
+    /// Bytes of the stack, which nested expressions, blocks and macros take.
+    pub stack_bytes: usize,
 }
 
 impl Default for Limits {
@@ -41,6 +43,7 @@ impl Default for Limits {
             items: 1_000_000,
             range: 100_000,
             depth: 100,
+            stack_bytes: crate::stack::MOST,
         }
     }
 }

@@ -125,7 +125,7 @@ impl<'r> Fields<'_, 'r> {
             return Err(invalid("replacement fields are nested too deeply"));
         }
         let whole = template.as_str();
-        let mut from = 0;
+        let (mut from, mut paid) = (0, 0);
         while let Some(found) = whole[from..].find(['{', '}']) {
             let at = from + found;
             out.push_text(&template.slice(from, at), base);
@@ -143,7 +143,7 @@ impl<'r> Fields<'_, 'r> {
             let (text, value) = self.field(&rest[..end], numbering, depth)?;
             *origin = self.render.origins.mix(*origin, value);
             out.push(&text, value);
-            self.render.spend_text(out.len())?;
+            self.render.spend_growth(&mut paid, out.len())?;
             from = at + 1 + end + 1;
         }
         out.push_text(&template.slice(from, whole.len()), base);
@@ -302,7 +302,7 @@ pub(crate) fn percent_with<'r>(
     let mut out = Builder::new();
     let mut origin = render.origin_of(template);
     let whole = text.as_str();
-    let mut from = 0;
+    let (mut from, mut paid) = (0, 0);
     while let Some(found) = whole[from..].find('%') {
         let at = from + found;
         out.push_text(&text.slice(from, at), template.origin);
@@ -314,7 +314,7 @@ pub(crate) fn percent_with<'r>(
                 out.push(&shown, value);
             }
         }
-        render.spend_text(out.len())?;
+        render.spend_growth(&mut paid, out.len())?;
         from = at + 1 + length;
     }
     out.push_text(&text.slice(from, whole.len()), template.origin);

@@ -38,7 +38,9 @@ fn namespace<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     for (key, value) in call.render.pairs(&made)?.unwrap_or_default() {
         entries.push((call.render.text_of(&key)?.as_str().into(), value));
     }
-    special(Special::Namespace(RefCell::new(entries)))
+    let space = Rc::new(Special::Namespace(RefCell::new(entries)));
+    call.render.namespaces.borrow_mut().push(Rc::downgrade(&space));
+    Ok(Value::Special(space).into())
 }
 
 fn cycler<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

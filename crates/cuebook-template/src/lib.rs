@@ -29,6 +29,7 @@ mod python;
 mod render;
 mod resolver;
 mod sink;
+mod stack;
 mod template;
 mod tests;
 mod text;

@@ -264,7 +264,13 @@ fn equal_at<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>, depth: usi
     }
     Ok(match (&left.value, &right.value) {
         (Value::Undefined(_), Value::Undefined(_)) | (Value::None, Value::None) => true,
-        (Value::Text(a), Value::Text(b)) => a.as_str() == b.as_str(),
+        (Value::Text(a), Value::Text(b)) => {
+            let (a, b) = (a.as_str(), b.as_str());
+            render.spend(if a.len() == b.len() { a.len() / 64 } else { 0 })?;
+            a == b
+        }
+        (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) if Rc::ptr_eq(a, b) => true,
+        (Value::Dict(a), Value::Dict(b)) if Rc::ptr_eq(a, b) => true,
         (Value::List(_) | Value::Array(_), Value::List(_) | Value::Array(_))
         | (Value::Tuple(_), Value::Tuple(_)) => {
             let (a, b) = (render.items(left)?, render.items(right)?);
@@ -329,6 +335,7 @@ fn equal_at<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>, depth: usi
 /// How two values are ordered; `None` if one of them is not a number in Python's sense.
 pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) -> Result<Option<Ordering>> {
     render.spend(1)?;
+    render.check_stack()?;
     for side in [left, right] {
         if let Value::Undefined(missing) = &side.value {
             return Err(missing.error());
@@ -341,7 +348,10 @@ pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) 
         return Ok(a.partial_cmp(&b));
     }
     match (&left.value, &right.value) {
-        (Value::Text(a), Value::Text(b)) => Ok(Some(a.as_str().cmp(b.as_str()))),
+        (Value::Text(a), Value::Text(b)) => {
+            render.spend(a.as_str().len().min(b.as_str().len()) / 64)?;
+            Ok(Some(a.as_str().cmp(b.as_str())))
+        }
         (Value::List(_) | Value::Array(_), Value::List(_) | Value::Array(_))
         | (Value::Tuple(_), Value::Tuple(_)) => {
             let (a, b) = (render.items(left)?, render.items(right)?);

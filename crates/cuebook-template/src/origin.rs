@@ -84,7 +84,7 @@ impl<'r> Table<'r> {
         origins.into_iter().fold(Origin::AUTHOR, |all, origin| self.mix(all, origin))
     }
 
-    pub fn finish(self) -> Origins {
+    pub fn finish(&self) -> Origins {
         let keep = |node: Node<'r>| match node {
             Node::Author => Kept::Author,
             Node::Variable(name) => Kept::Variable(name.to_owned()),
@@ -93,7 +93,7 @@ impl<'r> Table<'r> {
             Node::Index(parent, index) => Kept::Index(parent, index),
             Node::Mix(left, right) => Kept::Mix(left, right),
         };
-        Origins(self.nodes.into_inner().into_iter().map(keep).collect())
+        Origins(self.nodes.take().into_iter().map(keep).collect())
     }
 }
 

@@ -8,9 +8,13 @@ mod statements;
 use crate::ast::{Block, Macro, Statement, StatementKind, Tree};
 use crate::error::{Error, ErrorKind};
 use crate::lexer::{self, Kind, Range, Token, Whitespace};
+use crate::stack::{self, Stack};
 
 /// How deeply expressions and blocks may nest.
-const DEPTH: usize = 150;
+const DEPTH: usize = 100;
+
+/// How many expressions may be inside of each other, chains of filters and operators included.
+const HEIGHT: u16 = 300;
 
 /// A tree, and every error that was found on the way.
 pub(crate) struct Parsed {
@@ -24,6 +28,7 @@ pub(crate) fn parse(text: &str, settings: Whitespace) -> Parsed {
         tokens: lexer::tokens(text, settings),
         at: 0,
         depth: 0,
+        stack: Stack::here(),
         open: Vec::new(),
         broken: Vec::new(),
         errors: Vec::new(),
@@ -46,6 +51,7 @@ struct Parser<'t> {
     tokens: Vec<Token>,
     at: usize,
     depth: usize,
+    stack: Stack,
     /// The block tags that are open, with the tags that may follow each.
     open: Vec<(String, &'static [&'static str])>,
     /// End tags whose block could not be read, and which are therefore no errors.
@@ -175,9 +181,9 @@ impl Parser<'_> {
     }
 
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
-        if self.depth >= DEPTH {
+        if self.depth >= DEPTH || self.stack.used() > stack::MOST {
             let range = self.range();
-            return self.fail(range, format!("expressions and blocks nest at most {DEPTH} deep"));
+            return self.fail(range, "expressions and blocks nest too deeply here");
         }
         self.depth += 1;
         let result = inner(self);

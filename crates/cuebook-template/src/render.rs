@@ -6,6 +6,7 @@ mod items;
 mod json;
 
 use std::cell::{Cell, RefCell};
+use std::rc::Weak;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,9 +18,10 @@ pub(crate) use self::json::check_depth;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::{Origin, Table};
+use crate::stack::Stack;
 use crate::template::Template;
 use crate::text::Text;
-use crate::value::{Printer, Special, Val, Value};
+use crate::value::{Printer, Scope, Special, Val, Value, origin_inside};
 
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
@@ -39,6 +41,24 @@ pub(crate) struct Render<'r> {
     random: Cell<u64>,
     /// Whether a slice of something that cannot be sliced is undefined.
     pub lenient_slices: Cell<bool>,
+    /// Where the stack was when the render began.
+    stack: Stack,
+    /// Scopes that hold something that holds them, and namespaces, which can hold themselves. The end empties them.
+    pub scopes: RefCell<Vec<Weak<Scope<'r>>>>,
+    pub namespaces: RefCell<Vec<Weak<Special<'r>>>>,
+}
+
+impl Drop for Render<'_> {
+    fn drop(&mut self) {
+        for scope in self.scopes.take().iter().filter_map(Weak::upgrade) {
+            scope.slots.take();
+        }
+        for space in self.namespaces.take().iter().filter_map(Weak::upgrade) {
+            if let Special::Namespace(entries) = space.as_ref() {
+                entries.take();
+            }
+        }
+    }
 }
 
 impl<'r> Render<'r> {
@@ -61,6 +81,9 @@ impl<'r> Render<'r> {
             depth: Cell::new(0),
             random: Cell::new(env.seed | 1),
             lenient_slices: Cell::new(false),
+            stack: Stack::here(),
+            scopes: RefCell::default(),
+            namespaces: RefCell::default(),
         }
     }
 
@@ -105,6 +128,30 @@ impl<'r> Render<'r> {
         self.spend(bytes / 64)
     }
 
+    /// Pays for text that grew from `paid` bytes, which it brings up to date.
+    #[inline]
+    pub fn spend_growth(&self, paid: &mut usize, bytes: usize) -> Result<()> {
+        let limit = self.env.limits.string_bytes;
+        if bytes > limit {
+            return self.spend_text(bytes);
+        }
+        let units = (bytes / 64).saturating_sub(*paid / 64);
+        *paid = bytes;
+        self.spend(units)
+    }
+
+    /// Refuses to go on where the stack gets short, however it got there.
+    #[inline]
+    pub fn check_stack(&self) -> Result<()> {
+        if self.stack.used() > self.env.limits.stack_bytes { Err(self.no_stack()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn no_stack(&self) -> Error {
+        Error::new(ErrorKind::Limit, "expressions, blocks and macros nest too deeply")
+            .help("look for a macro that calls itself without end, or for parentheses inside of parentheses")
+    }
+
     /// Pays for items that are looked at or made.
     #[inline]
     pub fn spend_items(&self, items: usize) -> Result<()> {
@@ -130,6 +177,7 @@ impl<'r> Render<'r> {
 
     /// Runs something one level deeper: macros, blocks, includes and recursive loops.
     pub fn deeper<T>(&self, inside: impl FnOnce() -> Result<T>) -> Result<T> {
+        self.check_stack()?;
         let depth = self.depth.get();
         if depth >= self.env.limits.depth {
             let message =
@@ -144,28 +192,9 @@ impl<'r> Render<'r> {
 
     /// Where a value came from, with everything inside of it.
     pub fn origin_of(&self, val: &Val<'r>) -> Origin {
-        let inside = match &val.value {
-            Value::Text(text) => match text.pieces() {
-                Some(pieces) => self.origins.mix_all(pieces.iter().map(|piece| piece.mark.origin())),
-                None => Origin::AUTHOR,
-            },
-            Value::List(items) | Value::Tuple(items) => {
-                self.origins.mix_all(items.iter().map(|item| self.origin_of(item)))
-            }
-            Value::Dict(dict) => {
-                let both = dict
-                    .entries()
-                    .iter()
-                    .flat_map(|(key, value)| [self.origin_of(key), self.origin_of(value)]);
-                self.origins.mix_all(both)
-            }
-            Value::View(view) => self.origins.mix_all(view.items.iter().map(|item| self.origin_of(item))),
-            Value::Special(special) => match special.as_ref() {
-                Special::Group(items) => self.origins.mix_all(items.iter().map(|item| self.origin_of(item))),
-                _ => Origin::AUTHOR,
-            },
-            _ => Origin::AUTHOR,
-        };
+        let (inside, steps) = origin_inside(&self.origins, val);
+        // What is spent beyond the end shows at the next step.
+        self.fuel.set(self.fuel.get().saturating_sub(steps as u64));
         self.origins.mix(val.origin, inside)
     }
 

@@ -2,6 +2,7 @@
 
 mod dict;
 mod items;
+mod nested;
 mod print;
 mod scope;
 mod special;
@@ -13,6 +14,7 @@ use serde_json::{Map, Value as Json};
 
 pub(crate) use self::dict::{Dict, Key};
 pub(crate) use self::items::Items;
+pub(crate) use self::nested::{List, origin_inside};
 pub(crate) use self::print::{Printer, type_name};
 pub(crate) use self::scope::{Context, Cx, Scope, Unit};
 pub(crate) use self::special::{LoopState, MacroValue, Special};
@@ -37,8 +39,8 @@ pub(crate) enum Value<'r> {
     Big(Rc<i128>),
     Float(f64),
     Text(Text<'r>),
-    List(Rc<Vec<Val<'r>>>),
-    Tuple(Rc<Vec<Val<'r>>>),
+    List(Rc<List<'r>>),
+    Tuple(Rc<List<'r>>),
     Dict(Rc<Dict<'r>>),
     /// A list of the caller's.
     Array(&'r [Json]),
@@ -117,11 +119,11 @@ impl<'r> Val<'r> {
     }
 
     pub fn list(items: Vec<Val<'r>>) -> Val<'r> {
-        Val::from(Value::List(Rc::new(items)))
+        Val::from(Value::List(Rc::new(items.into())))
     }
 
     pub fn tuple(items: Vec<Val<'r>>) -> Val<'r> {
-        Val::from(Value::Tuple(Rc::new(items)))
+        Val::from(Value::Tuple(Rc::new(items.into())))
     }
 
     pub fn once(items: Vec<Val<'r>>) -> Val<'r> {
@@ -164,9 +166,11 @@ impl<'r> Value<'r> {
     pub fn from_owned_json(json: Json) -> Value<'r> {
         match json {
             Json::String(text) => Value::Text(Text::from(text)),
-            Json::Array(items) => Value::List(Rc::new(
-                items.into_iter().map(|item| Value::from_owned_json(item).into()).collect(),
-            )),
+            Json::Array(items) => {
+                let items: Vec<Val<'r>> =
+                    items.into_iter().map(|item| Value::from_owned_json(item).into()).collect();
+                Value::List(Rc::new(items.into()))
+            }
             Json::Object(map) => {
                 let mut dict = Dict::default();
                 for (key, value) in map {

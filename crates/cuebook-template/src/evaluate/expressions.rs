@@ -1,10 +1,9 @@
 //! Expressions.
 
-use crate::ast::{Comparison, Expr, ExprKind, Named, Unary};
+use crate::ast::{Comparison, Expr, ExprKind, Named, Unary, each_child};
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
 use crate::render::Render;
-use crate::resolver::each_child;
 use crate::sink::Mark;
 use crate::text::Builder;
 use crate::value::{Cx, Dict, Missing, Val, Value};
@@ -19,6 +18,7 @@ impl<'r> Render<'r> {
 
     fn eval_kind(&self, cx: &Cx<'r>, expr: &'r Expr) -> Result<Val<'r>> {
         self.spend(1)?;
+        self.check_stack()?;
         Ok(match &expr.kind {
             ExprKind::Name(name) => match cx.scope.get(name.slot) {
                 Some(value) => value,
@@ -52,14 +52,8 @@ impl<'r> Render<'r> {
             }
             ExprKind::Concat(parts) => self.concat(cx, parts)?,
             ExprKind::Compare(first, others) => self.compare_chain(cx, first, others)?,
-            ExprKind::And(left, right) => {
-                let left = self.eval(cx, left)?;
-                if self.truth(&left)? { self.eval(cx, right)? } else { left }
-            }
-            ExprKind::Or(left, right) => {
-                let left = self.eval(cx, left)?;
-                if self.truth(&left)? { left } else { self.eval(cx, right)? }
-            }
+            ExprKind::And(parts) => self.first_that_is(cx, parts, false)?,
+            ExprKind::Or(parts) => self.first_that_is(cx, parts, true)?,
             ExprKind::Not(value) => {
                 let value = self.eval(cx, value)?;
                 let origin = self.origin_of(&value);
@@ -183,6 +177,18 @@ impl<'r> Render<'r> {
         items.iter().map(|item| self.eval(cx, item)).collect()
     }
 
+    /// The first part that is true or false, otherwise the last one.
+    fn first_that_is(&self, cx: &Cx<'r>, parts: &'r [Expr], wanted: bool) -> Result<Val<'r>> {
+        let mut value = Val::undefined();
+        for (at, part) in parts.iter().enumerate() {
+            value = self.eval(cx, part)?;
+            if at + 1 < parts.len() && self.truth(&value)? == wanted {
+                break;
+            }
+        }
+        Ok(value)
+    }
+
     fn concat(&self, cx: &Cx<'r>, parts: &'r [Expr]) -> Result<Val<'r>> {
         let mut builder = Builder::new();
         let mut safe = false;
@@ -192,6 +198,7 @@ impl<'r> Render<'r> {
             safe |= cx.autoescape && value.value.is_safe();
             values.push(value);
         }
+        let mut paid = 0;
         for (part, value) in parts.iter().zip(&values) {
             let mut text = self.text_of(value)?;
             if safe && !text.safe {
@@ -203,7 +210,7 @@ impl<'r> Render<'r> {
                 }
                 _ => builder.push_text(&text, self.origin_of(value)),
             }
-            self.spend_text(builder.len())?;
+            self.spend_growth(&mut paid, builder.len())?;
         }
         let origin = self.origins.mix_all(values.iter().map(|value| self.origin_of(value)));
         Ok(Val::text(builder.finish().safe(safe), origin))

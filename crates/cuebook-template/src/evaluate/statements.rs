@@ -43,6 +43,7 @@ impl<'r> Render<'r> {
                 checks_parent: true,
             };
             if let Some(slot) = unit.template.tree.self_slot {
+                self.scopes.borrow_mut().push(Rc::downgrade(&cx.scope));
                 cx.scope.set_own(slot, Value::Special(Rc::new(Special::Blocks(cx.clone()))).into());
             }
             let mut parent = None;
@@ -126,6 +127,7 @@ impl<'r> Render<'r> {
 
     fn run(&self, cx: &Cx<'r>, statement: &'r Statement, out: &mut Sink) -> Result<Flow> {
         self.spend(1)?;
+        self.check_stack()?;
         self.run_kind(cx, statement, out).map_err(|error| self.locate(cx, error, statement))
     }
 
@@ -262,6 +264,8 @@ impl<'r> Render<'r> {
     }
 
     fn macro_value(&self, cx: &Cx<'r>, node: &'r crate::ast::Macro) -> Val<'r> {
+        // The scope holds the macro, which holds the scope.
+        self.scopes.borrow_mut().push(Rc::downgrade(&cx.scope));
         let value = MacroValue { node, cx: cx.clone().captured() };
         Value::Special(Rc::new(Special::Macro(value))).into()
     }
@@ -342,7 +346,7 @@ impl<'r> Render<'r> {
                 kept.push(item);
             }
         }
-        Ok(Items::Values(Rc::new(kept), Origin::AUTHOR))
+        Ok(Items::Values(Rc::new(kept.into()), Origin::AUTHOR))
     }
 
     fn run_loop(
@@ -455,6 +459,9 @@ impl<'r> Render<'r> {
                 top_level: false,
                 checks_parent: false,
             };
+            if block.self_slot.or(block.super_slot).is_some() {
+                self.scopes.borrow_mut().push(Rc::downgrade(&cx.scope));
+            }
             if let Some(slot) = block.self_slot {
                 cx.scope.set_own(slot, Value::Special(Rc::new(Special::Blocks(cx.clone()))).into());
             }

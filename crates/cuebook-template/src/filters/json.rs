@@ -20,7 +20,7 @@ pub(super) fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             }
         }),
     };
-    let mut writer = Writer { render: call.render, out: String::new(), indent };
+    let mut writer = Writer { render: call.render, out: String::new(), paid: 0, indent };
     writer.write(&call.value, 0)?;
     Ok(Val::text(Text::from(writer.out).safe(true), call.origin()))
 }
@@ -29,13 +29,15 @@ pub(super) fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 struct Writer<'a, 'r> {
     render: &'a Render<'r>,
     out: String,
+    paid: usize,
     indent: Option<String>,
 }
 
 impl<'r> Writer<'_, 'r> {
     fn write(&mut self, value: &Val<'r>, depth: usize) -> Result<()> {
         check_depth(depth)?;
-        self.render.spend_text(self.out.len())?;
+        self.render.spend(1)?;
+        self.render.spend_growth(&mut self.paid, self.out.len())?;
         match &value.value {
             Value::None => self.out.push_str("null"),
             Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),

@@ -22,7 +22,6 @@ fn write<'r>(
     behind: usize,
 ) -> Result<()> {
     let line = line(render, value)?;
-    render.spend_text(out.len() + line.len())?;
     let nested =
         value.value.is_mapping() || matches!(value.value, Value::List(_) | Value::Tuple(_) | Value::Array(_));
     if !nested || column + length(&line) + behind <= WIDTH {
@@ -68,20 +67,8 @@ fn parts<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<Vec<Part<'r>>> {
 }
 
 fn line<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<String> {
-    if !value.value.is_mapping() {
-        let mut printer = Printer::new(render.env.limits.string_bytes);
-        printer.repr(&value.value)?;
-        return Ok(printer.out);
-    }
-    let mut out = String::from("{");
-    for (index, (key, item)) in parts(render, value)?.into_iter().enumerate() {
-        if index > 0 {
-            out.push_str(", ");
-        }
-        out.push_str(&line(render, &key.unwrap_or_else(Val::undefined))?);
-        out.push_str(": ");
-        out.push_str(&line(render, &item)?);
-    }
-    out.push('}');
-    Ok(out)
+    let mut printer = Printer::sorted(render.env.limits.string_bytes);
+    printer.repr(&value.value)?;
+    render.spend_text(printer.out.len())?;
+    Ok(printer.out)
 }

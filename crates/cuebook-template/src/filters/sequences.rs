@@ -205,7 +205,7 @@ pub(super) fn join<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let between = shown(&separator)?;
     let between_origin = call.render.origin_of(&separator);
     let mut builder = Builder::new();
-    let mut origin = between_origin;
+    let (mut origin, mut paid) = (between_origin, 0);
     for (index, item) in items.iter().enumerate() {
         if index > 0 {
             builder.push_text(&between, between_origin);
@@ -213,7 +213,7 @@ pub(super) fn join<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         let item_origin = call.render.origin_of(item);
         origin = call.render.origins.mix(origin, item_origin);
         builder.push_text(&shown(item)?, item_origin);
-        call.render.spend_text(builder.len())?;
+        call.render.spend_growth(&mut paid, builder.len())?;
     }
     Ok(Val::text(builder.finish().safe(safe), origin))
 }

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::format::{self, percent_with};
 use crate::origin::Origin;
 use crate::python::{self, is_space, length, line_ranges, offset_of};
-use crate::render::Call;
+use crate::render::{Call, Render};
 use crate::text::{Builder, Text};
 use crate::value::{Val, Value, type_error, type_name};
 
@@ -174,6 +174,7 @@ pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     {
         lines.push((whole.len(), whole.len()));
     }
+    let mut paid = 0;
     for (index, (start, end)) in lines.into_iter().enumerate() {
         if index > 0 {
             builder.push("\n", Origin::AUTHOR);
@@ -183,7 +184,7 @@ pub(super) fn indent<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
             builder.push_text(&with, Origin::AUTHOR);
         }
         builder.push_text(&text.slice(start, end), origin);
-        call.render.spend_text(builder.len())?;
+        call.render.spend_growth(&mut paid, builder.len())?;
     }
     Ok(Val::text(builder.finish().safe(text.safe), call.origin()))
 }
@@ -210,26 +211,27 @@ pub(super) fn replace<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let (old, new) = (call.text_arg(0, "")?, call.text_arg(1, "")?);
     let new_origin = call.arg(1).map_or(Origin::AUTHOR, |new| call.render.origin_of(new));
     if !call.cx.autoescape {
-        let replaced = replaced(&text, call.value.origin, old.as_str(), (&new, new_origin), count);
-        call.render.spend_text(replaced.as_str().len())?;
+        let replaced =
+            replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?;
         return Ok(Val::text(replaced, call.render.origins.mix(call.origin(), new_origin)));
     }
     let safe = text.safe || old.safe || new.safe;
     let escaped = |text: Text<'r>| if safe && !text.safe { text.map(python::escape_html) } else { text };
     let (text, new) = (escaped(text), escaped(new));
-    let replaced = replaced(&text, call.value.origin, old.as_str(), (&new, new_origin), count).safe(safe);
-    call.render.spend_text(replaced.as_str().len())?;
+    let replaced =
+        replaced(call.render, &text, call.value.origin, old.as_str(), (&new, new_origin), count)?.safe(safe);
     Ok(Val::text(replaced, call.render.origins.mix(call.origin(), new_origin)))
 }
 
 /// Text with the first `count` places of `old` replaced; all of them if the count is negative.
 pub(crate) fn replaced<'r>(
+    render: &Render<'r>,
     text: &Text<'r>,
     origin: Origin,
     old: &str,
     (new, new_origin): (&Text<'r>, Origin),
     count: i64,
-) -> Text<'r> {
+) -> Result<Text<'r>> {
     let most = usize::try_from(count).unwrap_or(usize::MAX);
     let whole = text.as_str();
     let places: Vec<usize> = if old.is_empty() {
@@ -238,6 +240,9 @@ pub(crate) fn replaced<'r>(
     } else {
         whole.match_indices(old).map(|(at, _)| at).take(most).collect()
     };
+    let longer = places.len().saturating_mul(new.as_str().len());
+    render.spend_text((whole.len() - places.len() * old.len()).saturating_add(longer))?;
+    render.spend(places.len())?;
     let mut builder = Builder::new();
     let mut from = 0;
     for at in places {
@@ -246,7 +251,7 @@ pub(crate) fn replaced<'r>(
         from = at + old.len();
     }
     builder.push_text(&text.slice(from, whole.len()), origin);
-    builder.finish()
+    Ok(builder.finish())
 }
 
 pub(super) fn wordcount<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
@@ -265,7 +270,7 @@ pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         None => "\n".to_owned(),
     };
     let text = string_value(call)?;
-    let mut out = String::new();
+    let (mut out, mut paid) = (String::new(), 0);
     for (index, (from, to)) in line_ranges(text.as_str(), false).into_iter().enumerate() {
         if index > 0 {
             out.push_str(&end);
@@ -273,7 +278,7 @@ pub(super) fn wordwrap<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         let line = &text.as_str()[from..to];
         call.render.spend(line.len())?;
         out.push_str(&format::wrap(line, width, long, hyphens).join(&end));
-        call.render.spend_text(out.len())?;
+        call.render.spend_growth(&mut paid, out.len())?;
     }
     Ok(Val::text(out, call.origin()))
 }

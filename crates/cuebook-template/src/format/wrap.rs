@@ -4,21 +4,21 @@ use crate::python::is_space;
 
 /// One line as `textwrap.wrap` breaks it, without touching tabs.
 pub(crate) fn wrap(line: &str, width: usize, break_words: bool, hyphens: bool) -> Vec<String> {
-    let mut chunks: Vec<Vec<char>> = chunks(line, hyphens);
-    chunks.reverse();
+    let all = chunks(line, hyphens);
+    let mut chunks: Vec<&[char]> = all.iter().rev().map(Vec::as_slice).collect();
     let blank = |chunk: &[char]| chunk.iter().all(|character| is_space(*character));
     let mut lines: Vec<String> = Vec::new();
     while !chunks.is_empty() {
         if !lines.is_empty() && chunks.last().is_some_and(|chunk| blank(chunk)) {
             chunks.pop();
         }
-        let mut current: Vec<Vec<char>> = Vec::new();
+        let mut current: Vec<&[char]> = Vec::new();
         let mut length = 0;
         while let Some(chunk) = chunks.pop_if(|chunk| length + chunk.len() <= width) {
             length += chunk.len();
             current.push(chunk);
         }
-        if let Some(mut chunk) = chunks.pop_if(|chunk| chunk.len() > width) {
+        if let Some(chunk) = chunks.pop_if(|chunk| chunk.len() > width) {
             if break_words {
                 let room = width - length;
                 let mut end = room;
@@ -28,8 +28,8 @@ pub(crate) fn wrap(line: &str, width: usize, break_words: bool, hyphens: bool) -
                 {
                     end = hyphen + 1;
                 }
-                let tail = chunk.split_off(end);
-                current.push(chunk);
+                let (head, tail) = chunk.split_at(end);
+                current.push(head);
                 chunks.push(tail);
             } else if current.is_empty() {
                 current.push(chunk);

@@ -224,7 +224,7 @@ impl<'r> Method<'_, 'r> {
                     new_text = new_text.map(python::escape_html);
                 }
                 let new = (&new_text, self.render.origin_of(new));
-                self.made(replaced(self.text, self.value.origin, old, new, count))
+                self.made(replaced(self.render, self.text, self.value.origin, old, new, count)?)
             }
             "join" => self.join(),
             "split" | "rsplit" => self.split(),
@@ -274,13 +274,13 @@ impl<'r> Method<'_, 'r> {
     fn expand_tabs(&self) -> Result<Val<'r>> {
         let size = usize::try_from(self.integer(0, 8)?).unwrap_or(0);
         let mut out = String::new();
-        let mut column = 0;
+        let (mut column, mut paid) = (0, 0);
         for character in self.str().chars() {
             match character {
                 '\t' if size == 0 => {}
                 '\t' => {
                     let room = size - column % size;
-                    self.render.spend_text(out.len().saturating_add(room))?;
+                    self.render.spend_growth(&mut paid, out.len().saturating_add(room))?;
                     out.extend(std::iter::repeat_n(' ', room));
                     column += room;
                 }
@@ -398,7 +398,7 @@ impl<'r> Method<'_, 'r> {
     fn join(&self) -> Result<Val<'r>> {
         let items = self.render.item_list(self.need(0)?)?;
         let mut builder = Builder::new();
-        let mut origin = self.origin();
+        let (mut origin, mut paid) = (self.origin(), 0);
         for (index, item) in items.iter().enumerate() {
             if index > 0 {
                 builder.push_text(self.text, self.value.origin);
@@ -412,7 +412,7 @@ impl<'r> Method<'_, 'r> {
             let escape = self.text.safe && !part.safe;
             builder
                 .push_text(&if escape { part.map(python::escape_html) } else { part.clone() }, item_origin);
-            self.render.spend_text(builder.len())?;
+            self.render.spend_growth(&mut paid, builder.len())?;
         }
         Ok(Val::text(builder.finish().safe(self.text.safe), origin))
     }

@@ -1,11 +1,17 @@
 //! Expressions, from the loosest operator to the tightest.
 
-use super::{Parse, Parser};
-use crate::ast::{Arguments, Binary, Comparison, Expr, ExprKind, Name, Named, Slice, Slot, Unary};
+use super::{HEIGHT, Parse, Parser};
+use crate::ast::{
+    Arguments, Binary, Comparison, Expr, ExprKind, Name, Named, Slice, Slot, Unary, each_child,
+};
 use crate::lexer::{Kind, Range};
 
 fn expr(kind: ExprKind, range: Range) -> Expr {
-    Expr { kind, range }
+    let mut made = Expr { kind, range, height: 1 };
+    let mut below = 0;
+    each_child(&made, &mut |child| below = child.height.max(below));
+    made.height = below.saturating_add(1);
+    made
 }
 
 fn boxed(value: Expr) -> Box<Expr> {
@@ -26,6 +32,7 @@ impl Parser<'_> {
                     if parser.skip_name("else") { Some(boxed(parser.expression()?)) } else { None };
                 let range = value.range.to(parser.last_range());
                 value = expr(ExprKind::If(boxed(test), boxed(value), otherwise), range);
+                parser.check_height(&value)?;
             }
             Ok(value)
         })
@@ -36,23 +43,32 @@ impl Parser<'_> {
     }
 
     fn or(&mut self) -> Parse<Expr> {
-        let mut left = self.and()?;
-        while self.skip_name("or") {
-            let right = self.and()?;
-            let range = left.range.to(right.range);
-            left = expr(ExprKind::Or(boxed(left), boxed(right)), range);
-        }
-        Ok(left)
+        let first = self.and()?;
+        self.chain("or", first, Self::and, ExprKind::Or)
     }
 
     fn and(&mut self) -> Parse<Expr> {
-        let mut left = self.not()?;
-        while self.skip_name("and") {
-            let right = self.not()?;
-            let range = left.range.to(right.range);
-            left = expr(ExprKind::And(boxed(left), boxed(right)), range);
+        let first = self.not()?;
+        self.chain("and", first, Self::not, ExprKind::And)
+    }
+
+    /// Operands with the same word between them.
+    fn chain(
+        &mut self,
+        word: &str,
+        first: Expr,
+        operand: fn(&mut Self) -> Parse<Expr>,
+        kind: fn(Vec<Expr>) -> ExprKind,
+    ) -> Parse<Expr> {
+        if !self.is_name(word) {
+            return Ok(first);
         }
-        Ok(left)
+        let start = first.range;
+        let mut parts = vec![first];
+        while self.skip_name(word) {
+            parts.push(operand(self)?);
+        }
+        Ok(expr(kind(parts), start.to(self.last_range())))
     }
 
     fn not(&mut self) -> Parse<Expr> {
@@ -105,6 +121,7 @@ impl Parser<'_> {
             let right = operand(self)?;
             let range = left.range.to(right.range);
             left = expr(ExprKind::Binary(*operator, boxed(left), boxed(right)), range);
+            self.check_height(&left)?;
         }
         Ok(left)
     }
@@ -306,7 +323,17 @@ impl Parser<'_> {
                 Kind::Operator("(") => self.call(value)?,
                 _ => return Ok(value),
             };
+            self.check_height(&value)?;
         }
+    }
+
+    /// An expression cannot be higher than what comes after the parser can walk.
+    pub(super) fn check_height(&mut self, value: &Expr) -> Parse<()> {
+        if value.height <= HEIGHT {
+            return Ok(());
+        }
+        let message = format!("an expression has more than {HEIGHT} others inside of each other");
+        self.fail(value.range, message)
     }
 
     fn filters(&mut self, mut value: Expr) -> Parse<Expr> {
@@ -320,6 +347,7 @@ impl Parser<'_> {
                 Kind::Name if self.is_name("is") => self.test(value)?,
                 _ => return Ok(value),
             };
+            self.check_height(&value)?;
         }
     }
 

@@ -405,6 +405,7 @@ impl Parser<'_> {
         let mut filter = self.filter(value)?;
         while self.skip_operator("|") {
             filter = self.filter(Some(filter))?;
+            self.check_height(&filter)?;
         }
         Ok(filter)
     }

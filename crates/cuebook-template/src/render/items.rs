@@ -18,20 +18,20 @@ impl<'r> Render<'r> {
     pub fn items(&self, val: &Val<'r>) -> Result<Items<'r>> {
         let items = match &val.value {
             Value::Undefined(missing) if self.env.strict => return Err(missing.error()),
-            Value::Undefined(_) => Items::Values(Rc::new(Vec::new()), Origin::AUTHOR),
+            Value::Undefined(_) => Items::Values(Rc::default(), Origin::AUTHOR),
             Value::Array(items) => Items::Array(items, val.origin),
             Value::List(items) | Value::Tuple(items) => Items::Values(items.clone(), val.origin),
             Value::Map(map) => keys(map, val.origin),
             Value::Dict(dict) => {
-                let keys = dict.entries().iter().map(|(key, _)| key.clone()).collect();
-                Items::Values(Rc::new(keys), val.origin)
+                let keys: Vec<_> = dict.entries().iter().map(|(key, _)| key.clone()).collect();
+                Items::Values(Rc::new(keys.into()), val.origin)
             }
             Value::Range(range) => Items::Range(**range),
             Value::Once(once) => {
                 let taken = std::mem::take(&mut *once.items.borrow_mut());
-                Items::Values(Rc::new(taken.into()), val.origin)
+                Items::Values(Rc::new(Vec::from(taken).into()), val.origin)
             }
-            Value::View(view) => Items::Values(Rc::new(view.items.clone()), val.origin),
+            Value::View(view) => Items::Values(Rc::new(view.items.clone().into()), val.origin),
             Value::Text(text) => {
                 let ends = |(at, character): (usize, char)| (at as u32, (at + character.len_utf8()) as u32);
                 Items::Characters(
@@ -41,7 +41,7 @@ impl<'r> Render<'r> {
                 )
             }
             Value::Special(special) => match special.as_ref() {
-                Special::Group(items) => Items::Values(Rc::new(items.clone()), val.origin),
+                Special::Group(items) => Items::Values(Rc::new(items.clone().into()), val.origin),
                 _ => return Err(not_iterable(&val.value)),
             },
             other => return Err(not_iterable(other)),

@@ -11,11 +11,16 @@ const DEPTH: usize = 128;
 
 /// A value as the program gets it.
 pub(crate) fn to_json<'r>(render: &Render<'r>, value: &Val<'r>) -> Result<Json> {
-    json_at(render, value, 0)
+    json_at(render, value, 0, &mut 0)
 }
 
-fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize) -> Result<Json> {
+fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize, count: &mut usize) -> Result<Json> {
     check_depth(depth)?;
+    *count += 1;
+    if *count > render.env.limits.items {
+        let most = render.env.limits.items;
+        return Err(Error::new(ErrorKind::Limit, format!("a value holds more than {most} others")));
+    }
     Ok(match &value.value {
         Value::Undefined(_) | Value::None => Json::Null,
         Value::Bool(value) => Json::Bool(*value),
@@ -28,13 +33,18 @@ fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize) -> Result<Jso
         Value::Dict(_) => {
             let mut map = Map::new();
             for (key, value) in render.pairs(value)?.unwrap_or_default() {
-                map.insert(render.text_of(&key)?.as_str().to_owned(), json_at(render, &value, depth + 1)?);
+                map.insert(
+                    render.text_of(&key)?.as_str().to_owned(),
+                    json_at(render, &value, depth + 1, count)?,
+                );
             }
             Json::Object(map)
         }
         _ => {
             let items = render.item_list(value)?;
-            Json::Array(items.iter().map(|item| json_at(render, item, depth + 1)).collect::<Result<_>>()?)
+            Json::Array(
+                items.iter().map(|item| json_at(render, item, depth + 1, count)).collect::<Result<_>>()?,
+            )
         }
     })
 }

@@ -1,7 +1,6 @@
 //! Which special names (`loop`, `caller`, `self` …) statements use before anything assigns them, in any scope inside.
 
-use super::each_child;
-use crate::ast::{Body, Expr, ExprKind, Macro, Statement, StatementKind};
+use crate::ast::{Body, Expr, ExprKind, Macro, Statement, StatementKind, each_child};
 
 /// The special names among `names` that these statements use. Blocks are not looked into.
 pub(super) fn undeclared<'n>(statements: &[Statement], macros: &[Macro], names: &[&'n str]) -> Vec<&'n str> {

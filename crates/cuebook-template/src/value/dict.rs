@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::print::DEPTH;
 use super::{Val, Value, type_error, type_name};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// What two equal keys have in common: `1`, `1.0` and `true` are one key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,8 +18,19 @@ pub(crate) enum Key {
     Identity(usize),
 }
 
+/// How many values a key may hold: a tuple may hold another one many times.
+const PARTS: usize = 10_000;
+
 impl Key {
     pub fn of(value: &Value<'_>) -> Result<Key> {
+        Key::within(value, &mut 0, 0)
+    }
+
+    fn within(value: &Value<'_>, parts: &mut usize, depth: usize) -> Result<Key> {
+        *parts += 1;
+        if *parts > PARTS || depth > DEPTH {
+            return Err(Error::new(ErrorKind::Limit, "a key holds too many values"));
+        }
         Ok(match value {
             Value::None => Key::None,
             Value::Text(text) => Key::Text(text.as_str().to_owned()),
@@ -27,7 +39,8 @@ impl Key {
             }
             Value::Float(number) => Key::Float(number.to_bits()),
             Value::Tuple(items) => {
-                Key::Tuple(items.iter().map(|item| Key::of(&item.value)).collect::<Result<_>>()?)
+                let part = |item: &Val<'_>| Key::within(&item.value, parts, depth + 1);
+                Key::Tuple(items.iter().map(part).collect::<Result<_>>()?)
             }
             Value::Undefined(_) => Key::Identity(0),
             Value::Special(special) => Key::Identity(std::rc::Rc::as_ptr(special) as *const u8 as usize),
@@ -73,6 +86,12 @@ impl<'r> Dict<'r> {
 
     pub fn get(&self, key: &Key) -> Option<&Val<'r>> {
         self.index.get(key).map(|at| &self.entries[*at].1)
+    }
+
+    /// Everything it holds, for its end.
+    pub fn take(&mut self) -> Vec<(Val<'r>, Val<'r>)> {
+        self.index.clear();
+        std::mem::take(&mut self.entries)
     }
 
     pub fn entries(&self) -> &[(Val<'r>, Val<'r>)] {

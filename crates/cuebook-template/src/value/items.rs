@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::{Range, Val, Value};
+use super::{List, Range, Val, Value};
 use crate::origin::{Origin, Table};
 use crate::text::Text;
 
@@ -12,7 +12,7 @@ use crate::text::Text;
 #[derive(Debug, Clone)]
 pub(crate) enum Items<'r> {
     Array(&'r [Json], Origin),
-    Values(Rc<Vec<Val<'r>>>, Origin),
+    Values(Rc<List<'r>>, Origin),
     /// The keys of a dict of the caller's.
     Keys(Rc<Vec<&'r str>>, Origin),
     Range(Range),
@@ -50,7 +50,7 @@ impl<'r> Items<'r> {
 
     pub fn all(&self, origins: &Table<'r>) -> Vec<Val<'r>> {
         match self {
-            Items::Values(items, Origin::AUTHOR) => items.as_ref().clone(),
+            Items::Values(items, Origin::AUTHOR) => items.to_vec(),
             _ => (0..self.len()).map(|index| self.get(origins, index)).collect(),
         }
     }

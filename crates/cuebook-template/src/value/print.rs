@@ -33,11 +33,17 @@ pub(crate) struct Printer {
     pub out: String,
     limit: usize,
     depth: usize,
+    /// Whether dicts whose keys are all strings are written in the order of these.
+    sorted: bool,
 }
 
 impl Printer {
     pub fn new(limit: usize) -> Printer {
-        Printer { out: String::new(), limit, depth: 0 }
+        Printer { out: String::new(), limit, depth: 0, sorted: false }
+    }
+
+    pub fn sorted(limit: usize) -> Printer {
+        Printer { sorted: true, ..Printer::new(limit) }
     }
 
     fn check(&self) -> Result<()> {
@@ -113,7 +119,11 @@ impl Printer {
                 self.values(("(", close), items)?;
             }
             Value::Dict(dict) => {
-                self.items(("{", "}"), dict.entries().iter(), |printer, (key, value)| {
+                let mut entries: Vec<_> = dict.entries().iter().collect();
+                if self.sorted && entries.iter().all(|(key, _)| key.value.as_str().is_some()) {
+                    entries.sort_by_key(|(key, _)| key.value.as_str());
+                }
+                self.items(("{", "}"), entries.into_iter(), |printer, (key, value)| {
                     printer.repr(&key.value)?;
                     printer.out.push_str(": ");
                     printer.repr(&value.value)
@@ -164,7 +174,11 @@ impl Printer {
     }
 
     fn map(&mut self, map: &serde_json::Map<String, Json>) -> Result<()> {
-        self.items(("{", "}"), map.iter(), |printer, (key, value)| {
+        let mut entries: Vec<_> = map.iter().collect();
+        if self.sorted {
+            entries.sort_by_key(|(key, _)| *key);
+        }
+        self.items(("{", "}"), entries.into_iter(), |printer, (key, value)| {
             quote(&mut printer.out, key);
             printer.out.push_str(": ");
             printer.json(value)
