@@ -135,6 +135,8 @@ pub(crate) enum StatementKind {
     Macro(u32, Name),
     /// The call, and the index of the macro that `caller` is.
     CallBlock(Box<Expr>, u32),
+    /// What the model writes itself: the index of the macro with the statements.
+    Generation(u32),
     /// Index into the template's blocks.
     Block(u32),
     Extends(Expr),

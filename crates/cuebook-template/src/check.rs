@@ -1,9 +1,9 @@
 //! Reads templates, and finds what can be known to be wrong before a render.
 
 use crate::ast::{Arguments, Body, Expr, ExprKind, Statement, StatementKind, Tree, each_child};
-use crate::environment::Environment;
+use crate::environment::{Environment, Style};
 use crate::error::{Error, ErrorKind, Result, unknown};
-use crate::library::LIBRARY;
+use crate::library::library;
 use crate::template::Template;
 
 impl Environment {
@@ -27,7 +27,7 @@ pub(crate) fn compile(env: &Environment, name: &str, text: &str) -> Result<Templ
 }
 
 fn read(env: &Environment, name: &str, text: &str) -> (Template, Vec<Error>) {
-    let (template, mut errors) = Template::read(env.whitespace, name, text);
+    let (template, mut errors) = Template::read(env.whitespace, env.style == Style::Chat, name, text);
     let known = errors.len();
     let mut check = Check { env, errors: &mut errors, tree: &template.tree };
     check.statements(&template.tree.body.statements, false);
@@ -104,7 +104,7 @@ impl Check<'_> {
                 self.expression(&node.0, false);
                 self.body(&node.1);
             }
-            StatementKind::Macro(index, _) => self.inner_macro(*index),
+            StatementKind::Macro(index, _) | StatementKind::Generation(index) => self.inner_macro(*index),
             StatementKind::CallBlock(call, index) => {
                 self.expression(call, soft);
                 self.inner_macro(*index);
@@ -118,17 +118,19 @@ impl Check<'_> {
         let soft = soft || matches!(value.kind, ExprKind::If(..));
         if !soft {
             match &value.kind {
-                ExprKind::Filter(_, named) if LIBRARY.filter(&named.name).is_none() => {
+                ExprKind::Filter(_, named) if library(self.env.style).filter(&named.name).is_none() => {
                     let custom = &self.env.filters;
                     if !custom.contains_key(&named.name) {
-                        let known = LIBRARY.filter_names().chain(custom.keys().map(String::as_str));
+                        let known =
+                            library(self.env.style).filter_names().chain(custom.keys().map(String::as_str));
                         self.errors.push(unknown("filter", &named.name, known).at(named.range));
                     }
                 }
-                ExprKind::Test(_, named) if LIBRARY.test(&named.name).is_none() => {
+                ExprKind::Test(_, named) if library(self.env.style).test(&named.name).is_none() => {
                     let custom = &self.env.tests;
                     if !custom.contains_key(&named.name) {
-                        let known = LIBRARY.test_names().chain(custom.keys().map(String::as_str));
+                        let known =
+                            library(self.env.style).test_names().chain(custom.keys().map(String::as_str));
                         self.errors.push(unknown("test", &named.name, known).at(named.range));
                     }
                 }

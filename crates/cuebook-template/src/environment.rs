@@ -11,6 +11,18 @@ use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::lexer::Whitespace;
 use crate::template::Template;
 
+/// What templates are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Style {
+    /// Jinja2 as it comes.
+    #[default]
+    Jinja,
+    /// Chat templates of models, as the library `transformers` renders them: `tojson` keeps the order of keys and escapes
+    /// nothing for HTML, and `strftime_now`, `raise_exception` and `{% generation %}` exist.
+    Chat,
+}
+
 /// How far a render may go.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,6 +100,10 @@ type Finder = dyn Fn(&str) -> Option<String> + Send + Sync;
 pub struct Environment {
     /// What happens to white space around tags.
     pub whitespace: Whitespace,
+    /// What templates are written for.
+    pub style: Style,
+    /// What `strftime_now` takes for now; the time of the render if it is `None`.
+    pub now: Option<jiff::Zoned>,
     /// Whether values are escaped for HTML.
     pub autoescape: bool,
     /// Whether using an undefined value is an error.
@@ -117,6 +133,21 @@ impl Environment {
     /// An environment with Jinja2's defaults and no further templates.
     pub fn new() -> Environment {
         Environment::default()
+    }
+
+    /// An environment for chat templates of models: [`Style::Chat`], with `trim_blocks` and `lstrip_blocks`.
+    ///
+    /// ```
+    /// use cuebook_template::Environment;
+    ///
+    /// let env = Environment::chat();
+    /// let template = env.compile("model", "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}\n{% endfor %}").unwrap();
+    /// let variables = serde_json::json!({"messages": [{"role": "user", "content": "Hi"}]});
+    /// assert_eq!(env.render(&template, variables.as_object().unwrap()).unwrap().text(), "<|user|>Hi\n");
+    /// ```
+    pub fn chat() -> Environment {
+        let whitespace = Whitespace { trim_blocks: true, lstrip_blocks: true, ..Whitespace::default() };
+        Environment { style: Style::Chat, whitespace, ..Environment::default() }
     }
 
     /// Finds the templates that others include, import or extend.

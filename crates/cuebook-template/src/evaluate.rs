@@ -14,7 +14,7 @@ use typed_arena::Arena;
 use crate::check::compile;
 use crate::environment::Environment;
 use crate::error::Result;
-use crate::library::LIBRARY;
+use crate::library::library;
 use crate::output::{Output, Source};
 use crate::render::Render;
 use crate::sink::{Mark, Sink};
@@ -26,7 +26,7 @@ impl Environment {
     /// Renders a template with these variables.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
         let templates = Arena::new();
-        let render = Render::new(self, &LIBRARY, variables, &templates);
+        let render = Render::new(self, library(self.style), variables, &templates);
         let mut sink = Sink::new(self.limits.output_bytes);
         let unit = render.unit(template);
         let context = Context::root(unit);

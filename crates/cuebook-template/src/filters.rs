@@ -1,7 +1,6 @@
 //! Jinja2's filters.
 
 mod html;
-mod json;
 mod numbers;
 mod pretty;
 mod sequences;
@@ -10,6 +9,7 @@ mod texts;
 pub(crate) use self::texts::{bounds, padded, replaced};
 
 use crate::error::Result;
+use crate::json::{Form, written};
 use crate::render::{Call, Definition};
 use crate::text::Text;
 use crate::value::{Val, Value, type_error, type_name};
@@ -73,7 +73,7 @@ pub(crate) static FILTERS: [Definition; 54] = [
     filter("striptags", &[], 0, html::striptags),
     filter("sum", &["attribute", "start"], 0, sequences::sum),
     filter("title", &[], 0, texts::title),
-    filter("tojson", &["indent"], 0, json::tojson),
+    filter("tojson", &["indent"], 0, tojson),
     filter("trim", &["chars"], 0, texts::trim),
     filter("truncate", &["length", "killwords", "end", "leeway"], 0, texts::truncate),
     filter("unique", &["case_sensitive", "attribute"], 0, sequences::unique),
@@ -94,6 +94,13 @@ fn attr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     Ok(found.unwrap_or_else(|| {
         Val::missing(format!("{} has no attribute `{}`", type_name(&call.value.value), name.as_str()))
     }))
+}
+
+/// JSON that is safe inside HTML, as Jinja2 writes it.
+fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let form = Form { ascii: true, html: true, sorted: true, indent: call.indent(0)?, separators: None };
+    let out = written(call.render, &call.value, form)?;
+    Ok(Val::text(Text::from(out).safe(true), call.origin()))
 }
 
 fn length<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

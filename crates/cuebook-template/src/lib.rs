@@ -11,6 +11,7 @@
 struct Readme;
 
 mod ast;
+mod chat;
 mod check;
 mod environment;
 mod error;
@@ -18,6 +19,7 @@ mod evaluate;
 mod filters;
 mod format;
 mod functions;
+mod json;
 mod lexer;
 mod library;
 mod methods;
@@ -35,7 +37,7 @@ mod tests;
 mod text;
 mod value;
 
-pub use self::environment::{Environment, Function, Limits};
+pub use self::environment::{Environment, Function, Limits, Style};
 pub use self::error::{Error, ErrorKind, Result};
 pub use self::lexer::{Range, Whitespace};
 pub use self::origin::{Origin, Origins, Path};

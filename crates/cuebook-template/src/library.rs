@@ -1,10 +1,34 @@
-//! The tables of what Jinja2 has.
+//! The tables of what templates can name, by style.
 
+use crate::chat;
+use crate::environment::Style;
 use crate::filters::FILTERS;
 use crate::functions::FUNCTIONS;
 use crate::methods;
 use crate::render::Library;
 use crate::tests::TESTS;
 
-pub(crate) static LIBRARY: Library =
-    Library { filters: &FILTERS, tests: &TESTS, functions: &FUNCTIONS, method: methods::find };
+static JINJA: Library = Library {
+    filters: &FILTERS,
+    tests: &TESTS,
+    functions: &FUNCTIONS,
+    more_filters: &[],
+    more_functions: &[],
+    method: methods::find,
+};
+
+static CHAT: Library = Library {
+    filters: &FILTERS,
+    tests: &TESTS,
+    functions: &FUNCTIONS,
+    more_filters: &chat::FILTERS,
+    more_functions: &chat::FUNCTIONS,
+    method: methods::find,
+};
+
+pub(crate) fn library(style: Style) -> &'static Library {
+    match style {
+        Style::Jinja => &JINJA,
+        Style::Chat => &CHAT,
+    }
+}

@@ -22,11 +22,13 @@ pub(crate) struct Parsed {
     pub errors: Vec<Error>,
 }
 
-pub(crate) fn parse(text: &str, settings: Whitespace) -> Parsed {
+/// Reads a template. `generation` allows the tag of that name, which chat templates have.
+pub(crate) fn parse(text: &str, settings: Whitespace, generation: bool) -> Parsed {
     let mut parser = Parser {
         text,
         tokens: lexer::tokens(text, settings),
         at: 0,
+        generation,
         depth: 0,
         stack: Stack::here(),
         open: Vec::new(),
@@ -50,6 +52,7 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     at: usize,
+    generation: bool,
     depth: usize,
     stack: Stack,
     /// The block tags that are open, with the tags that may follow each.

@@ -179,6 +179,7 @@ impl Resolver<'_> {
             StatementKind::Data
             | StatementKind::Break
             | StatementKind::Continue
+            | StatementKind::Generation(_)
             | StatementKind::Block(_) => {}
             StatementKind::Emit(value) | StatementKind::Do(value) | StatementKind::Extends(value) => {
                 self.collect_expression(value);
@@ -354,6 +355,7 @@ impl Resolver<'_> {
                 self.assign_name(name);
                 self.assign_macro(*index as usize);
             }
+            StatementKind::Generation(index) => self.assign_macro(*index as usize),
             StatementKind::CallBlock(call, index) => {
                 self.assign_expression(call);
                 self.assign_macro(*index as usize);

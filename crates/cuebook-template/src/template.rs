@@ -15,7 +15,12 @@ pub struct Template {
 }
 
 impl Template {
-    pub(crate) fn read(whitespace: Whitespace, name: &str, text: &str) -> (Template, Vec<Error>) {
+    pub(crate) fn read(
+        whitespace: Whitespace,
+        generation: bool,
+        name: &str,
+        text: &str,
+    ) -> (Template, Vec<Error>) {
         if text.len() > u32::MAX as usize / 2 {
             let error = Error::new(ErrorKind::Limit, "a template has at most 2 GiB").inside(0, name);
             return (
@@ -28,7 +33,7 @@ impl Template {
         } else {
             text.to_owned()
         };
-        let Parsed { mut tree, mut errors } = parse(&text, whitespace);
+        let Parsed { mut tree, mut errors } = parse(&text, whitespace, generation);
         resolve(&mut tree, &mut errors);
         let errors = errors.into_iter().map(|error| error.inside(0, name)).collect();
         (Template { name: name.to_owned(), text, tree }, errors)

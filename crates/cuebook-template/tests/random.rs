@@ -1,5 +1,7 @@
 //! Random templates from a fixed seed, compared with the real Jinja2.
 
+#[path = "support/generator.rs"]
+mod generator;
 mod support;
 
 use std::io::Write;
@@ -8,7 +10,7 @@ use std::process::{Command, Stdio};
 use cuebook_template::{Environment, ErrorKind};
 use serde_json::{Value as Json, json};
 
-use support::generator::Generator;
+use generator::Generator;
 
 const PEER: &str = r#"
 import json, sys
@@ -38,7 +40,7 @@ fn context() -> Json {
 fn peer(python: &std::path::Path, templates: &[String]) -> Vec<Json> {
     let input = json!({"templates": templates, "context": context()}).to_string();
     let mut child = Command::new(python)
-        .args(["-c", PEER])
+        .args(["-W", "ignore", "-c", PEER])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -117,19 +117,19 @@ impl<'r> Render<'r> {
     }
 
     fn not_callable(&self, error: Error, name: &str) -> Error {
-        let known = self
-            .library
-            .functions
-            .iter()
-            .map(|function| function.name)
-            .chain(self.env.functions.keys().map(String::as_str));
+        let known = self.library.function_names().chain(self.env.functions.keys().map(String::as_str));
         match crate::error::nearest(name, known).first() {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error,
         }
     }
 
-    fn call_macro(&self, value: &MacroValue<'r>, mut args: Args<'r>, autoescape: bool) -> Result<Val<'r>> {
+    pub(super) fn call_macro(
+        &self,
+        value: &MacroValue<'r>,
+        mut args: Args<'r>,
+        autoescape: bool,
+    ) -> Result<Val<'r>> {
         let (node, name) = (value.node, &value.node.name);
         self.deeper(|| {
             let scope = Scope::open(self, &value.cx.context, &node.body.scope, Some(value.cx.scope.clone()));

@@ -6,7 +6,7 @@ use std::rc::Rc;
 use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
 use crate::error::{Error, ErrorKind, Result};
 use crate::origin::Origin;
-use crate::render::Render;
+use crate::render::{Args, Render};
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
 use crate::value::{
@@ -203,6 +203,14 @@ impl<'r> Render<'r> {
                 let node = &cx.unit.template.tree.macros[*index as usize];
                 let value = self.macro_value(cx, node);
                 self.set_name(cx, name, value, true);
+            }
+            StatementKind::Generation(index) => {
+                let node = &cx.unit.template.tree.macros[*index as usize];
+                let body = MacroValue { node, cx: cx.clone().captured() };
+                let value = self.call_macro(&body, Args::default(), cx.autoescape)?;
+                if !self.is_silent(cx) {
+                    self.print(cx, statement.range.start, &value, out)?;
+                }
             }
             StatementKind::CallBlock(call, index) => {
                 let node = &cx.unit.template.tree.macros[*index as usize];

@@ -31,7 +31,7 @@ const TAGS: [&str; 17] = [
 
 /// Whether an end tag belongs to this one.
 pub(super) fn has_body(tag: &str) -> bool {
-    matches!(tag, "for" | "if" | "block" | "macro" | "with" | "autoescape" | "call" | "filter")
+    matches!(tag, "for" | "if" | "block" | "macro" | "with" | "autoescape" | "call" | "filter" | "generation")
 }
 
 fn body(statements: Vec<Statement>) -> Body {
@@ -67,6 +67,16 @@ impl Parser<'_> {
                 )))
             }
             "call" => self.parse_call_block(tag_range)?,
+            "generation" if self.generation => {
+                let (statements, _) = self.body("generation", &["endgeneration"])?;
+                let signature = (Vec::new(), Vec::new());
+                StatementKind::Generation(self.add_macro(
+                    "caller".to_owned(),
+                    signature,
+                    statements,
+                    tag_range,
+                ))
+            }
             "filter" => {
                 let filter = self.filter_chain(None)?;
                 StatementKind::FilterBlock(Box::new((filter, body(self.body("filter", &["endfilter"])?.0))))
@@ -89,7 +99,9 @@ impl Parser<'_> {
     /// Whether a loop is open around this tag, with no macro, block or call in between.
     fn in_loop(&self) -> bool {
         let inner = self.open.iter().rev().map(|(tag, _)| tag.as_str());
-        inner.take_while(|tag| !matches!(*tag, "macro" | "block" | "call")).any(|tag| tag == "for")
+        inner
+            .take_while(|tag| !matches!(*tag, "macro" | "block" | "call" | "generation"))
+            .any(|tag| tag == "for")
     }
 
     fn unknown_tag(&mut self, tag: &str, range: Range) -> Parse<()> {

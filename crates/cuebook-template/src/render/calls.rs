@@ -118,6 +118,19 @@ impl<'r> Call<'_, 'r> {
         self.arg(at).map_or(Ok(Text::from(default)), |value| self.render.text_of(value))
     }
 
+    /// What lines begin with: a string, or so many spaces.
+    pub fn indent(&self, at: usize) -> Result<Option<String>> {
+        let Some(value) = self.some(at) else { return Ok(None) };
+        Ok(Some(match value.value.as_str() {
+            Some(with) => with.to_owned(),
+            None => {
+                let width = usize::try_from(self.integer(at, 0)?).unwrap_or(0);
+                self.render.spend_text(width)?;
+                " ".repeat(width)
+            }
+        }))
+    }
+
     /// The value as text.
     pub fn text(&self) -> Result<Text<'r>> {
         let text = self.render.text_of(&self.value)?;
@@ -142,6 +155,9 @@ pub(crate) struct Library {
     /// In the order of the names.
     pub tests: &'static [Definition],
     pub functions: &'static [Definition],
+    /// What a style has instead of the filters above, or beyond these.
+    pub more_filters: &'static [Definition],
+    pub more_functions: &'static [Definition],
     /// The method of a value that has this name.
     pub method: fn(&Value<'_>, &str) -> Option<&'static str>,
 }
@@ -152,7 +168,7 @@ fn find(table: &'static [Definition], name: &str) -> Option<&'static Definition>
 
 impl Library {
     pub fn filter(&self, name: &str) -> Option<&'static Definition> {
-        find(self.filters, name)
+        find(self.more_filters, name).or_else(|| find(self.filters, name))
     }
 
     pub fn test(&self, name: &str) -> Option<&'static Definition> {
@@ -160,7 +176,11 @@ impl Library {
     }
 
     pub fn function(&self, name: &str) -> Option<&'static Definition> {
-        find(self.functions, name)
+        find(self.more_functions, name).or_else(|| find(self.functions, name))
+    }
+
+    pub fn function_names<'n>(&self) -> impl Iterator<Item = &'n str> + use<'n> {
+        self.more_functions.iter().chain(self.functions).map(|function| function.name)
     }
 
     pub fn filter_names<'n>(&self) -> impl Iterator<Item = &'n str> + use<'n> {

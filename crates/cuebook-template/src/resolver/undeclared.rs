@@ -108,7 +108,7 @@ impl Search<'_, '_> {
                 self.body(&node.1);
                 self.expression(&node.0);
             }
-            StatementKind::Macro(index, _) => self.inner_macro(*index),
+            StatementKind::Macro(index, _) | StatementKind::Generation(index) => self.inner_macro(*index),
             StatementKind::CallBlock(call, index) => {
                 self.expression(call);
                 self.inner_macro(*index);

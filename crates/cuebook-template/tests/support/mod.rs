@@ -1,7 +1,5 @@
 //! What the tests share.
 
-pub mod generator;
-
 use std::path::PathBuf;
 use std::process::Command;
 

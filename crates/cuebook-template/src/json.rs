@@ -1,36 +1,45 @@
-//! `tojson`.
+//! Values as JSON, as Python's `json.dumps` writes it.
 
 use crate::error::Result;
 use crate::operators::compare;
 use crate::python::float_repr;
-use crate::render::{Call, Render, check_depth};
-use crate::text::Text;
+use crate::render::{Render, check_depth};
 use crate::value::{Val, Value, type_error, type_name};
 
-/// `tojson`: a value as JSON that is safe inside HTML, as Jinja2 writes it.
-pub(super) fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let indent = match call.some(0) {
-        None => None,
-        Some(value) => Some(match value.value.as_str() {
-            Some(with) => with.to_owned(),
-            None => {
-                let width = usize::try_from(call.integer(0, 0)?).unwrap_or(0);
-                call.render.spend_text(width)?;
-                " ".repeat(width)
-            }
-        }),
-    };
-    let mut writer = Writer { render: call.render, out: String::new(), paid: 0, indent };
-    writer.write(&call.value, 0)?;
-    Ok(Val::text(Text::from(writer.out).safe(true), call.origin()))
+/// How JSON is written.
+pub(crate) struct Form {
+    /// Whether only characters of ASCII are written.
+    pub ascii: bool,
+    /// Whether nothing is written that HTML would understand.
+    pub html: bool,
+    /// Whether the keys of dicts are in order.
+    pub sorted: bool,
+    pub indent: Option<String>,
+    /// What is between items, and behind a key.
+    pub separators: Option<(String, String)>,
 }
 
-/// JSON as Python's `json.dumps` writes it with sorted keys, and with nothing in it that HTML would understand.
+/// A value as JSON.
+pub(crate) fn written<'r>(render: &Render<'r>, value: &Val<'r>, form: Form) -> Result<String> {
+    let separators = form
+        .separators
+        .unwrap_or_else(|| (if form.indent.is_some() { "," } else { ", " }.to_owned(), ": ".to_owned()));
+    let Form { ascii, html, sorted, indent, .. } = form;
+    let mut writer = Writer { render, out: String::new(), paid: 0, ascii, html, sorted, indent, separators };
+    writer.write(value, 0)?;
+    render.spend_growth(&mut writer.paid, writer.out.len())?;
+    Ok(writer.out)
+}
+
 struct Writer<'a, 'r> {
     render: &'a Render<'r>,
     out: String,
     paid: usize,
+    ascii: bool,
+    html: bool,
+    sorted: bool,
     indent: Option<String>,
+    separators: (String, String),
 }
 
 impl<'r> Writer<'_, 'r> {
@@ -44,21 +53,10 @@ impl<'r> Writer<'_, 'r> {
             Value::Int(_) | Value::Big(_) | Value::Float(_) => self.out.push_str(&number(&value.value)),
             Value::Text(text) => self.string(text.as_str()),
             other if other.is_mapping() => {
-                let mut members = self.render.pairs(value)?.unwrap_or_default();
-                let mut failure = None;
-                members.sort_by(|(left, _), (right, _)| match compare(self.render, left, right) {
-                    Ok(order) => order.unwrap_or(std::cmp::Ordering::Equal),
-                    Err(error) => {
-                        failure = Some(error);
-                        std::cmp::Ordering::Equal
-                    }
-                });
-                if let Some(error) = failure {
-                    return Err(error);
-                }
+                let members = self.members(value)?;
                 self.container(('{', '}'), depth, members, |writer, (key, item)| {
                     writer.string(&key_of(&key.value)?);
-                    writer.out.push_str(": ");
+                    writer.out.push_str(&writer.separators.1);
                     writer.write(item, depth + 1)
                 })?;
             }
@@ -72,6 +70,21 @@ impl<'r> Writer<'_, 'r> {
         Ok(())
     }
 
+    fn members(&self, value: &Val<'r>) -> Result<Vec<(Val<'r>, Val<'r>)>> {
+        let mut members = self.render.pairs(value)?.unwrap_or_default();
+        let mut failure = None;
+        if self.sorted {
+            members.sort_by(|(left, _), (right, _)| match compare(self.render, left, right) {
+                Ok(order) => order.unwrap_or(std::cmp::Ordering::Equal),
+                Err(error) => {
+                    failure = Some(error);
+                    std::cmp::Ordering::Equal
+                }
+            });
+        }
+        failure.map_or(Ok(members), Err)
+    }
+
     fn container<T>(
         &mut self,
         (open, close): (char, char),
@@ -82,7 +95,7 @@ impl<'r> Writer<'_, 'r> {
         self.out.push(open);
         for (index, part) in parts.iter().enumerate() {
             if index > 0 {
-                self.out.push_str(if self.indent.is_some() { "," } else { ", " });
+                self.out.push_str(&self.separators.0);
             }
             self.line(depth + 1);
             write(self, part)?;
@@ -114,15 +127,20 @@ impl<'r> Writer<'_, 'r> {
                 '\t' => self.out.push_str("\\t"),
                 '\x08' => self.out.push_str("\\b"),
                 '\x0c' => self.out.push_str("\\f"),
-                ' '..='~' if !matches!(character, '<' | '>' | '&' | '\'') => self.out.push(character),
-                _ => {
-                    for unit in character.encode_utf16(&mut [0; 2]) {
-                        self.out.push_str(&format!("\\u{unit:04x}"));
-                    }
-                }
+                '<' | '>' | '&' | '\'' if self.html => self.escape(character),
+                ' '..='~' => self.out.push(character),
+                '\x00'..='\x1f' => self.escape(character),
+                _ if self.ascii => self.escape(character),
+                _ => self.out.push(character),
             }
         }
         self.out.push('"');
+    }
+
+    fn escape(&mut self, character: char) {
+        for unit in character.encode_utf16(&mut [0; 2]) {
+            self.out.push_str(&format!("\\u{unit:04x}"));
+        }
     }
 }
 

@@ -1,0 +1,58 @@
+//! What chat templates of models have beyond Jinja2, as the library `transformers` defines it.
+
+use jiff::Zoned;
+use jiff::fmt::strtime;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::json::{Form, written};
+use crate::render::{Call, Definition};
+use crate::value::{Val, type_error};
+
+pub(crate) static FILTERS: [Definition; 1] = [Definition {
+    name: "tojson",
+    parameters: Some(&["ensure_ascii", "indent", "separators", "sort_keys"]),
+    required: 0,
+    run: tojson,
+}];
+
+const FORMAT: &[&str] = &["format"];
+
+/// In the order of the names.
+pub(crate) static FUNCTIONS: [Definition; 2] = [
+    Definition { name: "raise_exception", parameters: Some(&["message"]), required: 1, run: raise_exception },
+    Definition { name: "strftime_now", parameters: Some(FORMAT), required: 1, run: strftime_now },
+];
+
+fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let mut form = Form {
+        ascii: call.flag(0, false)?,
+        html: false,
+        sorted: call.flag(3, false)?,
+        indent: call.indent(1)?,
+        separators: None,
+    };
+    if let Some(given) = call.some(2) {
+        let parts = call.render.item_list(given)?;
+        let [item, key] = parts.as_slice() else {
+            return Err(type_error("`separators` are two strings: between items, and behind a key"));
+        };
+        let text = |part: &Val<'r>| Ok(call.render.text_of(part)?.as_str().to_owned());
+        form.separators = Some((text(item)?, text(key)?));
+    }
+    let out = written(call.render, &call.value, form)?;
+    Ok(Val::text(out, call.origin()))
+}
+
+fn raise_exception<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let message = call.text_arg(0, "")?;
+    Err(Error::new(ErrorKind::Raised, message.as_str())
+        .help("the author of the template raises this error: look at the condition around it"))
+}
+
+fn strftime_now<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    let format = call.text_arg(0, "")?;
+    let now = call.render.env.now.clone().unwrap_or_else(Zoned::now);
+    let text = strtime::format(format.as_str(), &now)
+        .map_err(|error| type_error(format!("`strftime_now` cannot use this format: {error}")))?;
+    Ok(Val::text(text, call.arg(0).map(|format| call.render.origin_of(format)).unwrap_or_default()))
+}
