@@ -15,9 +15,9 @@ use crate::template::Template;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Style {
-    /// Jinja2 as it comes.
+    /// As in Python's Jinja2.
     #[default]
-    Jinja,
+    Python,
     /// Chat templates of models, as the library `transformers` renders them: `tojson` keeps the order of keys and escapes
     /// nothing for HTML, and `strftime_now`, `raise_exception` and `{% generation %}` exist.
     Chat,

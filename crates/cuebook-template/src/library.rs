@@ -8,7 +8,7 @@ use crate::methods;
 use crate::render::Library;
 use crate::tests::TESTS;
 
-static JINJA: Library = Library {
+static PYTHON: Library = Library {
     filters: &FILTERS,
     tests: &TESTS,
     functions: &FUNCTIONS,
@@ -28,7 +28,7 @@ static CHAT: Library = Library {
 
 pub(crate) fn library(style: Style) -> &'static Library {
     match style {
-        Style::Jinja => &JINJA,
+        Style::Python => &PYTHON,
         Style::Chat => &CHAT,
     }
 }
