@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use clap::error::ErrorKind as ClapKind;
-use cuebook::error::{printable, report};
+use cuebook::error::{printable, printable_lines, report};
 use cuebook::hooks::Event;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
@@ -48,15 +48,35 @@ pub fn unless_closed(written: io::Result<()>) -> io::Result<()> {
 
 /// Prints a JSON document.
 pub fn print_json(json: &Json) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(json)?;
     let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, json)?;
+    out.write_all(without_controls(&text).as_bytes())?;
     out.write_all(b"\n")
+}
+
+/// A JSON document in which characters that control a terminal or turn the direction of writing are escaped: JSON itself
+/// escapes only those below U+0020.
+fn without_controls(json: &str) -> std::borrow::Cow<'_, str> {
+    let controls = |letter: char| matches!(letter, '\u{7f}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    if !json.contains(controls) {
+        return json.into();
+    }
+    let mut out = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match controls(letter) {
+            // Only a string of the document can hold one.
+            true => out.push_str(&format!("\\u{:04x}", u32::from(letter))),
+            false => out.push(letter),
+        }
+    }
+    out.into()
 }
 
 /// Prints a JSON document in one line, at once, for whoever reads along.
 pub fn print_line(json: &Json) -> io::Result<()> {
+    let text = serde_json::to_string(json)?;
     let mut out = io::stdout().lock();
-    serde_json::to_writer(&mut out, json)?;
+    out.write_all(without_controls(&text).as_bytes())?;
     out.write_all(b"\n")?;
     out.flush()
 }
@@ -104,9 +124,9 @@ pub fn hear(event: &Event) {
     }
 }
 
-/// Says something on stderr.
+/// Says something on stderr, with control characters escaped: a name in it may come from a project.
 pub fn say(text: impl std::fmt::Display) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", printable_lines(&text.to_string()));
 }
 
 /// Reports a failure and gives the exit code.

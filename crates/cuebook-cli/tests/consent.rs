@@ -173,6 +173,61 @@ fn what_approve_and_show_print_cannot_forge_the_screen() {
 }
 
 #[test]
+fn no_listing_passes_control_characters_of_a_project() {
+    const EVIL: &str = "\\x1b[31mE\\x9b2J\\u202eE";
+    let project = Project::new();
+    let metadata = format!(
+        "METADATA = {{\"description\": \"D{EVIL}\", \"version\": \"1{EVIL}\", \"tags\": [\"t{EVIL}\"]}}\n"
+    );
+    let variables = format!(
+        "VARIABLES = {{\"optional\": [{{\"name\": \"b\", \"type\": \"string\", \"default\": \"{EVIL}\", \"description\": \"{EVIL}\"}}]}}\n"
+    );
+    project.write("prompts/hi/prompt.py", format!("{metadata}{variables}TEMPLATE = \"Hi {{{{ b }}}}\"\n"));
+    project.write(
+        "prompts/p.prompty",
+        format!("---\nname: \"n{EVIL}\"\ndescription: \"d{EVIL}\"\nmodel: {{id: \"m{EVIL}\"}}\ninputs:\n  q: {{kind: string, description: \"{EVIL}\", default: \"{EVIL}\"}}\n---\nsystem:\nHi\n"),
+    );
+    project.write(
+        "prompts/tree.sections.md",
+        format!("---\nname: tree\nsections:\n  - key: one\n    title: \"T{EVIL}\"\n    body: hello\n---\n"),
+    );
+    project.write(
+        ".ai/tools/desk/t.py",
+        format!("__version__ = \"1.0.0\"\n__executor_id__ = \"rye/core/runtimes/python/script\"\n__category__ = \"desk\"\n__tool_description__ = \"D{EVIL}\"\n"),
+    );
+    project.write(
+        ".ai/knowledge/desk/k.md",
+        format!(
+            "---\nid: k\ntitle: \"T{EVIL}\"\ncategory: desk\nversion: 1.0.0\nentry_type: note\n---\nBody\n"
+        ),
+    );
+    let mut seen = 0;
+    for args in [
+        &["list"][..],
+        &["show", "hi"],
+        &["show", "p"],
+        &["show", "p", "--json"],
+        &["show", "tree"],
+        &["search", ""],
+        &["search", "", "--json"],
+        &["candidates", "hi"],
+        &["check"],
+        &["tokens"],
+        &["explain", "hi"],
+        &["verify"],
+    ] {
+        // The option keeps escape sequences, which are dropped where no terminal reads them.
+        let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), project.path());
+        let output = command.args(args).env("CLICOLOR_FORCE", "1").output().unwrap();
+        let said = stdout(&output) + &stderr(&output);
+        let raw = said.contains(['\u{202e}', '\u{9b}']) || said.contains("\u{1b}[31mE");
+        assert!(!raw, "{args:?}: {said:?}");
+        seen += usize::from(said.contains("202e"));
+    }
+    assert!(seen >= 6, "only {seen} commands showed the texts");
+}
+
+#[test]
 fn approve_shows_what_changed_since_the_last_approval() {
     let project = Project::new();
     let pack = "user_data/packs/p";

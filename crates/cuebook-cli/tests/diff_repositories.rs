@@ -152,3 +152,33 @@ fn a_partial_clone_says_that_a_file_is_not_here() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("is missing: this is a partial clone") && said.contains("git fetch"), "{said}");
 }
+
+#[test]
+fn an_old_git_fetches_nothing_either() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let project = Project::new();
+    let whole = repository(&project, "whole");
+    git(&project, &whole, &["config", "uploadpack.allowFilter", "true"]);
+    let address = format!("file://{}", whole.display());
+    git(&project, project.path(), &["clone", "-q", "--no-checkout", "--filter=blob:none", &address, "part"]);
+    project.write("part/cuebook.toml", "");
+    project.write("part/prompts/hi/template.md", "Hi.\n");
+    // A release before 2.45 does not know the variable that forbids fetching.
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|folder| folder.join("git")).find(|file| file.is_file());
+    let script = format!("#!/bin/sh\nunset GIT_NO_LAZY_FETCH\nexec {} \"$@\"\n", real.unwrap().display());
+    project.write("old/git", script);
+    let old = project.path().join("old");
+    fs::set_permissions(old.join("git"), fs::Permissions::from_mode(0o755)).unwrap();
+    let part = project.path().join("part");
+    let mut command = project.command(env!("CARGO_BIN_EXE_cuebook"), &part);
+    let output =
+        command.env("PATH", format!("{}:{path}", old.display())).args(["diff", "HEAD:hi", "hi"]).output();
+    let output = output.unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let blob = "HEAD:prompts/hi/template.md";
+    let mut look = project.command("git", &part);
+    let found = look.env("GIT_NO_LAZY_FETCH", "1").args(["cat-file", "-e", blob]).output().unwrap();
+    assert!(!found.status.success(), "the file was fetched: {said}");
+}

@@ -22,7 +22,9 @@ use serde_json::{Map, Value as Json};
 use crate::anchor::{Ground, PathChange, bad_runtime};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
-use crate::granted::Granting;
+use crate::fence::Fencing;
+use crate::granted::{Granting, Runnable};
+use crate::interpreter::Interpreter;
 use crate::primitive::subprocess::{self, End, Job};
 use crate::store;
 use crate::thread::{MARK, PARENT, STORE, Secrets, Within, mark};
@@ -81,6 +83,7 @@ impl Environment {
         chain: &[Element],
         ground: &Ground,
         closed: Closed,
+        fence: Option<&Fencing>,
     ) -> Result<Environment> {
         let project = spaces.project();
         let mut granting = Granting::new(spaces);
@@ -106,7 +109,8 @@ impl Environment {
                     let hint = "set `type` to local_binary, system_binary or command";
                     return Err(bad_runtime(Some(element), "`interpreter` must be a map".into(), hint));
                 };
-                environment.interpreter(interpreter, element, (project, own), ground, &mut granting)?;
+                let looking = Looking { ground, fence, granting: &mut granting };
+                environment.interpreter(interpreter, element, (project, own), looking)?;
             }
             environment.declare(wanted.get("env"), element, ground)?;
             environment.extend_paths(ground.paths(wanted.get("paths")));
@@ -237,8 +241,7 @@ impl Environment {
         wanted: &Map<String, Json>,
         element: &Element,
         (project, own): (&Path, bool),
-        ground: &Ground,
-        granting: &mut Granting<'_>,
+        Looking { ground, fence, granting }: Looking<'_, '_>,
     ) -> Result<()> {
         let text = |name: &str| wanted.get(name).and_then(Json::as_str);
         let texts = |name: &str| -> Vec<&str> {
@@ -269,7 +272,12 @@ impl Environment {
             Some("local_binary") => None,
             Some("system_binary") => names.iter().find_map(|name| which(name, project)),
             Some("command") => {
-                text("resolve_cmd").and_then(|command| first_line(&ground.text(command), project))
+                let command = text("resolve_cmd").map(|command| ground.text(command));
+                let job = match command {
+                    Some(command) => looking_job(&command, project, ground, fence, granting)?,
+                    None => None,
+                };
+                job.and_then(|job| first_line(&job))
             }
             other => {
                 let message = format!("invalid `interpreter.type`: {}", other.unwrap_or("missing"));
@@ -277,8 +285,13 @@ impl Environment {
                 return Err(bad_runtime(Some(element), message, hint));
             }
         };
+        let path = self.get("PATH");
         let found = match found {
-            Some(program) if granting.allows(&project.join(&program))? => Some(program),
+            Some(program)
+                if granting.allows(&Interpreter::find(&program, project, project, path.as_deref()))? =>
+            {
+                Some(program)
+            }
             _ => None,
         };
         // A name would be looked for in every folder of the PATH, also in those of the project.
@@ -346,22 +359,49 @@ fn loads_code(name: &str) -> bool {
     is_proxy || NAMES.contains(&name) || STARTS.iter().any(|start| name.starts_with(start))
 }
 
-/// The first line that a command prints.
-fn first_line(command: &str, project: &Path) -> Option<String> {
+/// What looking for an interpreter needs to know.
+struct Looking<'l, 's> {
+    ground: &'l Ground,
+    fence: Option<&'l Fencing>,
+    granting: &'l mut Granting<'s>,
+}
+
+/// A command that looks for an interpreter; none if it is a program of the project that the user did not grant. Where a model
+/// calls, it runs in the sandbox like the tool.
+fn looking_job(
+    command: &str,
+    project: &Path,
+    ground: &Ground,
+    fence: Option<&Fencing>,
+    granting: &mut Granting<'_>,
+) -> Result<Option<Job>> {
     let mut words = command.split_whitespace().map(str::to_owned);
-    let job = Job {
-        program: words.next()?,
+    let Some(program) = words.next() else { return Ok(None) };
+    let env = usual();
+    let found = Interpreter::find(&program, project, project, env.get("PATH").map(String::as_str));
+    let file = match granting.runnable(&found)? {
+        None | Some(Runnable::Missing) => return Ok(None),
+        Some(Runnable::File(file)) => file,
+        Some(Runnable::Copy(name, bytes)) => ground.stage.add_program(&name, bytes)?,
+    };
+    Ok(Some(Job {
+        program,
+        file: Some(file),
         args: words.collect(),
-        env: usual().into_iter().collect(),
-        fence: None,
+        env: env.into_iter().collect(),
+        fence: fence.cloned(),
         cwd: project.to_owned(),
         input: Vec::new(),
         is_conversation: false,
         timeout: LOOKING,
         grace: Duration::from_millis(100),
         most: 64 << 10,
-    };
-    let finished = subprocess::run(&job, &Ignore);
+    }))
+}
+
+/// The first line that a command prints.
+fn first_line(job: &Job) -> Option<String> {
+    let finished = subprocess::run(job, &Ignore);
     let End::Exited(0) = finished.end else { return None };
     let output = String::from_utf8_lossy(&finished.stdout.bytes);
     output.lines().next().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned)
@@ -413,11 +453,24 @@ mod tests {
     fn a_command_that_leaves_somebody_behind_is_not_waited_for() {
         let project = tempfile::tempdir().unwrap();
         std::fs::write(project.path().join("look.sh"), "sleep 60 & echo /bin/one; echo two").unwrap();
+        let job = |program: &str, args: &[&str]| Job {
+            program: program.to_owned(),
+            file: Interpreter::find(program, project.path(), project.path(), None).file,
+            args: args.iter().map(|arg| arg.to_string()).collect(),
+            env: usual().into_iter().collect(),
+            fence: None,
+            cwd: project.path().to_owned(),
+            input: Vec::new(),
+            is_conversation: false,
+            timeout: LOOKING,
+            grace: Duration::from_millis(100),
+            most: 64 << 10,
+        };
         let started = std::time::Instant::now();
-        assert_eq!(first_line("sh look.sh", project.path()).as_deref(), Some("/bin/one"));
+        assert_eq!(first_line(&job("sh", &["look.sh"])).as_deref(), Some("/bin/one"));
         assert!(started.elapsed() < Duration::from_secs(4));
-        assert_eq!(first_line("false", project.path()), None);
-        assert_eq!(first_line("no-such-program", project.path()), None);
+        assert_eq!(first_line(&job("false", &[])), None);
+        assert_eq!(first_line(&job("no-such-program", &[])), None);
     }
 
     #[test]

@@ -6,10 +6,12 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `guards.rs` | what of a project a tool cannot change, also where it does not exist yet |
+//! | `nested.rs` | repositories deeper in a project, and the folders on the way there |
 //! | `readable.rs` | what of the system a tool can read |
 //! | `proxy.rs` | the way from a tool to the hosts that it may reach |
 
 mod guards;
+mod nested;
 mod proxy;
 mod readable;
 
@@ -17,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::library::{FenceSetting, UserConfig};
-use cuebook::trust::{Grants, Request};
+use cuebook::trust::{Grants, Power, Request, environment_of};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::sandbox::{Launcher, Profile, Protection, Report, Tool};
 
@@ -90,6 +92,8 @@ pub(crate) struct Fencing {
     /// The files of the tool, wherever they lie, and what else the user lets tools read.
     files: Vec<PathBuf>,
     hosts: Vec<String>,
+    /// The environments of the project that the user granted.
+    environments: Vec<PathBuf>,
 }
 
 /// Whether a model makes a call, so that its tool is fenced and gets no secrets.
@@ -150,6 +154,7 @@ impl Fencing {
                 .chain(UserConfig::read(spaces)?.tools.readable())
                 .collect(),
             hosts: granted_hosts(spaces, chain)?,
+            environments: granted_environments(spaces)?,
         }))
     }
 
@@ -165,12 +170,14 @@ impl Fencing {
 
     /// Guards what the tool may not change, for as long as the result lives.
     pub(crate) fn guards(&self) -> std::io::Result<Guards> {
-        Guards::new(&self.project, self.user.as_deref(), &self.private, readable::home())
+        let home = readable::home();
+        Guards::new(&self.project, self.user.as_deref(), &self.private, home, &self.environments)
     }
 
     /// What is started, and what it is given.
     pub(crate) fn profile(&self, job: &Job, guards: &Guards) -> std::io::Result<Profile> {
-        let program = readable::find(&job.program, &job.cwd, &job.env)?;
+        let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "No such file or directory");
+        let program = job.file.clone().ok_or_else(missing)?;
         let mut readable = readable::system();
         readable.extend(readable::of_program(&program, &self.project));
         readable.extend(self.files.iter().filter(|path| path.exists()).cloned());
@@ -189,7 +196,7 @@ impl Fencing {
             cpu: std::time::Duration::MAX,
             without: Vec::new(),
             tool: Some(Tool {
-                writable: vec![self.project.clone()],
+                writable: [self.project.clone()].into_iter().chain(guards.ways()).collect(),
                 guarded: guards.guarded().to_vec(),
                 hidden: guards.hidden().to_vec(),
                 input: job.input.clone(),
@@ -210,6 +217,15 @@ fn granted_hosts(spaces: &Spaces, chain: &[Element]) -> Result<Vec<String>> {
     }
     Grants::of(spaces)?.require(&Request::hosts(tool.id(), &hosts))?;
     Ok(hosts)
+}
+
+/// The folders of the environments in the project whose programs the user granted. A grant is bound to what they hold, and a tool
+/// could change them after the next check.
+fn granted_environments(spaces: &Spaces) -> Result<Vec<PathBuf>> {
+    let grants = Grants::of(spaces)?;
+    let programs = grants.list().filter(|grant| grant.power == Power::Interpreter);
+    let folders = programs.filter_map(|grant| environment_of(&spaces.project().join(&grant.subject)));
+    Ok(folders.collect())
 }
 
 /// The error where a tool cannot be fenced.

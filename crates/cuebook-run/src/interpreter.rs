@@ -14,16 +14,20 @@ pub(crate) struct Interpreter {
     pub(crate) target: String,
     /// Whether the project holds it.
     pub(crate) in_project: bool,
+    /// The file to start, with its folder resolved: what is checked is what runs, whatever `/proc/self` or a relative path
+    /// means to another process. None if there is no such file.
+    pub(crate) file: Option<PathBuf>,
 }
+
+/// The folders of programs where `PATH` is not set.
+const NO_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 impl Interpreter {
     /// Finds a program as the system does: a name on the `PATH`, or a path from the folder that the tool starts in.
     pub(crate) fn find(program: &str, cwd: &Path, project: &Path, path: Option<&str>) -> Interpreter {
         let found = match program.contains('/') {
             true => Some(cwd.join(program)),
-            false => path
-                .into_iter()
-                .flat_map(std::env::split_paths)
+            false => std::env::split_paths(path.unwrap_or(NO_PATH))
                 .map(|folder| cwd.join(folder).join(program))
                 .find(|file| is_program(file)),
         };
@@ -33,7 +37,9 @@ impl Interpreter {
         let in_project =
             [&path, &target].iter().any(|file| file.starts_with(project) || file.starts_with(&real));
         let text = |path: &Path| path.to_string_lossy().into_owned();
-        Interpreter { path: text(&path), target: text(&target), in_project }
+        let folder = path.is_file().then(|| path.parent()?.canonicalize().ok()).flatten();
+        let file = folder.and_then(|folder| Some(folder.join(path.file_name()?)));
+        Interpreter { path: text(&path), target: text(&target), in_project, file }
     }
 
     /// SHA-256 of the file, in hexadecimal digits; none if it cannot be read.

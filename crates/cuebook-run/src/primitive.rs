@@ -6,7 +6,7 @@ pub(crate) mod outcome;
 mod sink;
 pub(crate) mod subprocess;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_hooks::http::HttpClient;
@@ -40,6 +40,8 @@ pub(crate) struct Call<'c> {
     pub(crate) settings: &'c Settings,
     /// The fence around it, if a model calls.
     pub(crate) fence: Option<Fencing>,
+    /// The program to start, as it was checked; none if there is no such program.
+    pub(crate) program: Option<PathBuf>,
     pub(crate) watch: &'c dyn Watch,
 }
 
@@ -99,8 +101,9 @@ pub(crate) fn interpreter(call: &Call<'_>) -> Option<Interpreter> {
     }
     let found = with_values(call, |values, _| {
         let (program, cwd) = (program(call, values)?, cwd(call, values));
-        let path = call.environment.get("PATH");
-        Ok(Interpreter::find(&program, Path::new(&cwd), call.project, path.as_deref()))
+        let env = variables(call, values);
+        let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
+        Ok(Interpreter::find(&program, Path::new(&cwd), call.project, path))
     });
     found.ok()
 }
@@ -175,6 +178,18 @@ fn cwd(call: &Call<'_>, values: &Values<'_>) -> String {
     }
 }
 
+/// The environment of a chain's program. A later entry of a name wins.
+fn variables(call: &Call<'_>, values: &Values<'_>) -> Vec<(String, String)> {
+    let mut env: Vec<(String, String)> =
+        call.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
+    if let Some(Json::Object(more)) = values.config.get("env") {
+        let more =
+            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain))));
+        env.extend(more.filter(|(name, value)| !call.environment.keeps(name, value)));
+    }
+    env
+}
+
 /// What is to be started.
 fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job> {
     let config = values.config;
@@ -189,13 +204,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
         Some(Json::Array(args)) => args,
         Some(_) => return Err(wrong("`args` must be a list", "write args: [one, two]")),
     };
-    let mut env: Vec<(String, String)> =
-        call.environment.variables().map(|(name, value)| (name.clone(), value.clone())).collect();
-    if let Some(Json::Object(more)) = config.get("env") {
-        let more =
-            more.iter().map(|(name, value)| (name.clone(), text_of(&values.fill(value, Manner::Plain))));
-        env.extend(more.filter(|(name, value)| !call.environment.keeps(name, value)));
-    }
+    let mut env = variables(call, values);
     let is_runtime = tool.is_some_and(|tool| tool.tool.tool_type.as_deref() == Some("runtime"));
     let mut filled: Vec<String> = Vec::with_capacity(args.len());
     for (index, arg) in args.iter().enumerate() {
@@ -279,6 +288,7 @@ fn job(call: &Call<'_>, values: &Values<'_>, params_json: String) -> Result<Job>
     let most = config.get("max_output").and_then(Json::as_u64).and_then(|most| usize::try_from(most).ok());
     Ok(Job {
         program,
+        file: call.program.clone(),
         args: filled,
         env,
         fence: call.fence.clone(),

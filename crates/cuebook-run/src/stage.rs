@@ -9,6 +9,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use cuebook::{Result, files};
+use sha2::{Digest, Sha256};
 
 /// A file of a call's folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,6 +64,19 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Adds a program that the user granted, and gives its place.
+    pub(crate) fn add_program(&self, name: &Path, bytes: Vec<u8>) -> Result<PathBuf> {
+        let digest = Sha256::digest(&bytes);
+        let folder: String = digest[..8].iter().map(|byte| format!("{byte:02x}")).collect();
+        let path = self.path.join("granted").join(folder).join(name);
+        if path.exists() {
+            return Ok(path);
+        }
+        write(&path, &Staged { bytes, executable: true })
+            .map_err(|error| files::write_error("the folder for temporary files", &error))?;
+        Ok(path)
     }
 }
 

@@ -288,3 +288,109 @@ fn a_copied_tool_does_not_run_as_another() {
     assert_eq!(code(&world.tool("demo/safe", json!({}))), "CB222");
     assert!(!world.project().join("pwned").exists());
 }
+
+const OWN: &str = "version: 1.0.0\ncategory: demo\nexecutor_id: rye/core/primitives/subprocess\nconfig: {command: bin/prog}\n";
+
+fn program(world: &World, path: &str, text: &str) {
+    world.plain(path, text);
+    let file = world.project().join(path);
+    std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_granted_program_that_is_swapped_runs_only_as_granted() {
+    let world = World::new();
+    program(&world, "bin/prog", "#!/bin/sh\necho granted\n");
+    world.signed("tools/demo/own.yaml", OWN);
+    world.allow();
+    let lock = world.project().join(".ai/lockfiles");
+    assert_eq!(printed(&world, "demo/own"), "granted\n");
+    let folder = world.project().join("bin");
+    let good = std::fs::read(folder.join("prog")).unwrap();
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut turn = 0_u32;
+            while !stop.load(Ordering::Relaxed) {
+                turn += 1;
+                let new = folder.join(format!(".{turn}"));
+                let evil: &[u8] = b"#!/bin/sh\ntouch pwned; echo unsigned\n";
+                std::fs::write(&new, if turn.is_multiple_of(2) { &good } else { evil }).unwrap();
+                std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o755)).unwrap();
+                std::fs::rename(&new, folder.join("prog")).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+        });
+        for _ in 0..60 {
+            // Without the lockfile, which would notice most changes first.
+            let _ = std::fs::remove_dir_all(&lock);
+            let answer = world.tool("demo/own", json!({}));
+            let said = answer["data"]["stdout"].as_str().unwrap_or_default();
+            assert!(["", "granted\n"].contains(&said), "{answer}");
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(!world.project().join("pwned").exists());
+}
+
+#[test]
+fn every_way_to_a_program_of_the_project_needs_a_grant() {
+    let config = |config: &str| OWN.replace("{command: bin/prog}", config);
+    let path = |world: &World| world.project().join("bin").display().to_string();
+    for (name, text) in [
+        (
+            "a PATH in `env`",
+            Box::new(|world: &World| {
+                config(&format!("{{command: prog, env: {{PATH: \"{}:/usr/bin:/bin\"}}}}", path(world)))
+            }) as Box<dyn Fn(&World) -> String>,
+        ),
+        ("a relative PATH", Box::new(|_| config("{command: prog, env: {PATH: \"bin:/usr/bin:/bin\"}}"))),
+        (
+            "a path through /proc",
+            Box::new(|world: &World| {
+                config(&format!("{{command: \"/proc/self/root{}/prog\"}}", path(world)))
+            }),
+        ),
+    ] {
+        let world = World::new();
+        program(&world, "bin/prog", "#!/bin/sh\ntouch pwned\n");
+        world.signed("tools/demo/own.yaml", &text(&world));
+        let refused = world.tool("demo/own", json!({}));
+        assert_eq!(code(&refused), "CB231", "{name}: {refused}");
+        assert!(!world.project().join("pwned").exists(), "{name}");
+    }
+}
+
+#[test]
+fn a_program_below_proc_self_cwd_is_that_of_this_process() {
+    // In the tool's process, which starts in the project, the same path leads to another file.
+    let world = World::new();
+    program(&world, "bin/prog", "#!/bin/sh\ntouch pwned\n");
+    world.signed("tools/demo/own.yaml", &OWN.replace("bin/prog", "/proc/self/cwd/bin/prog"));
+    assert_eq!(world.tool("demo/own", json!({}))["status"], "error");
+    assert!(!world.project().join("pwned").exists());
+}
+
+#[test]
+fn a_project_program_that_looks_for_an_interpreter_needs_a_grant() {
+    let world = World::new();
+    program(&world, "bin/find", "#!/bin/sh\ntouch pwned\necho /bin/sh\n");
+    let runtime = "version: 1.0.0\ncategory: demo\ntool_type: runtime\nexecutor_id: rye/core/primitives/subprocess\n\
+                   env_config: {interpreter: {type: command, resolve_cmd: ./bin/find, var: DEMO_SHELL, fallback: sh}}\n\
+                   config: {command: \"${DEMO_SHELL}\", args: [-c, \"echo ran\"]}\n";
+    world.signed("tools/demo/runtime.yaml", runtime);
+    world.signed(
+        "tools/demo/own.yaml",
+        "version: 1.0.0\ncategory: demo\nexecutor_id: demo/runtime\nconfig: {}\n",
+    );
+    let answer = world.tool("demo/own", json!({}));
+    assert!(!world.project().join("pwned").exists(), "{answer}");
+    assert!(answer.to_string().contains("cuebook allow bin/find"), "{answer}");
+    let spaces = cuebook::items::Spaces::new(&world.project(), Some(&world.user()));
+    let request = cuebook::trust::interpreter_request(&world.project(), &world.project().join("bin/find"));
+    let mut grants = cuebook::trust::Grants::of(&spaces).unwrap();
+    grants.allow(&[request.unwrap().unwrap()], jiff::Timestamp::UNIX_EPOCH).unwrap();
+    let answer = world.tool("demo/own", json!({}));
+    assert_eq!(answer["data"]["stdout"], "ran\n", "{answer}");
+    assert!(world.project().join("pwned").exists());
+}

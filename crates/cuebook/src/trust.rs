@@ -30,7 +30,10 @@ pub use fence::tool_requests;
 pub(crate) use grant::{GRANTS, file_of, resolved};
 pub use grant::{Grant, Granted, Grants, Power, Request};
 pub use key::{PublicKey, SigningKey};
-pub use project::{env_file_request, holds_secrets, interpreter_request, is_inside};
+pub use project::{
+    ProjectProgram, env_file_request, environment_of, holds_secrets, interpreter_request, is_inside,
+    project_program,
+};
 pub use purpose::Purpose;
 pub use settings::{NarrowSignatures, ProjectKeys, TrustSettings};
 pub(crate) use sign::signature_of;

@@ -37,13 +37,13 @@ pub struct ExecuteArgs {
     #[arg(long)]
     pub thread: bool,
     /// Do not wait for the thread
-    #[arg(long = "async", requires = "thread")]
+    #[arg(long = "async")]
     pub is_async: bool,
     /// The model of the thread
-    #[arg(long, value_name = "ID", requires = "thread")]
+    #[arg(long, value_name = "ID")]
     pub model: Option<String>,
     /// A limit for the thread: turns, tokens, spend, spawns, duration_seconds or depth
-    #[arg(long = "limit", value_name = "NAME=NUMBER", requires = "thread")]
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
     pub limits: Vec<String>,
     /// Run the tool in the sandbox, as if a model called it
     #[arg(long, conflicts_with = "unfenced")]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use cuebook::Book;
+use cuebook::error::printable;
 use cuebook::prompt::Dialect;
 use serde_json::{Value as Json, json};
 
@@ -44,8 +45,8 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(
             out,
             "{mark} {}  {}  {quiet}{}{quiet:#}",
-            candidate.source,
-            candidate.version.as_deref().unwrap_or("?"),
+            printable(&candidate.source.to_string()),
+            printable(candidate.version.as_deref().unwrap_or("?")),
             parts.join(" + ")
         )?;
     }
@@ -70,7 +71,8 @@ fn show_providers(book: &Book, name: &str, offers: &[(String, String)], options:
     }
     let mut out = anstream::stdout().lock();
     for (pack, source) in offers {
-        writeln!(out, "{} {source}  {pack}", if is_used(source) { "*" } else { " " })?;
+        let mark = if is_used(source) { "*" } else { " " };
+        writeln!(out, "{mark} {}  {}", printable(source), printable(pack))?;
     }
     drop(out);
     match offers.iter().any(|(_, source)| is_used(source)) {

@@ -94,6 +94,17 @@ fn request(args: &ExecuteArgs, spaces: &Spaces) -> Result<Request> {
         limit_overrides: inputs::limits(&args.limits)?,
     };
     request.take_flags()?;
+    let idle = [
+        ("--async", request.is_async),
+        ("--model", request.model.is_some()),
+        ("--limit", !request.limit_overrides.is_empty()),
+    ];
+    // The thread may also be asked for among the parameters.
+    if let Some((option, _)) = idle.into_iter().find(|(_, is_set)| *is_set && !request.thread) {
+        let diagnostic = Diagnostic::new(Code::BadInput, format!("{option} is for a thread"));
+        let hint = format!("add --thread, or leave {option} out");
+        return Err(Error::new(ErrorKind::Usage, diagnostic.hint(hint)));
+    }
     Ok(request)
 }
 

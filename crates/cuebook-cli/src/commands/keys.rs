@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::error::printable;
 use cuebook::items::SpaceKind;
 use cuebook::trust::{SigningKey, Trust};
 use jiff::Timestamp;
@@ -47,7 +48,12 @@ pub fn run(command: &KeysCommand, options: &Options) -> Outcome {
             let bold = Style::new().bold();
             let owner = trusted.as_ref().and_then(|key| key.owner.as_deref()).unwrap_or("-");
             let state = if trusted.is_some() { "trusted" } else { "not trusted: cuebook trust add" };
-            writeln!(anstream::stdout(), "{bold}{}{bold:#}  {owner}  {state}", key.fingerprint())?;
+            writeln!(
+                anstream::stdout(),
+                "{bold}{}{bold:#}  {}  {state}",
+                key.fingerprint(),
+                printable(owner)
+            )?;
         }
         KeysCommand::Export => {
             let key = SigningKey::load(&spaces)?;

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use cuebook::error::printable;
 
 use crate::args::{ListArgs, Options};
 use crate::output::{Outcome, print_json, say};
@@ -37,22 +38,23 @@ pub fn run(args: &ListArgs, options: &Options) -> Outcome {
     let mut out = anstream::stdout().lock();
     for prompt in &prompts {
         let kind = prompt.kind.as_deref().unwrap_or("?");
-        write!(out, "{bold}{:id_width$}{bold:#}  {kind:kind_width$}{gap}", prompt.id)?;
+        let (id, kind) = (printable(&prompt.id), printable(kind));
+        write!(out, "{bold}{id:id_width$}{bold:#}  {kind:kind_width$}{gap}")?;
         match (&prompt.source, &prompt.problem) {
             (Some(source), None) => {
-                writeln!(out, "{quiet}{}{quiet:#}", cut(&file_name(project, source), columns))?;
+                writeln!(out, "{quiet}{}{quiet:#}", printable(&cut(&file_name(project, source), columns)))?;
                 let shadowed: Vec<_> = prompt.shadowed().map(|one| file_name(project, one)).collect();
                 if !shadowed.is_empty() {
-                    writeln!(out, "  {quiet}shadows {}{quiet:#}", shadowed.join(", "))?;
+                    writeln!(out, "  {quiet}shadows {}{quiet:#}", printable(&shadowed.join(", ")))?;
                 }
             }
             (Some(source), Some(_)) => {
-                writeln!(out, "{}", cut(&file_name(project, source), columns))?;
+                writeln!(out, "{}", printable(&cut(&file_name(project, source), columns)))?;
                 writeln!(out, "  {alarm}cannot be read: cuebook check{alarm:#}")?;
             }
             (None, _) => {
                 let places = prompt.candidates.len();
-                writeln!(out, "{alarm}{places} places: cuebook candidates {}{alarm:#}", prompt.id)?;
+                writeln!(out, "{alarm}{places} places: cuebook candidates {id}{alarm:#}")?;
             }
         }
     }

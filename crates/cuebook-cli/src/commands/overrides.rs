@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::Style;
+use cuebook::error::{printable, printable_lines};
 use cuebook::overrides::{Counts, OverrideFile, Resolved, Store, TaskExampleChange};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Value as Json, json};
@@ -109,7 +110,9 @@ fn list(store: &Store, options: &Options) -> Outcome {
             }
             Err(error) => format!("cannot be used: {}", error.diagnostic().message),
         };
-        writeln!(out, "{}/{} {}  {held}  {quiet}{}{quiet:#}", file.ns, file.key, file.tag, file.name)?;
+        let name = printable(&file.name);
+        let what = format!("{}/{} {}  {held}", file.ns, file.key, file.tag);
+        writeln!(out, "{}  {quiet}{name}{quiet:#}", printable(&what))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -154,20 +157,20 @@ fn show(book: &Book, store: &Store, args: &OverridesArgs, options: &Options) -> 
         };
         let same = by.body.as_deref().is_none_or(|body| Some(body) == original) && by.summary.is_none();
         let same = if same && by.visibility.is_none() { ", as the author wrote it" } else { "" };
-        writeln!(out, "{bold}section {}{bold:#}{shown}{same}", by.path.join("."))?;
+        writeln!(out, "{bold}section {}{bold:#}{shown}{same}", printable(&by.path.join(".")))?;
         if same.is_empty() {
             for (name, text) in [("body", &by.body), ("summary", &by.summary)] {
                 if let Some(text) = text {
-                    writeln!(out, "  {name}: {}", text.trim().replace('\n', "\n    "))?;
+                    writeln!(out, "  {name}: {}", printable_lines(&text.trim().replace('\n', "\n    ")))?;
                 }
             }
         }
     }
     for by in resolved.tools.values() {
         let description = by.description.as_deref().unwrap_or("as the author wrote it");
-        writeln!(out, "{bold}tool {}{bold:#}: {description}", by.name)?;
+        writeln!(out, "{bold}tool {}{bold:#}: {}", printable(&by.name), printable_lines(description))?;
         for (parameter, description) in &by.param_descriptions {
-            writeln!(out, "  {parameter}: {description}")?;
+            writeln!(out, "  {}: {}", printable(parameter), printable_lines(description))?;
         }
         if !by.examples.is_empty() {
             writeln!(
@@ -186,7 +189,7 @@ fn show(book: &Book, store: &Store, args: &OverridesArgs, options: &Options) -> 
             TaskExampleChange::Remove { .. } => "removed",
             TaskExampleChange::Append { .. } => "one is added",
         };
-        writeln!(out, "{bold}task example {}{bold:#}: {action}", by.path.join("."))?;
+        writeln!(out, "{bold}task example {}{bold:#}: {action}", printable(&by.path.join(".")))?;
     }
     Ok(ExitCode::SUCCESS)
 }

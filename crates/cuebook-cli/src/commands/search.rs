@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::error::{did_you_mean, nearest};
+use cuebook::error::{did_you_mean, nearest, printable};
 use cuebook::items::search::{Scope, SearchRequest, Searcher, SortBy};
 use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::Trust;
@@ -79,7 +79,7 @@ pub fn run(args: &SearchArgs, options: &Options) -> Outcome {
     let total: u64 = answers.iter().filter_map(|answer| answer["total"].as_u64()).sum();
     let shown = results.len() as u64;
     for one in &results {
-        let text = |name: &str| one[name].as_str().unwrap_or_default();
+        let text = |name: &str| printable(one[name].as_str().unwrap_or_default());
         // Knowledge may have a title and nothing that describes it.
         let about = [text("description"), text("title")].into_iter().find(|said| !said.is_empty());
         write!(out, "{bold}{} {}{bold:#}  {}", text("type"), text("id"), about.unwrap_or_default())?;

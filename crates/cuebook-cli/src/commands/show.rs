@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use anstyle::Style;
 use cuebook::Context;
 use cuebook::dialect::directive::Directive;
+use cuebook::error::{printable, printable_lines};
 use cuebook::prompt::{Dialect, Need};
 
 use super::with_choice;
@@ -15,18 +16,18 @@ use crate::output::{Outcome, print_json};
 /// What a thread that follows a directive is told of it, and what it is to give.
 fn describe_directive(directive: &Directive, out: &mut impl Write) -> std::io::Result<()> {
     if let Some(extends) = &directive.extends {
-        writeln!(out, "extends   {extends}")?;
+        writeln!(out, "extends   {}", printable(extends))?;
     }
     if let Some(permissions) = &directive.permissions {
-        writeln!(out, "may       {}", permissions.capabilities.join(", "))?;
+        writeln!(out, "may       {}", printable(&permissions.capabilities.join(", ")))?;
     }
     if let Some(limits) = &directive.limits {
         let limits: Vec<String> = limits.iter().map(|(name, value)| format!("{name} {value}")).collect();
-        writeln!(out, "limits    {}", limits.join(", "))?;
+        writeln!(out, "limits    {}", printable(&limits.join(", ")))?;
     }
     if !directive.outputs.is_empty() {
         let outputs: Vec<&str> = directive.outputs.iter().map(|output| output.name.as_str()).collect();
-        writeln!(out, "returns   {}", outputs.join(", "))?;
+        writeln!(out, "returns   {}", printable(&outputs.join(", ")))?;
     }
     Ok(())
 }
@@ -45,30 +46,33 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     writeln!(
         out,
         "{bold}{}{bold:#} {}  {quiet}{}{quiet:#}",
-        prompt.id, prompt.metadata.version, prompt.metadata.kind
+        printable(&prompt.id),
+        printable(&prompt.metadata.version),
+        printable(&prompt.metadata.kind.to_string())
     )?;
     if let Some(description) = &prompt.metadata.description {
-        writeln!(out, "{description}")?;
+        writeln!(out, "{}", printable_lines(description))?;
     }
-    writeln!(out, "\nfrom      {}", prompt.source)?;
+    writeln!(out, "\nfrom      {}", printable(&prompt.source.to_string()))?;
     match prompt.dialect {
-        Dialect::Prompty => writeln!(out, "format    {}", prompt.format.engine)?,
+        Dialect::Prompty => writeln!(out, "format    {}", printable(&prompt.format.engine.to_string()))?,
         Dialect::Sections | Dialect::Directive => {}
-        _ => writeln!(out, "template  {}", prompt.template.name())?,
+        _ => writeln!(out, "template  {}", printable(prompt.template.name()))?,
     }
     let languages = prepared.languages();
     if !languages.is_empty() {
-        writeln!(out, "languages {} {quiet}(besides the plain file){quiet:#}", languages.join(", "))?;
+        let languages = languages.join(", ");
+        writeln!(out, "languages {} {quiet}(besides the plain file){quiet:#}", printable(&languages))?;
     }
     if let Some(model) = &prompt.model {
         let details = [model.provider.as_deref(), model.api_type.as_deref()];
         let details: Vec<&str> = details.into_iter().flatten().collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
-        writeln!(out, "model     {}{quiet}{details}{quiet:#}", model.id)?;
+        writeln!(out, "model     {}{quiet}{}{quiet:#}", printable(&model.id), printable(&details))?;
     }
     if !prompt.tools.is_empty() {
         let tools: Vec<&str> = prompt.tools.iter().map(|tool| tool.name.as_str()).collect();
-        writeln!(out, "tools     {}", tools.join(", "))?;
+        writeln!(out, "tools     {}", printable(&tools.join(", ")))?;
     }
     if !prompt.outputs.is_empty() {
         let outputs: Vec<String> = prompt
@@ -76,18 +80,18 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
             .iter()
             .map(|output| format!("{} ({})", output.name, output.kind.as_str()))
             .collect();
-        writeln!(out, "answers   {}", outputs.join(", "))?;
+        writeln!(out, "answers   {}", printable(&outputs.join(", ")))?;
     }
     if !prepared.parents().is_empty() {
-        writeln!(out, "extends   {}", prepared.parents().join(" → "))?;
+        writeln!(out, "extends   {}", printable(&prepared.parents().join(" → ")))?;
     }
     let includes = Vec::from_iter(prepared.includes());
     if !includes.is_empty() {
-        writeln!(out, "includes  {}", includes.join(", "))?;
+        writeln!(out, "includes  {}", printable(&includes.join(", ")))?;
     }
     let tags: Vec<&str> = prompt.metadata.tags().collect();
     if !tags.is_empty() {
-        writeln!(out, "tags      {}", tags.join(", "))?;
+        writeln!(out, "tags      {}", printable(&tags.join(", ")))?;
     }
     let granted = prompt.permissions.granted();
     if !granted.is_empty() {
@@ -95,10 +99,10 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
     }
     if !prompt.hooks.is_empty() {
         let hooks: Vec<&str> = prompt.hooks.iter().map(|hook| hook.name.as_str()).collect();
-        writeln!(out, "hooks     {}", hooks.join(", "))?;
+        writeln!(out, "hooks     {}", printable(&hooks.join(", ")))?;
     }
     if let Some(tree) = prepared.tree() {
-        writeln!(out, "overrides {}/{}", tree.ns, tree.key)?;
+        writeln!(out, "overrides {}/{}", printable(&tree.ns), printable(&tree.key))?;
         writeln!(out, "\n{bold}sections{bold:#}")?;
         for node in tree.sections() {
             let margin = "  ".repeat(node.depth);
@@ -106,13 +110,13 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
                 out,
                 "  {margin}{} {}  {quiet}{}{quiet:#}",
                 node.number,
-                node.section.title,
-                node.dotted()
+                printable(&node.section.title),
+                printable(&node.dotted())
             )?;
             let tools: Vec<&str> = node.section.tools.iter().map(|tool| tool.name.as_str()).collect();
             match tools.is_empty() {
                 true => writeln!(out)?,
-                false => writeln!(out, "  {quiet}tools:{quiet:#} {}", tools.join(", "))?,
+                false => writeln!(out, "  {quiet}tools:{quiet:#} {}", printable(&tools.join(", ")))?,
             }
         }
     }
@@ -127,17 +131,17 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         writeln!(out, "\n{bold}{}{bold:#}", need.as_str())?;
         let width = declared.iter().map(|variable| variable.name.chars().count()).max().unwrap_or_default();
         for variable in declared {
-            write!(out, "  {:width$}  {:7}", variable.name, variable.type_name())?;
+            write!(out, "  {:width$}  {:7}", printable(&variable.name), variable.type_name())?;
             if variable.from_system {
                 write!(out, "  from the system")?;
             } else if let Some(default) = &variable.default {
-                write!(out, "  = {}", variable.shown(default))?;
+                write!(out, "  = {}", printable(&variable.shown(default).to_string()))?;
             }
             if let Some(description) = &variable.description {
-                write!(out, "  {quiet}{description}{quiet:#}")?;
+                write!(out, "  {quiet}{}{quiet:#}", printable(description))?;
             }
             if let Some(parent) = &variable.inherited_from {
-                write!(out, "  {quiet}(from {parent}){quiet:#}")?;
+                write!(out, "  {quiet}(from {}){quiet:#}", printable(parent))?;
             }
             writeln!(out)?;
         }
@@ -148,7 +152,8 @@ pub fn run(args: &PromptArgs, options: &Options) -> Outcome {
         .filter(|name| name != "system" && name != "session" && prompt.variable(name).is_none())
         .collect();
     if !undeclared.is_empty() {
-        writeln!(out, "\n{bold}used without a declaration{bold:#}\n  {}", undeclared.join(", "))?;
+        let names = undeclared.join(", ");
+        writeln!(out, "\n{bold}used without a declaration{bold:#}\n  {}", printable(&names))?;
     }
     Ok(ExitCode::SUCCESS)
 }

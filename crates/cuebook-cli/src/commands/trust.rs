@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use cuebook::error::printable;
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{PublicKey, SigningKey, Trust, TrustEntry};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
@@ -112,7 +113,7 @@ fn list(trust: &Trust, options: &Options) -> Outcome {
     let (bold, quiet, alarm) = (Style::new().bold(), Style::new().dimmed(), AnsiColor::Yellow.on_default());
     let mut out = anstream::stdout().lock();
     for entry in &entries {
-        write!(out, "{bold}{}{bold:#}  {:7}  ", entry.fingerprint, entry.space.as_str())?;
+        write!(out, "{bold}{}{bold:#}  {:7}  ", printable(&entry.fingerprint), entry.space.as_str())?;
         match &entry.key {
             Ok(key) => {
                 let owner = key.owner.as_deref().unwrap_or("-");
@@ -121,9 +122,11 @@ fn list(trust: &Trust, options: &Options) -> Outcome {
                     Some(by) => format!(" signed by {by}"),
                     None => String::new(),
                 };
-                writeln!(out, "{owner}{quiet}{signed}{quiet:#}")?;
+                writeln!(out, "{}{quiet}{}{quiet:#}", printable(owner), printable(&signed))?;
             }
-            Err(error) => writeln!(out, "{alarm}ignored: {}{alarm:#}", error.diagnostic().message)?,
+            Err(error) => {
+                writeln!(out, "{alarm}ignored: {}{alarm:#}", printable(&error.diagnostic().message))?
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -94,7 +94,8 @@ fn show(name: &str, verified: &Verified, options: &Options) -> Outcome {
         return Ok(ExitCode::SUCCESS);
     }
     let bold = Style::new().bold();
-    let owner = verified.owner.as_deref().map(|owner| format!(" ({owner})")).unwrap_or_default();
+    let owner = verified.owner.as_deref().map(|owner| format!(" ({})", printable(owner))).unwrap_or_default();
+    let name = printable(name);
     let mut out = anstream::stdout().lock();
     match verified.fingerprint.is_empty() {
         true => writeln!(out, "{bold}{name}{bold:#}: verified, part of the program")?,

@@ -356,6 +356,24 @@ fn a_limit_of_the_command_line_is_told_at_its_option_and_not_at_the_directive() 
 }
 
 #[test]
+fn options_of_a_thread_count_wherever_the_thread_is_asked_for() {
+    let stage = stage(Script::new().reply(returned("Hi")));
+    let line = "execute directive demo/greet --param user=Ann";
+    for option in ["--model fast", "--limit turns=3", "--async"] {
+        let output = stage.run(&words(&format!("{line} {option}")));
+        assert_eq!(output.status.code(), Some(2), "{option}");
+        assert!(
+            err(&output).contains("is for a thread") && err(&output).contains("add --thread"),
+            "{option}"
+        );
+    }
+    assert!(stage.mock.requests().is_empty());
+    let output = stage.run(&words(&format!("{line} --param thread:=true --model fast --limit turns=3")));
+    assert!(output.status.success(), "{}", err(&output));
+    assert_eq!(stage.mock.requests().len(), 1);
+}
+
+#[test]
 fn who_only_looks_at_threads_is_offered_no_recordings() {
     let stage = stage(Script::new());
     for line in ["list", "show x", "tail x", "cancel x"] {

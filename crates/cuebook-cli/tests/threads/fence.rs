@@ -9,7 +9,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use cuebook::items::Spaces;
-use cuebook::trust::{Grants, Request};
+use cuebook::trust::{Grants, Request, interpreter_request};
 use cuebook_mock::{Reply, Script};
 use serde_json::{Value as Json, json};
 
@@ -120,6 +120,40 @@ fn a_fenced_tool_changes_the_project_and_nothing_that_carries_trust() {
     ] {
         assert!(!root.join(name).exists(), "{name}");
     }
+}
+
+#[test]
+fn a_fenced_tool_cannot_lead_a_submodule_to_another_repository() {
+    let stage = stage(Script::new());
+    stage.project.write("lib/deep/.git", "gitdir: ../../.git/modules/lib\n");
+    stage.project.write("lib/deep/code.txt", "code");
+    let output = fenced(
+        &stage,
+        "echo 'gitdir: /tmp/evil' > lib/deep/.git; rm -f lib/deep/.git; mv lib/deep lib/gone; mv lib gone; \
+         rm -rf lib; mkdir -p lib/deep; echo 'gitdir: /tmp/evil' > lib/deep/.git; echo new > lib/deep/new.txt; true",
+    );
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+    let root = stage.project.path();
+    let git = std::fs::read_to_string(root.join("lib/deep/.git")).unwrap();
+    assert_eq!(git, "gitdir: ../../.git/modules/lib\n");
+    assert_eq!(std::fs::read_to_string(root.join("lib/deep/new.txt")).unwrap(), "new\n");
+}
+
+#[test]
+fn a_fenced_tool_cannot_change_a_granted_environment() {
+    let stage = stage(Script::new());
+    stage.project.write("tools/env/pyvenv.cfg", "home = /usr/bin\n");
+    std::fs::create_dir_all(stage.project.path().join("tools/env/bin")).unwrap();
+    std::os::unix::fs::symlink("/usr/bin/python3", stage.project.path().join("tools/env/bin/python"))
+        .unwrap();
+    let change = "echo evil > tools/env/evil.pth; ln -sf /tmp/evil tools/env/bin/python; mv tools gone; true";
+    let root = stage.project.path().canonicalize().unwrap();
+    let program = root.join("tools/env/bin/python");
+    grant(&stage, interpreter_request(&root, &program).unwrap().unwrap());
+    let output = fenced(&stage, change);
+    assert!(output.status.success(), "{}{}", out(&output), err(&output));
+    assert_eq!(std::fs::read_link(&program).unwrap(), Path::new("/usr/bin/python3"));
+    assert!(!root.join("tools/env/evil.pth").exists() && !root.join("gone").exists());
 }
 
 #[test]

@@ -1,6 +1,5 @@
 //! Tools: chain, lockfile, anchor, environment, primitive.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use cuebook::items::{ItemId, ItemType};
@@ -12,7 +11,7 @@ use crate::anchor::Ground;
 use crate::chain::{self, Broken, Element};
 use crate::environment::{Closed, Environment};
 use crate::fence::{self, Fencing};
-use crate::granted::Granting;
+use crate::granted::{Granting, Runnable};
 use crate::lockfile;
 use crate::primitive::{self, Call};
 use crate::request::Request;
@@ -66,18 +65,19 @@ pub(super) fn execute(
         true => closed(engine, project, within).map_err(fail)?,
         false => Closed::default(),
     };
-    let mut environment = Environment::resolve(spaces, &chain, &ground, closed).map_err(fail)?;
-    if let Some(within) = within {
-        environment.belong_to(within);
-    }
     let fence = match for_model {
         true => Fencing::new(engine, project, &chain, &ground).map_err(fail)?,
         false => None,
     };
+    let mut environment =
+        Environment::resolve(spaces, &chain, &ground, closed, fence.as_ref()).map_err(fail)?;
+    if let Some(within) = within {
+        environment.belong_to(within);
+    }
     if fence.is_some() {
         environment.move_inside();
     }
-    let call = Call {
+    let mut call = Call {
         chain: &chain,
         parameters: &request.parameters,
         project: spaces.project(),
@@ -85,6 +85,7 @@ pub(super) fn execute(
         environment: &environment,
         settings: &engine.settings,
         fence,
+        program: None,
         watch,
     };
     let interpreter = primitive::interpreter(&call);
@@ -92,17 +93,17 @@ pub(super) fn execute(
         lock.check_interpreter(&chain[0], interpreter.as_ref()).map_err(fail)?;
     }
     // A signature covers the name of a program in the project, and not what the program does.
-    let refused = interpreter
-        .as_ref()
-        .filter(|program| program.in_project && Path::new(&program.path).is_file())
-        .and_then(|program| Granting::require(spaces, Path::new(&program.path)).err());
+    let program = match &interpreter {
+        Some(interpreter) => Granting::require(spaces, interpreter),
+        None => Ok(Runnable::Missing),
+    };
     let mut response = Map::new();
     let mut say = |name: &str, value: Json| {
         response.insert(name.to_owned(), value);
     };
     let ids: Vec<&str> = chain.iter().map(Element::id).collect();
     let details: Vec<Json> = chain.iter().map(Element::to_json).collect();
-    let ungranted = refused.as_ref().map(|error| {
+    let ungranted = program.as_ref().err().map(|error| {
         let found = error.diagnostic();
         format!("{} [{}] ({})", found.message, found.code, found.hint.as_deref().unwrap_or_default())
     });
@@ -123,9 +124,11 @@ pub(super) fn execute(
         }
         return Ok(response);
     }
-    if let Some(error) = refused {
-        return Err(fail(error));
-    }
+    call.program = match program.map_err(fail)? {
+        Runnable::Missing => None,
+        Runnable::File(file) => Some(file),
+        Runnable::Copy(name, bytes) => Some(ground.stage.add_program(&name, bytes).map_err(fail)?),
+    };
     let outcome = primitive::run(&call).map_err(fail)?;
     if let Some((text, error)) = outcome.failure {
         return Err(fail(error).with_text(text).with("data", outcome.data));

@@ -1,4 +1,5 @@
-//! What of a project a fenced tool cannot change: the files and folders that carry trust.
+//! What of a project a fenced tool cannot change: the files and folders that carry trust, the `.git` of repositories inside it, and
+//! environments that the user granted.
 //!
 //! Inside of the fence they are mounted once more, read-only. Nothing can be mounted on a name that does not exist, so a missing
 //! one gets an empty placeholder for as long as tools run, and the last tool removes it. A file in the user's space lists the
@@ -9,6 +10,8 @@ use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
+
+use super::nested;
 
 /// The names that carry trust, and whether they are folders.
 const TRUSTED: [(&str, bool); 6] = [
@@ -51,6 +54,7 @@ impl Guards {
         user: Option<&Path>,
         private: &[PathBuf],
         home: Option<PathBuf>,
+        environments: &[PathBuf],
     ) -> io::Result<Guards> {
         // Also if nothing is missing: what is there may be the placeholder of another tool, which removes it soon.
         let locks = Some(Locks::hold(project, user)?);
@@ -63,6 +67,14 @@ impl Guards {
                 Ok(_) => guards.guarded.push(path),
                 // There was no placeholder to be made, so there is nothing that a tool could make.
                 Err(_) => {}
+            }
+        }
+        let deeper = nested::repositories(project)?.into_iter().chain(environments.iter().cloned());
+        for path in deeper.filter(|path| path.starts_with(project) && !carries_trust(project, path)) {
+            match path.symlink_metadata() {
+                Ok(metadata) if metadata.is_symlink() => return Err(link(&path)),
+                Ok(_) if !guards.guarded.contains(&path) => guards.guarded.push(path),
+                _ => {}
             }
         }
         guards.hide(user, private, home)?;
@@ -95,6 +107,11 @@ impl Guards {
     /// What can be read and not changed.
     pub(crate) fn guarded(&self) -> &[PathBuf] {
         &self.guarded
+    }
+
+    /// Folders that cannot be renamed, because something in them is guarded.
+    pub(crate) fn ways(&self) -> Vec<PathBuf> {
+        nested::ways(&self.project, &self.guarded)
     }
 
     /// What looks empty.
@@ -227,8 +244,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(project.join(".ai/state")).unwrap();
-        let one = Guards::new(&project, Some(&user), &[], None).unwrap();
-        let two = Guards::new(&project, Some(&user), &[], None).unwrap();
+        let one = Guards::new(&project, Some(&user), &[], None, &[]).unwrap();
+        let two = Guards::new(&project, Some(&user), &[], None, &[]).unwrap();
         assert_eq!(one.guarded().len(), TRUSTED.len());
         assert_eq!(two.guarded().len(), TRUSTED.len());
         drop(one);
@@ -242,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(&project).unwrap();
-        let guards = Guards::new(&project, Some(&user), &[], None).unwrap();
+        let guards = Guards::new(&project, Some(&user), &[], None, &[]).unwrap();
         fs::write(project.join(".env"), "A=1").unwrap();
         fs::write(project.join(".git/HEAD"), "x").unwrap();
         drop(guards);
@@ -254,11 +271,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (project, user) = (folder.path().join("p"), folder.path().join("u/.ai"));
         fs::create_dir_all(&project).unwrap();
-        let mut crashed = Guards::new(&project, Some(&user), &[], None).unwrap();
+        let mut crashed = Guards::new(&project, Some(&user), &[], None, &[]).unwrap();
         // The system closes the files of a process that dies, and nothing else.
         drop(crashed.locks.take());
         assert_eq!(there(&project).len(), TRUSTED.len());
-        drop(Guards::new(&project, Some(&user), &[], None).unwrap());
+        drop(Guards::new(&project, Some(&user), &[], None, &[]).unwrap());
         assert!(there(&project).is_empty());
     }
 
@@ -267,7 +284,7 @@ mod tests {
     fn a_link_in_the_place_of_a_guarded_name_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/tmp", folder.path().join(".venv")).unwrap();
-        let error = Guards::new(folder.path(), None, &[], None).unwrap_err();
+        let error = Guards::new(folder.path(), None, &[], None, &[]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::Unsupported);
     }
 }

@@ -1,6 +1,5 @@
 //! What of the system a tool can read beyond the programs and libraries that every fenced program has.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::parent;
@@ -54,19 +53,6 @@ pub(super) fn system() -> Vec<PathBuf> {
 /// The user's home folder.
 pub(super) fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok())
-}
-
-/// Where a program lies: its path, or the first of its name in the folders of `PATH`.
-pub(super) fn find(program: &str, folder: &Path, env: &[(String, String)]) -> io::Result<PathBuf> {
-    let missing = || io::Error::new(io::ErrorKind::NotFound, "No such file or directory");
-    if program.contains('/') {
-        let path = folder.join(program);
-        return if path.exists() { Ok(path) } else { Err(missing()) };
-    }
-    let path = env.iter().rev().find(|(name, _)| name == "PATH").map(|(_, path)| path.as_str());
-    let folders = std::env::split_paths(path.unwrap_or("/usr/local/bin:/usr/bin:/bin"));
-    let mut found = folders.filter(|folder| folder.is_absolute()).map(|folder| folder.join(program));
-    found.find(|path| path.is_file()).ok_or_else(missing)
 }
 
 /// What a program needs to see of itself: its file, and the libraries of an interpreter that lies in a folder of the user's,

@@ -1,12 +1,15 @@
 //! Where the body of a streamed answer goes: into the answer as events, or into a file of the project.
 
-use std::fs::{File, OpenOptions};
+use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::{Component, Path};
 
 use cuebook::chat::reply::Sse;
 use cuebook::hooks::HttpResponse;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use serde_json::{Map, Value as Json, json};
 
 use super::{Call, runtime};
@@ -41,8 +44,10 @@ pub(crate) struct Events {
 pub(crate) struct ToFile {
     /// As the tool names it.
     name: String,
-    path: PathBuf,
-    temporary: PathBuf,
+    /// The folder that it is in. It stays the same one if another process moves it or puts a link in its place.
+    folder: OwnedFd,
+    target: OsString,
+    temporary: OsString,
     file: File,
     bytes: u64,
     failed: Option<io::Error>,
@@ -166,12 +171,19 @@ pub(crate) fn is_event_stream(answer: &HttpResponse) -> bool {
 
 impl ToFile {
     fn create(project: &Path, name: String) -> Result<ToFile> {
-        let path = place(project, &name)?;
-        let temporary = files::temporary_beside(&path);
-        let opened = files::plain_target(&path)
-            .and_then(|()| OpenOptions::new().write(true).create_new(true).open(&temporary));
-        let file = opened.map_err(|error| files::write_error(&name, &error))?;
-        Ok(ToFile { name, path, temporary, file, bytes: 0, failed: None })
+        let (folder, target) = place(project, &name)?;
+        let temporary = files::temporary_beside(Path::new(&target)).into_os_string();
+        let opened = || -> io::Result<File> {
+            if let Ok(found) = rustix::fs::statat(&folder, &target, AtFlags::SYMLINK_NOFOLLOW)
+                && !rustix::fs::FileType::from_raw_mode(found.st_mode).is_file()
+            {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain file"));
+            }
+            let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            Ok(rustix::fs::openat(&folder, &temporary, flags, Mode::from_raw_mode(0o666))?.into())
+        };
+        let file = opened().map_err(|error| files::write_error(&name, &error))?;
+        Ok(ToFile { name, folder, target, temporary, file, bytes: 0, failed: None })
     }
 
     fn take(&mut self, bytes: &[u8], watch: &dyn Watch) -> bool {
@@ -188,7 +200,8 @@ impl ToFile {
     fn finish(mut self) -> Result<(String, u64)> {
         let failed = self.failed.take();
         let done = failed.map_or(Ok(()), Err).and_then(|()| self.file.sync_all());
-        done.and_then(|()| std::fs::rename(&self.temporary, &self.path))
+        let moved = || rustix::fs::renameat(&self.folder, &self.temporary, &self.folder, &self.target);
+        done.and_then(|()| moved().map_err(io::Error::from))
             .map_err(|error| files::write_error(&self.name, &error))?;
         Ok((self.name.clone(), self.bytes))
     }
@@ -197,41 +210,44 @@ impl ToFile {
 impl Drop for ToFile {
     fn drop(&mut self) {
         // After a rename there is nothing left to remove.
-        let _ = std::fs::remove_file(&self.temporary);
+        let _ = rustix::fs::unlinkat(&self.folder, &self.temporary, AtFlags::empty());
     }
 }
 
-/// Where a file of a sink lies: inside the project, links followed, and in nothing that carries trust.
-fn place(project: &Path, name: &str) -> Result<PathBuf> {
+/// Opens the folder of a sink's file and gives the file's name in it: inside the project, behind no link, and in nothing that
+/// carries trust. Each folder is opened from the one above it, so no other process can lead the way elsewhere.
+fn place(project: &Path, name: &str) -> Result<(OwnedFd, OsString)> {
     let outside = |why: &str| {
         let message = format!("`{name}` {why}");
         let hint = "let `sink.file` be a path inside the project, as in downloads/orders.json";
         Error::new(ErrorKind::Execute, Diagnostic::new(Code::OutsideProject, message).hint(hint))
     };
     let path = Path::new(name);
-    if !path.components().all(|part| matches!(part, Component::Normal(_))) || path.file_name().is_none() {
+    let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let Some(target) = path.file_name().filter(|_| is_inside) else {
         return Err(outside("does not lie inside the project"));
-    }
-    let failed = |error: io::Error| files::write_error(name, &error);
-    let root = std::fs::canonicalize(project).map_err(failed)?;
-    let target = root.join(path);
-    // Before a folder is made: what exists of the way there must lie in the project as well.
-    let exists = target.ancestors().skip(1).find(|folder| folder.symlink_metadata().is_ok());
-    let real = exists.and_then(|folder| folder.canonicalize().ok());
-    if !real.is_some_and(|real| real.starts_with(&root) && !fence::carries_trust(&root, &real)) {
-        return Err(outside("leads out of the project, or into what carries trust"));
-    }
-    if fence::carries_trust(&root, &target) {
+    };
+    // A repository deeper in the project carries trust as well.
+    let in_repository = path.components().any(|part| part.as_os_str().eq_ignore_ascii_case(".git"));
+    if in_repository || fence::carries_trust(project, &project.join(path)) {
         return Err(outside("would change what carries trust"));
     }
-    let folder = target.parent().unwrap_or(&root);
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let folder = std::fs::canonicalize(folder).map_err(failed)?;
-    let path = folder.join(path.file_name().unwrap_or_default());
-    if !path.starts_with(&root) || fence::carries_trust(&root, &path) {
-        return Err(outside("leads out of the project, or into what carries trust"));
+    let failed = |error: rustix::io::Errno| match error {
+        rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR => outside("leads through a link or a file"),
+        error => files::write_error(name, &error.into()),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let mut folder = rustix::fs::openat(CWD, project, flags, Mode::empty()).map_err(failed)?;
+    for part in path.parent().into_iter().flat_map(Path::components) {
+        let part = part.as_os_str();
+        match rustix::fs::mkdirat(&folder, part, Mode::from_raw_mode(0o777)) {
+            Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        folder =
+            rustix::fs::openat(&folder, part, flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
     }
-    Ok(path)
+    Ok((folder, target.to_owned()))
 }
 
 #[cfg(test)]
@@ -246,7 +262,8 @@ mod tests {
         for (link, to) in [("away", other.path()), ("inner", &root.join(".ai"))] {
             std::os::unix::fs::symlink(to, root.join(link)).unwrap();
         }
-        assert_eq!(place(&root, "a/b.json").unwrap(), root.join("a/b.json"));
+        assert_eq!(place(&root, "a/b.json").unwrap().1, "b.json");
+        assert!(root.join("a").is_dir());
         for name in [
             "",
             "/etc/x",
@@ -259,10 +276,28 @@ mod tests {
             "away/x",
             "inner/x",
             "inner/new/x",
+            "a/.git/config",
         ] {
             assert_eq!(place(&root, name).unwrap_err().code(), Code::OutsideProject, "{name}");
         }
         assert!(!other.path().join("x").exists() && !root.join(".ai/new").exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_swapped_for_a_link_leads_a_sink_nowhere() {
+        let (project, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let root = project.path();
+        let mut sink = ToFile::create(root, "out/orders.json".to_owned()).unwrap();
+        std::fs::rename(root.join("out"), root.join("moved")).unwrap();
+        std::os::unix::fs::symlink(other.path(), root.join("out")).unwrap();
+        assert!(sink.take(b"[1]", &crate::watch::Ignore));
+        assert_eq!(sink.finish().unwrap(), ("out/orders.json".to_owned(), 3));
+        assert_eq!(std::fs::read(root.join("moved/orders.json")).unwrap(), b"[1]");
+        assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 0);
+        // The next one sees the link, and one in the place of the file is not followed either.
+        assert!(ToFile::create(root, "out/orders.json".to_owned()).is_err());
+        std::os::unix::fs::symlink(other.path().join("x"), root.join("moved/link.json")).unwrap();
+        assert!(ToFile::create(root, "moved/link.json".to_owned()).is_err());
     }
 
     #[test]

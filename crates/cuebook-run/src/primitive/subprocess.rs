@@ -16,7 +16,10 @@ use crate::watch::Watch;
 /// What is to be started.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
+    /// The program's name, for messages.
     pub(crate) program: String,
+    /// The file that is started; none if there is no such program.
+    pub(crate) file: Option<PathBuf>,
     pub(crate) args: Vec<String>,
     /// Its whole environment.
     pub(crate) env: Vec<(String, String)>,
@@ -180,7 +183,8 @@ mod unix {
     }
 
     fn run_freely(job: &Job, partner: Partner<'_>, watch: &dyn Watch) -> Finished {
-        let mut command = Command::new(&job.program);
+        let Some(file) = &job.file else { return Finished::without_output(End::NotStarted(missing())) };
+        let mut command = Command::new(file);
         command
             .args(&job.args)
             .env_clear()
@@ -206,6 +210,11 @@ mod unix {
                 Finished::without_output(End::Lost(error))
             }
         }
+    }
+
+    /// The error of the system where a program does not exist.
+    fn missing() -> io::Error {
+        io::Error::new(io::ErrorKind::NotFound, "No such file or directory (os error 2)")
     }
 
     /// A file that was just written cannot be run while another thread, which is about to start something else, still has it

@@ -53,6 +53,20 @@ pub fn is_inside(project: &Path, program: &Path) -> bool {
 /// last change, except what lies in `__pycache__`. Those are cheap to compare, and no program can set the time of the last change
 /// (ctime) of a file.
 pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Request>> {
+    Ok(project_program(project, program)?.map(|program| program.request))
+}
+
+/// A program that lies in a project.
+#[derive(Debug)]
+pub struct ProjectProgram {
+    /// What a user grants.
+    pub request: Request,
+    /// The bytes that the request binds: only these may run. None for a program of an environment, which runs from its folder.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// The program of a project with the request for it (see [`interpreter_request`]); none if it does not lie in the project.
+pub fn project_program(project: &Path, program: &Path) -> Result<Option<ProjectProgram>> {
     if !is_inside(project, program) {
         return Ok(None);
     }
@@ -64,7 +78,7 @@ pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Requ
         let _ = writeln!(shown, "leads to = {}", files::display_name(project, link));
     }
     let environment = environment_of(program);
-    let bound = match &environment {
+    let (bound, bytes) = match &environment {
         Some(folder) => {
             if let Ok(settings) = files::read_text_inside(
                 folder,
@@ -77,7 +91,7 @@ pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Requ
             let mut stamps = Stamps::default();
             stamps.walk(folder, Path::new(""))?;
             let _ = writeln!(shown, "files = {}", stamps.files);
-            hex(&stamps.hasher.finalize())
+            (hex(&stamps.hasher.finalize()), None)
         }
         None => {
             let bytes = files::read_bytes(program, &name, u64::from(u32::MAX))?;
@@ -90,15 +104,16 @@ pub fn interpreter_request(project: &Path, program: &Path) -> Result<Option<Requ
                     let _ = writeln!(shown, "bytes = {}", bytes.len());
                 }
             }
-            hex(&Sha256::digest(&bytes))
+            (hex(&Sha256::digest(&bytes)), Some(bytes))
         }
     };
     // The last target can lie outside the project; which program it is counts, not what is in it.
-    Ok(Some(Request::new(Power::Interpreter, name, shown).bound_to(&bound)))
+    let request = Request::new(Power::Interpreter, name, shown).bound_to(&bound);
+    Ok(Some(ProjectProgram { request, bytes }))
 }
 
 /// The folder of the environment that a program belongs to: a virtual environment of Python, or `node_modules`.
-fn environment_of(program: &Path) -> Option<PathBuf> {
+pub fn environment_of(program: &Path) -> Option<PathBuf> {
     let beside = program.parent()?;
     let above = beside.parent()?;
     let found = [beside, above].into_iter().find(|folder| {
