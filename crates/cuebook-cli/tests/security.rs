@@ -322,10 +322,10 @@ fn every_attack_has_a_regression_test() {
     let mut tests = BTreeSet::new();
     for file in &code {
         let text = std::fs::read_to_string(file).unwrap();
-        // What follows the attribute of a test, and perhaps others, is its function.
-        for rest in text.split("test]").skip(1) {
-            let signature = rest.lines().take(4).find_map(|line| line.trim().split_once("fn "));
-            tests.extend(signature.and_then(|(_, name)| name.split(['(', '<']).next()).map(str::to_owned));
+        // Tests of the stores have no attribute: a macro runs each on every kind of store.
+        if text.contains("test]") || file.components().any(|part| part.as_os_str() == "tests") {
+            let names = text.split("fn ").skip(1).filter_map(|rest| rest.split(['(', '<']).next());
+            tests.extend(names.map(str::to_owned));
         }
     }
     for (letter, attack, regressions) in ATTACKS {
