@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 use crate::error::{Error, ErrorKind, Result, nearest};
 use crate::lexer::Whitespace;
 use crate::template::Template;
+use crate::typed::Typed;
 
 /// What templates are written for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -82,7 +83,7 @@ impl fmt::Debug for Function {
     }
 }
 
-type Finder = dyn Fn(&str) -> Option<String> + Send + Sync;
+type Finder = dyn Fn(&str) -> std::result::Result<Option<String>, String> + Send + Sync;
 
 /// Settings, limits, and where templates, filters, tests and functions come from.
 ///
@@ -152,8 +153,50 @@ impl Environment {
 
     /// Finds the templates that others include, import or extend.
     pub fn loader(mut self, find: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Environment {
-        self.finder = Some(Box::new(find));
+        self.finder = Some(Box::new(move |name| Ok(find(name))));
         self
+    }
+
+    /// The same for a loader that can fail: a file that exists and cannot be read is not a template that does not exist.
+    pub fn try_loader<E: fmt::Display>(
+        mut self,
+        find: impl Fn(&str) -> std::result::Result<Option<String>, E> + Send + Sync + 'static,
+    ) -> Environment {
+        self.finder = Some(Box::new(move |name| find(name).map_err(|error| error.to_string())));
+        self
+    }
+
+    /// Adds a filter whose arguments have types. The first one is the value before the `|`.
+    ///
+    /// ```
+    /// use cuebook_template::Environment;
+    ///
+    /// let env = Environment::new()
+    ///     .typed_filter("cut", |text: String, most: Option<usize>| -> String {
+    ///         text.chars().take(most.unwrap_or(3)).collect()
+    ///     })
+    ///     .typed_test("long", |text: String| text.len() > 3)
+    ///     .typed_function("half", |number: i64| match number % 2 {
+    ///         0 => Ok(number / 2),
+    ///         _ => Err(format!("{number} is odd")),
+    ///     });
+    /// let template = env.compile("t", "{{ name|cut }} {{ name|cut(1) }} {{ name is long }} {{ half(n) }}").unwrap();
+    /// let render = |n: i64| env.render_from(&template, &serde_json::json!({"name": "Grace", "n": n}));
+    /// assert_eq!(render(8).unwrap().text(), "Gra G True 4");
+    /// assert_eq!(render(7).unwrap_err().message(), "`half`: 7 is odd");
+    /// ```
+    pub fn typed_filter<A>(self, name: &str, run: impl Typed<A>) -> Environment {
+        self.filter(name, move |positional, named| run.call(positional, named))
+    }
+
+    /// Adds a test whose arguments have types. The first one is the value before the `is`.
+    pub fn typed_test<A>(self, name: &str, run: impl Typed<A>) -> Environment {
+        self.test(name, move |positional, named| run.call(positional, named))
+    }
+
+    /// Adds a function whose arguments have types.
+    pub fn typed_function<A>(self, name: &str, run: impl Typed<A>) -> Environment {
+        self.function(name, move |positional, named| run.call(positional, named))
     }
 
     /// Adds a filter. Its first argument is the value before the `|`.
@@ -199,7 +242,11 @@ impl Environment {
         if let Some(known) = compiled.get(name) {
             return Ok(Some(known.clone()));
         }
-        let Some(text) = self.finder.as_ref().and_then(|find| find(name)) else { return Ok(None) };
+        let Some(find) = &self.finder else { return Ok(None) };
+        let text = find(name).map_err(|message| {
+            Error::new(ErrorKind::Runtime, format!("the template `{name}` cannot be loaded: {message}"))
+        })?;
+        let Some(text) = text else { return Ok(None) };
         let template = Arc::new(compile(self, name, &text)?);
         compiled.insert(name.to_owned(), template.clone());
         Ok(Some(template))

@@ -8,12 +8,13 @@ mod statements;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 use typed_arena::Arena;
 
 use crate::check::compile;
 use crate::environment::Environment;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 use crate::library::library;
 use crate::output::{Output, Source};
 use crate::render::Render;
@@ -23,7 +24,37 @@ use crate::text::UNPRINTED;
 use crate::value::{Context, Cx, Special, Unit, Val, Value};
 
 impl Environment {
-    /// Renders a template with these variables.
+    /// Renders a template with what serde can write as an object: a struct, a map, JSON. The values are copied once;
+    /// [`Environment::render`] borrows them.
+    ///
+    /// ```
+    /// use cuebook_template::Environment;
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct Letter {
+    ///     name: String,
+    ///     tags: Vec<&'static str>,
+    /// }
+    ///
+    /// let env = Environment::new();
+    /// let template = env.compile("letter", "{{ name }}: {{ tags|join(', ') }}").unwrap();
+    /// let letter = Letter { name: "Ada".to_owned(), tags: vec!["a", "b"] };
+    /// assert_eq!(env.render_from(&template, &letter).unwrap().text(), "Ada: a, b");
+    /// ```
+    pub fn render_from(&self, template: &Template, variables: &impl Serialize) -> Result<Output> {
+        let json = serde_json::to_value(variables).map_err(|error| {
+            Error::new(ErrorKind::Type, format!("the variables cannot be written: {error}"))
+        })?;
+        match &json {
+            Json::Object(map) => self.render(template, map),
+            _ => Err(Error::new(
+                ErrorKind::Type,
+                "variables are an object: a struct or a map with strings as keys",
+            )),
+        }
+    }
+
+    /// Renders a template with these variables, which it borrows.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
         let templates = Arena::new();
         let render = Render::new(self, library(self.style), variables, &templates);

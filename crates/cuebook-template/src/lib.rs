@@ -35,6 +35,7 @@ mod stack;
 mod template;
 mod tests;
 mod text;
+mod typed;
 mod value;
 
 pub use self::environment::{Environment, Function, Limits, Style};
@@ -44,3 +45,4 @@ pub use self::origin::{Origin, Origins, Path};
 pub use self::output::{Output, Source};
 pub use self::sink::{Mark, Piece};
 pub use self::template::Template;
+pub use self::typed::{Answer, Serialized, Typed};
