@@ -48,6 +48,7 @@ const MAGIC: &str = "--cuebook-launch-fenced";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Launcher {
     program: PathBuf,
+    arguments: Vec<OsString>,
 }
 
 impl Launcher {
@@ -60,17 +61,27 @@ impl Launcher {
             // Should even that fail, starting it says so.
             std::env::current_exe().unwrap_or_default()
         };
-        Launcher { program }
+        Launcher::at(program)
     }
 
     /// A program of its own, such as `cuebook-launcher`.
     pub fn at(program: impl Into<PathBuf>) -> Launcher {
-        Launcher { program: program.into() }
+        Launcher { program: program.into(), arguments: Vec::new() }
+    }
+
+    /// The same program with arguments: an interpreter, and what makes it call [`launch`].
+    pub fn with_arguments(mut self, arguments: impl IntoIterator<Item = impl Into<OsString>>) -> Launcher {
+        self.arguments = arguments.into_iter().map(Into::into).collect();
+        self
     }
 
     /// The program that is started.
     pub fn program(&self) -> &Path {
         &self.program
+    }
+
+    pub(crate) fn arguments(&self) -> &[OsString] {
+        &self.arguments
     }
 }
 
@@ -296,9 +307,14 @@ pub fn hide_from_others() {
 /// [`Launcher::this_program`] calls this first of all in its `main`: a copy of it does nothing else.
 pub fn launch_if_asked() {
     if is_asked() {
-        #[cfg(unix)]
-        std::process::exit(launcher::run());
+        launch();
     }
+}
+
+/// Becomes the launcher and never returns, for a program that [`Launcher::with_arguments`] starts. Elsewhere than on Unix it does nothing.
+pub fn launch() {
+    #[cfg(unix)]
+    std::process::exit(launcher::run());
 }
 
 fn is_asked() -> bool {

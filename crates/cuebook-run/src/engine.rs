@@ -104,6 +104,7 @@ pub(crate) struct Project {
     pub(crate) spaces: Spaces,
     pub(crate) verify: Box<dyn Verify>,
     memo: Memo,
+    launcher: Launcher,
     book: OnceLock<Book>,
     trust: OnceLock<Trust>,
     searcher: OnceLock<Searcher>,
@@ -119,7 +120,7 @@ impl Project {
     pub(crate) fn book(&self) -> &Book {
         self.book.get_or_init(|| {
             let book = Book::open(self.spaces.project()).with_spaces(self.spaces.clone());
-            let hooks = cuebook_hooks::hooks(book.library().clone(), Launcher::this_program());
+            let hooks = cuebook_hooks::hooks(book.library().clone(), self.launcher.clone());
             book.with_hooks(hooks).with_directive_tools(DirectiveTools)
         })
     }
@@ -275,6 +276,7 @@ impl Engine {
             spaces,
             verify,
             memo: Memo::default(),
+            launcher: self.settings.launcher.clone().unwrap_or_else(Launcher::this_program),
             book: OnceLock::new(),
             trust: OnceLock::new(),
             searcher: OnceLock::new(),

@@ -72,7 +72,7 @@ mod unix {
     fn start(launcher: &Launcher, profile: &Profile) -> io::Result<Started> {
         let (control, theirs) = UnixStream::pair()?;
         let mut command = Command::new(launcher.program());
-        command.arg(MAGIC).env_clear().current_dir("/");
+        command.args(launcher.arguments()).arg(MAGIC).env_clear().current_dir("/");
         command.stdin(Stdio::from(OwnedFd::from(theirs))).stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = command.spawn().map_err(|error| {
             wire::explain(error, format_args!("cannot start {}", launcher.program().display()))

@@ -1,0 +1,354 @@
+"""A rendered prompt: its text, and where every character came from."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, TypeVar, cast
+
+from . import errors
+from .errors import Diagnostic
+
+if TYPE_CHECKING:
+    from ._native import Rendered as Native
+
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Span:
+    """A part of a text with one origin. Offsets are characters, so `text[span.start:span.end]` is its text."""
+
+    start: int
+    end: int
+    text: str
+    #: `literal`, `value`, `rich`, `hook` or `frame`.
+    kind: str
+    #: The origin in a few words: a file and line, or a variable and its layer.
+    label: str
+    #: Everything about the origin.
+    origin: dict[str, Any] = field(hash=False)
+    #: The section of a tree that it is in.
+    section: str | None = None
+
+    @property
+    def file(self) -> str | None:
+        """The author's file."""
+        return self.origin.get("file")
+
+    @property
+    def line(self) -> int | None:
+        """The line in the author's file, from 1."""
+        return self.origin.get("line")
+
+    @property
+    def variables(self) -> list[str]:
+        """The paths of the variables whose values it shows."""
+        return [variable["path"] for variable in self.origin.get("variables") or []]
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Author's text (`literal`) or a value (`interp`)."""
+
+    kind: str
+    text: str
+    source: str | None
+    strict: bool
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A part of a found text with one origin."""
+
+    start: int
+    end: int
+    text: str
+    label: str
+    origin: dict[str, Any] = field(hash=False)
+    #: The author's place: `file`, `line`, `column`, `excerpt`.
+    source: dict[str, Any] | None = field(default=None, hash=False)
+    section: str | None = None
+    pack_id: str | None = None
+    signature: str | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A place in a text, and where its characters came from."""
+
+    start: int
+    end: int
+    line: int
+    column: int
+    text: str
+    pieces: tuple[Piece, ...]
+
+    @property
+    def label(self) -> str:
+        """The origins in a few words."""
+        return ", ".join(dict.fromkeys(piece.label for piece in self.pieces))
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a request."""
+
+    total: int
+    exact: bool
+    model: str | None
+    #: Why the count is an estimate, if it is one.
+    estimates: tuple[str, ...]
+    #: Every count, as `cuebook tokens --json` prints it.
+    details: dict[str, Any] = field(hash=False)
+
+    def __int__(self) -> int:
+        return self.total
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a provider's response says."""
+
+    #: `text`, `tool_calls`, `structured`, `refusal` or `media` (pictures and embeddings).
+    kind: str
+    #: The text, the list of calls, the outputs, or the media.
+    value: Any = field(hash=False)
+    thinking: str | None = None
+    #: Why the model stopped, in the provider's words.
+    finish: str | None = None
+    model: str | None = None
+
+
+class Wire(dict[str, Any]):
+    """The body of a request, a dict that a provider's client takes unchanged. `notes` says what the body leaves out."""
+
+    notes: list[Diagnostic]
+
+    def __init__(self, body: Mapping[str, Any], notes: Iterable[Mapping[str, Any]] = ()) -> None:
+        super().__init__(body)
+        self.notes = [Diagnostic(note) for note in notes]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Wire, (dict(self), [note.raw for note in self.notes]))
+
+
+class Rendered:
+    """A rendered prompt.
+
+    >>> from cuebook import Book
+    >>> rendered = Book(".").render("general_system", agent_name="Rumi")
+    >>> span = next(span for span in rendered.spans if span.kind == "value")
+    >>> span.text, span.variables
+    ('Rumi', ['agent_name'])
+    """
+
+    __slots__ = ("_frozen", "_native", "_spans", "_text", "_tools_of")
+
+    def __init__(self, native: Native, tools: Mapping[str, Callable[..., Any]] | None = None) -> None:
+        self._native: Native | None = native
+        self._text: str = native.text
+        self._spans: tuple[Span, ...] | None = None
+        self._tools_of = dict(tools or {})
+        self._frozen: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """The text."""
+        return self._text
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __repr__(self) -> str:
+        return f"<Rendered {self.prompt_id!r}: {len(self._text)} characters, {len(self.spans)} spans>"
+
+    @property
+    def prompt_id(self) -> str:
+        """The id of the prompt."""
+        return self._live("prompt_id", lambda native: native.prompt_id)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The parts of the text, in order, each with its origin."""
+        if self._spans is None:
+            assert self._native is not None
+            self._spans = tuple(_span(self._text, one) for one in self._native.spans())
+        return self._spans
+
+    @property
+    def tools(self) -> list[dict[str, Any]]:
+        """The tools that the model may call."""
+        return self._live("tools", lambda native: native.tools)
+
+    @property
+    def notes(self) -> list[Diagnostic]:
+        """What is worth knowing about the render."""
+        return [Diagnostic(note) for note in self._live("notes", lambda native: native.notes)]
+
+    def messages(self) -> list[dict[str, Any]]:
+        """The messages of the conversation."""
+        return self._live("messages", lambda native: native.messages())
+
+    def segments(self) -> list[Segment]:
+        """Author's text and values, in order."""
+        return [Segment(**one) for one in self._live("segments", lambda native: native.segments())]
+
+    def wire(self, api: str | None = None) -> Wire:
+        """The body of a request for `openai`, `anthropic`, `gemini` or another interface; by default the prompt's own."""
+        body, notes = self._live(f"wire {api}", lambda native: native.wire(api))
+        return Wire(body, notes)
+
+    def tokens(self, model: str | None = None) -> Tokens:
+        """The tokens of the request, counted for a model; by default the prompt's own."""
+        counted = self._live(f"tokens {model}", lambda native: native.tokens(model))
+        return Tokens(counted["total"], counted["exact"], counted["model"], tuple(counted["estimates"]), counted)
+
+    def explanation(self) -> dict[str, Any]:
+        """Which file was chosen and why, and every variable with its value and layer."""
+        return self._live("explanation", lambda native: native.explanation())
+
+    def explain(self, offset: int) -> Found:
+        """Where the character at an offset came from."""
+        if offset < 0:
+            offset += len(self._text)
+        if not 0 <= offset < len(self._text):
+            raise IndexError(f"the text has {len(self._text)} characters, and none at {offset}")
+        if self._native is None:
+            return self._from_spans(offset, offset + 1)
+        return _found(self._native.explain(offset))
+
+    def find(self, text: str) -> list[Found]:
+        """Where every occurrence of a text came from. It is an error if there is none."""
+        if self._native is None:
+            starts = _occurrences(self._text, text)
+            return [self._from_spans(start, start + len(text)) for start in starts]
+        return [_found(one) for one in self._native.find(text)]
+
+    def read_reply(self, response: Any, api: str | None = None) -> Reply:
+        """What a provider's response says: its text, its outputs, or the tools that it calls."""
+        return Reply(**self._alive("read_reply").read_reply(api, _body(response)))
+
+    def converse(
+        self,
+        ask: Callable[[dict[str, Any]], Any],
+        *,
+        api: str | None = None,
+        tools: Mapping[str, Callable[..., Any]] | None = None,
+        most_turns: int = 10,
+    ) -> dict[str, Any]:
+        """Asks a model until it answers, and runs the tools that it calls.
+
+        `ask` gets the body of a request and returns the response, as in `lambda body: client.chat.completions.create(**body)`. The tools
+        are those of the book (`@book.tool`) and the given ones. Returns `result`, `turns` and `messages`.
+        """
+        functions = {**self._tools_of, **(tools or {})}
+
+        def asked(body: dict[str, Any]) -> Any:
+            return _body(ask(body))
+
+        return self._alive("converse").converse(api, asked, list(functions.items()), most_turns)
+
+    def _repr_html_(self) -> str:
+        parts = []
+        for span in self.spans:
+            colour = _COLOURS.get(span.kind, "inherit")
+            label = html.escape(span.label, quote=True)
+            parts.append(f'<span title="{label}" style="background:{colour}">{html.escape(span.text)}</span>')
+        return f'<pre style="white-space:pre-wrap">{"".join(parts)}</pre>'
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_thawed, (self._text, self.spans, self._freeze()))
+
+    def _alive(self, what: str) -> Native:
+        if self._native is None:
+            raise errors.UsageError(f"`{what}` needs the render itself, and this is an unpickled copy", hint="render again")
+        return self._native
+
+    def _live(self, name: str, read: Callable[[Native], T]) -> T:
+        if self._native is not None:
+            return read(self._native)
+        if name not in self._frozen:
+            raise errors.UsageError(f"an unpickled copy does not have `{name}`", hint="render again")
+        kept = self._frozen[name]
+        if isinstance(kept, errors.CuebookError):
+            raise kept
+        return cast("T", kept)
+
+    def _freeze(self) -> dict[str, Any]:
+        if self._native is None:
+            return self._frozen
+        native = self._native
+        kept: dict[str, Any] = {}
+        kept["prompt_id"], kept["tools"], kept["notes"] = native.prompt_id, native.tools, native.notes
+        reads: dict[str, Callable[[], Any]] = {
+            "messages": native.messages,
+            "segments": native.segments,
+            "explanation": native.explanation,
+            "tokens None": lambda: native.tokens(None),
+            "wire None": lambda: native.wire(None),
+        }
+        for api in ("openai", "anthropic", "gemini", *native.wires()):
+            reads[f"wire {api}"] = lambda api=api: native.wire(api)  # type: ignore[misc]
+        for name, read in reads.items():
+            try:
+                kept[name] = read()
+            except errors.CuebookError as error:
+                kept[name] = error
+        return kept
+
+    def _from_spans(self, start: int, end: int) -> Found:
+        pieces = []
+        for span in self.spans:
+            if span.start < end and start < span.end:
+                first, last = max(start, span.start), min(end, span.end)
+                text = self._text[first:last]
+                pieces.append(Piece(first, last, text, span.label, span.origin, None, span.section))
+        line = self._text.count("\n", 0, start) + 1
+        column = start - (self._text.rfind("\n", 0, start) + 1) + 1
+        return Found(start, end, line, column, self._text[start:end], tuple(pieces))
+
+
+_COLOURS = {
+    "literal": "transparent",
+    "value": "#fde68a80",
+    "rich": "#bfdbfe80",
+    "hook": "#fbcfe880",
+    "frame": "#d1d5db80",
+}
+
+
+def _span(text: str, one: dict[str, Any]) -> Span:
+    start, end, origin = one["start"], one["end"], one["origin"]
+    return Span(start, end, text[start:end], origin["kind"], one["label"], origin, one["section"])
+
+
+def _found(one: dict[str, Any]) -> Found:
+    pieces = tuple(Piece(**piece) for piece in one.pop("pieces"))
+    return Found(**one, pieces=pieces)
+
+
+def _occurrences(text: str, wanted: str) -> list[int]:
+    starts, at = [], text.find(wanted) if wanted else -1
+    while at >= 0:
+        starts.append(at)
+        at = text.find(wanted, at + len(wanted))
+    if not starts:
+        raise errors.PromptValidationError(f"the rendered text does not contain {wanted!r}", code="CB407")
+    return starts
+
+
+def _body(response: Any) -> Any:
+    # The clients of OpenAI, Anthropic and Google return pydantic models.
+    return response.model_dump(mode="json") if hasattr(response, "model_dump") else response
+
+
+def _thawed(text: str, spans: tuple[Span, ...], frozen: dict[str, Any]) -> Rendered:
+    rendered = Rendered.__new__(Rendered)
+    rendered._native = None
+    rendered._text, rendered._spans, rendered._frozen, rendered._tools_of = text, spans, frozen, {}
+    return rendered

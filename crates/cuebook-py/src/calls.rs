@@ -1,0 +1,94 @@
+//! Functions of Python that the engine calls: hooks, providers, filters, tests and tools.
+
+use std::cell::RefCell;
+
+use cuebook::hooks::{HookContext, Subject, Values};
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use pyo3::IntoPyObjectExt;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use serde_json::{Value as Json, json};
+
+use crate::values;
+
+thread_local! {
+    /// The exception of a function that failed in this thread. It becomes the cause of the engine's error, so that its traceback is kept.
+    static FAILURE: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// The exception of the last function that failed in this thread, once.
+pub fn take_failure() -> Option<PyErr> {
+    FAILURE.with(RefCell::take)
+}
+
+/// Keeps an exception for the error that it leads to.
+pub fn keep_failure(failure: PyErr) {
+    FAILURE.set(Some(failure));
+}
+
+/// Calls a function with JSON and reads what it returns. An exception is kept, and returned in words.
+pub fn call(function: &Py<PyAny>, name: &str, arguments: &[Json]) -> Result<Json, String> {
+    Python::attach(|py| {
+        let called = arguments
+            .iter()
+            .map(|argument| values::to_python(py, argument))
+            .collect::<PyResult<Vec<_>>>()
+            .and_then(|arguments| run(py, function, PyTuple::new(py, arguments)?))
+            .and_then(|answer| values::named(answer.bind(py), name));
+        called.map_err(|failure| {
+            let words = in_words(py, &failure);
+            keep_failure(failure);
+            words
+        })
+    })
+}
+
+/// Calls a function and waits for it, if it is asynchronous.
+pub fn run(py: Python<'_>, function: &Py<PyAny>, arguments: Bound<'_, PyTuple>) -> PyResult<Py<PyAny>> {
+    let answer = function.bind(py).call1(arguments)?;
+    let settle = py.import("cuebook._values")?.getattr("settle")?;
+    settle.call1((answer,))?.into_py_any(py)
+}
+
+/// An exception in one line: its type, and what it says.
+pub fn in_words(py: Python<'_>, failure: &PyErr) -> String {
+    let kind = failure.get_type(py).name().map_or_else(|_| "Exception".to_owned(), |name| name.to_string());
+    match failure.value(py).str() {
+        Ok(text) if !text.to_string_lossy().is_empty() => format!("{kind}: {}", text.to_string_lossy()),
+        _ => kind,
+    }
+}
+
+/// What a hook of this process knows of the render: it can read files and open connections without asking.
+pub fn context_of(context: &HookContext<'_>) -> Json {
+    let mut known = json!({
+        "workspace_path": context.workspace.to_string_lossy(),
+        "session": context.session,
+    });
+    match &context.subject {
+        Subject::Prompt { id } => known["prompt_id"] = json!(id),
+        Subject::Provider { namespace, .. } => known["namespace"] = json!(namespace),
+    }
+    known
+}
+
+/// The error for a hook that raised an exception.
+pub fn failed(what: &str, words: &str) -> Error {
+    let message = format!("{what} raised {words}");
+    let hint = "the exception is the `__cause__` of this one, with its traceback";
+    Error::new(ErrorKind::Hook, Diagnostic::new(Code::HookFailed, message).hint(hint))
+}
+
+/// The error for a hook that returned the wrong type.
+pub fn wrong_return(what: &str, wanted: &str) -> Error {
+    let diagnostic = Diagnostic::new(Code::HookReturn, format!("{what} must return {wanted}"));
+    Error::new(ErrorKind::Hook, diagnostic.hint(format!("return {wanted} from the function")))
+}
+
+/// Calls a hook that returns variables.
+pub fn variables(function: &Py<PyAny>, what: &str, arguments: &[Json]) -> cuebook::Result<Values> {
+    match call(function, what, arguments).map_err(|words| failed(what, &words))? {
+        Json::Object(values) => Ok(values),
+        _ => Err(wrong_return(what, "a dict")),
+    }
+}

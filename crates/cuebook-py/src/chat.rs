@@ -1,0 +1,157 @@
+//! A conversation in memory: a function of Python asks the model, and functions of Python are its tools.
+
+use std::borrow::Cow;
+use std::sync::Mutex;
+
+use cuebook::chat::wire::{Api, Request, body};
+use cuebook::chat::{Message, reply};
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use cuebook_run::turn::{Agent, Halt, Miss, Performed};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+use serde_json::{Map, Value as Json, json};
+
+use crate::errors::{self, Raise};
+use crate::rendered::Rendered;
+use crate::{calls, values};
+
+#[pymethods]
+impl Rendered {
+    /// What a provider's reply says: the text or outputs, or the calls of tools.
+    fn read_reply(
+        &self,
+        py: Python<'_>,
+        format: Option<&str>,
+        response: &Bound<'_, PyAny>,
+    ) -> PyResult<Py<PyAny>> {
+        let api = self.api(format).or_raise(py)?;
+        let response = values::named(response, "response")?;
+        let has_outputs = !self.explanation.rendered().prompt().outputs.is_empty();
+        let answer = reply::read(api, &response, has_outputs).or_raise(py)?;
+        let kind = match &answer.reply {
+            reply::Reply::ToolCalls { .. } => "tool_calls",
+            reply::Reply::Structured { .. } => "structured",
+            reply::Reply::Refusal(_) => "refusal",
+            reply::Reply::Text(_) => "text",
+            _ => "media",
+        };
+        let said = json!({
+            "kind": kind, "value": answer.reply.to_json(), "thinking": answer.thinking, "finish": answer.finish, "model": answer.model,
+        });
+        values::to_python(py, &said)
+    }
+
+    /// Asks a model with a function, runs the tools that it calls, and repeats until it answers.
+    fn converse(
+        &self,
+        py: Python<'_>,
+        format: Option<&str>,
+        ask: Py<PyAny>,
+        tools: Vec<(String, Py<PyAny>)>,
+        most_turns: u32,
+    ) -> PyResult<Py<PyAny>> {
+        let api = self.api(format).or_raise(py)?;
+        let raised: Mutex<Option<PyErr>> = Mutex::new(None);
+        let ended = py.detach(|| -> cuebook::Result<_> {
+            let rendered = self.explanation.rendered();
+            let prompt = rendered.prompt();
+            let (messages, _) = rendered.messages_for(api)?;
+            let mut model = prompt.model.as_ref().map_or_else(Cow::default, Cow::Borrowed);
+            if let Some(id) = rendered.scope().model() {
+                model.to_mut().id = id.to_owned();
+            }
+            let (offered, outputs) = (rendered.tools(), &prompt.outputs);
+            let mut agent = Agent::new(|question| {
+                let request =
+                    Request { model: &model, messages: question.messages, tools: &offered, outputs };
+                let wire = body(api, &request).map_err(for_good)?;
+                let response = asked(&ask, &wire.body, &raised).map_err(for_good)?;
+                reply::read(api, &response, !outputs.is_empty()).map_err(for_good)
+            })
+            .most_turns(most_turns);
+            for tool in offered.iter() {
+                for (parameter, input) in &tool.bindings {
+                    agent = agent.bind(&tool.name, parameter, input);
+                }
+            }
+            let scope = rendered.scope();
+            let inputs: Map<String, Json> = scope
+                .names()
+                .into_iter()
+                .filter_map(|name| Some((name.clone(), scope.get(&name)?.1)))
+                .collect();
+            agent = agent.inputs(inputs);
+            for (name, function) in &tools {
+                agent = agent
+                    .tool_with(name.clone(), move |call, arguments| tool(function, &call.name, arguments));
+            }
+            Ok(agent.run(messages))
+        });
+        let ended = ended.or_raise(py)?;
+        let conversation: Json = ended.conversation.iter().map(Message::to_json).collect();
+        match ended.outcome {
+            Ok(result) => values::to_python(
+                py,
+                &json!({"result": result, "turns": ended.turns, "messages": conversation}),
+            ),
+            Err(halt) => {
+                if let Ok(Some(raised)) = raised.into_inner() {
+                    return Err(raised);
+                }
+                Err(errors::to_python(py, &halted(halt)))
+            }
+        }
+    }
+}
+
+impl Rendered {
+    fn api(&self, format: Option<&str>) -> cuebook::Result<Api> {
+        let model = self.explanation.rendered().prompt().model.as_ref();
+        let provider = format.or(model.and_then(|model| model.provider.as_deref())).unwrap_or("openai");
+        Api::choose(provider, model.and_then(|model| model.api_type.as_deref()))
+    }
+}
+
+/// The function that asks has its own way to ask again.
+fn for_good(error: Error) -> Miss {
+    Miss { error, again: false, indeterminate: false }
+}
+
+fn halted(halt: Halt) -> Error {
+    match halt {
+        Halt::Failed(error) | Halt::Suspended(error) | Halt::Indeterminate(error) => error,
+        Halt::Cancelled(why) => Error::new(ErrorKind::Execute, Diagnostic::new(Code::ThreadCancelled, why)),
+    }
+}
+
+/// Calls the function that asks. Its exception is raised as it is.
+fn asked(ask: &Py<PyAny>, body: &Json, raised: &Mutex<Option<PyErr>>) -> cuebook::Result<Json> {
+    Python::attach(|py| {
+        let called = values::to_python(py, body)
+            .and_then(|body| calls::run(py, ask, PyTuple::new(py, [body])?))
+            .and_then(|answer| values::named(answer.bind(py), "response"));
+        called.map_err(|failure| {
+            let message = calls::in_words(py, &failure);
+            if let Ok(mut raised) = raised.lock() {
+                *raised = Some(failure);
+            }
+            Error::new(ErrorKind::Reply, Diagnostic::new(Code::NoAnswer, message))
+        })
+    })
+}
+
+/// Calls a tool with its arguments by name. The model learns of an exception, and the conversation goes on.
+fn tool(function: &Py<PyAny>, name: &str, arguments: &Map<String, Json>) -> Performed {
+    Python::attach(|py| {
+        let called = values::to_python(py, &Json::Object(arguments.clone()))
+            .and_then(|arguments| {
+                let call = py.import("cuebook._values")?.getattr("call_tool")?;
+                call.call1((function, arguments.bind(py).cast::<PyDict>()?))
+            })
+            .and_then(|answer| answer.extract::<String>());
+        match called {
+            Ok(text) => Performed::answer(text),
+            Err(failure) => Performed::failed(name, &calls::in_words(py, &failure)),
+        }
+    })
+}

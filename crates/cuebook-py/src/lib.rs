@@ -1,0 +1,58 @@
+//! The part of the Python package that is written in Rust: `cuebook._native`.
+//!
+//! One file per area; each calls the public interface of one crate and gives back plain Python values. What people use is written in
+//! Python, in `python/cuebook`.
+
+mod book;
+mod calls;
+mod chat;
+mod context;
+mod errors;
+mod items;
+mod lab;
+mod rendered;
+mod sections;
+mod threads;
+mod values;
+
+use pyo3::prelude::*;
+
+/// The native half of the package `cuebook`.
+#[pymodule]
+mod _native {
+    use pyo3::prelude::*;
+
+    #[pymodule_export]
+    use super::book::Book;
+    #[pymodule_export]
+    use super::rendered::Rendered;
+    #[pymodule_export]
+    use super::sections::{open_section_suffix, render_sections};
+    #[pymodule_export]
+    use super::threads::Cancel;
+    #[pymodule_export]
+    use super::{launch, nearest, plain};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
+}
+
+/// Becomes the launcher of sandboxed hooks and never returns: what the program of [`book::launcher`] does.
+#[pyfunction]
+fn launch() {
+    cuebook_hooks::sandbox::launch();
+}
+
+/// The names nearest to a misspelt one, best first.
+#[pyfunction]
+fn nearest(wanted: &str, names: Vec<String>) -> Vec<String> {
+    cuebook::error::nearest(wanted, names.iter().map(String::as_str))
+}
+
+/// A value as the plain one that a template sees: objects, lists, texts, numbers, booleans and `None`.
+#[pyfunction]
+fn plain(py: Python<'_>, value: &Bound<'_, PyAny>, name: &str) -> PyResult<Py<PyAny>> {
+    values::to_python(py, &values::named(value, name)?)
+}

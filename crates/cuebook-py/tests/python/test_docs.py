@@ -1,0 +1,68 @@
+"""Every example of the docstrings and of the guide's chapter runs, and prints what the page shows."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib
+import io
+import re
+from pathlib import Path
+
+import pytest
+
+from cuebook.pytest_plugin import MockModel
+
+CHAPTER = Path(__file__).parents[4] / "docs/src/guide/python.md"
+MODULES = ["cuebook", "cuebook._book", "cuebook._rendered", "cuebook.rumi", "cuebook.wink"]
+FENCE = re.compile(r"^```(?P<info>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_docstrings_are_true(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = doctest.testmod(importlib.import_module(name), optionflags=doctest.ELLIPSIS)
+    assert done.attempted > 0 and done.failed == 0
+
+
+def test_examples_of_the_guide_are_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are written, pieces of Python run one after another, and `text` after one is what it printed."""
+    here = tmp_path / "desk"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    # The chapter's clients ask a server; here a model with prepared answers takes their place.
+    names: dict[str, object] = {"__name__": "chapter", "client": Client()}
+    printed, pieces = "", 0
+    for block in FENCE.finditer(CHAPTER.read_text(encoding="utf-8")):
+        info, text = block["info"].split(), block["text"]
+        if "file" in info:
+            path = here / info[-1]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        elif info == ["python"]:
+            assert printed == "", f"the page does not show what this printed: {printed}"
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(text, str(CHAPTER), "exec"), names)
+            printed, pieces = out.getvalue(), pieces + 1
+        elif info == ["text"]:
+            assert printed == text
+            printed = ""
+    assert printed == "" and pieces >= 8
+
+
+class Client:
+    """The clients of OpenAI and Anthropic, as far as the chapter uses them."""
+
+    def __init__(self) -> None:
+        self.chat = self.completions = self.messages = self
+
+    def create(self, **body: object) -> object:
+        assert body["model"] and body["messages"]
+        if "max_tokens" in body and "system" in body:
+            content = [{"type": "text", "text": "It is on its way."}]
+            return {"id": "m1", "type": "message", "role": "assistant", "content": content, "stop_reason": "end_turn"}
+        messages = body["messages"]
+        assert isinstance(messages, list)
+        if body.get("tools") and messages[-1]["role"] != "tool":
+            return MockModel().call("order", number=7).answers[0]
+        return MockModel().say("It is on its way.").answers[0]

@@ -1,0 +1,186 @@
+"""Runs: events, results, cancellation, resumption. The provider is a server of this process."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from conftest import Project
+from cuebook import Book, CuebookError
+
+PROVIDER = """\
+name: local
+api: openai-chat
+base_url: http://127.0.0.1:{port}/v1
+stream: false
+tiers: {{fast: small, general: small, high: small}}
+models:
+  small: {{context_window: 32000, max_output: 4096, price: {{input: 1, output: 10}}}}
+"""
+PROMPT = """\
+---
+name: answer
+model: small
+inputs:
+  - name: question
+    kind: string
+---
+system:
+Be brief.
+
+user:
+{{ question }}
+"""
+
+
+class Model(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.asked: list[dict[str, Any]] = []
+        self.waits = threading.Event()
+        self.waits.set()
+
+
+class Answer(BaseHTTPRequestHandler):
+    server: Model
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(body)
+        self.server.waits.wait(30)
+        message = {"role": "assistant", "content": f"You asked: {body['messages'][-1]['content']}"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+        answer = {"id": "a1", "object": "chat.completion", "model": "small", "choices": [choice], "usage": usage}
+        data = json.dumps(answer).encode()
+        try:
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+        except OSError:
+            pass  # A cancelled run has closed the connection.
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def model(home: Path) -> Iterator[Model]:
+    server = Model()
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    file = home / ".ai/config/providers/local.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(PROVIDER.format(port=server.server_address[1]))
+    yield server
+    server.waits.set()
+    server.shutdown()
+
+
+@pytest.fixture
+def answers(project: Project, model: Model) -> Book:
+    return Book(project({"prompts/answer.prompty": PROMPT}))
+
+
+def test_a_run_answers_and_is_logged(answers: Book, model: Model) -> None:
+    done = answers.run("answer", question="Why?", provider="local").check()
+    assert (done.status, done.result) == ("completed", "You asked: Why?")
+    assert done.cost["turns"] == 1
+    assert answers.threads()[0]["thread_id"] == done.thread_id
+    assert len(answers.events(done.thread_id)) > 2
+    assert model.asked[0]["messages"][0] == {"role": "system", "content": "Be brief."}
+
+
+def test_events_are_iterated(answers: Book) -> None:
+    run = answers.start("answer", question="Why?", provider="local")
+    events = list(run)
+    assert {event.thread_id for event in events} == {run.thread_id}
+    assert [event.data["seq"] for event in events if event.kind == "event"][0] == 1
+    assert list(run) == [] and run.result().status == "completed"
+
+
+def test_events_are_iterated_asynchronously(answers: Book) -> None:
+    async def follow() -> tuple[int, str]:
+        run = answers.start("answer", question="Why?", provider="local")
+        count = 0
+        async for _ in run:
+            count += 1
+        return count, (await run.result_async()).status
+
+    count, status = asyncio.run(follow())
+    assert count > 2 and status == "completed"
+    assert asyncio.run(answers.run_async("answer", question="Why?", provider="local")).status == "completed"
+
+
+def _until(answers: Any) -> None:
+    end = time.monotonic() + 30
+    while not answers() and time.monotonic() < end:
+        time.sleep(0.02)
+    assert answers()
+
+
+def test_a_cancelled_run_stops(answers: Book, model: Model) -> None:
+    model.waits.clear()
+    run = answers.start("answer", question="Why?", provider="local")
+    _until(lambda: model.asked)
+    run.cancel()
+    done = run.result(timeout=30)
+    assert done.status == "cancelled" and done.error is not None and done.error.code == "CB727"
+
+
+def test_a_cancelled_task_stops_its_run(answers: Book, model: Model) -> None:
+    model.waits.clear()
+
+    async def begin() -> None:
+        task = asyncio.create_task(answers.run_async("answer", question="Why?", provider="local"))
+        while not model.asked:
+            await asyncio.sleep(0.02)
+        task.cancel()
+        await task
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(begin())
+    _until(lambda: answers.threads()[0]["status"] == "cancelled")
+
+
+def test_a_limited_run_is_resumed(answers: Book, model: Model) -> None:
+    done = answers.run("answer", question="Why?", provider="local", limits={"tokens": 1})
+    assert done.status == "suspended" and done.error is not None and done.error.code == "CB716"
+    again = answers.resume(done.thread_id, provider="local", limits={"tokens": 100000}).result(timeout=60)
+    assert again.status == "completed"
+
+
+def test_what_keeps_a_run_from_starting_is_raised(answers: Book) -> None:
+    with pytest.raises(CuebookError) as raised:
+        answers.run("answer", question="Why?", provider="nowhere")
+    assert raised.value.code is not None
+    with pytest.raises(CuebookError, match="no variable `questoin`"):
+        answers.run("answer", questoin="Why?", provider="local")
+
+
+def test_ctrl_c_stops_a_run(answers: Book, model: Model, tmp_path: Path) -> None:
+    model.waits.clear()
+    code = f"from cuebook import Book\nBook({str(answers.root)!r}).run('answer', question='Why?', provider='local')\n"
+    program = tmp_path / "program.py"
+    program.write_text(code)
+    started = subprocess.Popen([sys.executable, program], stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    _until(lambda: model.asked)
+    started.send_signal(signal.SIGINT)
+    _, said = started.communicate(timeout=30)
+    assert "KeyboardInterrupt" in said and started.returncode != 0
+    assert answers.threads()[0]["status"] == "cancelled"

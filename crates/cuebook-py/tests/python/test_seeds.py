@@ -1,0 +1,200 @@
+"""The interfaces of Rumi, Prompty and Rye over a book."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from conftest import CHAT, GREETING, Project
+from cuebook import prompty, rye
+from cuebook.prompty import InvokerError
+from cuebook.pytest_plugin import MockModel
+from cuebook.rumi import PromptConflictError, PromptManager, PromptNotFoundError, PromptValidationError
+
+CODE = """\
+METADATA = {"prompt_id": "coach", "name": "Coach", "type": "system", "metadata": {"tags": ["sport"]}}
+VARIABLES = {
+    "required": [{"name": "agent_name", "type": "string"}],
+    "custom": [{"name": "style", "type": "string", "default": "calm"}],
+}
+
+
+async def pre_render(variables: dict, context: dict) -> dict:
+    variables["where"] = context.get("workspace_path", ".").rsplit("/", 1)[-1]
+    return variables
+"""
+
+
+class Session:
+    def __init__(self, workspace: str) -> None:
+        self.session_id = "s1"
+        self.workspace = workspace
+        self._private = object()
+        self.callback = print
+
+
+def test_rumi_manager_renders_with_hooks_and_context(project: Project) -> None:
+    root = project({
+        "user_data/shared/prompts/coach/prompt.py": CODE,
+        "user_data/shared/prompts/coach/template.md": "{{ agent_name }} is {{ style }} in {{ where }} ({{ system.session_id }}).",
+    })
+    manager = PromptManager(root)
+
+    async def scenario() -> None:
+        context = {"workspace_path": str(root), "session": Session(str(root))}
+        text = await manager.render("coach", {"agent_name": "Kai", "unused": 1}, context=context)
+        assert text == "Kai is calm in project (s1)."
+        context["prompt_variables"] = {"style": "loud"}
+        assert "Kai is loud" in await manager.render("coach", {"agent_name": "Kai"}, context)
+        assert "Kai" in await manager.render("general_system", {"agent_name": "Kai"})
+
+        definition = await manager.get_definition("coach")
+        assert definition["variables"]["required"][0]["name"] == "agent_name"
+        assert [one["id"] for one in await manager.list_prompts(tag_filter="sport")] == ["coach"]
+        assert "coach" in [one["id"] for one in await manager.list_prompts(type_filter="system")]
+
+        assert (await manager.validate("coach", {"agent_name": "Kai"})) == {"valid": True, "errors": []}
+        wrong = await manager.validate("coach", {"agent_name": 7})
+        assert wrong["valid"] is False and wrong["errors"][0]["expected"] == "string"
+        with pytest.raises(PromptValidationError):
+            await manager.render("coach")
+        with pytest.raises(PromptNotFoundError):
+            await manager.render("couch_potato")
+
+    asyncio.run(scenario())
+
+
+def test_rumi_conflict_is_resolved_by_choice(project: Project) -> None:
+    places = ["user_data/shared/prompts/greet", "user_data/packs/polite/prompts/greet"]
+    manager = PromptManager(project({f"{place}/template.md": place for place in places}))
+
+    async def scenario() -> None:
+        with pytest.raises(PromptConflictError) as raised:
+            await manager.render("greet")
+        assert raised.value.prompt_id == "greet"
+        candidates = await manager.list_candidates("greet")
+        assert [one["source"] for one in candidates] == places == [one["source"] for one in raised.value.candidates]
+        assert candidates[1]["pack_id"] == "polite"
+        assert await manager.set_resolution("greet", places[1]) is None  # type: ignore[func-returns-value]
+        assert await manager.render("greet") == places[1]
+        assert await manager.render("Greet") == places[1]
+
+    asyncio.run(scenario())
+
+
+def test_prompty_loads_renders_and_parses(project: Project) -> None:
+    path = project({"reply.prompty": CHAT}) / "reply.prompty"
+    agent = prompty.load(path)
+    assert (agent.name, agent.model["id"], agent.inputs[0]["name"]) == ("reply", "gpt-4o", "question")
+    text = prompty.render(agent, {"question": "Why?"})
+    assert text == asyncio.run(prompty.render_async(agent, {"question": "Why?"}))
+    assert text.rstrip().endswith("user:\nWhy?")
+    messages = prompty.prepare(path, {"question": "Why?"})
+    assert messages == prompty.parse(agent, {"question": "Why?"}) and messages[1]["role"] == "user"
+    assert prompty.wire(agent, {"question": "Why?"})["model"] == "gpt-4o"
+
+
+def test_prompty_thread_input_is_a_nonce_until_it_is_parsed(project: Project) -> None:
+    text = "---\nname: chat\nmodel: gpt-4o\ninputs:\n  - name: history\n    kind: thread\n---\nsystem:\nHi.\n\n{{ history }}\n"
+    agent = prompty.load(project({"chat.prompty": text}) / "chat.prompty")
+    history = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    one, other = (prompty.render(agent, {"history": history}) for _ in range(2))
+    assert "__PROMPTY_THREAD_" in one and "_history__" in one and one != other
+    assert [message["role"] for message in prompty.prepare(agent, {"history": history})] == ["system", "user", "assistant"]
+
+
+def test_prompty_unknown_format_is_an_invoker_error(project: Project) -> None:
+    text = "---\nname: odd\nmodel: gpt-4o\ntemplate: {format: liquid}\n---\nsystem:\nHi.\n"
+    path = project({"odd.prompty": text}) / "odd.prompty"
+    with pytest.raises(InvokerError, match="liquid"):
+        prompty.render(path, {})
+
+
+def test_prompty_run_asks_with_an_executor(project: Project, mock_model: MockModel) -> None:
+    path = project({"reply.prompty": CHAT}) / "reply.prompty"
+    with pytest.raises(InvokerError) as raised:
+        prompty.run(path, {"question": "Why?"})
+    assert "register_executor" in (raised.value.hint or "")
+    mock_model.call("weather", city="Oslo").say("Grey.").say("Because.")
+    tools = {"weather": lambda city: f"grey in {city}"}
+    assert prompty.run(path, {"question": "?"}, executor=mock_model, tools=tools) == "Grey."
+    prompty.register_executor("openai", mock_model)
+    try:
+        assert asyncio.run(prompty.run_async(path, {"question": "Why?"})) == "Because."
+    finally:
+        prompty._executors.clear()
+
+
+def test_prompty_process_reads_a_response(project: Project) -> None:
+    path = project({"reply.prompty": CHAT}) / "reply.prompty"
+    response = MockModel().say("Because.").answers[0]
+    assert prompty.process(path, response, {"question": "Why?"}) == "Because."
+
+
+DIRECTIVE = """\
+# Deploy
+
+```xml
+<directive name="deploy" version="1.0.0">
+  <metadata>
+    <description>Deploy an app</description>
+    <category>team</category>
+    <author>ann</author>
+    <model tier="fast" />
+    <permissions><execute><tool>team.*</tool></execute></permissions>
+  </metadata>
+  <inputs>
+    <input name="name" type="string" required="true">The app</input>
+  </inputs>
+  <outputs><output name="url">Where it runs</output></outputs>
+</directive>
+```
+
+Deploy {input:name}.
+"""
+KNOWLEDGE = """\
+---
+name: rules
+title: Rules
+entry_type: reference
+category: team
+version: "1.0.0"
+author: ann
+created_at: 2026-02-18T00:00:00Z
+tags: [rules]
+---
+
+# Rules
+
+Be kind.
+"""
+
+
+def test_rye_executes_searches_loads_and_signs(project: Project) -> None:
+    root = project({".ai/directives/team/deploy.md": DIRECTIVE, ".ai/knowledge/team/rules.md": KNOWLEDGE})
+    rye._of(root).generate_key(owner="ann")
+    for kind, item in (("directive", "team/deploy"), ("knowledge", "team/rules")):
+        assert rye.sign(kind, item, root)["status"] == "signed", kind
+
+    answer = rye.rye_execute(
+        item_type="directive", item_id="team/deploy", project_path=str(root), parameters={"name": "shop"}
+    )
+    assert (answer["status"], answer["type"], answer["item_id"]) == ("success", "directive", "team/deploy")
+    assert "Deploy shop." in answer["body"] and answer["your_directions"]
+    assert answer["outputs"][0]["name"] == "url"
+
+    missing: dict[str, Any] = rye.execute("directive", "team/deploy", root)
+    assert missing["status"] == "error" and missing["declared_inputs"][0]["name"] == "name"
+
+    known = rye.execute("knowledge", "team/rules", root)
+    assert known["status"] == "success" and "Be kind." in str(known["data"])
+    assert rye.search("knowledge", "kind", root)["total"] == 1
+    assert "Be kind." in rye.load("knowledge", "team/rules", root)["content"]
+
+
+def test_rye_dry_run_validates_a_chain(project: Project) -> None:
+    root = project({"prompts/greeting/template.md": GREETING})
+    answer = rye.execute("tool", "rye/bash/bash", root, {"command": "echo test"}, dry_run=True)
+    assert answer["status"] == "validation_passed" and answer["chain"][0] == "rye/bash/bash"

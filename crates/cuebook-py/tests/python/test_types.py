@@ -1,0 +1,54 @@
+"""The package and its tests are clean under mypy --strict, and wrong calls are found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+SOURCE = HERE.parent.parent / "python"
+
+
+def _mypy(tmp_path: Path, *what: str) -> subprocess.CompletedProcess[str]:
+    pytest.importorskip("mypy")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), *what]
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+
+def test_the_package_is_typed(tmp_path: Path) -> None:
+    done = _mypy(tmp_path, "--python-version", "3.10", "-p", "cuebook")
+    assert done.returncode == 0, done.stdout
+
+
+def test_programs_that_use_it_are_typed(tmp_path: Path) -> None:
+    done = _mypy(tmp_path, *(str(file) for file in sorted(HERE.glob("*.py"))))
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_wrong_call_is_found(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text('from cuebook import Book\nlength: str = len(Book(".").render("p").spans)\nBook(7)\n')
+    done = _mypy(tmp_path, str(program))
+    assert done.returncode == 1
+    assert 'program.py:2: error: Incompatible types in assignment' in done.stdout
+    assert 'program.py:3: error: Argument 1 to "Book"' in done.stdout
+
+
+def test_the_stub_names_what_the_native_half_has() -> None:
+    import ast
+
+    from cuebook import _native
+
+    stub = ast.parse((SOURCE / "cuebook/_native.pyi").read_text())
+    for one in stub.body:
+        if isinstance(one, ast.ClassDef):
+            native = {name for name in vars(getattr(_native, one.name)) if not name.startswith("_")}
+            stubbed = {part.name for part in one.body if isinstance(part, ast.FunctionDef) and part.name != "__new__"}
+            assert native == stubbed, one.name
+        elif isinstance(one, ast.FunctionDef):
+            assert callable(getattr(_native, one.name))
+    public = {name for name in vars(_native) if not name.startswith("_")}
+    assert public == {one.name for one in stub.body if isinstance(one, (ast.ClassDef, ast.FunctionDef))}
