@@ -1,4 +1,5 @@
-//! The tree of a template.
+//! The tree of a template, for programs that analyse templates. It may change with every version.
+#![allow(missing_docs, reason = "the names of the grammar say what the parts are")]
 
 mod walk;
 
@@ -7,13 +8,13 @@ use crate::lexer::Range;
 
 /// Where a name's value is: a slot in a scope, so many scopes outwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Slot {
+pub struct Slot {
     pub up: u32,
     pub index: u32,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Expr {
+pub struct Expr {
     pub kind: ExprKind,
     pub range: Range,
     /// How many expressions are inside of each other here.
@@ -21,7 +22,7 @@ pub(crate) struct Expr {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum ExprKind {
+pub enum ExprKind {
     Name(Name),
     /// A namespace's attribute as the target of `set`.
     NamespaceTarget(Name, String),
@@ -53,7 +54,7 @@ pub(crate) enum ExprKind {
 
 /// A name and, once the template is resolved, its slot.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Name {
+pub struct Name {
     pub name: String,
     pub slot: Slot,
     pub range: Range,
@@ -61,14 +62,14 @@ pub(crate) struct Name {
 
 /// A filter or test with its arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Named {
+pub struct Named {
     pub name: String,
     pub range: Range,
     pub arguments: Arguments,
 }
 
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Arguments {
+pub struct Arguments {
     pub positional: Vec<Expr>,
     pub named: Vec<(String, Expr)>,
     pub star: Option<Expr>,
@@ -76,20 +77,20 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Slice {
+pub struct Slice {
     pub start: Option<Expr>,
     pub stop: Option<Expr>,
     pub step: Option<Expr>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Unary {
+pub enum Unary {
     Plus,
     Minus,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Binary {
+pub enum Binary {
     Add,
     Subtract,
     Multiply,
@@ -100,7 +101,7 @@ pub(crate) enum Binary {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Comparison {
+pub enum Comparison {
     Equal,
     NotEqual,
     Less,
@@ -112,13 +113,13 @@ pub(crate) enum Comparison {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Statement {
+pub struct Statement {
     pub kind: StatementKind,
     pub range: Range,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum StatementKind {
+pub enum StatementKind {
     /// Text of the author, which the range covers.
     Data,
     /// `{{ … }}` or one expression of `{% print %}`.
@@ -149,14 +150,14 @@ pub(crate) enum StatementKind {
 
 /// Statements with the scope that they run in.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Body {
+pub struct Body {
     pub statements: Vec<Statement>,
     pub scope: Scope,
 }
 
 /// What a scope holds, and what it begins with.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Scope {
+pub struct Scope {
     /// The names by slot.
     pub names: Vec<String>,
     /// What each slot begins with.
@@ -166,7 +167,7 @@ pub(crate) struct Scope {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Load {
+pub enum Load {
     /// The code that opens the scope sets it.
     Parameter,
     /// The context has it.
@@ -177,7 +178,7 @@ pub(crate) enum Load {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct For {
+pub struct For {
     pub target: Expr,
     pub iterable: Expr,
     /// The condition, with a scope of its own.
@@ -190,20 +191,20 @@ pub(crate) struct For {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct With {
+pub struct With {
     pub pairs: Vec<(Expr, Expr)>,
     pub body: Body,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct SetBlock {
+pub struct SetBlock {
     pub target: Expr,
     pub filter: Option<Expr>,
     pub body: Body,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Macro {
+pub struct Macro {
     pub name: String,
     pub parameters: Vec<Name>,
     /// Defaults of the last parameters.
@@ -217,7 +218,7 @@ pub(crate) struct Macro {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Block {
+pub struct Block {
     pub name: String,
     pub scoped: bool,
     pub required: bool,
@@ -228,21 +229,21 @@ pub(crate) struct Block {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Include {
+pub struct Include {
     pub template: Expr,
     pub ignore_missing: bool,
     pub with_context: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Import {
+pub struct Import {
     pub template: Expr,
     pub with_context: bool,
     pub names: Imported,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Imported {
+pub enum Imported {
     /// `import … as name`.
     Module(Name),
     /// `from … import name as other`.
@@ -251,7 +252,7 @@ pub(crate) enum Imported {
 
 /// A template that was read.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Tree {
+pub struct Tree {
     pub body: Body,
     pub self_slot: Option<u32>,
     pub macros: Vec<Macro>,

@@ -36,7 +36,7 @@ fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
         let [item, key] = parts.as_slice() else {
             return Err(type_error("`separators` are two strings: between items, and behind a key"));
         };
-        let text = |part: &Val<'r>| Ok(call.render.text_of(part)?.as_str().to_owned());
+        let text = |part: &Val<'r>| call.render.text_of(part).map(|text| text.as_str().to_owned());
         form.separators = Some((text(item)?, text(key)?));
     }
     let out = written(call.render, &call.value, form)?;

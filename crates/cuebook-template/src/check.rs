@@ -1,15 +1,37 @@
 //! Reads templates, and finds what can be known to be wrong before a render.
 
+use std::collections::BTreeMap;
+
 use crate::ast::{Arguments, Body, Expr, ExprKind, Statement, StatementKind, Tree, each_child};
 use crate::environment::{Environment, Style};
 use crate::error::{Error, ErrorKind, Result, unknown};
 use crate::library::library;
+use crate::parser::Grammar;
 use crate::template::Template;
 
 impl Environment {
     /// Reads a template. The error is the first of all errors; [`Environment::check`] gives all.
     pub fn compile(&self, name: &str, text: &str) -> Result<Template> {
         compile(self, name, text)
+    }
+
+    /// Reads a template, with every error that it has. The template can be walked even if it has some.
+    pub fn read(&self, name: &str, text: &str) -> (Template, Vec<Error>) {
+        read(self, name, text)
+    }
+
+    /// The names of the filters, tests and functions that templates find, in that order.
+    pub fn callables(&self) -> [Vec<&str>; 3] {
+        fn own<T>(own: &BTreeMap<String, T>) -> Vec<&str> {
+            own.keys().map(String::as_str).collect()
+        }
+        let library = library(self.style);
+        let functions: Vec<&str> = library.functions.iter().map(|function| function.name).collect();
+        [
+            [library.filter_names().collect(), own(&self.filters), own(&self.frames)].concat(),
+            [library.test_names().collect(), own(&self.tests)].concat(),
+            [functions, own(&self.functions), own(&self.globals)].concat(),
+        ]
     }
 
     /// Every error of a template.
@@ -27,7 +49,14 @@ pub(crate) fn compile(env: &Environment, name: &str, text: &str) -> Result<Templ
 }
 
 fn read(env: &Environment, name: &str, text: &str) -> (Template, Vec<Error>) {
-    let (template, mut errors) = Template::read(env.whitespace, env.style == Style::Chat, name, text);
+    let tags: Vec<&str> = env.frames.keys().map(String::as_str).collect();
+    let grammar = Grammar {
+        whitespace: env.whitespace,
+        generation: env.style == Style::Chat,
+        null: env.style == Style::Portable,
+        tags: &tags,
+    };
+    let (template, mut errors) = Template::read(grammar, name, text);
     let known = errors.len();
     let mut check = Check { env, errors: &mut errors, tree: &template.tree };
     check.statements(&template.tree.body.statements, false);
@@ -119,10 +148,8 @@ impl Check<'_> {
         if !soft {
             match &value.kind {
                 ExprKind::Filter(_, named) if library(self.env.style).filter(&named.name).is_none() => {
-                    let custom = &self.env.filters;
-                    if !custom.contains_key(&named.name) {
-                        let known =
-                            library(self.env.style).filter_names().chain(custom.keys().map(String::as_str));
+                    if !self.env.has_filter(&named.name) {
+                        let known = self.env.callables()[0].clone().into_iter();
                         self.errors.push(unknown("filter", &named.name, known).at(named.range));
                     }
                 }

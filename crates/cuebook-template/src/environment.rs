@@ -22,6 +22,10 @@ pub enum Style {
     /// Chat templates of models, as the library `transformers` renders them: `tojson` keeps the order of keys and escapes
     /// nothing for HTML, and `strftime_now`, `raise_exception` and `{% generation %}` exist.
     Chat,
+    /// As in `.prompty` files, which render the same in every language: `true`, nothing for null, `1` for `1.0`; `null` is a
+    /// literal and what is missing equals it; attributes of what is missing are missing; truth values are no numbers, and
+    /// values of unlike kinds have no order.
+    Portable,
 }
 
 /// How far a render may go.
@@ -61,6 +65,19 @@ impl Default for Limits {
     }
 }
 
+/// What one render may do, beyond what the environment says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Options {
+    /// Units of work, instead of those of [`Limits`].
+    pub fuel: Option<u64>,
+    /// Characters of the text, instead of the bytes of [`Limits`].
+    pub characters: Option<usize>,
+    /// Whether a tag that prints nothing leaves an empty piece.
+    pub keep_empty: bool,
+    /// About how many bytes and pieces the text will have.
+    pub expected: (usize, usize),
+}
+
 type Callable = dyn Fn(&[Json], &Map<String, Json>) -> std::result::Result<Json, String> + Send + Sync;
 
 /// A filter, test or function of the program.
@@ -80,6 +97,30 @@ impl Function {
 impl fmt::Debug for Function {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Function")
+    }
+}
+
+/// A part of what a [framing filter](Environment::frame) writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Framed {
+    /// Text of the program.
+    Frame(String),
+    /// Text of an argument.
+    Argument(String),
+    /// The value.
+    Value,
+}
+
+type FrameResult = std::result::Result<Vec<Framed>, String>;
+type Framing = dyn Fn(&str, &[String], &[(String, String)]) -> FrameResult + Send + Sync;
+
+/// A filter of the program that puts something around a value.
+#[derive(Clone)]
+pub(crate) struct Frame(pub Arc<Framing>);
+
+impl fmt::Debug for Frame {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Frame")
     }
 }
 
@@ -109,6 +150,8 @@ pub struct Environment {
     pub autoescape: bool,
     /// Whether using an undefined value is an error.
     pub strict: bool,
+    /// Whether a condition may ask for an undefined value although using it is an error.
+    pub testable: bool,
     /// How far a render may go.
     pub limits: Limits,
     /// Where the filter `random` begins.
@@ -117,6 +160,7 @@ pub struct Environment {
     pub(crate) filters: BTreeMap<String, Function>,
     pub(crate) tests: BTreeMap<String, Function>,
     pub(crate) functions: BTreeMap<String, Function>,
+    pub(crate) frames: BTreeMap<String, Frame>,
     finder: Option<Box<Finder>>,
     compiled: Mutex<BTreeMap<String, Arc<Template>>>,
 }
@@ -226,6 +270,16 @@ impl Environment {
         self
     }
 
+    /// Adds a filter that puts something around a value, which keeps its origin. It is a block tag as well:
+    /// `{% name … %}…{% endname %}`.
+    pub fn frame<F>(mut self, name: &str, run: F) -> Environment
+    where
+        F: Fn(&str, &[String], &[(String, String)]) -> FrameResult + Send + Sync + 'static,
+    {
+        self.frames.insert(name.to_owned(), Frame(Arc::new(run)));
+        self
+    }
+
     /// Adds a value that every template sees unless the caller has a variable of that name.
     pub fn global(mut self, name: &str, value: impl Into<Json>) -> Environment {
         self.globals.insert(name.to_owned(), value.into());
@@ -250,6 +304,11 @@ impl Environment {
         let template = Arc::new(compile(self, name, &text)?);
         compiled.insert(name.to_owned(), template.clone());
         Ok(Some(template))
+    }
+
+    /// Whether a filter of this name exists.
+    pub(crate) fn has_filter(&self, name: &str) -> bool {
+        self.filters.contains_key(name) || self.frames.contains_key(name)
     }
 
     pub(crate) fn not_found(&self, name: &str) -> Error {

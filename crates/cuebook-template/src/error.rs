@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::host::Cause;
 use crate::lexer::Range;
 
 /// What kind of error it is.
@@ -26,6 +27,33 @@ pub enum ErrorKind {
     Runtime,
 }
 
+/// The limit that a render exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Exceeded {
+    /// The steps that it may take.
+    Fuel,
+    /// How deeply macros, blocks, includes and loops may nest, or the expressions of a template.
+    Depth,
+    /// The length of the text.
+    Output,
+    /// The size of a value.
+    Size,
+}
+
+/// What only few errors have.
+#[derive(Debug, Clone, PartialEq, Default)]
+struct More {
+    cause: Option<Cause>,
+    exceeded: Option<Exceeded>,
+    open: Option<Range>,
+    /// The places that led to the error, the nearest first.
+    callers: Vec<(String, Range)>,
+}
+
+/// The places that an error remembers on its way.
+const MOST_CALLERS: usize = 16;
+
 /// An error with the place in the template.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Error {
@@ -36,11 +64,46 @@ pub struct Error {
     unit: Option<u32>,
     template: Option<String>,
     range: Option<Range>,
+    more: Option<Box<More>>,
 }
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), help: None, unit: None, template: None, range: None }
+        Error {
+            kind,
+            message: message.into(),
+            help: None,
+            unit: None,
+            template: None,
+            range: None,
+            more: None,
+        }
+    }
+
+    /// An error for a limit that is exceeded.
+    pub(crate) fn limit(exceeded: Exceeded, message: impl Into<String>) -> Error {
+        let mut error = Error::new(ErrorKind::Limit, message);
+        error.more().exceeded = Some(exceeded);
+        error
+    }
+
+    fn more(&mut self) -> &mut More {
+        self.more.get_or_insert_default()
+    }
+
+    /// The tag that was opened and not closed.
+    pub(crate) fn opened(mut self, tag: Range) -> Error {
+        self.more().open = Some(tag);
+        self
+    }
+
+    /// Notes a place that led to the error, if the error itself is elsewhere.
+    pub(crate) fn through(mut self, template: &str, range: Range) -> Error {
+        let same = self.template.as_deref() == Some(template) && self.range == Some(range);
+        if self.template.is_some() && !same && self.more().callers.len() < MOST_CALLERS {
+            self.more().callers.push((template.to_owned(), range));
+        }
+        self
     }
 
     pub(crate) fn at(mut self, range: Range) -> Error {
@@ -77,6 +140,26 @@ impl Error {
         self.help.as_deref()
     }
 
+    /// The limit that was exceeded.
+    pub fn exceeded(&self) -> Option<Exceeded> {
+        self.more.as_ref().and_then(|more| more.exceeded)
+    }
+
+    /// The program's own error that ended the render.
+    pub fn cause(&self) -> Option<&Cause> {
+        self.more.as_ref().and_then(|more| more.cause.as_ref())
+    }
+
+    /// The tag that was opened and not closed, where that is the error.
+    pub fn opening(&self) -> Option<Range> {
+        self.more.as_ref().and_then(|more| more.open)
+    }
+
+    /// The places that led to the error: the names of templates with ranges, the nearest first.
+    pub fn callers(&self) -> &[(String, Range)] {
+        self.more.as_ref().map_or(&[], |more| more.callers.as_slice())
+    }
+
     /// The name of the template.
     pub fn template(&self) -> Option<&str> {
         self.template.as_deref()
@@ -103,6 +186,17 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+impl From<Cause> for Error {
+    fn from(cause: Cause) -> Error {
+        if let Some(own) = cause.0.downcast_ref::<Error>() {
+            return own.clone();
+        }
+        let mut error = Error::new(ErrorKind::Runtime, cause.0.to_string());
+        error.more().cause = Some(cause);
+        error
+    }
+}
 
 /// A result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
-use typed_arena::Arena;
 
 use crate::check::compile;
-use crate::environment::Environment;
+use crate::environment::{Environment, Options};
 use crate::error::{Error, ErrorKind, Result};
+use crate::host::{Cause, Found, Given, Host, HostResult};
 use crate::library::library;
 use crate::output::{Output, Source};
-use crate::render::Render;
+use crate::render::{Memory, Render};
 use crate::sink::{Mark, Sink};
 use crate::template::Template;
 use crate::text::UNPRINTED;
@@ -56,15 +56,45 @@ impl Environment {
 
     /// Renders a template with these variables, which it borrows.
     pub fn render(&self, template: &Template, variables: &Map<String, Json>) -> Result<Output> {
-        let templates = Arena::new();
-        let render = Render::new(self, library(self.style), variables, &templates);
-        let mut sink = Sink::new(self.limits.output_bytes);
+        self.render_for(template, &Plain { env: self, variables }, Options::default())
+    }
+
+    /// Renders a template for a program that finds variables and templates itself.
+    pub fn render_for(&self, template: &Template, host: &dyn Host, options: Options) -> Result<Output> {
+        let memory = Memory::default();
+        let fuel = options.fuel.unwrap_or(self.limits.fuel);
+        let render = Render::new(self, library(self.style), host, &memory, fuel);
+        let Options { characters, expected, keep_empty, .. } = options;
+        let mut sink = Sink::whole(self.limits.output_bytes, characters, expected, keep_empty);
         let unit = render.unit(template);
         let context = Context::root(unit);
         render.run_template(&context, unit, &mut sink)?;
         let units = render.units.borrow().iter().map(|template| Source::of(template)).collect();
-        Ok(Output::new(sink, units, render.origins.finish()))
+        let fuel = render.fuel.get();
+        Ok(Output::new(sink, units, render.origins.finish(), fuel))
     }
+}
+
+/// A program that gives an object of variables.
+struct Plain<'p> {
+    env: &'p Environment,
+    variables: &'p Map<String, Json>,
+}
+
+impl Host for Plain<'_> {
+    fn variable(&self, name: &str) -> Option<Given<'_>> {
+        self.variables.get(name).map(Given::Borrowed)
+    }
+
+    fn load(&self, name: &str, _parent: &str) -> HostResult<Option<Found>> {
+        Ok(self.env.found(name, compile).map_err(Cause::new)?.map(Found::Template))
+    }
+}
+
+/// What the name of a template leads to.
+enum Loaded<'r> {
+    Unit(Unit<'r>),
+    Foreign(usize),
 }
 
 impl<'r> Render<'r> {
@@ -79,23 +109,43 @@ impl<'r> Render<'r> {
         Unit { template, number: number as u32 }
     }
 
-    /// Finds a template by its name.
-    fn load(&self, name: &str) -> Result<Option<Unit<'r>>> {
-        if let Some(at) = self.units.borrow().iter().position(|known| known.name() == name) {
+    /// Finds a template by the name that another one gives it.
+    fn load(&self, name: &str, parent: &str) -> Result<Option<Loaded<'r>>> {
+        let template = match self.host.load(name, parent)? {
+            None => return Ok(None),
+            Some(Found::Foreign(number)) => return Ok(Some(Loaded::Foreign(number))),
+            Some(Found::Template(template)) => template,
+        };
+        let known = self.units.borrow().iter().position(|known| known.name() == template.name());
+        if let Some(at) = known {
             let template = self.units.borrow()[at];
-            return Ok(Some(Unit { template, number: at as u32 }));
+            return Ok(Some(Loaded::Unit(Unit { template, number: at as u32 })));
         }
-        let Some(template) = self.env.found(name, compile)? else { return Ok(None) };
-        let template: &'r Arc<Template> = self.templates.alloc(template);
-        Ok(Some(self.unit(template)))
+        let template: &'r Arc<Template> = self.memory.templates.alloc(template);
+        Ok(Some(Loaded::Unit(self.unit(template))))
     }
 
     /// A variable of the caller's, or a global of the environment.
     fn variable(&self, name: &'r str) -> Option<Val<'r>> {
-        match self.variables.get(name) {
-            Some(value) => Some(Val::new(Value::from_json(value), self.origins.variable(name))),
-            None => self.global(name),
+        if let Some(known) = self.variables.borrow().get(name) {
+            return known.clone();
         }
+        let value = match self.host.variable(name) {
+            Some(Given::Borrowed(json)) => Some(Value::from_json(json)),
+            Some(Given::Owned(json)) => Some(Value::from_json(self.memory.values.alloc(json))),
+            Some(Given::Placeholder(text)) => Some(Value::Special(Rc::new(Special::Placeholder(text)))),
+            Some(Given::Undefined) => {
+                self.variables.borrow_mut().insert(name, None);
+                return None;
+            }
+            None => None,
+        };
+        let found = match value {
+            Some(value) => Some(Val::new(value, self.origins.variable(name))),
+            None => self.global(name),
+        };
+        self.variables.borrow_mut().insert(name, found.clone());
+        found
     }
 
     fn global(&self, name: &'r str) -> Option<Val<'r>> {
@@ -117,6 +167,10 @@ impl<'r> Render<'r> {
             self.spend(text.as_str().len() / 64)?;
             return match text.pieces() {
                 None => out.write(text.as_str(), Mark::Value { unit, tag, origin: val.origin }),
+                Some(_) if text.as_str().is_empty() => {
+                    out.empty(Mark::Value { unit, tag, origin: val.origin });
+                    Ok(())
+                }
                 Some(pieces) => out.copy(text.as_str(), pieces, |mark| printed(mark, unit, tag)),
             };
         }

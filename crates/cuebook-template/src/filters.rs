@@ -104,7 +104,12 @@ fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 fn length<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    call.render.truth(&call.value)?;
+    if let (Value::Undefined(missing), true) = (&call.value.value, call.render.env.strict) {
+        return Err(missing.error());
+    }
+    if call.render.is_portable() && call.value.value.is_none() {
+        return Ok(Val::new(Value::Int(0), call.value.origin));
+    }
     match call.value.value.length() {
         Some(length) => Ok(Val::new(Value::Int(length as i64), call.value.origin)),
         None => Err(type_error(format!("{} has no length", type_name(&call.value.value)))),
@@ -112,7 +117,9 @@ fn length<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 fn default<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
-    let missing = call.value.value.is_undefined() || (call.flag(1, false)? && !call.value.value.is_true());
+    let absent = call.render.is_portable() && call.value.value.is_none();
+    let missing =
+        absent || call.value.value.is_undefined() || (call.flag(1, false)? && !call.value.value.is_true());
     if !missing {
         return Ok(call.value.clone());
     }

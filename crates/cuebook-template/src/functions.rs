@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::origin::Origin;
 use crate::render::{Args, Call, Definition, Render};
 use crate::value::{Counter, Dict, Key, Range, Special, Val, Value, type_error};
@@ -83,7 +83,7 @@ fn range<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     let length = if span <= 0 { 0 } else { (span + width - 1) / width };
     let most = call.render.env.limits.range;
     if length > most as i128 {
-        return Err(Error::new(ErrorKind::Limit, format!("a range has more than {most} items")));
+        return Err(Error::limit(Exceeded::Size, format!("a range has more than {most} items")));
     }
     Ok(Value::Range(Rc::new(Range { start, stop, step, length: length as usize })).into())
 }

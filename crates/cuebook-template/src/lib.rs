@@ -10,7 +10,8 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-mod ast;
+#[doc(hidden)]
+pub mod ast;
 mod chat;
 mod check;
 mod environment;
@@ -19,6 +20,7 @@ mod evaluate;
 mod filters;
 mod format;
 mod functions;
+mod host;
 mod json;
 mod lexer;
 mod library;
@@ -27,7 +29,8 @@ mod operators;
 mod origin;
 mod output;
 mod parser;
-mod python;
+#[doc(hidden)]
+pub mod python;
 mod render;
 mod resolver;
 mod sink;
@@ -38,8 +41,9 @@ mod text;
 mod typed;
 mod value;
 
-pub use self::environment::{Environment, Function, Limits, Style};
-pub use self::error::{Error, ErrorKind, Result};
+pub use self::environment::{Environment, Framed, Function, Limits, Options, Style};
+pub use self::error::{Error, ErrorKind, Exceeded, Result};
+pub use self::host::{Cause, Foreign, Found, Given, Host, HostResult, Including, Lent};
 pub use self::lexer::{Range, Whitespace};
 pub use self::origin::{Origin, Origins, Path};
 pub use self::output::{Output, Source};

@@ -28,7 +28,7 @@ static CHAT: Library = Library {
 
 pub(crate) fn library(style: Style) -> &'static Library {
     match style {
-        Style::Python => &PYTHON,
+        Style::Python | Style::Portable => &PYTHON,
         Style::Chat => &CHAT,
     }
 }

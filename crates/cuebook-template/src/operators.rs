@@ -4,14 +4,14 @@ use std::cmp::Ordering;
 use std::rc::Rc;
 
 use crate::ast::{Binary, Comparison};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::format;
 use crate::render::Render;
 use crate::text::Builder;
 use crate::value::{Key, Special, Val, Value, type_error, type_name};
 
 fn too_large() -> Error {
-    Error::new(ErrorKind::Limit, "a number is too large: integers have at most 127 bits")
+    Error::limit(Exceeded::Size, "a number is too large: integers have at most 127 bits")
 }
 
 fn by_zero() -> Error {
@@ -131,6 +131,9 @@ impl<'r> Render<'r> {
 
     /// `item in container`.
     pub(crate) fn contains(&self, container: &Val<'r>, item: &Val<'r>) -> Result<bool> {
+        if self.is_portable() && !matches!(item.value, Value::Text(_)) && holds_nothing(&container.value) {
+            return Ok(false);
+        }
         match &container.value {
             Value::Undefined(_) => Ok(false),
             Value::Text(text) => match &item.value {
@@ -158,6 +161,11 @@ impl<'r> Render<'r> {
             }
         }
     }
+}
+
+/// Whether a value can hold no others, or none but texts: the portable style has no error for that.
+fn holds_nothing(container: &Value<'_>) -> bool {
+    matches!(container, Value::Text(_) | Value::None | Value::Bool(_)) || container.as_number().is_some()
 }
 
 fn symbol(operator: Binary) -> &'static str {
@@ -253,9 +261,19 @@ pub(crate) fn equal<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) ->
 
 fn equal_at<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>, depth: usize) -> Result<bool> {
     if depth > 128 {
-        return Err(Error::new(ErrorKind::Limit, "values that nest too deeply cannot be compared"));
+        return Err(Error::limit(Exceeded::Depth, "values that nest too deeply cannot be compared"));
     }
     render.spend(1)?;
+    if render.is_portable() {
+        let absent = |value: &Value<'r>| matches!(value, Value::Undefined(_) | Value::None);
+        let truth = |value: &Value<'r>| matches!(value, Value::Bool(_));
+        if absent(&left.value) || absent(&right.value) {
+            return Ok(absent(&left.value) && absent(&right.value));
+        }
+        if truth(&left.value) != truth(&right.value) {
+            return Ok(false);
+        }
+    }
     if let (Some(a), Some(b)) = (left.value.as_integer(), right.value.as_integer()) {
         return Ok(a == b);
     }
@@ -337,8 +355,10 @@ pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) 
     render.spend(1)?;
     render.check_stack()?;
     for side in [left, right] {
-        if let Value::Undefined(missing) = &side.value {
-            return Err(missing.error());
+        match &side.value {
+            Value::Undefined(_) | Value::Bool(_) if render.is_portable() => return Ok(None),
+            Value::Undefined(missing) => return Err(missing.error()),
+            _ => {}
         }
     }
     if let (Some(a), Some(b)) = (left.value.as_integer(), right.value.as_integer()) {
@@ -363,6 +383,7 @@ pub(crate) fn compare<'r>(render: &Render<'r>, left: &Val<'r>, right: &Val<'r>) 
             }
             Ok(Some(a.len().cmp(&b.len())))
         }
+        _ if render.is_portable() => Ok(None),
         (a, b) => Err(type_error(format!("{} and {} have no order", type_name(a), type_name(b)))),
     }
 }

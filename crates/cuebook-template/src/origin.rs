@@ -28,6 +28,8 @@ enum Node<'r> {
     Key(Origin, &'r str),
     OwnedKey(Origin, Rc<str>),
     Index(Origin, u32),
+    /// Several steps, as they are written.
+    Way(Origin, Rc<str>),
     Mix(Origin, Origin),
 }
 
@@ -72,6 +74,21 @@ impl<'r> Table<'r> {
         if parent.is_author() { parent } else { self.push(Node::Index(parent, index as u32)) }
     }
 
+    /// A part of a value, by a way that was written down, as in `[1].title`.
+    pub fn inside(&self, origin: Origin, way: &str) -> Origin {
+        if way.is_empty() { origin } else { self.push(Node::Way(origin, way.into())) }
+    }
+
+    /// The variables of an origin, as [`Origins::paths`] gives them.
+    pub fn paths(&self, origin: Origin) -> Vec<Path> {
+        if origin.is_author() {
+            return Vec::new();
+        }
+        Table { nodes: RefCell::new(self.nodes.borrow().clone()), variables: RefCell::default() }
+            .finish()
+            .paths(origin)
+    }
+
     pub fn mix(&self, left: Origin, right: Origin) -> Origin {
         match (left, right) {
             (Origin::AUTHOR, other) | (other, Origin::AUTHOR) => other,
@@ -91,6 +108,7 @@ impl<'r> Table<'r> {
             Node::Key(parent, key) => Kept::Key(parent, key.to_owned()),
             Node::OwnedKey(parent, key) => Kept::Key(parent, key.as_ref().to_owned()),
             Node::Index(parent, index) => Kept::Index(parent, index),
+            Node::Way(parent, way) => Kept::Way(parent, way.as_ref().to_owned()),
             Node::Mix(left, right) => Kept::Mix(left, right),
         };
         Origins(self.nodes.take().into_iter().map(keep).collect())
@@ -103,6 +121,7 @@ enum Kept {
     Variable(String),
     Key(Origin, String),
     Index(Origin, u32),
+    Way(Origin, String),
     Mix(Origin, Origin),
 }
 
@@ -156,6 +175,10 @@ impl Origins {
                 }
                 Some(Kept::Index(parent, index)) => {
                     steps.push(format!("[{index}]"));
+                    at = *parent;
+                }
+                Some(Kept::Way(parent, way)) => {
+                    steps.push(way.clone());
                     at = *parent;
                 }
                 Some(Kept::Variable(variable)) => {

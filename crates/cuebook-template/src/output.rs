@@ -25,11 +25,22 @@ pub struct Output {
     pieces: Vec<Piece>,
     units: Vec<Source>,
     origins: Origins,
+    fuel: u64,
 }
 
 impl Output {
-    pub(crate) fn new(sink: Sink, units: Vec<Source>, origins: Origins) -> Output {
-        Output { text: sink.text, pieces: sink.pieces, units, origins }
+    pub(crate) fn new(sink: Sink, units: Vec<Source>, origins: Origins, fuel: u64) -> Output {
+        Output { text: sink.text, pieces: sink.pieces, units, origins, fuel }
+    }
+
+    /// The text, its pieces, the templates that their marks number, and the origins.
+    pub fn into_parts(self) -> (String, Vec<Piece>, Vec<Source>, Origins) {
+        (self.text, self.pieces, self.units, self.origins)
+    }
+
+    /// The fuel that was left.
+    pub fn fuel(&self) -> u64 {
+        self.fuel
     }
 
     /// The text.
@@ -64,8 +75,8 @@ impl Output {
     /// The variables behind the text at an offset.
     pub fn paths_at(&self, offset: usize) -> Vec<Path> {
         match self.mark_at(offset) {
-            Some(Mark::Value { origin, .. }) => self.origins.paths(origin),
-            _ => Vec::new(),
+            Some(mark) => self.origins.paths(mark.origin()),
+            None => Vec::new(),
         }
     }
 

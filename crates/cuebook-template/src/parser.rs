@@ -6,7 +6,7 @@ mod expressions;
 mod statements;
 
 use crate::ast::{Block, Macro, Statement, StatementKind, Tree};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Error, ErrorKind, Exceeded};
 use crate::lexer::{self, Kind, Range, Token, Whitespace};
 use crate::stack::{self, Stack};
 
@@ -22,16 +22,28 @@ pub(crate) struct Parsed {
     pub errors: Vec<Error>,
 }
 
-/// Reads a template. `generation` allows the tag of that name, which chat templates have.
-pub(crate) fn parse(text: &str, settings: Whitespace, generation: bool) -> Parsed {
+/// What a template may be written in.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Grammar<'t> {
+    pub whitespace: Whitespace,
+    /// Whether the tag `generation` exists, which chat templates have.
+    pub generation: bool,
+    /// Whether `null` is a literal.
+    pub null: bool,
+    /// Filters that can be block tags.
+    pub tags: &'t [&'t str],
+}
+
+pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
     let mut parser = Parser {
         text,
-        tokens: lexer::tokens(text, settings),
+        tokens: lexer::tokens(text, grammar.whitespace),
         at: 0,
-        generation,
+        grammar,
         depth: 0,
         stack: Stack::here(),
         open: Vec::new(),
+        tag: Range::default(),
         broken: Vec::new(),
         errors: Vec::new(),
         macros: Vec::new(),
@@ -52,11 +64,13 @@ struct Parser<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     at: usize,
-    generation: bool,
+    grammar: Grammar<'t>,
     depth: usize,
     stack: Stack,
     /// The block tags that are open, with the tags that may follow each.
-    open: Vec<(String, &'static [&'static str])>,
+    open: Vec<(String, Vec<String>, Range)>,
+    /// The beginning of the tag that is being read.
+    tag: Range,
     /// End tags whose block could not be read, and which are therefore no errors.
     broken: Vec<String>,
     errors: Vec<Error>,
@@ -186,7 +200,9 @@ impl Parser<'_> {
     fn deeper<T>(&mut self, inner: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.depth >= DEPTH || self.stack.used() > stack::MOST {
             let range = self.range();
-            return self.fail(range, "expressions and blocks nest too deeply here");
+            let error = Error::limit(Exceeded::Depth, "expressions and blocks nest too deeply here");
+            self.errors.push(error.at(range).help("move the inner ones to a separate file, and include it"));
+            return Err(Failed);
         }
         self.depth += 1;
         let result = inner(self);
@@ -263,6 +279,7 @@ impl Parser<'_> {
     fn block_tag(&mut self, start: Range, body: &mut Vec<Statement>) {
         let tag = self.name().unwrap_or_default().to_owned();
         let open = self.open.len();
+        self.tag = start;
         let depth = self.depth;
         let result = self.deeper(|parser| {
             parser.statement(start, body)?;
@@ -274,7 +291,8 @@ impl Parser<'_> {
         });
         if result.is_err() {
             self.depth = depth;
-            if self.open.len() == open && statements::has_body(&tag) {
+            let has_body = statements::has_body(&tag) || self.grammar.tags.contains(&tag.as_str());
+            if self.open.len() == open && has_body {
                 self.broken.push(format!("end{tag}"));
             }
             self.open.truncate(open);

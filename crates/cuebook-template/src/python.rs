@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 /// Whether Python calls a character a space: Unicode's white space and four separators of ASCII.
-pub(crate) fn is_space(character: char) -> bool {
+pub fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
 }
 
@@ -30,7 +30,7 @@ pub(crate) fn ascii_digits(text: &str) -> Cow<'_, str> {
 }
 
 /// The ranges of lines as `str.splitlines` cuts them, with or without their ends.
-pub(crate) fn line_ranges(text: &str, keep_ends: bool) -> Vec<(usize, usize)> {
+pub fn line_ranges(text: &str, keep_ends: bool) -> Vec<(usize, usize)> {
     let mut lines = Vec::new();
     let mut start = 0;
     let mut characters = text.char_indices().peekable();
@@ -131,7 +131,7 @@ pub(crate) fn is_printable(character: char) -> bool {
     format!("a{character}").escape_debug().nth(1) != Some('\\')
 }
 
-pub(crate) fn float_repr(number: f64) -> String {
+pub fn float_repr(number: f64) -> String {
     if number.is_nan() {
         return "nan".to_owned();
     }
@@ -198,4 +198,11 @@ pub(crate) fn escape_html(text: &str) -> String {
         }
     }
     out
+}
+
+/// A value as Python's `str` writes it, up to so many bytes.
+pub fn to_str(json: &serde_json::Value, limit: usize) -> crate::Result<String> {
+    let mut printer = crate::value::Printer::new(limit);
+    printer.str(&crate::value::Value::from_json(json))?;
+    Ok(printer.out)
 }

@@ -6,17 +6,19 @@ mod items;
 mod json;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Weak;
 use std::sync::Arc;
 use std::time::Instant;
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 use typed_arena::Arena;
 
 pub(crate) use self::calls::{Args, Call, Definition, Library};
-pub(crate) use self::json::check_depth;
-use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
+pub(crate) use self::json::{check_depth, to_json};
+use crate::environment::{Environment, Style};
+use crate::error::{Error, Exceeded, Result};
+use crate::host::Host;
 use crate::origin::{Origin, Table};
 use crate::stack::Stack;
 use crate::template::Template;
@@ -26,15 +28,21 @@ use crate::value::{Printer, Scope, Special, Val, Value, origin_inside};
 /// How often the clock is looked at: once in so many units of fuel.
 const CLOCK: u64 = 4096;
 
+/// Stack that a text of the program has at least, and how much more it gets if it has less.
+pub(crate) const RED_ZONE: usize = 1 << 20;
+pub(crate) const STACK: usize = 4 << 20;
+
 /// One render.
 pub(crate) struct Render<'r> {
     pub env: &'r Environment,
     pub library: &'static Library,
     pub origins: Table<'r>,
-    pub variables: &'r Map<String, Json>,
-    pub templates: &'r Arena<Arc<Template>>,
+    pub host: &'r dyn Host,
+    pub memory: &'r Memory,
+    /// The variables that were asked for.
+    pub variables: RefCell<HashMap<&'r str, Option<Val<'r>>>>,
     pub units: RefCell<Vec<&'r Template>>,
-    fuel: Cell<u64>,
+    pub fuel: Cell<u64>,
     clock: Cell<u64>,
     deadline: Option<Instant>,
     depth: Cell<usize>,
@@ -61,21 +69,31 @@ impl Drop for Render<'_> {
     }
 }
 
+/// What is made for a render and lives as long as it.
+#[derive(Default)]
+pub(crate) struct Memory {
+    pub templates: Arena<Arc<Template>>,
+    pub values: Arena<Json>,
+    pub names: Arena<String>,
+}
+
 impl<'r> Render<'r> {
     pub fn new(
         env: &'r Environment,
         library: &'static Library,
-        variables: &'r Map<String, Json>,
-        templates: &'r Arena<Arc<Template>>,
+        host: &'r dyn Host,
+        memory: &'r Memory,
+        fuel: u64,
     ) -> Render<'r> {
         Render {
             env,
             library,
             origins: Table::new(),
-            variables,
-            templates,
+            host,
+            memory,
+            variables: RefCell::default(),
             units: RefCell::new(Vec::new()),
-            fuel: Cell::new(env.limits.fuel),
+            fuel: Cell::new(fuel),
             clock: Cell::new(CLOCK),
             deadline: env.limits.time.map(|time| Instant::now() + time),
             depth: Cell::new(0),
@@ -105,7 +123,7 @@ impl<'r> Render<'r> {
     #[cold]
     fn no_fuel(&self) -> Error {
         let limit = self.env.limits.fuel;
-        Error::new(ErrorKind::Limit, format!("the render takes more than {limit} steps"))
+        Error::limit(Exceeded::Fuel, format!("the render takes more than {limit} steps"))
             .help("look for a loop over much data, or raise the limit")
     }
 
@@ -113,9 +131,9 @@ impl<'r> Render<'r> {
     fn look_at_clock(&self) -> Result<()> {
         self.clock.set(CLOCK);
         if self.deadline.is_some_and(|deadline| Instant::now() > deadline) {
-            return Err(Error::new(ErrorKind::Limit, "the render takes longer than its time limit"));
+            return Err(Error::limit(Exceeded::Fuel, "the render takes longer than its time limit"));
         }
-        Ok(())
+        Ok(self.host.has_time()?)
     }
 
     /// Pays for text that is made.
@@ -123,7 +141,7 @@ impl<'r> Render<'r> {
     pub fn spend_text(&self, bytes: usize) -> Result<()> {
         let limit = self.env.limits.string_bytes;
         if bytes > limit {
-            return Err(Error::new(ErrorKind::Limit, format!("a string would be longer than {limit} bytes")));
+            return Err(Error::limit(Exceeded::Size, format!("a string would be longer than {limit} bytes")));
         }
         self.spend(bytes / 64)
     }
@@ -148,7 +166,7 @@ impl<'r> Render<'r> {
 
     #[cold]
     fn no_stack(&self) -> Error {
-        Error::new(ErrorKind::Limit, "expressions, blocks and macros nest too deeply")
+        Error::limit(Exceeded::Depth, "expressions, blocks and macros nest too deeply")
             .help("look for a macro that calls itself without end, or for parentheses inside of parentheses")
     }
 
@@ -157,12 +175,18 @@ impl<'r> Render<'r> {
     pub fn spend_items(&self, items: usize) -> Result<()> {
         let limit = self.env.limits.items;
         if items > limit {
-            return Err(Error::new(
-                ErrorKind::Limit,
+            return Err(Error::limit(
+                Exceeded::Size,
                 format!("a sequence would have more than {limit} items"),
             ));
         }
         self.spend(items)
+    }
+
+    /// Whether values are as in every runtime of `.prompty` files.
+    #[inline]
+    pub fn is_portable(&self) -> bool {
+        self.env.style == Style::Portable
     }
 
     /// A number below `count`, from the environment's seed.
@@ -182,7 +206,7 @@ impl<'r> Render<'r> {
         if depth >= self.env.limits.depth {
             let message =
                 format!("macros, blocks, includes and recursive loops nest more than {depth} levels deep");
-            return Err(Error::new(ErrorKind::Limit, message));
+            return Err(Error::limit(Exceeded::Depth, message));
         }
         self.depth.set(depth + 1);
         let result = inside();
@@ -206,7 +230,10 @@ impl<'r> Render<'r> {
             Value::Undefined(_) => Ok(Text::from("")),
             value => {
                 let mut printer = Printer::new(self.env.limits.string_bytes);
-                printer.str(value)?;
+                match self.env.style {
+                    Style::Portable => printer.portable(value)?,
+                    Style::Python | Style::Chat => printer.str(value)?,
+                }
                 self.spend_text(printer.out.len())?;
                 Ok(Text::from(printer.out))
             }
@@ -216,7 +243,7 @@ impl<'r> Render<'r> {
     /// Whether a value is true, where a condition asks.
     pub fn truth(&self, val: &Val<'r>) -> Result<bool> {
         match &val.value {
-            Value::Undefined(missing) if self.env.strict => Err(missing.error()),
+            Value::Undefined(missing) if self.env.strict && !self.env.testable => Err(missing.error()),
             value => Ok(value.is_true()),
         }
     }

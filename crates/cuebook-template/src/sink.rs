@@ -1,6 +1,6 @@
 //! The one place that text is written to: bytes, and pieces that say who wrote them.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Exceeded, Result};
 use crate::origin::Origin;
 
 /// Who wrote a piece of text.
@@ -29,6 +29,17 @@ pub enum Mark {
         /// Where the value came from.
         origin: Origin,
     },
+    /// A part of a text that the program wrote for an `include`.
+    Foreign {
+        /// The number that the program gave the text.
+        text: u32,
+        /// Offset of the first byte.
+        offset: u32,
+        /// The variables that it came from.
+        origin: Origin,
+    },
+    /// What a filter of the program put around a value.
+    Frame,
 }
 
 impl Mark {
@@ -37,13 +48,14 @@ impl Mark {
         match self {
             Mark::Data { unit, offset } => Mark::Data { unit, offset: offset + bytes },
             Mark::Constant { unit, offset } => Mark::Constant { unit, offset: offset + bytes },
-            Mark::Value { .. } => self,
+            Mark::Foreign { text, offset, origin } => Mark::Foreign { text, offset: offset + bytes, origin },
+            Mark::Value { .. } | Mark::Frame => self,
         }
     }
 
     pub(crate) fn origin(self) -> Origin {
         match self {
-            Mark::Value { origin, .. } => origin,
+            Mark::Value { origin, .. } | Mark::Foreign { origin, .. } => origin,
             _ => Origin::AUTHOR,
         }
     }
@@ -64,16 +76,47 @@ pub(crate) struct Sink {
     pub text: String,
     pub pieces: Vec<Piece>,
     limit: usize,
+    /// Whether the limit counts characters, and how many of them the first `counted` bytes have.
+    characters: Option<usize>,
+    counted: usize,
+    /// Whether a tag that prints nothing leaves a piece.
+    keep_empty: bool,
 }
 
 impl Sink {
     pub fn new(limit: usize) -> Sink {
-        Sink { text: String::new(), pieces: Vec::new(), limit: limit.min(u32::MAX as usize / 2) }
+        Sink { limit: limit.min(u32::MAX as usize / 2), ..Sink::default() }
+    }
+
+    /// A sink for the text of a whole render, which counts characters if `characters` says how many there may be.
+    pub fn whole(
+        bytes: usize,
+        characters: Option<usize>,
+        expected: (usize, usize),
+        keep_empty: bool,
+    ) -> Sink {
+        let mut sink = Sink::new(characters.unwrap_or(bytes));
+        sink.characters = characters.map(|_| 0);
+        sink.keep_empty = keep_empty;
+        sink.text.reserve(expected.0);
+        sink.pieces.reserve(expected.1);
+        sink
+    }
+
+    /// Notes a tag that prints nothing, where that is wanted.
+    #[inline]
+    pub fn empty(&mut self, mark: Mark) {
+        if self.keep_empty {
+            self.pieces.push(Piece { start: self.text.len() as u32, mark });
+        }
     }
 
     #[inline]
     pub fn write(&mut self, text: &str, mark: Mark) -> Result<()> {
         if text.is_empty() {
+            if matches!(mark, Mark::Value { .. } | Mark::Constant { .. }) {
+                self.empty(mark);
+            }
             return Ok(());
         }
         self.pieces.push(Piece { start: self.text.len() as u32, mark });
@@ -82,13 +125,25 @@ impl Sink {
     }
 
     #[inline]
-    fn check(&self) -> Result<()> {
-        if self.text.len() > self.limit { Err(self.full()) } else { Ok(()) }
+    fn check(&mut self) -> Result<()> {
+        if self.text.len() > self.limit { self.count() } else { Ok(()) }
     }
 
+    /// Counts the characters, once the bytes alone exceed the limit.
     #[cold]
-    fn full(&self) -> Error {
-        Error::new(ErrorKind::Limit, format!("the text is longer than the limit of {} bytes", self.limit))
+    fn count(&mut self) -> Result<()> {
+        let Some(before) = self.characters else {
+            let message = format!("the text is longer than the limit of {} bytes", self.limit);
+            return Err(Error::limit(Exceeded::Output, message));
+        };
+        let new = self.text.as_bytes()[self.counted..].iter().filter(|byte| **byte & 0xc0 != 0x80).count();
+        self.characters = Some(before + new);
+        self.counted = self.text.len();
+        if before + new > self.limit {
+            let message = format!("the text is longer than the limit of {} characters", self.limit);
+            return Err(Error::limit(Exceeded::Output, message));
+        }
+        Ok(())
     }
 
     /// Writes marked text again. Values that no tag has printed yet get this tag.

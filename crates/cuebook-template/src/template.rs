@@ -2,8 +2,7 @@
 
 use crate::ast::Tree;
 use crate::error::{Error, ErrorKind};
-use crate::lexer::Whitespace;
-use crate::parser::{Parsed, parse};
+use crate::parser::{Grammar, Parsed, parse};
 use crate::resolver::resolve;
 
 /// A template that was read. It can be rendered from several threads at once.
@@ -15,12 +14,7 @@ pub struct Template {
 }
 
 impl Template {
-    pub(crate) fn read(
-        whitespace: Whitespace,
-        generation: bool,
-        name: &str,
-        text: &str,
-    ) -> (Template, Vec<Error>) {
+    pub(crate) fn read(grammar: Grammar<'_>, name: &str, text: &str) -> (Template, Vec<Error>) {
         if text.len() > u32::MAX as usize / 2 {
             let error = Error::new(ErrorKind::Limit, "a template has at most 2 GiB").inside(0, name);
             return (
@@ -33,7 +27,7 @@ impl Template {
         } else {
             text.to_owned()
         };
-        let Parsed { mut tree, mut errors } = parse(&text, whitespace, generation);
+        let Parsed { mut tree, mut errors } = parse(&text, grammar);
         resolve(&mut tree, &mut errors);
         let errors = errors.into_iter().map(|error| error.inside(0, name)).collect();
         (Template { name: name.to_owned(), text, tree }, errors)
@@ -42,6 +36,12 @@ impl Template {
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The tree, for programs that analyse templates.
+    #[doc(hidden)]
+    pub fn tree(&self) -> &Tree {
+        &self.tree
     }
 
     /// The text, with line ends as `\n`.

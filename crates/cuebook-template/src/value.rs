@@ -18,7 +18,7 @@ pub(crate) use self::nested::{List, origin_inside};
 pub(crate) use self::print::{Printer, type_name};
 pub(crate) use self::scope::{Context, Cx, Scope, Unit};
 pub(crate) use self::special::{LoopState, MacroValue, Special};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::origin::Origin;
 use crate::text::Text;
 
@@ -275,7 +275,7 @@ impl<'r> Value<'r> {
     pub fn need_integer(&self, what: &str) -> Result<i64> {
         match self.as_integer() {
             Some(number) => i64::try_from(number)
-                .map_err(|_| Error::new(ErrorKind::Limit, format!("{what} is too large"))),
+                .map_err(|_| Error::limit(Exceeded::Size, format!("{what} is too large"))),
             None => match self {
                 Value::Undefined(missing) => Err(missing.error()),
                 _ => Err(type_error(format!("{what} must be an integer, not {}", type_name(self)))),

@@ -21,7 +21,8 @@ fn pieces(text: &str, variables: Json) -> Vec<(String, String)> {
             Mark::Data { unit, offset } | Mark::Constant { unit, offset } => {
                 format!("{}={offset}", output.units()[unit as usize].name)
             }
-            Mark::Value { origin, .. } => {
+            Mark::Frame => "frame".to_owned(),
+            Mark::Value { origin, .. } | Mark::Foreign { origin, .. } => {
                 let paths: Vec<String> = output.paths(origin).iter().map(ToString::to_string).collect();
                 paths.join(" ")
             }

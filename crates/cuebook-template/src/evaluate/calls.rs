@@ -55,7 +55,9 @@ impl<'r> Render<'r> {
                 .attribute(&value, name)
                 .map_err(|error| error.at(callee.range).inside(cx.unit.number, cx.unit.template.name()))?;
             let args = self.arguments(cx, given)?;
-            return self.call_value(cx, &function, args, name);
+            return self
+                .call_value(cx, &function, args, name)
+                .map_err(|error| error.through(cx.unit.template.name(), callee.range));
         }
         let function = self.eval(cx, callee)?;
         let args = self.arguments(cx, given)?;
@@ -64,6 +66,7 @@ impl<'r> Render<'r> {
             _ => "this value",
         };
         self.call_value(cx, &function, args, name)
+            .map_err(|error| error.through(cx.unit.template.name(), callee.range))
     }
 
     pub(super) fn call_with_caller(&self, cx: &Cx<'r>, call: &'r Expr, caller: Val<'r>) -> Result<Val<'r>> {
@@ -73,7 +76,8 @@ impl<'r> Render<'r> {
         let function = self.eval(cx, callee)?;
         let mut args = self.arguments(cx, given)?;
         args.named.push(("caller".into(), caller));
-        self.call_value(cx, &function, args, "this value").map_err(|error| error.at(call.range))
+        self.call_value(cx, &function, args, "this value")
+            .map_err(|error| error.through(cx.unit.template.name(), callee.range).at(call.range))
     }
 
     /// Calls a value.

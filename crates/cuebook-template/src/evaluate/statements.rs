@@ -3,10 +3,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::Loaded;
 use crate::ast::{Body, Expr, ExprKind, For, Import, Imported, Include, SetBlock, Statement, StatementKind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Exceeded, Result};
+use crate::host::{Including, Lent};
 use crate::origin::Origin;
-use crate::render::{Args, Render};
+use crate::render::{Args, RED_ZONE, Render, STACK, to_json};
 use crate::sink::{Mark, Sink};
 use crate::text::Text;
 use crate::value::{
@@ -89,20 +91,27 @@ impl<'r> Render<'r> {
         self.deeper(|| Ok(()))?;
         self.spend(100)?;
         let name = self.eval(cx, template)?;
-        let unit = self.template_named(&name)?;
+        let unit = self.template_named(cx, &name)?;
         for block in &unit.template.tree.blocks {
             cx.context.blocks.borrow_mut().entry(block.name.as_str()).or_default().push((unit, block));
         }
         let longest = cx.context.blocks.borrow().values().map(Vec::len).max().unwrap_or(0);
         if longest > self.env.limits.depth {
-            return Err(Error::new(ErrorKind::Limit, "templates extend each other without end"));
+            return Err(Error::limit(Exceeded::Depth, "templates extend each other without end"));
         }
         Ok(unit)
     }
 
-    fn template_named(&self, name: &Val<'r>) -> Result<Unit<'r>> {
+    fn template_named(&self, cx: &Cx<'r>, name: &Val<'r>) -> Result<Unit<'r>> {
         match &name.value {
-            Value::Text(text) => self.load(text.as_str())?.ok_or_else(|| self.env.not_found(text.as_str())),
+            Value::Text(text) => match self.load(text.as_str(), cx.unit.template.name())? {
+                Some(Loaded::Unit(unit)) => Ok(unit),
+                Some(Loaded::Foreign(_)) => Err(Error::new(
+                    ErrorKind::TemplateNotFound,
+                    format!("`{}` can only be included", text.as_str()),
+                )),
+                None => Err(self.env.not_found(text.as_str())),
+            },
             Value::Undefined(missing) => Err(missing.error()),
             other => Err(Error::new(
                 ErrorKind::Type,
@@ -341,7 +350,12 @@ impl<'r> Render<'r> {
 
     /// The items of a loop that its condition lets through.
     fn loop_items(&self, cx: &Cx<'r>, node: &'r For, iterable: &Val<'r>) -> Result<Items<'r>> {
-        let items = self.items(iterable).map_err(|error| error.at(node.iterable.range))?;
+        let items = match self.items(iterable) {
+            Err(error) if self.is_portable() && error.kind() == ErrorKind::Type => {
+                Items::Values(Rc::default(), Origin::AUTHOR)
+            }
+            items => items.map_err(|error| error.at(node.iterable.range))?,
+        };
         let Some((test, names, target)) = &node.test else { return Ok(items) };
         let scope = Scope::open(self, &cx.context, names, Some(cx.scope.clone()));
         let inner = cx.within(scope);
@@ -490,15 +504,20 @@ impl<'r> Render<'r> {
         let mut found = None;
         for name in &names {
             let loaded = match &name.value {
-                Value::Text(text) => self.load(text.as_str())?,
-                _ => Some(self.template_named(name)?),
+                Value::Text(text) => self.load(text.as_str(), cx.unit.template.name())?,
+                _ => Some(Loaded::Unit(self.template_named(cx, name)?)),
             };
             found = loaded;
             if found.is_some() {
                 break;
             }
         }
-        let Some(unit) = found else {
+        let unit = match found {
+            Some(Loaded::Unit(unit)) => Some(unit),
+            Some(Loaded::Foreign(number)) => return self.include_foreign(cx, node, number, out),
+            None => None,
+        };
+        let Some(unit) = unit else {
             if node.ignore_missing {
                 return Ok(());
             }
@@ -512,13 +531,53 @@ impl<'r> Render<'r> {
             }
             self.run_template(&context, unit, out)
         })
+        .map_err(|error| error.through(cx.unit.template.name(), node.template.range))
+    }
+
+    /// Includes a text that the program writes. It sees what the template has set.
+    fn include_foreign(&self, cx: &Cx<'r>, node: &'r Include, number: usize, out: &mut Sink) -> Result<()> {
+        let look_up = |name: &str| {
+            let value = if node.with_context { cx.assigned(name)? } else { return None };
+            let origin = self.origin_of(&value);
+            let whole = value.origin == origin
+                && !matches!(value.value, Value::Text(ref text) if text.pieces().is_some());
+            let json = match &value.value {
+                Value::Undefined(_) => None,
+                Value::Special(special) if matches!(special.as_ref(), Special::Placeholder(_)) => {
+                    Some(special.describe().into())
+                }
+                _ => to_json(self, &value).ok(),
+            };
+            Some(Lent { value: json, paths: self.origins.paths(origin), whole })
+        };
+        let range = node.template.range;
+        let template = cx.unit.template.name();
+        let at = Including { fuel: self.fuel.get(), template, range, look_up: &look_up };
+        let written = stacker::maybe_grow(RED_ZONE, STACK, || self.host.foreign(number, &at))?;
+        self.fuel.set(written.fuel.min(self.fuel.get()));
+        if self.is_silent(cx) {
+            return Ok(());
+        }
+        let ends = written.parts.iter().skip(1).map(|(start, _)| *start as usize);
+        for ((start, paths), end) in written.parts.iter().zip(ends.chain([written.text.len()])) {
+            let origins = paths.iter().map(|path| {
+                let name: &'r str = self.memory.names.alloc(path.variable.clone());
+                self.origins.inside(self.origins.variable(name), &path.inside)
+            });
+            let origin = self.origins.mix_all(origins.collect::<Vec<_>>());
+            let text = written.text.get(*start as usize..end).unwrap_or_default();
+            let mark = Mark::Foreign { text: written.number, offset: *start, origin };
+            if text.is_empty() { out.empty(mark) } else { out.write(text, mark)? }
+        }
+        Ok(())
     }
 
     fn import(&self, cx: &Cx<'r>, node: &'r Import) -> Result<()> {
         let name = self.eval(cx, &node.template)?;
-        let unit = self.template_named(&name).map_err(|error| error.at(node.template.range))?;
+        let unit = self.template_named(cx, &name).map_err(|error| error.at(node.template.range))?;
         let context = if node.with_context { Context::inside(unit, cx) } else { Context::alone(unit) };
-        self.deeper(|| self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes)))?;
+        self.deeper(|| self.run_template(&context, unit, &mut Sink::new(self.env.limits.string_bytes)))
+            .map_err(|error| error.through(cx.unit.template.name(), node.template.range))?;
         match &node.names {
             Imported::Module(target) => {
                 let module = Value::Special(Rc::new(Special::Module(context, unit.template.name())));

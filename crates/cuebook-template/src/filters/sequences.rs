@@ -191,6 +191,10 @@ pub(super) fn items<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
 }
 
 pub(super) fn join<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
+    // In Python the letters of a text are its items. Runtimes disagree about that, and it is never meant.
+    if call.render.is_portable() && call.value.value.as_str().is_some() {
+        return Err(type_error("`join` needs a list, not a string"));
+    }
     let mut items = call.items()?;
     if let Some(attribute) = call.some(1).cloned() {
         items = items.iter().map(|item| path(call, item, &attribute)).collect::<Result<_>>()?;

@@ -2,7 +2,7 @@
 //!
 //! Widths and precisions are numbers that a template chooses, so each is checked before anything of that size is made.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Exceeded, Result};
 use crate::python::{float_repr, signed_exponent};
 use crate::value::type_error as invalid;
 
@@ -236,7 +236,7 @@ pub(super) fn character_of(code: i128) -> Result<String> {
 
 pub(super) fn check_size(size: usize, limit: usize) -> Result<()> {
     if size > limit {
-        return Err(Error::new(ErrorKind::Limit, format!("a string would be longer than {limit} bytes")));
+        return Err(Error::limit(Exceeded::Size, format!("a string would be longer than {limit} bytes")));
     }
     Ok(())
 }

@@ -1,12 +1,13 @@
 //! Expressions, from the loosest operator to the tightest.
 
-use super::{HEIGHT, Parse, Parser};
+use super::{Failed, HEIGHT, Parse, Parser};
 use crate::ast::{
     Arguments, Binary, Comparison, Expr, ExprKind, Name, Named, Slice, Slot, Unary, each_child,
 };
+use crate::error::{Error, Exceeded};
 use crate::lexer::{Kind, Range};
 
-fn expr(kind: ExprKind, range: Range) -> Expr {
+pub(super) fn expr(kind: ExprKind, range: Range) -> Expr {
     let mut made = Expr { kind, range, height: 1 };
     let mut below = 0;
     each_child(&made, &mut |child| below = child.height.max(below));
@@ -220,6 +221,7 @@ impl Parser<'_> {
             "true" | "True" => ExprKind::Bool(true),
             "false" | "False" => ExprKind::Bool(false),
             "none" | "None" => ExprKind::None,
+            "null" if self.grammar.null => ExprKind::None,
             _ if namespaced && self.skip_operator(".") => {
                 let (attribute, end) = self.expect_name()?;
                 let range = range.to(end);
@@ -332,8 +334,10 @@ impl Parser<'_> {
         if value.height <= HEIGHT {
             return Ok(());
         }
-        let message = format!("an expression has more than {HEIGHT} others inside of each other");
-        self.fail(value.range, message)
+        let message = "too many operators, filters or branches depend on each other";
+        let error = Error::limit(Exceeded::Depth, message).at(value.range);
+        self.errors.push(error.help("split it with `{% set %}`, or use a loop"));
+        Err(Failed)
     }
 
     fn filters(&mut self, mut value: Expr) -> Parse<Expr> {
@@ -422,12 +426,24 @@ impl Parser<'_> {
 
     fn arguments(&mut self) -> Parse<Arguments> {
         let start = self.expect_operator("(")?;
+        let arguments = self.arguments_until(start, |parser| parser.is_operator(")"))?;
+        self.expect_operator(")")?;
+        Ok(arguments)
+    }
+
+    /// The arguments of a block tag that is a filter.
+    pub(super) fn tag_arguments(&mut self) -> Parse<Arguments> {
+        let start = self.range();
+        self.arguments_until(start, |parser| parser.token().kind == Kind::BlockEnd)
+    }
+
+    fn arguments_until(&mut self, start: Range, ends: fn(&Self) -> bool) -> Parse<Arguments> {
         let mut arguments = Arguments::default();
         let mut first = true;
-        while !self.is_operator(")") {
+        while !ends(self) {
             if !first {
                 self.expect_operator(",")?;
-                if self.is_operator(")") {
+                if ends(self) {
                     break;
                 }
             }
@@ -454,7 +470,6 @@ impl Parser<'_> {
                 return self.fail(start.to(self.last_range()), "arguments are in the wrong order");
             }
         }
-        self.expect_operator(")")?;
         Ok(arguments)
     }
 

@@ -1,12 +1,12 @@
 //! Block tags.
 
-use super::expressions::name_at;
-use super::{Parse, Parser};
+use super::expressions::{expr, name_at};
+use super::{Failed, Parse, Parser};
 use crate::ast::{
-    Block, Body, Expr, ExprKind, For, Import, Imported, Include, Macro, Name, Scope, SetBlock, Statement,
-    StatementKind, With,
+    Block, Body, Expr, ExprKind, For, Import, Imported, Include, Macro, Name, Named, Scope, SetBlock,
+    Statement, StatementKind, With,
 };
-use crate::error::nearest;
+use crate::error::{Error, ErrorKind, nearest};
 use crate::lexer::{Kind, Range};
 
 const TAGS: [&str; 17] = [
@@ -67,7 +67,7 @@ impl Parser<'_> {
                 )))
             }
             "call" => self.parse_call_block(tag_range)?,
-            "generation" if self.generation => {
+            "generation" if self.grammar.generation => {
                 let (statements, _) = self.body("generation", &["endgeneration"])?;
                 let signature = (Vec::new(), Vec::new());
                 StatementKind::Generation(self.add_macro(
@@ -90,6 +90,14 @@ impl Parser<'_> {
                 }
             }
             "break" | "continue" => return self.fail(tag_range, format!("`{tag}` is outside of a loop")),
+            _ if self.grammar.tags.contains(&tag.as_str()) => {
+                let arguments = self.tag_arguments()?;
+                let range = tag_range.to(self.last_range());
+                let named = Named { name: tag.clone(), range: tag_range, arguments };
+                let filter = expr(ExprKind::Filter(None, Box::new(named)), range);
+                let end = format!("end{tag}");
+                StatementKind::FilterBlock(Box::new((filter, body(self.body(&tag, &[&end])?.0))))
+            }
             _ => return self.unknown_tag(&tag, tag_range),
         };
         out.push(Statement { kind, range: start.to(self.last_range()) });
@@ -98,7 +106,7 @@ impl Parser<'_> {
 
     /// Whether a loop is open around this tag, with no macro, block or call in between.
     fn in_loop(&self) -> bool {
-        let inner = self.open.iter().rev().map(|(tag, _)| tag.as_str());
+        let inner = self.open.iter().rev().map(|(tag, ..)| tag.as_str());
         inner
             .take_while(|tag| !matches!(*tag, "macro" | "block" | "call" | "generation"))
             .any(|tag| tag == "for")
@@ -111,7 +119,7 @@ impl Parser<'_> {
         }
         let message = format!("unknown tag `{tag}`");
         let help = match self.open.last() {
-            Some((open, ends)) if tag.starts_with("end") || ["else", "elif"].contains(&tag) => {
+            Some((open, ends, _)) if tag.starts_with("end") || ["else", "elif"].contains(&tag) => {
                 let ends: Vec<String> = ends.iter().map(|end| format!("`{end}`")).collect();
                 format!("the innermost open tag is `{open}`, which needs {}", ends.join(" or "))
             }
@@ -123,18 +131,25 @@ impl Parser<'_> {
                 None => format!("the tags are {}", TAGS.join(", ")),
             },
         };
-        self.fail_with_help(range, message, help)
+        let error = Error::new(ErrorKind::Syntax, message).at(range).help(help);
+        let closes = tag.starts_with("end") || ["else", "elif"].contains(&tag);
+        let opened = self.open.last().filter(|_| closes).map(|(.., opened)| *opened);
+        self.errors.push(match opened {
+            Some(opened) => error.opened(opened),
+            None => error,
+        });
+        Err(Failed)
     }
 
     /// The statements of a block tag, and the name of the tag that ended them.
-    fn body(&mut self, tag: &str, ends: &'static [&'static str]) -> Parse<(Vec<Statement>, String)> {
+    fn body(&mut self, tag: &str, ends: &[&str]) -> Parse<(Vec<Statement>, String)> {
         self.skip_operator(":");
         if self.token().kind != Kind::BlockEnd {
             return self.unexpected("the end of the tag");
         }
-        let header = self.last_range();
-        self.step();
-        self.open.push((tag.to_owned(), ends));
+        let opened = self.tag.to(self.step());
+        let names: Vec<String> = ends.iter().map(|end| (*end).to_owned()).collect();
+        self.open.push((tag.to_owned(), names.clone(), opened));
         let (statements, end) = self.statements_until(ends);
         self.open.pop();
         match end {
@@ -142,13 +157,10 @@ impl Parser<'_> {
             None => {
                 let last = ends.last().copied().unwrap_or_default();
                 // The end tag is missing, and not unexpected later.
-                self.open.push((tag.to_owned(), ends));
-                let help = format!("add `{{% {last} %}}`");
-                self.fail_with_help(
-                    header,
-                    format!("this `{tag}` block is not closed: `{last}` is missing"),
-                    help,
-                )
+                self.open.push((tag.to_owned(), names, opened));
+                let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
+                self.errors.push(error.at(opened).help(format!("add `{{% {last} %}}`")).opened(opened));
+                Err(Failed)
             }
         }
     }
@@ -401,7 +413,7 @@ impl Parser<'_> {
     fn parse_set(&mut self) -> Parse<StatementKind> {
         let target = self.tuple(false, &[], true)?;
         self.check_target(&target)?;
-        if self.open.iter().any(|(tag, _)| tag == "for") {
+        if self.open.iter().any(|(tag, ..)| tag == "for") {
             self.check_loop_target(&target)?;
         }
         if self.skip_operator("=") {

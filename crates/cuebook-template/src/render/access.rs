@@ -12,7 +12,7 @@ impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
     pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
-            return Err(missing.error());
+            return if self.chains() { Ok(self.no_attribute(val, name)) } else { Err(missing.error()) };
         }
         if let Some(found) = self.own_attribute(val, name)? {
             return Ok(found);
@@ -26,6 +26,11 @@ impl<'r> Render<'r> {
             _ => None,
         };
         Ok(item.unwrap_or_else(|| self.no_attribute(val, name)))
+    }
+
+    /// Whether a part of something undefined is undefined, and no error.
+    fn chains(&self) -> bool {
+        self.is_portable() && !self.env.strict
     }
 
     fn no_attribute(&self, val: &Val<'r>, name: &str) -> Val<'r> {
@@ -129,7 +134,7 @@ impl<'r> Render<'r> {
     /// `value[item]`: an item, otherwise an attribute.
     pub(crate) fn item(&self, val: &Val<'r>, item: &Val<'r>) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
-            return Err(missing.error());
+            return if self.chains() { Ok(val.clone()) } else { Err(missing.error()) };
         }
         if let Some(found) = self.own_item(val, item)? {
             return Ok(found);

@@ -6,10 +6,11 @@ use serde_json::Value as Json;
 
 use super::Render;
 use super::json::to_json;
-use crate::environment::Function;
+use crate::environment::{Frame, Framed, Function};
 use crate::error::{Error, ErrorKind, Result, unknown};
 use crate::origin::Origin;
-use crate::text::Text;
+use crate::sink::Mark;
+use crate::text::{Builder, Text};
 use crate::value::{Cx, Dict, Key, Val, Value, type_error};
 
 /// The arguments of a call.
@@ -205,6 +206,9 @@ impl<'r> Render<'r> {
             args.positional.insert(0, value);
             return self.call_custom(function, name, args);
         }
+        if let Some(frame) = self.env.frames.get(name) {
+            return self.call_frame(frame, &value, args);
+        }
         match self.library.filter(name) {
             Some(definition) => definition.call(self, cx, value, args),
             None => Err(unknown(
@@ -245,6 +249,30 @@ impl<'r> Render<'r> {
             dict.insert_text(key, Val::text(name.as_ref().to_owned(), Origin::AUTHOR), value);
         }
         Ok(Value::Dict(dict.into()).into())
+    }
+
+    /// Calls a filter of the program that puts something around a value.
+    fn call_frame(&self, frame: &Frame, value: &Val<'r>, args: Args<'r>) -> Result<Val<'r>> {
+        let text = self.text_of(value)?;
+        let text_of = |value: &Val<'r>| self.text_of(value).map(|text| text.as_str().to_owned());
+        let positional = args.positional.iter().map(text_of).collect::<Result<Vec<String>>>()?;
+        let named = args.named.iter().map(|(name, value)| Ok((name.as_ref().to_owned(), text_of(value)?)));
+        let named = named.collect::<Result<Vec<_>>>()?;
+        let around = self.origins.mix_all(args.named.iter().map(|(_, value)| self.origin_of(value)));
+        self.spend_text(text.as_str().len())?;
+        let parts = (frame.0)(text.as_str(), &positional, &named)
+            .map_err(|why| Error::new(ErrorKind::Raised, why))?;
+        let mut builder = Builder::new();
+        for part in parts {
+            match part {
+                Framed::Frame(text) => builder.mark(&text, Mark::Frame),
+                Framed::Argument(text) => builder.push(&text, around),
+                Framed::Value => builder.push_text(&text, self.origin_of(value)),
+            }
+        }
+        self.spend_text(builder.len())?;
+        let origin = self.origins.mix(around, self.origin_of(value));
+        Ok(Val::text(builder.finish(), origin))
     }
 
     /// Calls a function of the program. What it returns comes from everything that it got.

@@ -19,6 +19,7 @@ impl<'r> Render<'r> {
         let items = match &val.value {
             Value::Undefined(missing) if self.env.strict => return Err(missing.error()),
             Value::Undefined(_) => Items::Values(Rc::default(), Origin::AUTHOR),
+            Value::None if self.is_portable() => Items::Values(Rc::default(), Origin::AUTHOR),
             Value::Array(items) => Items::Array(items, val.origin),
             Value::List(items) | Value::Tuple(items) => Items::Values(items.clone(), val.origin),
             Value::Map(map) => keys(map, val.origin),

@@ -3,8 +3,8 @@
 use serde_json::{Map, Number, Value as Json};
 
 use super::Render;
-use crate::error::{Error, ErrorKind, Result};
-use crate::value::{Val, Value};
+use crate::error::{Error, Exceeded, Result};
+use crate::value::{Special, Val, Value};
 
 /// How deeply values may nest.
 const DEPTH: usize = 128;
@@ -19,7 +19,7 @@ fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize, count: &mut u
     *count += 1;
     if *count > render.env.limits.items {
         let most = render.env.limits.items;
-        return Err(Error::new(ErrorKind::Limit, format!("a value holds more than {most} others")));
+        return Err(Error::limit(Exceeded::Size, format!("a value holds more than {most} others")));
     }
     Ok(match &value.value {
         Value::Undefined(_) | Value::None => Json::Null,
@@ -40,6 +40,9 @@ fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize, count: &mut u
             }
             Json::Object(map)
         }
+        Value::Special(special) if matches!(special.as_ref(), Special::Placeholder(_)) => {
+            Json::String(special.describe())
+        }
         _ => {
             let items = render.item_list(value)?;
             Json::Array(
@@ -52,7 +55,7 @@ fn json_at<'r>(render: &Render<'r>, value: &Val<'r>, depth: usize, count: &mut u
 /// Refuses values that nest too deeply.
 pub(crate) fn check_depth(depth: usize) -> Result<()> {
     if depth > DEPTH {
-        return Err(Error::new(ErrorKind::Limit, format!("a value nests more than {DEPTH} levels deep")));
+        return Err(Error::limit(Exceeded::Depth, format!("a value nests more than {DEPTH} levels deep")));
     }
     Ok(())
 }

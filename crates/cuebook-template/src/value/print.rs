@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{Special, Val, Value};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Exceeded, Result};
 use crate::python::{float_repr, quote};
 
 /// How deeply values may nest where they are walked.
@@ -48,8 +48,8 @@ impl Printer {
 
     fn check(&self) -> Result<()> {
         if self.out.len() > self.limit {
-            return Err(Error::new(
-                ErrorKind::Limit,
+            return Err(Error::limit(
+                Exceeded::Size,
                 format!("a string would be longer than {} bytes", self.limit),
             ));
         }
@@ -67,7 +67,10 @@ impl Printer {
 
     fn nested(&mut self, inside: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         if self.depth >= DEPTH {
-            return Err(Error::new(ErrorKind::Limit, format!("a value nests more than {DEPTH} levels deep")));
+            return Err(Error::limit(
+                Exceeded::Depth,
+                format!("a value nests more than {DEPTH} levels deep"),
+            ));
         }
         self.depth += 1;
         let result = inside(self);
@@ -191,5 +194,117 @@ impl Printer {
             Json::Object(map) => self.map(map),
             other => self.repr(&Value::from_json(other)),
         }
+    }
+
+    /// Writes a value as every runtime of `.prompty` files does.
+    pub fn portable(&mut self, value: &Value<'_>) -> Result<()> {
+        match value {
+            Value::Undefined(_) | Value::None => {}
+            Value::Bool(value) => self.out.push_str(if *value { "true" } else { "false" }),
+            Value::Float(number) => self.out.push_str(&portable_float(*number)),
+            Value::Text(text) => self.out.push_str(text.as_str()),
+            Value::List(items) | Value::Tuple(items) => self.portable_items(items)?,
+            Value::View(view) => self.portable_items(&view.items)?,
+            Value::Once(once) => {
+                let items: Vec<Val<'_>> = once.items.borrow().iter().cloned().collect();
+                self.portable_items(&items)?;
+            }
+            Value::Array(items) => self.nested(|printer| {
+                items.iter().try_for_each(|item| printer.portable(&Value::from_json(item)))
+            })?,
+            Value::Range(range) => {
+                for at in 0..range.length {
+                    self.out.push_str(&range.at(at).to_string());
+                }
+            }
+            Value::Map(_) | Value::Dict(_) => self.portable_json(value)?,
+            Value::Special(special) => match special.as_ref() {
+                Special::Group(items) => self.portable_items(items)?,
+                _ => self.repr(value)?,
+            },
+            Value::Int(_) | Value::Big(_) => self.repr(value)?,
+        }
+        self.check()
+    }
+
+    fn portable_items(&mut self, items: &[Val<'_>]) -> Result<()> {
+        self.nested(|printer| items.iter().try_for_each(|item| printer.portable(&item.value)))
+    }
+
+    /// What stands inside a map: JSON without spaces.
+    fn portable_json(&mut self, value: &Value<'_>) -> Result<()> {
+        match value {
+            Value::Undefined(_) | Value::None => self.out.push_str("null"),
+            Value::Float(number) if !number.is_finite() => self.out.push_str("null"),
+            Value::Text(text) => self.json_text(text.as_str()),
+            Value::List(items) | Value::Tuple(items) => self.json_items(items)?,
+            Value::View(view) => self.json_items(&view.items)?,
+            Value::Array(items) => {
+                let items: Vec<Val<'_>> = items.iter().map(|item| Value::from_json(item).into()).collect();
+                self.json_items(&items)?;
+            }
+            Value::Map(map) => self.json_pairs(
+                map.iter().map(|(key, value)| (Value::Text(key.as_str().into()), Value::from_json(value))),
+            )?,
+            Value::Dict(dict) => {
+                let pairs =
+                    dict.entries().iter().map(|(key, value)| (key.value.clone(), value.value.clone()));
+                self.json_pairs(pairs)?;
+            }
+            _ => self.portable(value)?,
+        }
+        self.check()
+    }
+
+    fn json_items(&mut self, items: &[Val<'_>]) -> Result<()> {
+        self.nested(|printer| {
+            printer.out.push('[');
+            for (at, item) in items.iter().enumerate() {
+                if at > 0 {
+                    printer.out.push(',');
+                }
+                printer.portable_json(&item.value)?;
+            }
+            printer.out.push(']');
+            Ok(())
+        })
+    }
+
+    fn json_pairs<'v>(&mut self, pairs: impl Iterator<Item = (Value<'v>, Value<'v>)>) -> Result<()> {
+        self.nested(|printer| {
+            printer.out.push('{');
+            for (at, (key, value)) in pairs.enumerate() {
+                if at > 0 {
+                    printer.out.push(',');
+                }
+                match key.as_str() {
+                    Some(key) => printer.json_text(key),
+                    None => {
+                        printer.out.push('"');
+                        printer.portable(&key)?;
+                        printer.out.push('"');
+                    }
+                }
+                printer.out.push(':');
+                printer.portable_json(&value)?;
+            }
+            printer.out.push('}');
+            Ok(())
+        })
+    }
+
+    fn json_text(&mut self, text: &str) {
+        // A string always has a JSON form.
+        self.out.push_str(&serde_json::to_string(text).unwrap_or_default());
+    }
+}
+
+/// The fewest digits that give the same number, without an exponent.
+fn portable_float(number: f64) -> String {
+    match number {
+        _ if number.is_nan() => "nan".to_owned(),
+        // Nobody means the sign of a zero.
+        0.0 => "0".to_owned(),
+        _ => number.to_string(),
     }
 }

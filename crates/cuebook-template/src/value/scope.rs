@@ -140,6 +140,15 @@ impl<'r> Context<'r> {
         offered.then(|| self.vars.borrow().get(name).cloned()).flatten()
     }
 
+    /// What the template, or one that includes it, has set under a name.
+    fn assigned(&self, name: &str) -> Option<Val<'r>> {
+        if let Some(value) = self.vars.borrow().get(name) {
+            return Some(value.clone());
+        }
+        let local = self.locals.as_ref().and_then(|scope| scope.find(name));
+        local.or_else(|| self.outer.as_ref()?.assigned(name))
+    }
+
     pub fn set(&self, name: &'r str, value: Val<'r>, exported: bool) {
         self.vars.borrow_mut().insert(name, value);
         let mut names = self.exported.borrow_mut();
@@ -165,6 +174,11 @@ pub(crate) struct Cx<'r> {
 }
 
 impl<'r> Cx<'r> {
+    /// What templates have set under a name, as an include sees it.
+    pub fn assigned(&self, name: &str) -> Option<Val<'r>> {
+        self.scope.find(name).or_else(|| self.context.assigned(name))
+    }
+
     /// The same place in an inner scope.
     pub fn within(&self, scope: Rc<Scope<'r>>) -> Cx<'r> {
         Cx { scope, top_level: false, ..self.clone() }

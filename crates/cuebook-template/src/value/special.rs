@@ -34,6 +34,8 @@ pub(crate) enum Special<'r> {
     Custom(&'r str, &'r Function),
     /// A pair whose halves have names, as `groupby` gives it.
     Group(Vec<Val<'r>>),
+    /// A text for something that is not there.
+    Placeholder(&'r str),
 }
 
 #[derive(Debug)]
@@ -58,6 +60,7 @@ impl<'r> Special<'r> {
         match self {
             Special::Group(items) => !items.is_empty(),
             Special::Loop(state) => state.items.len() > 0,
+            Special::Placeholder(_) => false,
             _ => true,
         }
     }
@@ -96,6 +99,7 @@ impl<'r> Special<'r> {
             Special::Method(..) => "a method",
             Special::Function(_) | Special::Custom(..) => "a function",
             Special::Group(_) => "a tuple",
+            Special::Placeholder(_) => "a placeholder",
         }
     }
 
@@ -107,6 +111,7 @@ impl<'r> Special<'r> {
             Special::Loop(state) => format!("<LoopContext {}/{}>", state.index.get() + 1, state.items.len()),
             Special::Block(_, name, _) => format!("<block '{name}'>"),
             Special::Method(_, name) => format!("<method '{name}'>"),
+            Special::Placeholder(text) => (*text).to_owned(),
             Special::Function(name) => format!("<function '{name}'>"),
             Special::Custom(name, _) => format!("<function '{name}'>"),
             other => format!("<{}>", other.type_name().trim_start_matches("a ").trim_matches('`')),
