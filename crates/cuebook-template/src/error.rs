@@ -236,11 +236,21 @@ fn distance(left: &str, right: &str) -> usize {
     row.last().copied().unwrap_or(0)
 }
 
+/// A question with the names that are most like this one, if any are.
+pub(crate) fn did_you_mean<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    let near: Vec<String> = nearest(name, known).iter().map(|near| format!("`{near}`")).collect();
+    let (last, others) = near.split_last()?;
+    Some(match others {
+        [] => format!("did you mean {last}?"),
+        _ => format!("did you mean {} or {last}?", others.join(", ")),
+    })
+}
+
 /// An error for a name that does not exist, with the nearest ones.
 pub(crate) fn unknown<'n>(what: &str, name: &str, known: impl Iterator<Item = &'n str>) -> Error {
     let error = Error::new(ErrorKind::Unknown, format!("unknown {what} `{name}`"));
-    match nearest(name, known).first() {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
+    match did_you_mean(name, known) {
+        Some(help) => error.help(help),
         None => error,
     }
 }

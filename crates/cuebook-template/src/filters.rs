@@ -91,9 +91,7 @@ fn attr<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {
     }
     let name = call.text_arg(0, "")?;
     let found = call.render.own_attribute(&call.value, name.as_str())?;
-    Ok(found.unwrap_or_else(|| {
-        Val::missing(format!("{} has no attribute `{}`", type_name(&call.value.value), name.as_str()))
-    }))
+    Ok(found.unwrap_or_else(|| call.render.no_attribute(&call.value, name.as_str(), "")))
 }
 
 /// JSON that is safe inside HTML, as Jinja2 writes it.

@@ -15,6 +15,7 @@ static PYTHON: Library = Library {
     more_filters: &[],
     more_functions: &[],
     method: methods::find,
+    methods: methods::names,
 };
 
 static CHAT: Library = Library {
@@ -24,6 +25,7 @@ static CHAT: Library = Library {
     more_filters: &chat::FILTERS,
     more_functions: &chat::FUNCTIONS,
     method: methods::find,
+    methods: methods::names,
 };
 
 pub(crate) fn library(style: Style) -> &'static Library {

@@ -18,23 +18,38 @@ const FLOAT: [&str; 2] = ["conjugate", "is_integer"];
 const LOOP: [&str; 2] = ["changed", "cycle"];
 const CYCLER: [&str; 2] = ["next", "reset"];
 
+/// The methods of a value that is no string, and those of them that would change it.
+fn tables(value: &Value<'_>) -> (&'static [&'static str], &'static [&'static str]) {
+    match value {
+        Value::List(_) | Value::Array(_) => (&LIST, &LIST_CHANGES),
+        Value::Tuple(_) | Value::Range(_) => (&TUPLE, &[]),
+        Value::Dict(_) | Value::Map(_) => (&DICT, &DICT_CHANGES),
+        Value::Bool(_) | Value::Int(_) | Value::Big(_) => (&INTEGER, &[]),
+        Value::Float(_) => (&FLOAT, &[]),
+        Value::Special(special) => match special.as_ref() {
+            Special::Loop(_) => (&LOOP, &[]),
+            Special::Cycler { .. } => (&CYCLER, &[]),
+            Special::Group(_) => (&TUPLE, &[]),
+            _ => (&[], &[]),
+        },
+        _ => (&[], &[]),
+    }
+}
+
 /// The method of a value that has this name.
 pub(crate) fn find(value: &Value<'_>, name: &str) -> Option<&'static str> {
-    let among = |names: &[&'static str]| names.iter().copied().find(|known| *known == name);
+    if let Value::Text(_) = value {
+        return strings::find(name);
+    }
+    let (own, changes) = tables(value);
+    own.iter().chain(changes).copied().find(|known| *known == name)
+}
+
+/// The methods of a value that can be called.
+pub(crate) fn names(value: &Value<'_>) -> Vec<&'static str> {
     match value {
-        Value::Text(_) => strings::find(name),
-        Value::List(_) | Value::Array(_) => among(&LIST).or_else(|| among(&LIST_CHANGES)),
-        Value::Tuple(_) | Value::Range(_) => among(&TUPLE),
-        Value::Dict(_) | Value::Map(_) => among(&DICT).or_else(|| among(&DICT_CHANGES)),
-        Value::Bool(_) | Value::Int(_) | Value::Big(_) => among(&INTEGER),
-        Value::Float(_) => among(&FLOAT),
-        Value::Special(special) => match special.as_ref() {
-            Special::Loop(_) => among(&LOOP),
-            Special::Cycler { .. } => among(&CYCLER),
-            Special::Group(_) => among(&TUPLE),
-            _ => None,
-        },
-        _ => None,
+        Value::Text(_) => strings::names(),
+        _ => tables(value).0.to_vec(),
     }
 }
 

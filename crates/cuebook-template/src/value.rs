@@ -2,6 +2,7 @@
 
 mod dict;
 mod items;
+mod missing;
 mod nested;
 mod print;
 mod scope;
@@ -14,6 +15,7 @@ use serde_json::{Map, Value as Json};
 
 pub(crate) use self::dict::{Dict, Key};
 pub(crate) use self::items::Items;
+pub(crate) use self::missing::{Missing, Part};
 pub(crate) use self::nested::{List, origin_inside};
 pub(crate) use self::print::{Printer, type_name};
 pub(crate) use self::scope::{Context, Cx, Scope, Unit};
@@ -52,25 +54,6 @@ pub(crate) enum Value<'r> {
     /// `keys()`, `values()` or `items()` of a dict.
     View(Rc<View<'r>>),
     Special(Rc<Special<'r>>),
-}
-
-/// What is missing, for the message.
-#[derive(Debug, Clone)]
-pub(crate) enum Missing<'r> {
-    Nothing,
-    Variable(&'r str),
-    Other(Rc<str>),
-}
-
-impl Missing<'_> {
-    pub fn error(&self) -> Error {
-        let message = match self {
-            Missing::Nothing => "this value is undefined".to_owned(),
-            Missing::Variable(name) => format!("`{name}` is undefined"),
-            Missing::Other(message) => message.as_ref().to_owned(),
-        };
-        Error::new(ErrorKind::Undefined, message)
-    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

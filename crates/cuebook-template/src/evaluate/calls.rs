@@ -2,7 +2,7 @@
 
 use super::statements::captured;
 use crate::ast::{Arguments, Expr, ExprKind};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result, did_you_mean};
 use crate::methods;
 use crate::origin::Origin;
 use crate::render::{Args, Render};
@@ -52,7 +52,7 @@ impl<'r> Render<'r> {
                 return methods::call(self, &value, method, args);
             }
             let function = self
-                .attribute(&value, name)
+                .attribute(&value, name, callee.range.of(cx.unit.template.text()))
                 .map_err(|error| error.at(callee.range).inside(cx.unit.number, cx.unit.template.name()))?;
             let args = self.arguments(cx, given)?;
             return self
@@ -90,7 +90,7 @@ impl<'r> Render<'r> {
     ) -> Result<Val<'r>> {
         let special = match &function.value {
             Value::Special(special) => special,
-            Value::Undefined(missing) => return Err(self.not_callable(missing.error(), name)),
+            Value::Undefined(missing) => return Err(self.not_callable(cx, missing.error(), name)),
             other => {
                 return Err(type_error(format!("`{name}` is {}, which cannot be called", type_name(other))));
             }
@@ -120,10 +120,21 @@ impl<'r> Render<'r> {
         }
     }
 
-    fn not_callable(&self, error: Error, name: &str) -> Error {
-        let known = self.library.function_names().chain(self.env.functions.keys().map(String::as_str));
-        match crate::error::nearest(name, known).first() {
-            Some(near) => error.help(format!("did you mean `{near}`?")),
+    /// Names what could have been meant: functions, and every name in sight.
+    fn not_callable(&self, cx: &Cx<'r>, error: Error, name: &str) -> Error {
+        let mut known: Vec<&str> = self.library.function_names().collect();
+        known.extend(self.env.functions.keys().map(String::as_str));
+        let mut scope = Some(&cx.scope);
+        while let Some(at) = scope {
+            let slots = at.slots.borrow();
+            let set = at.names.names.iter().zip(slots.iter()).filter(|(_, value)| value.is_some());
+            known.extend(set.map(|(name, _)| name.as_str()));
+            scope = at.parent.as_ref();
+        }
+        let vars = cx.context.vars.borrow();
+        known.extend(vars.keys().copied());
+        match did_you_mean(name, known) {
+            Some(help) => error.help(help),
             None => error,
         }
     }

@@ -71,12 +71,12 @@ impl<'r> Render<'r> {
             }
             ExprKind::Attribute(value, name) => {
                 let value = self.eval(cx, value)?;
-                self.attribute(&value, name)?
+                self.attribute(&value, name, expr.range.of(cx.unit.template.text()))?
             }
             ExprKind::Item(value, item) => {
                 let value = self.eval(cx, value)?;
                 let item = self.eval(cx, item)?;
-                self.item(&value, &item)?
+                self.item_at(&value, &item, expr.range.of(cx.unit.template.text()))?
             }
             ExprKind::Slice(value, slice) => {
                 let value = self.eval(cx, value)?;

@@ -255,9 +255,9 @@ impl<'r> Render<'r> {
                 out.write(text, mark)
             }
             _ => {
-                let value =
+                let found =
                     self.eval(cx, value).or_else(|error| self.eval_constant(cx, value, error, true))?;
-                self.print(cx, tag, &value, out)
+                self.print(cx, tag, &found, out).map_err(|error| error.at(value.range))
             }
         }
     }

@@ -66,6 +66,10 @@ pub(super) fn find(name: &str) -> Option<&'static str> {
     Some(METHODS[at].0)
 }
 
+pub(super) fn names() -> Vec<&'static str> {
+    METHODS.iter().map(|(name, _)| *name).collect()
+}
+
 /// The parameters that Python lets be given by name.
 fn may_be_named(method: &str) -> bool {
     matches!(method, "split" | "rsplit" | "splitlines" | "expandtabs" | "encode")

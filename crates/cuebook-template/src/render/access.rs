@@ -6,13 +6,13 @@ use super::Render;
 use crate::error::{Error, ErrorKind, Result};
 use crate::python::{length, offset_of};
 use crate::text::Text;
-use crate::value::{Cx, Key, LoopState, Special, Val, Value, type_error, type_name};
+use crate::value::{Cx, Key, LoopState, Missing, Part, Special, Val, Value, type_error, type_name};
 
 impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
-    pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str) -> Result<Val<'r>> {
+    pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str, written: &'r str) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
-            return if self.chains() { Ok(self.no_attribute(val, name)) } else { Err(missing.error()) };
+            return if self.chains() { Ok(self.no_attribute(val, name, written)) } else { Err(missing.error()) };
         }
         if let Some(found) = self.own_attribute(val, name)? {
             return Ok(found);
@@ -25,7 +25,7 @@ impl<'r> Render<'r> {
             Value::Dict(dict) => dict.get(&Key::Text(name.to_owned())).cloned(),
             _ => None,
         };
-        Ok(item.unwrap_or_else(|| self.no_attribute(val, name)))
+        Ok(item.unwrap_or_else(|| self.no_attribute(val, name, written)))
     }
 
     /// Whether a part of something undefined is undefined, and no error.
@@ -33,10 +33,11 @@ impl<'r> Render<'r> {
         self.is_portable() && !self.env.strict
     }
 
-    fn no_attribute(&self, val: &Val<'r>, name: &str) -> Val<'r> {
-        let mut missing = Val::missing(format!("{} has no attribute `{name}`", type_name(&val.value)));
-        missing.origin = self.origins.owned_key(val.origin, name);
-        missing
+    /// What is there instead of an attribute that a value does not have; `written` is the expression that asks for it.
+    pub(crate) fn no_attribute(&self, val: &Val<'r>, name: &str, written: &'r str) -> Val<'r> {
+        let part = Part { owner: val.clone(), name: name.into(), written, methods: self.library.methods };
+        let origin = self.origins.owned_key(val.origin, name);
+        Val::new(Value::Undefined(Missing::Part(Rc::new(part))), origin)
     }
 
     /// An attribute in Python's sense: methods, and what special values offer.
@@ -133,6 +134,11 @@ impl<'r> Render<'r> {
 
     /// `value[item]`: an item, otherwise an attribute.
     pub(crate) fn item(&self, val: &Val<'r>, item: &Val<'r>) -> Result<Val<'r>> {
+        self.item_at(val, item, "")
+    }
+
+    /// The same for an expression of the template.
+    pub(crate) fn item_at(&self, val: &Val<'r>, item: &Val<'r>, written: &'r str) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
             return if self.chains() { Ok(val.clone()) } else { Err(missing.error()) };
         }
@@ -140,13 +146,16 @@ impl<'r> Render<'r> {
             return Ok(found);
         }
         let Some(name) = item.value.as_str() else {
-            let mut missing = Val::missing(format!("{} has no such item", type_name(&val.value)));
+            let mut missing = Val::missing(match written {
+                "" => format!("{} has no such item", type_name(&val.value)),
+                _ => format!("`{written}` is undefined: {} has no such item", type_name(&val.value)),
+            });
             missing.origin = val.origin;
             return Ok(missing);
         };
         match self.own_attribute(val, name)? {
             Some(found) => Ok(found),
-            None => Ok(self.no_attribute(val, name)),
+            None => Ok(self.no_attribute(val, name, written)),
         }
     }
 

@@ -161,6 +161,8 @@ pub(crate) struct Library {
     pub more_functions: &'static [Definition],
     /// The method of a value that has this name.
     pub method: fn(&Value<'_>, &str) -> Option<&'static str>,
+    /// The methods of a value.
+    pub methods: fn(&Value<'_>) -> Vec<&'static str>,
 }
 
 fn find(table: &'static [Definition], name: &str) -> Option<&'static Definition> {

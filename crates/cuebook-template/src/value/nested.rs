@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::ops::Deref;
 use std::rc::Rc;
 
-use super::{Dict, Special, Val, Value};
+use super::{Dict, Missing, Special, Val, Value};
 use crate::origin::{Origin, Table};
 
 /// The items of a list or a tuple.
@@ -33,6 +33,7 @@ impl<'r> Deref for List<'r> {
 fn holds_others(value: &Value<'_>) -> bool {
     match value {
         Value::List(_) | Value::Tuple(_) | Value::Dict(_) | Value::Once(_) | Value::View(_) => true,
+        Value::Undefined(Missing::Part(_)) => true,
         Value::Special(special) => !matches!(special.as_ref(), Special::Function(_) | Special::Custom(..)),
         _ => false,
     }
@@ -58,6 +59,11 @@ pub(super) fn drop_all(mut open: Vec<Val<'_>>) {
             Value::Once(once) => {
                 if let Some(once) = Rc::into_inner(once) {
                     open.extend(once.items.take());
+                }
+            }
+            Value::Undefined(Missing::Part(part)) => {
+                if let Some(part) = Rc::into_inner(part) {
+                    open.push(part.owner);
                 }
             }
             Value::View(view) => {
