@@ -12,7 +12,11 @@ impl<'r> Render<'r> {
     /// `value.name`: an attribute, otherwise an item.
     pub(crate) fn attribute(&self, val: &Val<'r>, name: &'r str, written: &'r str) -> Result<Val<'r>> {
         if let Value::Undefined(missing) = &val.value {
-            return if self.chains() { Ok(self.no_attribute(val, name, written)) } else { Err(missing.error()) };
+            return if self.chains() {
+                Ok(self.no_attribute(val, name, written))
+            } else {
+                Err(missing.error())
+            };
         }
         if let Some(found) = self.own_attribute(val, name)? {
             return Ok(found);
