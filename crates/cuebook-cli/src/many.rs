@@ -4,7 +4,9 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use cuebook::error::{printable, report};
-use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Target, Variables};
+use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::Target;
 use serde_json::{Value as Json, json};
 
 use crate::args::Inputs;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use cuebook::Book;
-use cuebook::ledger::Ledger;
+use cuebook_lab::ledger::Ledger;
 use cuebook_run::Money;
 use cuebook_run::provider::{Providers, Wish};
 use serde_json::{Value as Json, json};

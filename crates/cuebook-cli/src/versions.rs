@@ -5,12 +5,12 @@ use std::cell::OnceCell;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use cuebook::diff::{Names, Version};
 use cuebook::error::{did_you_mean, nearest};
 use cuebook::library::Library;
 use cuebook::prompt::Dialect;
 use cuebook::variables::Clock;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook_lab::diff::{Names, Version};
 
 use crate::git::{Copy, PrivateFolder, Repository, Tree};
 

@@ -9,6 +9,7 @@ use cuebook::items::Spaces;
 use cuebook::variables::FixedClock;
 use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
 use cuebook_hooks::sandbox::Launcher;
+use cuebook_lab::BookExt;
 use cuebook_run::DirectiveTools;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;

@@ -1,10 +1,11 @@
 //! Check, test, attack, compare and convert prompts.
 
-use cuebook::cases::CaseFile;
-use cuebook::convert::Target;
-use cuebook::diff::{self, Version};
 use cuebook::prompt::Dialect;
 use cuebook::{Result, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::cases::CaseFile;
+use cuebook_lab::convert::Target;
+use cuebook_lab::diff::{self, Version};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Value as Json, json};
@@ -27,7 +28,9 @@ impl Book {
     fn run_file(&self, file: &CaseFile) -> Json {
         let head = |key: &str, value: Json| json!({"prompt": file.prompt, "file": file.name, key: value});
         match self.with_paths().run_cases(file, |_| {}) {
-            Ok(outcomes) => head("cases", outcomes.iter().map(cuebook::cases::Outcome::to_json).collect()),
+            Ok(outcomes) => {
+                head("cases", outcomes.iter().map(cuebook_lab::cases::Outcome::to_json).collect())
+            }
             Err(error) => {
                 let mut document = error.to_json();
                 document["error"]["report"] = json!(cuebook::error::report(error.diagnostics(), false));

@@ -1,10 +1,10 @@
 //! A rendered prompt. Offsets are those of Python's texts: characters, not bytes.
 
 use cuebook::chat::wire::Api;
-use cuebook::explain::{Answer, Explanation, Position, label};
-use cuebook::ledger::Ledger;
 use cuebook::tokens::Tokenizer;
 use cuebook::{Diagnostic, Rendered as Text, Result};
+use cuebook_lab::explain::{Answer, Explanation, Position, label};
+use cuebook_lab::ledger::Ledger;
 use pyo3::prelude::*;
 use serde_json::{Value as Json, json};
 

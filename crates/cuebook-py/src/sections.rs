@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use cuebook::Result;
 use cuebook::prompt::Record;
 use cuebook::sections::disclosure::suffix_of;
 use cuebook::sections::{Bound as Params, ParamsType, Section, SectionTool, Selector, Setting, Tree};
-use cuebook::{Result, explain};
+use cuebook_lab::explain;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value as Json, json};

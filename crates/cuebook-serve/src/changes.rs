@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cuebook::Book;
 use cuebook::items::{ItemType, Spaces};
-use cuebook::watch::stamp_of;
+use cuebook_lab::watch::stamp_of;
 use tokio::sync::{Notify, OnceCell, watch};
 
 /// Between two looks at a small library.

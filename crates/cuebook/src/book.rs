@@ -14,7 +14,6 @@ use tracing::Span;
 use crate::dialect;
 use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::explain::Explanation;
 use crate::hooks::Hooks;
 use crate::items::{ItemId, Spaces};
 use crate::library::{Candidate, Config, Found, Library, LibraryLoader, Resolution, Survey};
@@ -171,17 +170,17 @@ impl Book {
     }
 
     /// Whether names may be paths.
-    pub(crate) fn takes_paths(&self) -> bool {
+    pub fn takes_paths(&self) -> bool {
         self.paths
     }
 
     /// Finds a prompt by its id, or by a path if this book takes paths.
-    pub(crate) fn find(&self, wanted: &str) -> Result<Found> {
+    pub fn find(&self, wanted: &str) -> Result<Found> {
         if self.paths { self.library.find_typed(wanted) } else { self.library.find(wanted) }
     }
 
     /// Finds a prompt by a path, if this book takes paths.
-    pub(crate) fn find_path(&self, path: &Path) -> Result<Found> {
+    pub fn find_path(&self, path: &Path) -> Result<Found> {
         if self.paths { self.library.find_path(path) } else { self.library.find(&path.to_string_lossy()) }
     }
 
@@ -286,7 +285,7 @@ impl Book {
     }
 
     /// A book of the same library whose renders can be repeated: nonces of these digits, and the given clock if there is one.
-    pub(crate) fn for_cases(&self, clock: Option<Arc<dyn Clock>>, digits: &str) -> Book {
+    pub fn for_cases(&self, clock: Option<Arc<dyn Clock>>, digits: &str) -> Book {
         let clock = clock.unwrap_or_else(|| self.stage.clock.clone());
         let nonces = Arc::new(FixedNonces(digits.to_owned()));
         let stage = Stage { clock, nonces, ..self.stage.clone() };
@@ -312,7 +311,7 @@ impl Book {
     }
 
     /// Renders a prompt, and keeps what it was rendered from.
-    fn render_and_keep(
+    pub fn render_and_keep(
         &self,
         prompt_id: &str,
         variables: &Variables,
@@ -495,12 +494,6 @@ impl Book {
         Ok(validate(prepared.prompt(), &scope).into_iter().map(|(problem, _)| problem).collect())
     }
 
-    /// Everything about one render: which place and why, the layer of every variable, the origin of every byte.
-    pub fn explain(&self, prompt_id: &str, variables: &Variables, context: &Context) -> Result<Explanation> {
-        let (prepared, rendered) = self.render_and_keep(prompt_id, variables, context)?;
-        Ok(Explanation::new(prepared, rendered))
-    }
-
     /// A compiled prompt. It renders any number of times without looking at the files again; ask the book anew to see
     /// changes.
     pub fn prepare(&self, prompt_id: &str, context: &Context) -> Result<Arc<Prepared>> {
@@ -564,7 +557,8 @@ impl Book {
         Ok(Arc::new(context))
     }
 
-    pub(crate) fn prepare_found(
+    /// Reads and compiles a candidate that was found.
+    pub fn prepare_found(
         &self,
         found: Found,
         language: &str,

@@ -14,8 +14,8 @@ mod roles;
 mod thread;
 pub mod wire;
 
-pub(crate) use marker::Marker;
+pub use marker::Marker;
 pub use message::{Media, Message, Part, Role};
-pub(crate) use parse::{Empty, Run, Ways, marked_roles, parse};
+pub use parse::{Empty, Run, Ways, marked_roles, parse};
 pub(crate) use roles::{OPTION as ROLES, Roles, known as known_role};
 pub use wire::Api;

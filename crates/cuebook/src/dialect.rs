@@ -7,7 +7,7 @@ pub(crate) mod fence;
 pub mod knowledge;
 pub mod prompty;
 pub mod python;
-pub(crate) mod sections;
+pub mod sections;
 pub mod template;
 pub mod tool;
 
@@ -70,6 +70,6 @@ pub(crate) fn summary(
 }
 
 /// Where the front matter of a file stands, if it has any.
-pub(crate) fn front_range(source: &std::sync::Arc<crate::source::Source>) -> Option<std::ops::Range<usize>> {
+pub fn front_range(source: &std::sync::Arc<crate::source::Source>) -> Option<std::ops::Range<usize>> {
     prompty::split(source).ok()?.front_matter
 }

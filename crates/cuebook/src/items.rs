@@ -21,7 +21,7 @@ pub use item::{Item, Located};
 pub use kind::ItemType;
 pub use listed::file_hash;
 pub(crate) use space::user_name;
-pub use space::{FOLDER, Space, SpaceKind, Spaces};
+pub use space::{CASES_END, CASES_FILE, FOLDER, Space, SpaceKind, Spaces};
 
 /// The files of the system's space, by their paths below `.ai`: items, and what items need beside them.
 pub fn system_files() -> &'static [(&'static str, &'static [u8])] {

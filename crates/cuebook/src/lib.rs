@@ -6,31 +6,21 @@
 //!
 //! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
-pub mod attack;
-mod book;
-pub mod cases;
-pub mod changes;
+pub mod book;
 pub mod chat;
-pub mod check;
-pub mod convert;
 pub mod dialect;
-pub mod diff;
-pub mod explain;
 pub mod hooks;
 pub mod items;
-pub mod ledger;
 pub mod library;
 pub mod overrides;
-mod prepared;
+pub mod prepared;
 pub mod prompt;
 pub mod render;
 pub mod sections;
-mod targets;
 pub mod template;
 pub mod tokens;
 pub mod trust;
 pub mod variables;
-pub mod watch;
 
 pub(crate) use cuebook_text::{by_name, json, node, yaml};
 pub use cuebook_text::{error, files, redact, settings, source, trace};
@@ -40,5 +30,4 @@ pub use chat::Message;
 pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 pub use prepared::Prepared;
 pub use render::{Origin, Rendered, Segment, Span};
-pub use targets::Target;
 pub use variables::{Agent, Context, Variables};

@@ -49,10 +49,10 @@ pub use reason::Reason;
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
-pub(crate) use survey::Survey;
+pub use survey::Survey;
 pub use tools::{FenceSetting, ToolsConfig};
 pub use vocab::Vocab;
-pub(crate) use vocab::idle;
+pub use vocab::idle;
 
 use self::cached::Cached;
 use self::path::as_path;
@@ -114,7 +114,8 @@ impl Library {
         &self.root
     }
 
-    pub(crate) fn name(&self, path: &Path) -> String {
+    /// A path as people read it: relative to the project where that is possible.
+    pub fn name(&self, path: &Path) -> String {
         files::display_name(&self.root, path)
     }
 
@@ -217,7 +218,7 @@ impl Library {
     }
 
     /// Everything that a place offers, by its ids, which are sorted. Its folder is listed once, and what is not in it is not looked for.
-    pub(crate) fn all_below(&self, root: &Arc<Root>) -> Result<Vec<(String, Vec<Candidate>)>> {
+    pub fn all_below(&self, root: &Arc<Root>) -> Result<Vec<(String, Vec<Candidate>)>> {
         let mut listing = root.listing()?;
         let ids = std::mem::take(&mut listing.ids);
         let offered = |id: String| {
@@ -649,7 +650,8 @@ impl Library {
 /// Under which the choice between providers of a namespace is recorded: `provider.git`.
 pub const PROVIDER: &str = "provider.";
 
-pub(crate) fn provider_key(namespace: &str) -> String {
+/// The name under which resolutions record the choice of a variable provider.
+pub fn provider_key(namespace: &str) -> String {
     format!("{PROVIDER}{namespace}")
 }
 

@@ -33,11 +33,11 @@ use crate::variables::{
     Clock, Context, Declared, NonceSource, Provided, SESSION, SYSTEM, Scope, Variables, validation_error,
 };
 
-pub(crate) use code::{Provider, choose_provider};
+pub use code::{Provider, choose_provider};
 use directive::DirectiveBody;
-pub(crate) use directive::findings as directive_findings;
+pub use directive::findings as directive_findings;
 use guest::Guest;
-pub(crate) use guest::findings as guest_findings;
+pub use guest::findings as guest_findings;
 use hosting::{Asked, Hosting, House};
 use sections::SectionsBody;
 pub(crate) use sections::Shelf;
@@ -114,7 +114,7 @@ pub(crate) struct Stage {
 
 /// How a prompt is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
+pub enum Mode {
     /// What is absent prints as nothing.
     Lenient,
     /// Printing something that is absent is an error.
@@ -264,7 +264,7 @@ impl Prepared {
     }
 
     /// The folders of packs, by the names that their files go by, each with the pack's id.
-    pub(crate) fn packs(&self) -> Vec<(String, String)> {
+    pub fn packs(&self) -> Vec<(String, String)> {
         // A library whose places cannot be told has told so to whoever looked for the prompt.
         let roots = self.loader.library().roots().unwrap_or_default();
         let of_pack = |root: &Arc<Root>| Some((root.name.clone(), root.pack_id()?.to_owned()));
@@ -306,12 +306,12 @@ impl Prepared {
     }
 
     /// Whether a program gives templates a value or a function of this name.
-    pub(crate) fn has_global(&self, name: &str) -> bool {
+    pub fn has_global(&self, name: &str) -> bool {
         self.settings.extensions.has_global(name)
     }
 
     /// What is odd about its files without keeping it from working.
-    pub(crate) fn notes(&self) -> &[Diagnostic] {
+    pub fn notes(&self) -> &[Diagnostic] {
         &self.notes
     }
 
@@ -324,7 +324,7 @@ impl Prepared {
     }
 
     /// The texts that it is made of, with what they mention.
-    pub(crate) fn outline(&self) -> Arc<dyn Outline> {
+    pub fn outline(&self) -> Arc<dyn Outline> {
         match &self.body {
             Body::Template(template) => template.outline(),
             Body::Sections(sections) => sections.outline(),
@@ -333,7 +333,7 @@ impl Prepared {
     }
 
     /// Every variable that its templates read from outside, with the place that reads it.
-    pub(crate) fn reads(&self) -> Vec<(Read, Place)> {
+    pub fn reads(&self) -> Vec<(Read, Place)> {
         let program = self.outline();
         let mut reads = Vec::new();
         for (unit, names) in program.units().iter().zip(program.names()) {
@@ -345,7 +345,7 @@ impl Prepared {
     }
 
     /// Whether a template is included whose name is only known while it runs.
-    pub(crate) fn has_computed_references(&self) -> bool {
+    pub fn has_computed_references(&self) -> bool {
         let program = self.outline();
         program.names().iter().any(|names| names.references.iter().any(|reference| reference.names.is_none()))
     }
@@ -363,7 +363,7 @@ impl Prepared {
     }
 
     /// Whether a name stands for the session here.
-    pub(crate) fn is_session(&self, name: &str) -> bool {
+    pub fn is_session(&self, name: &str) -> bool {
         name == SESSION && self.prompt.dialect == Dialect::Sections
     }
 
@@ -403,17 +403,17 @@ impl Prepared {
     }
 
     /// Whether it has code that can take part in a render: hooks or variable providers.
-    pub(crate) fn has_code(&self) -> bool {
+    pub fn has_code(&self) -> bool {
         self.has_code
     }
 
     /// Whether a variable provider fills this name.
-    pub(crate) fn provides(&self, name: &str) -> bool {
+    pub fn provides(&self, name: &str) -> bool {
         self.namespaces.contains_key(name)
     }
 
     /// Whether a render runs code: hooks or variable providers.
-    pub(crate) fn runs_code(&self, context: &Context) -> bool {
+    pub fn runs_code(&self, context: &Context) -> bool {
         self.has_code && !context.without_hooks
     }
 
@@ -426,17 +426,17 @@ impl Prepared {
     }
 
     /// What its texts include by an address.
-    pub(crate) fn guests(&self) -> &[Arc<Guest>] {
+    pub fn guests(&self) -> &[Arc<Guest>] {
         &self.guests
     }
 
     /// What is told of those that declare one name differently.
-    pub(crate) fn contradictions(&self) -> &[Diagnostic] {
+    pub fn contradictions(&self) -> &[Diagnostic] {
         &self.contradictions
     }
 
     /// Whether it declares no variable itself: then it takes what it is given.
-    pub(crate) fn declares_nothing(&self) -> bool {
+    pub fn declares_nothing(&self) -> bool {
         self.prompt.variables.iter().all(|variable| self.borrowed.contains_key(&variable.name))
     }
 

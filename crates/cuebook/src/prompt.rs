@@ -28,7 +28,6 @@ use crate::source::{Place, Source};
 
 /// The notation that a prompt was written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum Dialect {
     /// A folder with `template.md`, `prompt.py` or both.
     Template,
@@ -476,7 +475,7 @@ impl Default for Limits {
 
 impl Limits {
     /// Characters that a text may have unless the prompt or `defaults.json` sets a limit. The template of a pack has a lower one.
-    pub(crate) const GENEROUS_SIZE: usize = 1_000_000;
+    pub const GENEROUS_SIZE: usize = 1_000_000;
 
     /// No hook takes longer than a day.
     pub const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

@@ -5,14 +5,17 @@
 mod edit;
 mod origin;
 mod rendered;
+mod request;
 mod segment;
 mod speech;
 mod strict;
 
-pub(crate) use edit::differences;
+pub use edit::differences;
 pub use origin::{Origin, Shown};
 pub(crate) use rendered::Editor;
 pub use rendered::{Rendered, Span};
+pub(crate) use request::Beside;
+pub use request::{OUTPUT_WHY, Provider, RequestTool, TOOLS_WHY, audience, request_output, request_tools};
 pub use segment::{Segment, SegmentKind};
-pub(crate) use speech::{DEFAULT_PROVIDER, PARSER};
+pub use speech::{DEFAULT_PROVIDER, PARSER};
 pub(crate) use strict::refuse_forgeries;

@@ -6,7 +6,7 @@
 
 pub(crate) mod address;
 pub(crate) mod annex;
-pub(crate) mod bits;
+pub mod bits;
 pub mod dollar;
 pub mod engine;
 pub mod input;

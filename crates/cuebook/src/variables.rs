@@ -22,7 +22,7 @@ pub use layer::{Layer, Supplier};
 pub(crate) use rich::RichInputs;
 pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};
 pub use scope::Scope;
-pub(crate) use scope::{Declared, Provided, SESSION, SYSTEM};
+pub use scope::{Declared, Provided, SESSION, SYSTEM};
 pub(crate) use system::DEFAULT_LANGUAGE;
 pub use system::{SYSTEM_NAMES, WORKSPACE_NAMES};
 pub use validate::{Problem, validate};

@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use cuebook::attack::{Attack, DIGITS, FORGERIES};
 use cuebook::source::Source;
 use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
 use cuebook::template::page::{Alone, Page};
 use cuebook::variables::{FixedNonces, Scope};
 use cuebook::{Book, Code, Context, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::attack::{Attack, DIGITS, FORGERIES};
 use serde_json::{Value as Json, json};
 
 /// A project with files.

@@ -7,6 +7,7 @@ mod support;
 use std::path::Path;
 
 use cuebook::Context;
+use cuebook_lab::BookExt;
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use cuebook::hooks::{Answer, Call, Changes, HookContext, Hooks, Refusal, Script, ScriptEngine, Values};
 use cuebook::{Book, Code, Context, Error, ErrorKind, Rendered, Result};
+use cuebook_lab::BookExt;
 use serde_json::json;
 use support::{Project, values};
 

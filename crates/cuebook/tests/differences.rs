@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use cuebook::Code;
+use cuebook_lab::BookExt;
 use serde_json::json;
 use support::Project;
 

@@ -8,6 +8,7 @@ use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::variables::HookTexts;
 use cuebook::{Book, Code, Context, Origin, Severity, Variables};
+use cuebook_lab::BookExt;
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 

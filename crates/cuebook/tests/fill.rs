@@ -6,6 +6,7 @@ mod support;
 
 use cuebook::source::Source;
 use cuebook::{Agent, Code, Context, ErrorKind, Variables};
+use cuebook_lab::BookExt;
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 

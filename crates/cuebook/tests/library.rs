@@ -6,6 +6,7 @@ mod support;
 
 use cuebook::library::normalize_id;
 use cuebook::{Code, Context, Error, ErrorKind, Variables};
+use cuebook_lab::BookExt;
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 

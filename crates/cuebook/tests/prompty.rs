@@ -11,6 +11,7 @@ use cuebook::template::engine::{Compiled, Engine, Job, Outline, Output};
 use cuebook::template::page::{Alone, Page};
 use cuebook::variables::{FixedNonces, Scope};
 use cuebook::{Agent, Book, Context, ErrorKind, Rendered};
+use cuebook_lab::BookExt;
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 

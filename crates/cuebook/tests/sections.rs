@@ -8,6 +8,7 @@ use cuebook::overrides::Store;
 use cuebook::prompt::Visibility;
 use cuebook::sections::{SectionType, VisibilityOverrides};
 use cuebook::{Code, Context, ErrorKind, Origin, Rendered, Span};
+use cuebook_lab::BookExt;
 use serde_json::{Map, Value as Json, json};
 use support::{Project, values};
 

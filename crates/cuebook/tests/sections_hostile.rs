@@ -6,6 +6,7 @@ mod support;
 use cuebook::overrides::Store;
 use cuebook::sections::Setting;
 use cuebook::{Code, Context, Diagnostic, ErrorKind};
+use cuebook_lab::BookExt;
 use serde_json::{Value as Json, json};
 use support::{Project, values};
 

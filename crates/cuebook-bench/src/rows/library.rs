@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use cuebook::{Book, Context};
+use cuebook_lab::BookExt;
 use serde_json::json;
 use tempfile::TempDir;
 

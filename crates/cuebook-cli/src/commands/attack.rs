@@ -3,10 +3,12 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use cuebook::attack::{Attack, Breach, DIGITS, Driven};
+use cuebook::Book;
 use cuebook::error::{printable, report};
 use cuebook::variables::FixedNonces;
-use cuebook::{Book, Target};
+use cuebook_lab::BookExt;
+use cuebook_lab::Target;
+use cuebook_lab::attack::{Attack, Breach, DIGITS, Driven};
 
 use super::with_choice;
 use crate::args::{AttackArgs, Inputs, Options};

@@ -3,9 +3,10 @@
 use std::io::{self, IsTerminal, Write, stderr};
 use std::process::ExitCode;
 
-use cuebook::check::Report;
 use cuebook::error::report;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Severity};
+use cuebook_lab::BookExt;
+use cuebook_lab::check::Report;
 use cuebook_run::provider::Providers;
 use serde_json::Value as Json;
 

@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 
-use cuebook::convert::{Conversion, Fate, OutFile, Target};
 use cuebook::error::printable;
 use cuebook::prompt::Dialect;
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Result, files};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Fate, OutFile, Target};
 use serde_json::json;
 
 use super::with_choice;

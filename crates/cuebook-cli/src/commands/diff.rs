@@ -7,10 +7,10 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
 use cuebook::error::{printable, report};
-use cuebook::ledger::Ledger;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
+use cuebook_lab::diff::{self, Aspect, Basis, Detail, Diff, Entry, Kind, NotRun, Told};
+use cuebook_lab::ledger::Ledger;
 use serde_json::Value as Json;
 
 use super::test::print_diff;

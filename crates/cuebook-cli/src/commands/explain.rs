@@ -6,10 +6,11 @@ use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
 use cuebook::error::printable;
-use cuebook::explain::{Answer, Explanation, Piece, Position, is_page, is_picture, label, page, picture};
-use cuebook::ledger::Ledger;
 use cuebook::sections::{FitStep, Fitting, Fold, SectionReport};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Origin, Rendered, Span, files};
+use cuebook_lab::BookExt;
+use cuebook_lab::explain::{Answer, Explanation, Piece, Position, is_page, is_picture, label, page, picture};
+use cuebook_lab::ledger::Ledger;
 use serde_json::{Value as Json, json};
 
 use super::with_choice;

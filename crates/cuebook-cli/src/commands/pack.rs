@@ -5,12 +5,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::changes::compare;
 use cuebook::error::{printable, printable_lines};
 use cuebook::files;
 use cuebook::library::{FileChange, InstalledPack, PackCode, Proposal};
 use cuebook::trust::Approval;
 use cuebook::{Book, Diagnostic, Result};
+use cuebook_lab::changes::compare;
 use serde_json::{Value as Json, json};
 
 use crate::args::{Options, PackCommand};

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use cuebook::Message;
+use cuebook_lab::BookExt;
 use serde_json::json;
 
 use super::{explain, with_choice};

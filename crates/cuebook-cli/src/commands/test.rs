@@ -4,10 +4,11 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::cases::{CaseFile, Failure, Outcome, Snapshot};
-use cuebook::changes::{Change, Line};
 use cuebook::error::{printable, report};
 use cuebook::{Book, Error};
+use cuebook_lab::BookExt;
+use cuebook_lab::cases::{CaseFile, Failure, Outcome, Snapshot};
+use cuebook_lab::changes::{Change, Line};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Options, TestArgs};

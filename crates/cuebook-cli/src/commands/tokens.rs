@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anstyle::Style;
-use cuebook::diff::{self, Told, Version};
 use cuebook::error::{did_you_mean, nearest, printable};
-use cuebook::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
-use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result, Target, Variables};
+use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::Target;
+use cuebook_lab::diff::{self, Told, Version};
+use cuebook_lab::ledger::{Basis, CachePlan, Ledger, Provider, Stability, Unstable};
 use serde_json::{Value as Json, json};
 
 use super::{explain, with_choice};

@@ -3,12 +3,12 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use cuebook::attack::DIGITS;
-use cuebook::changes::{Line, compare};
 use cuebook::error::report;
 use cuebook::variables::FixedNonces;
-use cuebook::watch::Watch;
 use cuebook::{Agent, Code, Diagnostic, Error, ErrorKind, Rendered, Result};
+use cuebook_lab::attack::DIGITS;
+use cuebook_lab::changes::{Line, compare};
+use cuebook_lab::watch::Watch;
 use serde_json::{Value as Json, json};
 
 use super::test::print_diff;

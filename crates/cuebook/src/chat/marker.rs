@@ -18,9 +18,11 @@ pub(super) enum Atom<'t> {
 
 /// A line that begins a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Marker {
-    pub(super) role: Role,
-    pub(super) attributes: Map<String, Json>,
+pub struct Marker {
+    /// Whose message begins.
+    pub role: Role,
+    /// What stands in brackets behind the role.
+    pub attributes: Map<String, Json>,
 }
 
 impl Marker {
@@ -65,14 +67,14 @@ impl Marker {
     }
 
     /// The role that a line begins, if it begins a message. Each piece says whether an author wrote it.
-    pub(crate) fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
+    pub fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
         let atom = |(literal, text)| if literal { Atom::Literal(text) } else { Atom::Value(text) };
         Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>(), &Roles::default())
             .map(|marker| marker.role)
     }
 
     /// The role that a line of a template begins. What stands in a tag is a value.
-    pub(crate) fn in_template(line: &str) -> Option<Role> {
+    pub fn in_template(line: &str) -> Option<Role> {
         let mut atoms: Vec<(bool, &str)> = Vec::new();
         let mut rest = line;
         while let Some(at) = rest.find("{{") {
@@ -108,7 +110,7 @@ impl Marker {
     }
 
     /// The word of a line that holds only a word and a colon.
-    pub(crate) fn word(line: &str) -> Option<&str> {
+    pub fn word(line: &str) -> Option<&str> {
         let word = line.trim().strip_suffix(':')?.trim_end();
         let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
         (!word.is_empty() && word.chars().all(is_word)).then_some(word)
@@ -116,7 +118,7 @@ impl Marker {
 
     /// Whether a text has a line that would be a marker had an author written it, or nearly: with a role and a colon, and
     /// whatever behind them.
-    pub(crate) fn is_forged_in(text: &str) -> bool {
+    pub fn is_forged_in(text: &str) -> bool {
         text.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']).any(|line| {
             if Marker::read(&[Atom::Literal(line)], &Roles::default()).is_some() {
                 return true;

@@ -8,7 +8,7 @@ mod map;
 
 use serde_json::{Map, Value as Json, json};
 
-pub(crate) use families::longest;
+pub use families::longest;
 pub use map::map_model;
 
 /// A model, in one form for all providers. What is not known is `None`; a list that is empty is known to be empty.

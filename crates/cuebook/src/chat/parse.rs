@@ -19,19 +19,20 @@ use crate::variables::RichInput;
 
 /// A run of the text: who wrote it, and the rich inputs that can show in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Run<'r> {
-    pub(crate) range: Range<usize>,
+pub struct Run<'r> {
+    /// Where it is in the text.
+    pub range: Range<usize>,
     /// Whether an author wrote it.
-    pub(crate) literal: bool,
+    pub literal: bool,
     /// Whether a hook wrote it. Its newlines end lines, and it begins no message.
-    pub(crate) hook: bool,
+    pub hook: bool,
     /// Rich inputs whose nonces can stand in it.
-    pub(crate) rich: Vec<&'r RichInput>,
+    pub rich: Vec<&'r RichInput>,
 }
 
 /// What becomes of messages without text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) enum Empty {
+pub enum Empty {
     /// They stay.
     #[default]
     Keep,
@@ -43,16 +44,17 @@ pub(crate) enum Empty {
 
 /// How a text is taken apart, where that differs between versions of Prompty.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Ways {
-    pub(crate) empty: Empty,
+pub struct Ways {
+    /// What becomes of messages without text.
+    pub empty: Empty,
     /// Whether `{{ item.role }}:` alone on its line begins a message of the user or the assistant.
-    pub(crate) roles_of_values: bool,
+    pub roles_of_values: bool,
     /// The names of roles.
-    pub(crate) roles: Roles,
+    pub roles: Roles,
 }
 
 /// Makes messages of a text whose runs cover it.
-pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> {
+pub fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Message>> {
     let mut messages = Vec::new();
     let stretches = stretches(text, runs, ways);
     let marked = stretches.iter().any(|stretch| stretch.marker.is_some());
@@ -80,7 +82,7 @@ pub(crate) fn parse(text: &str, runs: &[Run<'_>], ways: &Ways) -> Result<Vec<Mes
 }
 
 /// The roles that markers begin, in order.
-pub(crate) fn marked_roles(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Role> {
+pub fn marked_roles(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Role> {
     stretches(text, runs, ways)
         .into_iter()
         .filter_map(|stretch| stretch.marker)

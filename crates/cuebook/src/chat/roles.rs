@@ -11,7 +11,7 @@ pub(crate) const OPTION: &str = "roles";
 
 /// Names of roles.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Roles {
+pub struct Roles {
     declared: BTreeMap<String, Role>,
 }
 

@@ -192,7 +192,7 @@ pub struct Payload {
 }
 
 /// The way out where nobody names a model. Cases have another.
-pub(crate) const NAME_A_MODEL: &str = "add `model: NAME` to its file, or pass --model NAME";
+pub const NAME_A_MODEL: &str = "add `model: NAME` to its file, or pass --model NAME";
 
 /// Writes the body of a request.
 pub fn body(api: Api, request: &Request<'_>) -> Result<Wire> {

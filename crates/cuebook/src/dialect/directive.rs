@@ -252,7 +252,7 @@ impl Directive {
     }
 
     /// The body as a template.
-    pub(crate) fn template(&self) -> &Template {
+    pub fn template(&self) -> &Template {
         &self.template
     }
 

@@ -34,7 +34,7 @@ use crate::source::{Place, Source};
 use crate::yaml;
 
 pub use inputs::validate_inputs;
-pub(crate) use old::{Change, Effect};
+pub use old::{Change, Effect};
 pub(super) use prompt::{named, variable};
 pub(crate) use prompt::{probe, read, summary};
 pub(super) use reader::Reader;
@@ -178,21 +178,23 @@ pub(crate) fn body(source: &Arc<Source>) -> Result<Arc<Source>> {
 }
 
 /// A file of an older version in the words of Prompty 2.
-pub(crate) struct Migrated {
+pub struct Migrated {
     /// Its front matter. References stay as they were written.
-    pub(crate) front: Map<String, Json>,
+    pub front: Map<String, Json>,
     /// Its template, unchanged.
-    pub(crate) body: String,
-    pub(crate) changes: Vec<Change>,
+    pub body: String,
+    /// Everything that changed.
+    pub changes: Vec<Change>,
     /// Inputs whose defaults Prompty 1 does not use.
-    pub(crate) used_defaults: Vec<String>,
-    pub(crate) has_comments: bool,
+    pub used_defaults: Vec<String>,
+    /// Whether comments of the file are lost.
+    pub has_comments: bool,
     /// Whether values choose the roles of messages.
-    pub(crate) roles_of_values: bool,
+    pub roles_of_values: bool,
 }
 
 /// Rewrites the file of a template for Prompty 2; nothing if it is a file of Prompty 2 already.
-pub(crate) fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migrated>> {
+pub fn migrate(body: &Arc<Source>, folder: Option<&Path>) -> Result<Option<Migrated>> {
     let source = body.place(0..0).source().clone();
     let Some(range) = split::split(&source)?.front_matter else { return Ok(None) };
     let front = &source.text()[range.clone()];

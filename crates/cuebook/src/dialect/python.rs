@@ -302,7 +302,7 @@ fn declared_encoding(comment: &str) -> Option<Range<usize>> {
 }
 
 /// The text without the statements that do nothing but give one of these names a value; all of it, if it is not understood.
-pub(crate) fn without(source: &Arc<Source>, names: &[&str]) -> String {
+pub fn without(source: &Arc<Source>, names: &[&str]) -> String {
     let text = source.text();
     let Ok(parsed) = parse(source) else { return text.to_owned() };
     let (mut rest, mut done) = (String::new(), 0);
@@ -333,7 +333,7 @@ fn docstring(body: &[Stmt], text: &str) -> Option<String> {
 }
 
 /// Where the comments of a module stand that could be read.
-pub(crate) fn comments(text: &str) -> Vec<Range<usize>> {
+pub fn comments(text: &str) -> Vec<Range<usize>> {
     let options = ParseOptions::from(Mode::Module).with_target_version(NEWEST);
     let parsed = parse_unchecked(text, options);
     let comments = parsed.tokens().iter().filter(|token| token.kind() == TokenKind::Comment);

@@ -27,8 +27,8 @@ mod scan;
 mod tool;
 mod tree;
 
-pub(crate) use front::KEYS;
-pub(crate) use scan::scan;
+pub use front::KEYS;
+pub use scan::scan;
 
 use std::sync::Arc;
 
@@ -259,7 +259,7 @@ fn metadata(id: &str, candidate: &Candidate, front: &Front, defaults: &Defaults)
 }
 
 /// The key that stands for a text: its letters and digits in lower case, and `-` between its words. Empty if it has none.
-pub(crate) fn key_of(text: &str) -> String {
+pub fn key_of(text: &str) -> String {
     let mut key = String::new();
     for character in text.chars().flat_map(char::to_lowercase) {
         match character {

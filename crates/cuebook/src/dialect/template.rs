@@ -22,7 +22,7 @@ const HOOKS: [(&str, &str); 2] =
     [("pre_render", "variables, context"), ("post_render", "text, variables, context")];
 
 /// The names in `prompt.py` that say something.
-pub(crate) const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
+pub const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
 
 /// The function of a variable provider, and how it is called.
 const PROVIDE: (&str, &str) = ("provide", "context");

@@ -21,7 +21,7 @@ use super::{ItemId, ItemType, Located, SpaceKind, Spaces};
 use crate::error::Result;
 use crate::files;
 use crate::trust::{Purpose, SigningKey, Trust, sign_for, signature_of, told_with_path};
-pub(crate) use validate::{is_directive_name, is_version};
+pub use validate::{is_directive_name, is_version};
 
 /// Folders that hold the work of others.
 const EXCLUDED: [&str; 8] =

@@ -4,9 +4,13 @@ use std::path::{Path, PathBuf};
 
 use super::item::{Located, Place};
 use super::{ItemId, ItemType, system};
-use crate::cases::CASES_END;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
+
+/// The file of cases in a prompt's folder.
+pub const CASES_FILE: &str = "tests.md";
+/// What the name of a file of cases ends in that lies beside its prompt. It is not an item.
+pub const CASES_END: &str = ".tests.md";
 
 /// The folder of a project or of a user that holds its items.
 pub const FOLDER: &str = ".ai";

@@ -41,16 +41,17 @@ pub struct Candidate {
     pub has_template: bool,
     /// The candidate that stands before it, if it is a directive that a nearer space has as well.
     pub shadowed_by: Option<String>,
-    pub(crate) root: Arc<Root>,
+    /// The place of the library that it was found in.
+    pub root: Arc<Root>,
     /// The folder below the root that its files lie in; empty if that is the root itself.
-    pub(crate) entry: String,
+    pub entry: String,
     /// The file that it is written in: a `.prompty` file, a tree of sections, or a template that was given as a path to a file of another name.
-    pub(crate) template_file: Option<String>,
+    pub template_file: Option<String>,
 }
 
 impl Candidate {
     /// The path below the root of a file of this prompt.
-    pub(crate) fn file(&self, name: &str) -> String {
+    pub fn file(&self, name: &str) -> String {
         if self.entry.is_empty() { name.to_owned() } else { format!("{}/{name}", self.entry) }
     }
 

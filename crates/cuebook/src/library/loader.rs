@@ -124,7 +124,7 @@ impl LibraryLoader {
     }
 
     /// The language that templates are looked for in.
-    pub(crate) fn language(&self) -> &str {
+    pub fn language(&self) -> &str {
         &self.language
     }
 

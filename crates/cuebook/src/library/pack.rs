@@ -138,7 +138,8 @@ impl Drop for Staging {
 }
 
 impl Library {
-    pub(crate) fn packs_folder(&self) -> PathBuf {
+    /// The folder that packs are installed in.
+    pub fn packs_folder(&self) -> PathBuf {
         self.root.join(PACKS)
     }
 
@@ -150,7 +151,7 @@ impl Library {
     }
 
     /// The file in the user's space that holds the approvals of this project's packs.
-    pub(crate) fn approvals_file(&self) -> Option<ApprovalsFile> {
+    pub fn approvals_file(&self) -> Option<ApprovalsFile> {
         ApprovalsFile::of(self.spaces())
     }
 
@@ -198,7 +199,7 @@ impl Library {
     }
 
     /// The manifest of a pack, and what is odd about it or about the files that it speaks of.
-    pub(crate) fn inspect_pack(&self, id: &str) -> Result<(Manifest, Vec<Diagnostic>)> {
+    pub fn inspect_pack(&self, id: &str) -> Result<(Manifest, Vec<Diagnostic>)> {
         let folder = self.pack_folder(id)?;
         let name = self.name(&folder);
         let (manifest, mut findings) = self.inspect_pack_at(&folder)?;
@@ -213,7 +214,7 @@ impl Library {
     }
 
     /// The same of a pack that lies anywhere, such as one that is still being written.
-    pub(crate) fn inspect_pack_at(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
+    pub fn inspect_pack_at(&self, folder: &Path) -> Result<(Manifest, Vec<Diagnostic>)> {
         let (manifest, mut findings) = self.read_manifest(folder)?;
         findings.extend(manifest.verify_contents(folder, &self.name(folder)));
         Ok((manifest, findings))
@@ -234,7 +235,7 @@ impl Library {
     }
 
     /// The vocabulary that a pack has in a file of its own.
-    pub(crate) fn pack_vocab_file(&self, id: &str) -> Result<Option<Arc<Source>>> {
+    pub fn pack_vocab_file(&self, id: &str) -> Result<Option<Arc<Source>>> {
         let folder = self.packs_folder().join(id);
         let path = folder.join("vocab.json");
         match path.is_file() {
@@ -265,7 +266,7 @@ impl Library {
 
     /// The variable providers of all packs, by pack. Each manifest that is looked at is told to `seen`.
     /// A pack whose manifest cannot be read provides nothing, and keeps no other from it.
-    pub(crate) fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Providers> {
+    pub fn providers(&self, seen: impl Fn(PathBuf)) -> Result<Providers> {
         let (mut providers, mut broken) = (Vec::new(), Vec::new());
         for id in self.pack_ids()? {
             seen(self.packs_folder().join(&id).join(MANIFEST));
@@ -292,7 +293,7 @@ impl Library {
     }
 
     /// What is wrong with the file of a pack's provider.
-    pub(crate) fn provider_problems(&self, folder: &Path, name: &str, file: &str) -> Vec<Diagnostic> {
+    pub fn provider_problems(&self, folder: &Path, name: &str, file: &str) -> Vec<Diagnostic> {
         let read = || {
             let name = format!("{name}/{file}");
             let bounds = self.pack_bounds(folder);

@@ -96,7 +96,7 @@ impl Resolutions {
     }
 
     /// Where the entry of an id stands in the file.
-    pub(crate) fn place(&self, id: &str) -> Option<Place> {
+    pub fn place(&self, id: &str) -> Option<Place> {
         self.entries.get(id)?;
         Some(self.document.as_ref()?.key_place(&[Key(id)]))
     }

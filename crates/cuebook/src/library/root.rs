@@ -64,7 +64,7 @@ impl Listing {
 
 impl Root {
     /// A folder with prompts. No link in it may lead out of it: it could show a file of the user's to a model.
-    pub(crate) fn on_disk(kind: RootKind, name: impl Into<String>, folder: PathBuf) -> Root {
+    pub fn on_disk(kind: RootKind, name: impl Into<String>, folder: PathBuf) -> Root {
         Root { kind, name: name.into(), bounds: Some(folder.clone()), folder }
     }
 
@@ -126,7 +126,7 @@ impl Root {
     }
 
     /// The path on disk of something below.
-    pub(crate) fn path(&self, relative: &str) -> Option<PathBuf> {
+    pub fn path(&self, relative: &str) -> Option<PathBuf> {
         self.folder().map(|folder| folder.join(relative))
     }
 
@@ -167,7 +167,7 @@ impl Root {
     }
 
     /// Why nothing in a folder below can be looked at, if that is so: nothing in it may count as missing or as there.
-    pub(crate) fn closed(&self, relative: &str) -> Option<io::Error> {
+    pub fn closed(&self, relative: &str) -> Option<io::Error> {
         let inside = self.path(relative)?.join(".");
         match fs::metadata(inside) {
             Ok(_) => None,
@@ -186,7 +186,7 @@ impl Root {
     }
 
     /// The name of a file below, for people and for origins.
-    pub(crate) fn file_name(&self, relative: &str) -> String {
+    pub fn file_name(&self, relative: &str) -> String {
         if self.name.is_empty() || self.name == "." {
             relative.to_owned()
         } else if self.name.ends_with('/') {
@@ -197,7 +197,7 @@ impl Root {
     }
 
     /// Reads a file by its path, which lies below.
-    pub(crate) fn read_at(&self, path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
+    pub fn read_at(&self, path: &Path, name: &str, limit: u64) -> Result<Arc<Source>> {
         match &self.bounds {
             Some(bounds) => files::read_text_inside(bounds, path, name, limit),
             None => files::read_text(path, name, limit),
@@ -205,7 +205,7 @@ impl Root {
     }
 
     /// Reads a file below.
-    pub(crate) fn read(&self, relative: &str, limit: u64) -> Result<Arc<Source>> {
+    pub fn read(&self, relative: &str, limit: u64) -> Result<Arc<Source>> {
         let name = self.file_name(relative);
         match self.path(relative) {
             Some(path) => self.read_at(&path, &name, limit),
@@ -242,7 +242,7 @@ impl Root {
     }
 
     /// Prompts whose names are no ids, so that nobody can ask for them.
-    pub(crate) fn misnamed(&self) -> Vec<Diagnostic> {
+    pub fn misnamed(&self) -> Vec<Diagnostic> {
         let entries = self.folder().and_then(|folder| fs::read_dir(folder).ok());
         let mut found: Vec<Diagnostic> = entries
             .into_iter()

@@ -12,7 +12,7 @@ use crate::error::Result;
 
 /// What the places of a library offered at one moment.
 #[derive(Debug)]
-pub(crate) struct Survey {
+pub struct Survey {
     roots: Vec<Arc<Root>>,
     /// The candidates of every id, in the order of the places.
     candidates: BTreeMap<String, Vec<Candidate>>,
@@ -22,7 +22,7 @@ pub(crate) struct Survey {
 
 impl Library {
     /// Looks at all places. Reads no file.
-    pub(crate) fn survey(&self) -> Result<Survey> {
+    pub fn survey(&self) -> Result<Survey> {
         let roots = self.roots()?;
         let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
         for root in &roots {
@@ -43,17 +43,18 @@ impl Library {
 }
 
 impl Survey {
-    pub(crate) fn roots(&self) -> &[Arc<Root>] {
+    /// The places of the library, in the order in which they are asked.
+    pub fn roots(&self) -> &[Arc<Root>] {
         &self.roots
     }
 
     /// Every id, sorted, with the places that offer it.
-    pub(crate) fn ids(&self) -> impl Iterator<Item = (&str, &[Candidate])> {
+    pub fn ids(&self) -> impl Iterator<Item = (&str, &[Candidate])> {
         self.candidates.iter().map(|(id, candidates)| (id.as_str(), candidates.as_slice()))
     }
 
     /// Every prompt below a place, sorted by its id; `None` if the place is none of the library's.
-    pub(crate) fn below(&self, root: &Arc<Root>) -> Option<Vec<Found>> {
+    pub fn below(&self, root: &Arc<Root>) -> Option<Vec<Found>> {
         self.roots.iter().any(|known| Arc::ptr_eq(known, root)).then(|| {
             let below = |candidate: &&Candidate| Arc::ptr_eq(&candidate.root, root);
             let found = |id: &str, candidate: &Candidate| Found {
@@ -69,7 +70,7 @@ impl Survey {
     }
 
     /// What `defaults.json` says.
-    pub(crate) fn defaults(&self, library: &Library) -> Result<Arc<Defaults>> {
+    pub fn defaults(&self, library: &Library) -> Result<Arc<Defaults>> {
         if let Some(defaults) = self.defaults.get() {
             return Ok(defaults.clone());
         }
@@ -78,7 +79,7 @@ impl Survey {
     }
 
     /// How many places offer an id. What is shadowed by a nearer space is not offered.
-    pub(crate) fn offers(&self, id: &str) -> usize {
+    pub fn offers(&self, id: &str) -> usize {
         let offered = |candidates: &Vec<Candidate>| {
             candidates.iter().filter(|candidate| candidate.shadowed_by.is_none()).count()
         };
@@ -86,7 +87,7 @@ impl Survey {
     }
 
     /// Chooses between the candidates of an id as [`Library::choose`] does. A name that is no id as it stands is looked up.
-    pub(crate) fn choose(&self, library: &Library, id: &str) -> Result<Found> {
+    pub fn choose(&self, library: &Library, id: &str) -> Result<Found> {
         match self.candidates.get(id) {
             Some(candidates) => {
                 let candidates = library.with_replacement(id, candidates.clone())?;
@@ -97,7 +98,7 @@ impl Survey {
     }
 
     /// The variable providers of all packs. A manifest that cannot be read has its own finding, and provides nothing.
-    pub(crate) fn providers(&self, library: &Library) -> &[(String, VariableProvider)] {
+    pub fn providers(&self, library: &Library) -> &[(String, VariableProvider)] {
         self.providers.get_or_init(|| {
             let packs = self.roots.iter().filter_map(|root| root.pack_id());
             packs.flat_map(|pack| library.pack_providers(pack).unwrap_or_default()).collect()

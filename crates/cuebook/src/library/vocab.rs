@@ -134,7 +134,7 @@ impl Vocab {
 
 impl Library {
     /// The user's vocabulary, if there is one. One that a setting names must be there.
-    pub(crate) fn user_vocab(&self) -> Result<Option<Arc<Source>>> {
+    pub fn user_vocab(&self) -> Result<Option<Arc<Source>>> {
         let config = self.config()?;
         let path = self.vocab_path()?;
         if files::look(&path).map_err(|error| files::io_error(&self.name(&path), &error))?.is_some() {
@@ -189,11 +189,7 @@ impl Library {
 }
 
 /// What of a vocabulary file does nothing: aliases of prompts that nobody has, and aliases that are ids themselves.
-pub(crate) fn idle(
-    source: &Arc<Source>,
-    offers: impl Fn(&str) -> bool,
-    ids: &[&str],
-) -> Result<Vec<Diagnostic>> {
+pub fn idle(source: &Arc<Source>, offers: impl Fn(&str) -> bool, ids: &[&str]) -> Result<Vec<Diagnostic>> {
     let vocab = Vocab::read(source)?;
     let document = Document::parse(source, Code::BadVocab, ErrorKind::Config)?;
     let warning = |message: String| Diagnostic::new(Code::BadVocab, message).severity(Severity::Warning);

@@ -10,7 +10,7 @@ use crate::template::jinja::names::ReferenceKind;
 
 impl Prepared {
     /// What is left behind where a file is included by its path which is a prompt by itself.
-    pub(crate) fn bare_files(&self) -> Vec<Diagnostic> {
+    pub fn bare_files(&self) -> Vec<Diagnostic> {
         let outline = self.outline();
         let mut findings = Vec::new();
         for (unit, names) in outline.units().iter().zip(outline.names()) {

@@ -1,8 +1,7 @@
 //! A request that must fit into a budget of tokens: its text makes room for its tools and its output schema.
 
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::ledger::Beside;
-use crate::render::Rendered;
+use crate::render::{Beside, Rendered};
 use crate::sections::{Fitting, RenderedPrompt};
 
 /// Renders a tree so that the whole request has at most so many tokens. `fit` renders its text into so much room, `complete` adds

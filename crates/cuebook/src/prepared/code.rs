@@ -22,9 +22,11 @@ use crate::variables::{Context, RichInputs, Scope};
 
 /// A pack's provider of a namespace.
 #[derive(Debug, Clone)]
-pub(crate) struct Provider {
-    pub(crate) pack: String,
-    pub(crate) provider: VariableProvider,
+pub struct Provider {
+    /// The id of its pack.
+    pub pack: String,
+    /// What the manifest says of it.
+    pub provider: VariableProvider,
 }
 
 impl Prepared {
@@ -51,7 +53,7 @@ impl Prepared {
     }
 
     /// The namespaces that the templates use and somebody provides.
-    pub(crate) fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
+    pub fn namespaces(&self) -> impl Iterator<Item = String> + '_ {
         self.namespaces.keys().cloned()
     }
 
@@ -107,7 +109,7 @@ impl Prepared {
     }
 
     /// The folders of all code that can take part in its renders.
-    pub(crate) fn code_folders(&self) -> Vec<PathBuf> {
+    pub fn code_folders(&self) -> Vec<PathBuf> {
         let hooks = self.prompt.hooks.first().and_then(|hook| self.script_file(hook).ok());
         let mut folders: Vec<PathBuf> = hooks.map(|file| file.folder.clone()).into_iter().collect();
         let packs = self.namespaces().filter_map(|namespace| self.provider(&namespace).ok().flatten());
@@ -320,7 +322,7 @@ fn refuse_uninstalled_pack(script: &Path, root: &Path, hook: &Hook) -> Result<()
 }
 
 /// Chooses between the packs that provide a namespace: the only one, or the recorded one.
-pub(crate) fn choose_provider(
+pub fn choose_provider(
     library: &Library,
     namespace: &str,
     mut offers: Vec<(String, VariableProvider)>,

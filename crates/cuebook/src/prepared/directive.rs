@@ -170,7 +170,7 @@ impl Prepared {
 
     /// Whether a directive is what somebody trusted has signed. `Ok` with a finding if that cannot be said and need not be: one
     /// of the project that nobody has signed yet is being written, and can be looked at; it cannot be executed.
-    pub(crate) fn verify(&self) -> Result<Option<Diagnostic>> {
+    pub fn verify(&self) -> Result<Option<Diagnostic>> {
         let Body::Directive(body) = &self.body else { return Ok(None) };
         let Some(item) = &body.item else { return Ok(None) };
         let trust = self.loader.library().trust();
@@ -194,13 +194,13 @@ impl Prepared {
     }
 
     /// What is known of the signature on a directive's file, in a few words; `None` for what is no directive of a space.
-    pub(crate) fn signature(&self) -> Option<String> {
+    pub fn signature(&self) -> Option<String> {
         let Body::Directive(body) = &self.body else { return None };
         Some(self.signed(body.item.as_ref()?))
     }
 
     /// The same of any file that its text is made from: its own, or what it includes.
-    pub(crate) fn signature_of(&self, file: &str) -> Option<String> {
+    pub fn signature_of(&self, file: &str) -> Option<String> {
         let mut items: Vec<&Item> = Vec::new();
         if let Body::Directive(body) = &self.body {
             items.extend(body.item.iter().chain(body.directive.included_items()));
@@ -305,7 +305,7 @@ impl Prepared {
 }
 
 /// Everything that keeps a directive from being executed, for `check`.
-pub(crate) fn findings(prepared: &Prepared) -> Vec<Diagnostic> {
+pub fn findings(prepared: &Prepared) -> Vec<Diagnostic> {
     let mut findings = match prepared.verify() {
         Ok(finding) => Vec::from_iter(finding),
         Err(error) => error.into_diagnostics(),

@@ -34,17 +34,17 @@ use crate::template::unit::Unit;
 use crate::variables::{Scope, convert, refuse_invalid, validate_included};
 
 /// Something that is included.
-pub(crate) struct Guest {
+pub struct Guest {
     /// Its id.
-    pub(crate) id: String,
+    pub id: String,
     /// Where it is first included.
-    pub(crate) place: Place,
+    pub place: Place,
     /// What it declares and mentions: validated where it is rendered, if that was set there.
     variables: Vec<Variable>,
     /// What it takes, and what its own guests take beside that.
     pub(super) asks: Vec<Asked>,
     /// What it has beside its text, in words: that is not included.
-    pub(crate) left: Vec<&'static str>,
+    pub left: Vec<&'static str>,
     /// Whether its text has lines that begin messages.
     begins_messages: bool,
     body: GuestBody,
@@ -228,32 +228,32 @@ impl Guest {
     }
 
     /// The names that it asks for, and its own guests beside it.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = &str> {
+    pub fn asked(&self) -> impl Iterator<Item = &str> {
         self.asks.iter().map(|one| one.variable.name.as_str())
     }
 
     /// Whether it refuses values of this name that look like role markers, also if the name was set where it is included.
-    pub(crate) fn is_strict(&self, name: &str) -> bool {
+    pub fn is_strict(&self, name: &str) -> bool {
         self.variables.iter().any(|variable| variable.strict && variable.name == name)
     }
 
     /// Whether it is a tree of sections, or one of its sections.
-    pub(crate) fn is_tree(&self) -> bool {
+    pub fn is_tree(&self) -> bool {
         matches!(self.body, GuestBody::Sections(..))
     }
 
     /// Whether it is a directive: in XML everything is text, its defaults as well.
-    pub(crate) fn is_directive(&self) -> bool {
+    pub fn is_directive(&self) -> bool {
         matches!(self.body, GuestBody::Directive(..))
     }
 
     /// Whether its text has lines that begin messages in a `.prompty` file.
-    pub(crate) fn begins_messages(&self) -> bool {
+    pub fn begins_messages(&self) -> bool {
         self.begins_messages
     }
 
     /// The signed files that it is made from.
-    pub(super) fn items(&self) -> Vec<&Item> {
+    pub fn items(&self) -> Vec<&Item> {
         match &self.body {
             GuestBody::Directive(directive, item, _) => {
                 item.iter().chain(directive.included_items()).collect()
@@ -264,7 +264,7 @@ impl Guest {
     }
 
     /// Sections that are included in their short form: nothing can open them where they are included.
-    pub(crate) fn summarized(&self) -> Vec<String> {
+    pub fn summarized(&self) -> Vec<String> {
         let GuestBody::Sections(body, index) = &self.body else { return Vec::new() };
         let nodes = body.tree().sections();
         let start = index.map(|index| nodes[index].path.as_slice()).unwrap_or_default();
@@ -274,7 +274,7 @@ impl Guest {
 
     /// Whether it is what somebody trusted has signed, if it is something that must be signed: as `execute` asks, also for what is
     /// still being written.
-    pub(crate) fn verify(&self) -> Result<()> {
+    pub fn verify(&self) -> Result<()> {
         let trust = self.files.library().trust();
         let verified = match &self.body {
             GuestBody::Directive(directive, item, _) => match item {
@@ -370,11 +370,7 @@ impl Guest {
 }
 
 /// What is odd about what a prompt of a notation includes, for `check`.
-pub(crate) fn findings(
-    guests: &[Arc<Guest>],
-    host: Dialect,
-    contradictions: &[Diagnostic],
-) -> Vec<Diagnostic> {
+pub fn findings(guests: &[Arc<Guest>], host: Dialect, contradictions: &[Diagnostic]) -> Vec<Diagnostic> {
     let mut findings = contradictions.to_vec();
     for guest in guests {
         if let Err(error) = guest.verify() {

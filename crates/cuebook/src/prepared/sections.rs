@@ -112,7 +112,7 @@ impl Prepared {
     }
 
     /// What happens to a `$name` that nothing fills.
-    pub(crate) fn missing(&self) -> Missing {
+    pub fn missing(&self) -> Missing {
         match &self.body {
             super::Body::Sections(body) => body.missing,
             _ => Missing::Error,
@@ -120,13 +120,13 @@ impl Prepared {
     }
 
     /// The project's overrides of it under a tag.
-    pub(crate) fn resolve_overrides(&self, tag: &str) -> Result<Resolved> {
+    pub fn resolve_overrides(&self, tag: &str) -> Result<Resolved> {
         let Some(tree) = self.tree() else { return Ok(Resolved::default()) };
         self.overrides.store(self.loader.library().root())?.resolve(tree.descriptor(), tag)
     }
 
     /// The tags under which the project has overrides of it.
-    pub(crate) fn override_tags(&self) -> Result<Vec<String>> {
+    pub fn override_tags(&self) -> Result<Vec<String>> {
         let Some(tree) = self.tree() else { return Ok(Vec::new()) };
         self.overrides.store(self.loader.library().root())?.tags(&tree.ns, &tree.key)
     }
@@ -177,7 +177,7 @@ impl Prepared {
 
     /// Renders a tree as its file has it, without the project's overrides, and as far as that is asked for whatever its folds
     /// and conditions say. `None` if it is no tree.
-    pub(crate) fn render_own(
+    pub fn render_own(
         &self,
         variables: &Variables,
         context: &Arc<Context>,

@@ -61,7 +61,7 @@ impl Prepared {
     }
 
     /// What is surprising as far as it is known without a render.
-    pub(crate) fn surprises_of_check(&self) -> Vec<Diagnostic> {
+    pub fn surprises_of_check(&self) -> Vec<Diagnostic> {
         let mut found = self.surprises().to_vec();
         let own = Some(self.loader.language()).filter(|language| *language != UNKNOWN_LANGUAGE);
         for language in own.into_iter().chain(self.config.library.language.as_deref()) {

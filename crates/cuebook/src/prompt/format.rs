@@ -24,7 +24,7 @@ pub struct Format {
 
 impl Format {
     /// How its text is taken apart.
-    pub(crate) fn ways(&self) -> Ways {
+    pub fn ways(&self) -> Ways {
         let option = |name: &str| self.parser_options.get(name).and_then(Json::as_str);
         let empty = match option("empty") {
             Some("skip") => Empty::Skip,

@@ -90,7 +90,7 @@ fn inside(old: &str, pieces: &[Piece], range: Range<usize>) -> Vec<Piece> {
 
 /// Where two sequences differ. What they begin and end with in common is found whatever their length; what lies between is
 /// compared if that does not take too long.
-pub(crate) fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
+pub fn differences(old: &[&str], new: &[&str]) -> Vec<(Range<usize>, Range<usize>)> {
     let start = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (old, new) = (&old[start..], &new[start..]);
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();

@@ -10,7 +10,6 @@ use crate::variables::{Layer, Supplier};
 
 /// Where a piece of rendered text came from. Only a literal may carry structure.
 #[derive(Debug, Clone)]
-#[non_exhaustive]
 pub enum Origin {
     /// An author wrote it.
     Literal {

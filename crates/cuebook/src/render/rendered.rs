@@ -183,12 +183,12 @@ impl Rendered {
     }
 
     /// The pieces as they were recorded.
-    pub(crate) fn pieces(&self) -> &[Piece] {
+    pub fn pieces(&self) -> &[Piece] {
         &self.pieces
     }
 
     /// The texts that it was written from.
-    pub(crate) fn units(&self) -> &Units {
+    pub fn units(&self) -> &Units {
         &self.units
     }
 

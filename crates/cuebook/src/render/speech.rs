@@ -16,10 +16,10 @@ use crate::template::unit::Emission;
 use crate::trace::{self, span};
 
 /// The provider of a prompt that names none, as in Prompty.
-pub(crate) const DEFAULT_PROVIDER: &str = "openai";
+pub const DEFAULT_PROVIDER: &str = "openai";
 
 /// The one parser that there is.
-pub(crate) const PARSER: &str = "prompty";
+pub const PARSER: &str = "prompty";
 
 impl Rendered {
     /// The text as messages: roles, parts, conversations put in. A prompt without roles is one message of the system,

@@ -73,7 +73,7 @@ impl Tree {
     }
 
     /// The outlines of texts that other engines than that of `$names` read.
-    pub(crate) fn other_outlines(&self) -> Vec<Arc<dyn Outline>> {
+    pub fn other_outlines(&self) -> Vec<Arc<dyn Outline>> {
         let texts = self.nodes.iter().flat_map(Node::texts);
         texts
             .filter_map(|text| if let Text::Other(text) = text { Some(text.outline()) } else { None })
@@ -81,7 +81,7 @@ impl Tree {
     }
 
     /// Dollar signs that no render could make anything of.
-    pub(crate) fn stray_dollars(&self) -> Vec<Diagnostic> {
+    pub fn stray_dollars(&self) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for text in self.nodes.iter().flat_map(Node::texts) {
             let Text::Dollar(template, ..) = text else { continue };

@@ -175,7 +175,7 @@ impl Section {
     }
 
     /// Whether it is always shown as its summary, unless somebody opens it.
-    pub(crate) fn is_summarized(&self) -> bool {
+    pub fn is_summarized(&self) -> bool {
         matches!(self.visibility, Selector::Always(Visibility::Summary))
     }
 

@@ -74,12 +74,12 @@ impl Node {
     }
 
     /// Its heading, with a blank line before and behind it.
-    pub(crate) fn heading(&self) -> &str {
+    pub fn heading(&self) -> &str {
         &self.heading
     }
 
     /// What the engine writes for it below the heading, if it is an example of a task.
-    pub(crate) fn written_example(&self) -> Option<&str> {
+    pub fn written_example(&self) -> Option<&str> {
         match &self.body {
             Text::Example(text) => Some(text),
             _ => None,
@@ -87,12 +87,12 @@ impl Node {
     }
 
     /// The examples of its tools, with a blank line before them.
-    pub(crate) fn tool_examples(&self) -> Option<&str> {
+    pub fn tool_examples(&self) -> Option<&str> {
         self.examples.as_deref()
     }
 
     /// The number of the first section behind everything below it.
-    pub(crate) fn end(&self) -> usize {
+    pub fn end(&self) -> usize {
         self.end
     }
 }

@@ -3,11 +3,13 @@
 //! Every engine can show text and the value of a name; that much can be said in any other notation. Each engine takes its own
 //! templates apart here, in `bits.rs` beside its reader, so that there is one idea of what its signs mean. Nothing here renders.
 
+#![expect(missing_docs, reason = "the fields of variants are described with their variants")]
+
 use std::ops::Range;
 
 /// What a template writes next. Ranges are bytes of what was taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Bit {
+pub enum Bit {
     /// Text of the author, as it shows.
     Text { text: String, range: Range<usize> },
     /// The value of a name.
@@ -24,7 +26,7 @@ pub(crate) enum Bit {
 
 /// What shows where there is no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Absent {
+pub enum Absent {
     /// Nothing.
     Nothing,
     /// It is an error.
@@ -35,15 +37,15 @@ pub(crate) enum Absent {
 
 /// What makes a template more than words and names, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Beyond {
-    pub(crate) range: Range<usize>,
+pub struct Beyond {
+    pub range: Range<usize>,
     /// In a few words, as in ``a loop``.
-    pub(crate) what: String,
+    pub what: String,
 }
 
 /// What a Mustache template does, beyond words and names: its sections, and parts of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Branch {
+pub enum Branch {
     /// Text of the author.
     Text(String),
     /// A value by the parts of its name; none for `.`.

@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::Value as Json;
 
-pub(crate) use self::bits::NOBODY;
+pub use self::bits::NOBODY;
 use self::scan::{Fallback, Kind, Step};
 use super::engine::Output;
 use super::jinja::compat::is_space;

@@ -5,9 +5,9 @@
 //! literals from values, [`names`] knows what a template mentions, [`compat`] makes it behave like Jinja2. A template can
 //! reach nothing but its scope and what its [`Loader`] gives it.
 
-pub(crate) mod bits;
+pub mod bits;
 mod circles;
-pub(crate) mod compat;
+pub mod compat;
 mod computed;
 #[cfg(test)]
 mod differential;

@@ -20,7 +20,7 @@
 //! - **Indentation** goes before every line of a standalone partial that has something in it; never into values, and never into
 //!   what another engine renders (`{{> prompt:greet}}`), whose lines are its own.
 
-pub(crate) mod bits;
+pub mod bits;
 mod dedent;
 mod errors;
 mod flow;

@@ -163,10 +163,11 @@ struct Approvals {
 
 /// The approvals of a project, in its user's space.
 #[derive(Debug, Clone)]
-pub(crate) struct ApprovalsFile {
+pub struct ApprovalsFile {
     /// The real path of the project.
     pub(crate) project: PathBuf,
-    pub(crate) path: PathBuf,
+    /// The file.
+    pub path: PathBuf,
     /// Its name for people.
     pub(crate) name: String,
 }

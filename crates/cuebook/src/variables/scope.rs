@@ -18,16 +18,16 @@ use crate::hooks::{Changes, Values};
 use crate::prompt::{Dialect, Need, Prompt};
 
 /// The name under which templates find what the system knows.
-pub(crate) const SYSTEM: &str = "system";
+pub const SYSTEM: &str = "system";
 /// The name under which sections find what the caller says of the session.
-pub(crate) const SESSION: &str = "session";
+pub const SESSION: &str = "session";
 
 /// Jinja2's functions, which every template finds.
 const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler", "joiner", "lipsum"];
 
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
-pub(crate) struct Declared {
+pub struct Declared {
     defaults: HashMap<String, (Layer, Value), RandomState>,
     /// Variables that several included prompts declare, each in its own way: a default of one of them is none of the others.
     contested: Vec<String>,
@@ -100,8 +100,9 @@ impl Declared {
 
 /// What variable providers gave, and which.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Provided {
-    pub(crate) values: Variables,
+pub struct Provided {
+    /// The values by name.
+    pub values: Variables,
     pub(crate) suppliers: HashMap<String, Supplier>,
 }
 
@@ -412,7 +413,7 @@ impl Scope {
     }
 
     /// The circumstances.
-    pub(crate) fn context(&self) -> &Arc<Context> {
+    pub fn context(&self) -> &Arc<Context> {
         &self.context
     }
 
@@ -427,7 +428,7 @@ impl Scope {
     }
 
     /// The language that templates are chosen by.
-    pub(crate) fn language(context: &Context) -> &str {
+    pub fn language(context: &Context) -> &str {
         system::language(context)
     }
 }

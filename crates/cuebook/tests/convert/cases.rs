@@ -1,7 +1,8 @@
 //! The cases beside a prompt come along with it.
 
-use cuebook::convert::{Conversion, Fate, Target};
 use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
 

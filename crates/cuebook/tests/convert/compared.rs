@@ -1,7 +1,8 @@
 //! What was told to be lost keeps nothing else from being compared.
 
-use cuebook::convert::{Conversion, Target};
 use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Target};
 
 use crate::support::Project;
 
@@ -15,7 +16,7 @@ fn converted(files: &[(&str, &str)], to: Dialect) -> Conversion {
 fn compared(conversion: &Conversion, without: &[&str]) {
     assert!(conversion.compared >= 3 && conversion.uncompared.is_none(), "{conversion:#?}");
     assert_eq!(conversion.compared_without, without, "{:#?}", conversion.report);
-    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("differs");
+    let told = |entry: &cuebook_lab::convert::Entry| entry.finding.message.contains("differs");
     assert!(!conversion.report.entries.iter().any(told), "{:#?}", conversion.report);
 }
 
@@ -93,7 +94,8 @@ fn escapes_for_html_are_compared_with_words_that_have_nothing_to_escape() {
 fn white_space_at_the_edges_of_sections_is_told_and_all_else_compared() {
     let files = [("prompts/p/template.md", "# A\n\n{% if x %}One.{% endif %} Two.\n\n## B\n\nThree.\n")];
     let conversion = converted(&files, Sections);
-    let told = |entry: &cuebook::convert::Entry| entry.finding.message.contains("at the edge of a section");
+    let told =
+        |entry: &cuebook_lab::convert::Entry| entry.finding.message.contains("at the edge of a section");
     assert!(conversion.report.losses().any(told), "{:#?}", conversion.report);
     assert!(conversion.compared_without.contains(&"whitespace was ignored".to_owned()));
     assert!(conversion.compared >= 3, "{conversion:#?}");

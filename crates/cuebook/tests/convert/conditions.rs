@@ -1,7 +1,8 @@
 //! Conditions of sections, where they can be written around them.
 
-use cuebook::convert::{Conversion, Target};
 use cuebook::prompt::Dialect::{self, Directive, Prompty, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Target};
 use serde_json::json;
 
 use crate::model::convert;

@@ -1,8 +1,9 @@
 //! What a target cannot say is told: each thing by itself, and any of them together.
 
 use cuebook::Code;
-use cuebook::convert::{Fate, Target};
 use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Fate, Target};
 use proptest::prelude::*;
 
 use crate::model::ALL;
@@ -315,7 +316,6 @@ fn features(from: Dialect) -> Vec<Feature> {
                 ..F
             },
         ],
-        other => panic!("{other:?}"),
     }
 }
 
@@ -351,7 +351,6 @@ fn project(from: Dialect, features: &[Feature]) -> Project {
             let body = format!("# Task\n\nGreet {{input:who}} now.{text}");
             project.write(".ai/directives/p.md", &format!("```xml\n{xml}\n```\n{body}\n"));
         }
-        other => panic!("{other:?}"),
     }
     project
 }

@@ -1,8 +1,9 @@
 //! What a prompt includes, and what it says of itself beside its text, on the way into another notation.
 
 use cuebook::Code;
-use cuebook::convert::{Conversion, Fate, Target};
 use cuebook::prompt::Dialect::{self, Directive, Prompty, Sections, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
 

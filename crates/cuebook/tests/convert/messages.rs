@@ -1,8 +1,9 @@
 //! Messages are seen where a render makes them, whoever wrote the lines that begin them.
 
 use cuebook::Code;
-use cuebook::convert::{Conversion, Fate, Target};
 use cuebook::prompt::Dialect::{self, Prompty, Sections, Template};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Fate, Target};
 
 use crate::support::Project;
 

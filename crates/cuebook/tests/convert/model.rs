@@ -1,9 +1,10 @@
 //! Prompts that every notation can say, and a writer for each notation that shares nothing with the converter.
 
 use cuebook::chat::Role;
-use cuebook::convert::{Conversion, Target};
 use cuebook::prompt::Dialect;
 use cuebook::{Book, Context, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::{Conversion, Target};
 use serde_json::{Map, Value as Json, json};
 
 use crate::support::Project;
@@ -167,7 +168,6 @@ impl Model {
             Dialect::Prompty => self.prompty(),
             Dialect::Sections => self.sections(),
             Dialect::Directive => self.directive(),
-            other => panic!("{other:?}"),
         }
     }
 

@@ -1,8 +1,8 @@
 //! There and back, with hostile words and hostile values.
 
 use cuebook::chat::Role;
-use cuebook::convert::Fate;
 use cuebook::prompt::Dialect;
+use cuebook_lab::convert::Fate;
 use proptest::prelude::*;
 use serde_json::{Map, Value as Json, json};
 

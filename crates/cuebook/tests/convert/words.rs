@@ -1,7 +1,8 @@
 //! What a person sees: files that somebody might have written.
 
-use cuebook::convert::Target;
 use cuebook::prompt::Dialect;
+use cuebook_lab::BookExt;
+use cuebook_lab::convert::Target;
 
 use crate::support::Project;
 

@@ -7,11 +7,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cuebook::attack::{DIGITS, FORGERIES};
 use cuebook::chat::{Message, Part};
 use cuebook::hooks::{HookContext, Hooks};
 use cuebook::variables::FixedNonces;
 use cuebook::{Book, Context, Prepared, Variables};
+use cuebook_lab::attack::{DIGITS, FORGERIES};
 use serde_json::{Map, Value as Json, json};
 
 /// Prompts whose inputs are `question` and `name` (texts), `lines` (texts in a list), `order` (an object with texts),

@@ -3,8 +3,8 @@
 
 use std::sync::OnceLock;
 
-use cuebook::attack::{Aim, FORGERIES, Forgery};
 use cuebook::{Book, Context, Origin, Rendered, Variables};
+use cuebook_lab::attack::{Aim, FORGERIES, Forgery};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Map, json};

@@ -1,6 +1,7 @@
 //! Prompts that lead back to themselves, and how deep they may go.
 
 use cuebook::Code;
+use cuebook_lab::BookExt;
 use serde_json::json;
 
 use crate::project::Project;

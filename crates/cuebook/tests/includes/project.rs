@@ -5,6 +5,7 @@ use std::path::Path;
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Book, Context, Error, Origin, Rendered, Variables};
+use cuebook_lab::BookExt;
 use serde_json::Value as Json;
 
 pub(crate) const NOTE: &str = "---\nname: note\ninputs:\n  who: {kind: string, required: true}\n  tone: {kind: string, default: calm}\n---\nDear {{ who }}, be {{ tone }}.";

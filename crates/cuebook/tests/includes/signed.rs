@@ -4,6 +4,7 @@ use cuebook::items::search::{SearchRequest, Searcher};
 use cuebook::items::{ItemId, ItemType, Spaces};
 use cuebook::trust::Trust;
 use cuebook::{Code, Context, Diagnostic, Rendered, Severity, Variables};
+use cuebook_lab::BookExt;
 use serde_json::json;
 
 use crate::project::{GREET, Project, TEA, assert_covered};

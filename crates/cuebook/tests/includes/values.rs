@@ -1,6 +1,7 @@
 //! What is included takes the values of what includes it, and what that has set.
 
 use cuebook::{Code, Context, Origin};
+use cuebook_lab::BookExt;
 use serde_json::json;
 
 use crate::project::{Project, assert_covered, includers};

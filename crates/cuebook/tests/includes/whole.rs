@@ -1,8 +1,9 @@
 //! What a whole prompt has beside its text, and what becomes of that: hooks, roles, strict and rich inputs, tools.
 
 use cuebook::chat::Role;
-use cuebook::watch::Watch;
 use cuebook::{Code, Context, Variables};
+use cuebook_lab::BookExt;
+use cuebook_lab::watch::Watch;
 use serde_json::json;
 
 use crate::project::{ADDRESSES, GUIDE, NOTE, Project};

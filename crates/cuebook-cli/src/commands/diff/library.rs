@@ -7,10 +7,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anstyle::{AnsiColor, Style};
-use cuebook::diff::{self, Diff};
 use cuebook::error::printable;
 use cuebook::variables::Clock;
-use cuebook::{Book, Code, Error, Result, Target};
+use cuebook::{Book, Code, Error, Result};
+use cuebook_lab::BookExt;
+use cuebook_lab::Target;
+use cuebook_lab::diff::{self, Diff};
 use serde_json::{Value as Json, json};
 
 use crate::args::{DiffArgs, Options};

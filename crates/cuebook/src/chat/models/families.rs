@@ -23,7 +23,7 @@ pub(super) fn of(provider: &str, id: &str) -> Option<&'static Family> {
 
 /// The entry of a table with the longest prefix of an id. A prefix counts only if a word of the id ends there, and a dot
 /// is no end: `gpt-4.1` is no `gpt-4`.
-pub(crate) fn longest<'t, T>(id: &str, table: &'t [T], prefix: impl Fn(&T) -> &'static str) -> Option<&'t T> {
+pub fn longest<'t, T>(id: &str, table: &'t [T], prefix: impl Fn(&T) -> &'static str) -> Option<&'t T> {
     table.iter().filter(|entry| begins(id, prefix(entry))).max_by_key(|entry| prefix(entry).len())
 }
 

@@ -112,7 +112,7 @@ impl Directive {
     }
 
     /// The items that it includes, and those that they include.
-    pub(crate) fn included_items(&self) -> Vec<&Item> {
+    pub fn included_items(&self) -> Vec<&Item> {
         let mut items: Vec<&Item> = Vec::new();
         for (_, _, included) in self.tags() {
             let known = items.iter().any(|item| item.located.name == included.item.located.name);

@@ -165,7 +165,7 @@ impl Directive {
     }
 
     /// What a model is shown of the preamble.
-    pub(crate) fn shown_preamble(&self) -> String {
+    pub fn shown_preamble(&self) -> String {
         let shown = self.cleaned_preamble().into_iter().map(|range| &self.source.text()[range]);
         shown.collect()
     }

@@ -38,7 +38,7 @@ pub(crate) enum Purpose {
 
 /// What an upgrade did with a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub enum Effect {
     /// It has another name.
     Renamed,
     /// Prompty 2 does something else with it.
@@ -49,10 +49,13 @@ pub(crate) enum Effect {
 
 /// One change.
 #[derive(Debug, Clone)]
-pub(crate) struct Change {
-    pub(crate) effect: Effect,
-    pub(crate) place: Place,
-    pub(crate) message: String,
+pub struct Change {
+    /// What it does to a reader.
+    pub effect: Effect,
+    /// Where it was written.
+    pub place: Place,
+    /// What changed.
+    pub message: String,
 }
 
 /// What is known about an old file.

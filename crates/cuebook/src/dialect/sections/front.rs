@@ -15,7 +15,7 @@ use crate::template::jinja::fence::is_label;
 use crate::variables::{SESSION, SYSTEM};
 
 /// The keys of front matter that mean something.
-pub(crate) const KEYS: [&str; 12] = [
+pub const KEYS: [&str; 12] = [
     "ns",
     "key",
     "name",

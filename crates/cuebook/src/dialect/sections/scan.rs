@@ -9,29 +9,29 @@ use std::ops::Range;
 
 /// A heading and what stands below it, up to the next one. Ranges are bytes of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Part {
+pub struct Part {
     /// How many `#` it has.
-    pub(crate) level: usize,
+    pub level: usize,
     /// The marks.
-    pub(crate) marks: Range<usize>,
+    pub marks: Range<usize>,
     /// The title, without white space and closing marks around it.
-    pub(crate) title: Range<usize>,
+    pub title: Range<usize>,
     /// The YAML of its settings, if there is any.
-    pub(crate) settings: Option<Range<usize>>,
+    pub settings: Option<Range<usize>>,
     /// The text, without blank lines around it.
-    pub(crate) body: Range<usize>,
+    pub body: Range<usize>,
 }
 
 /// What was found.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Scan {
+pub struct Scan {
     /// The text before the first heading, without blank lines around it.
-    pub(crate) before: Range<usize>,
-    pub(crate) parts: Vec<Part>,
+    pub before: Range<usize>,
+    pub parts: Vec<Part>,
     /// Lines that open a block of settings which does not stand directly below a heading.
-    pub(crate) misplaced: Vec<Range<usize>>,
+    pub misplaced: Vec<Range<usize>>,
     /// A line that opens a block of code, or a comment, which is never closed.
-    pub(crate) unclosed: Option<Range<usize>>,
+    pub unclosed: Option<Range<usize>>,
 }
 
 /// What a line is inside of.
@@ -41,7 +41,7 @@ enum Inside {
 }
 
 /// Looks at a part of a text.
-pub(crate) fn scan(text: &str, range: Range<usize>) -> Scan {
+pub fn scan(text: &str, range: Range<usize>) -> Scan {
     let mut scan = Scan { before: range.start..range.start, ..Scan::default() };
     let mut inside: Option<Inside> = None;
     let mut at = range.start;

@@ -11,9 +11,9 @@ use std::sync::Arc;
 
 use super::query::Fields;
 use super::watch::{Changes, Watch};
-use crate::cases::CASES_END;
 use crate::error::Diagnostic;
 use crate::files::{self, Stamp};
+use crate::items::CASES_END;
 use crate::items::outline::Outline;
 use crate::items::{ItemId, ItemType, Space, SpaceKind, system_files};
 

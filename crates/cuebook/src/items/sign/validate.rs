@@ -278,13 +278,13 @@ impl Issues<'_> {
 }
 
 /// Whether a directive may be called so.
-pub(crate) fn is_directive_name(name: &str) -> bool {
+pub fn is_directive_name(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Whether it is a version of three numbers.
-pub(crate) fn is_version(text: &str) -> bool {
+pub fn is_version(text: &str) -> bool {
     let mut parts = text.split('.');
     let is_number = |part: Option<&str>| {
         part.is_some_and(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit()))

@@ -6,7 +6,7 @@ use crate::template::bits::{Absent, Beyond, Bit};
 
 impl Template {
     /// What it writes. Ranges are bytes of the source.
-    pub(crate) fn bits(&self, missing: Missing) -> Result<Vec<Bit>, Beyond> {
+    pub fn bits(&self, missing: Missing) -> Result<Vec<Bit>, Beyond> {
         let text = |range: &std::ops::Range<usize>| self.text[range.clone()].to_owned();
         let bit = |step: &Step| match step {
             Step::Literal(range) => Ok(Bit::Text { text: text(range), range: self.map.range(range.clone()) }),

@@ -27,13 +27,15 @@ const OWN: [&str; 13] = [
 
 /// What a template writes, and where its comments stand.
 #[derive(Debug, Default)]
-pub(crate) struct Bits {
-    pub(crate) bits: Vec<Bit>,
-    pub(crate) comments: Vec<Range<usize>>,
+pub struct Bits {
+    /// The pieces, in order.
+    pub bits: Vec<Bit>,
+    /// Where comments are.
+    pub comments: Vec<Range<usize>>,
 }
 
 /// Takes a template apart. A template that cannot be read is beyond words, too; reading it says why.
-pub(crate) fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
+pub fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
     let unreadable = || Beyond { range: 0..0, what: "unreadable code".to_owned() };
     let syntax = settings.syntax().map_err(|_| unreadable())?;
     if let Some(range) = fence::opening(text, &syntax).into_iter().next() {
@@ -49,7 +51,7 @@ pub(crate) fn bits(text: &str, settings: &Settings) -> Result<Bits, Beyond> {
 }
 
 /// Whether a name can be read by a template as a variable of the prompt.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     const WORDS: [&str; 10] = ["true", "false", "none", "True", "False", "None", "not", "and", "or", "in"];
     const MORE: [&str; 4] = ["is", "if", "else", "elif"];
     let mut letters = name.bytes();

@@ -36,7 +36,7 @@ pub(in crate::template::jinja) use limits::charged;
 pub(crate) use limits::{ValueLimits, ValueTooLarge};
 pub(crate) use printing::{float_repr, to_str};
 pub(crate) use rewrite::{Edit, NULL, assignments, operator_edits, too_long_chain};
-pub(crate) use text::{is_space, split_lines};
+pub use text::{is_space, split_lines};
 
 /// The names of Jinja2's filters, for suggestions.
 pub(crate) fn filter_names() -> impl Iterator<Item = &'static str> {

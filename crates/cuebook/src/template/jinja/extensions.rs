@@ -75,7 +75,7 @@ impl Extensions {
     }
 
     /// Whether templates find a value or a function of this name.
-    pub(crate) fn has_global(&self, name: &str) -> bool {
+    pub fn has_global(&self, name: &str) -> bool {
         self.0.keys().any(|(kind, known)| *kind == 2 && known == name)
     }
 

@@ -131,7 +131,7 @@ impl Names {
     }
 
     /// The paths of the variables that show somewhere, or in what the template sets: of an item of a loop, those of the list.
-    pub(crate) fn paths(&self) -> impl Iterator<Item = &String> {
+    pub fn paths(&self) -> impl Iterator<Item = &String> {
         self.emissions.iter().flatten().chain(self.bound.values().flatten()).filter(|path| !is_own(path))
     }
 

@@ -9,10 +9,10 @@ use crate::source::Source;
 use crate::template::bits::{Absent, Beyond, Bit, Branch};
 
 /// What a tag that shows another template is called.
-pub(crate) const PARTIAL: &str = "a Mustache partial";
+pub const PARTIAL: &str = "a Mustache partial";
 
 /// What a template writes; what keeps it from being words and names, if it is more. `escape` says whether values are escaped.
-pub(crate) fn bits(
+pub fn bits(
     source: &Arc<Source>,
     deepest: usize,
     escape: bool,
@@ -42,7 +42,7 @@ pub(crate) fn bits(
 }
 
 /// What a template does, section by section; what keeps it from being that, if it uses other templates.
-pub(crate) fn branches(
+pub fn branches(
     source: &Arc<Source>,
     deepest: usize,
     escape: bool,

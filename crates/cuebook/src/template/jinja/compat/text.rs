@@ -8,7 +8,7 @@ use super::call::invalid;
 use super::limits::{Text, ValueLimits};
 
 /// Whether Python calls a character a space: Unicode's white space and four separators of ASCII.
-pub(crate) fn is_space(character: char) -> bool {
+pub fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\x1c'..='\x1f').contains(&character)
 }
 
@@ -40,7 +40,7 @@ pub(super) fn ascii_digits(text: &str) -> Cow<'_, str> {
 }
 
 /// Lines as `str.splitlines` cuts them, with or without their ends.
-pub(crate) fn split_lines(text: &str, keep_ends: bool) -> Vec<&str> {
+pub fn split_lines(text: &str, keep_ends: bool) -> Vec<&str> {
     let mut lines = Vec::new();
     let mut start = 0;
     let mut characters = text.char_indices().peekable();

@@ -120,85 +120,84 @@ impl Conversion {
     }
 }
 
-impl Book {
-    /// A prompt in another notation, with a report of everything that is lost or different there. A `.prompty` file of an
-    /// older version becomes one of Prompty 2.
-    ///
-    /// ```
-    /// # use cuebook::{Book, convert::Target, prompt::Dialect};
-    /// let target = Target::new(Dialect::Prompty);
-    /// let conversion = Book::open(".").convert("history_compression", &target)?;
-    /// assert_eq!(conversion.files[0].path, "history_compression.prompty");
-    /// # Ok::<(), cuebook::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// `CB517` if the text says something that the other notation has no way to say, as a directive has none for a loop.
-    /// `CB221` and its like for a directive that was changed after it was signed, as for a render.
-    pub fn convert(&self, prompt_id: &str, target: &Target) -> Result<Conversion> {
-        let (to, category) = (target.dialect, target.category.as_str());
-        let context = Context { without_hooks: true, ..Context::default() };
-        let context = self.complete(&context)?;
-        let prepared = self.prepare(prompt_id, &context)?;
-        // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
-        prepared.verify()?;
-        let prompt = prepared.prompt();
-        let mut report = Report::default();
-        let config = self.library().config()?;
-        let defaults = self.library().defaults()?;
-        let drafting = source::Drafting {
-            prepared: &prepared,
-            target: to,
-            config: &config,
-            defaults: &defaults,
-            report: &mut report,
-        };
-        let bench = Bench { book: self, source: &prepared, target: to, category, context };
-        if prompt.dialect == to {
-            if to == Dialect::Prompty
-                && let Some(migrated) = migrate::write(&bench, drafting, target.name.as_deref())?
-            {
-                return Ok(migrated);
-            }
-            let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
-            let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
-            let others: Vec<&str> =
-                others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
-            let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
-            let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
-            return Err(Error::new(ErrorKind::Usage, diagnostic));
+/// A prompt in another notation, with a report of everything that is lost or different there. A `.prompty` file of an
+/// older version becomes one of Prompty 2.
+///
+/// ```
+/// # use cuebook::{Book, prompt::Dialect};
+/// # use cuebook_lab::{BookExt, convert::Target};
+/// let target = Target::new(Dialect::Prompty);
+/// let conversion = Book::open(".").convert("history_compression", &target)?;
+/// assert_eq!(conversion.files[0].path, "history_compression.prompty");
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// `CB517` if the text says something that the other notation has no way to say, as a directive has none for a loop.
+/// `CB221` and its like for a directive that was changed after it was signed, as for a render.
+pub fn convert(book: &Book, prompt_id: &str, target: &Target) -> Result<Conversion> {
+    let (to, category) = (target.dialect, target.category.as_str());
+    let context = Context { without_hooks: true, ..Context::default() };
+    let context = book.complete(&context)?;
+    let prepared = book.prepare(prompt_id, &context)?;
+    // Whoever converts takes over what somebody has signed: what is refused where it is rendered is refused here.
+    prepared.verify()?;
+    let prompt = prepared.prompt();
+    let mut report = Report::default();
+    let config = book.library().config()?;
+    let defaults = book.library().defaults()?;
+    let drafting = source::Drafting {
+        prepared: &prepared,
+        target: to,
+        config: &config,
+        defaults: &defaults,
+        report: &mut report,
+    };
+    let bench = Bench { book, source: &prepared, target: to, category, context };
+    if prompt.dialect == to {
+        if to == Dialect::Prompty
+            && let Some(migrated) = migrate::write(&bench, drafting, target.name.as_deref())?
+        {
+            return Ok(migrated);
         }
-        let mut draft = drafting.draft()?;
-        if let Some(name) = &target.name {
-            draft.id.clone_from(name);
-        }
-        let mut prefix = String::new();
-        let files = match to {
-            Dialect::Template => template::write(&mut draft, &config, &mut report)?,
-            Dialect::Prompty => prompty::write(&mut draft, &mut report)?,
-            Dialect::Sections => {
-                let (files, heading) = sections::write(&mut draft, &bench, &mut report)?;
-                prefix = heading;
-                files
-            }
-            Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
-        };
-        let compared = bench.check(&draft, &files, &prefix, &mut report)?;
-        let cases = cases::carry(&bench, &draft, &files, &mut report)?;
-        report.entries.sort_by_key(|entry| entry.fate);
-        Ok(Conversion {
-            prompt: prompt.id.clone(),
-            name: draft.id,
-            from: prompt.dialect,
-            to,
-            files,
-            cases,
-            report,
-            compared: compared.renders,
-            compared_without: compared.without,
-            uncompared: compared.why_not,
-            differs: compared.differs,
-        })
+        let message = format!("`{}` is a {} already", prompt.id, words::noun(to));
+        let others = [Dialect::Template, Dialect::Prompty, Dialect::Sections, Dialect::Directive];
+        let others: Vec<&str> =
+            others.into_iter().filter(|other| *other != to).map(Dialect::as_str).collect();
+        let hint = format!("convert it to another notation: --to {}", others.join(", --to "));
+        let diagnostic = Diagnostic::new(Code::CannotConvert, message).file(&prompt.source).hint(hint);
+        return Err(Error::new(ErrorKind::Usage, diagnostic));
     }
+    let mut draft = drafting.draft()?;
+    if let Some(name) = &target.name {
+        draft.id.clone_from(name);
+    }
+    let mut prefix = String::new();
+    let files = match to {
+        Dialect::Template => template::write(&mut draft, &config, &mut report)?,
+        Dialect::Prompty => prompty::write(&mut draft, &mut report)?,
+        Dialect::Sections => {
+            let (files, heading) = sections::write(&mut draft, &bench, &mut report)?;
+            prefix = heading;
+            files
+        }
+        Dialect::Directive => directive::write(&mut draft, category, &mut report)?,
+    };
+    let compared = bench.check(&draft, &files, &prefix, &mut report)?;
+    let cases = cases::carry(&bench, &draft, &files, &mut report)?;
+    report.entries.sort_by_key(|entry| entry.fate);
+    Ok(Conversion {
+        prompt: prompt.id.clone(),
+        name: draft.id,
+        from: prompt.dialect,
+        to,
+        files,
+        cases,
+        report,
+        compared: compared.renders,
+        compared_without: compared.without,
+        uncompared: compared.why_not,
+        differs: compared.differs,
+    })
 }

@@ -8,19 +8,7 @@ use serde_json::{Value as Json, json};
 use super::Stability;
 use super::stable::{Block, Group};
 use crate::chat::models::longest;
-use crate::chat::wire::Api;
-
-/// Whose cache it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Provider {
-    /// OpenAI, and Azure with its models: what begins the same is kept without being asked for.
-    OpenAi,
-    /// Anthropic: up to four places are marked, and what stands before them is kept.
-    Anthropic,
-    /// Google: what begins the same is kept without being asked for.
-    Gemini,
-}
+use crate::render::Provider;
 
 /// The fewest tokens that Anthropic keeps, by the beginning of a model's id; 1,024 for others.
 const ANTHROPIC: &[(&str, usize)] = &[
@@ -33,81 +21,25 @@ const ANTHROPIC: &[(&str, usize)] = &[
     ("claude-haiku-4-5", 4096),
 ];
 
-impl Provider {
-    /// Every provider whose cache is known here.
-    pub const ALL: [Provider; 3] = [Provider::OpenAi, Provider::Anthropic, Provider::Gemini];
-
-    /// The provider of a model, by its id, or else by the name of the provider that a prompt gives.
-    pub fn of(model: Option<&str>, named: Option<&str>) -> Option<Provider> {
-        let model = model.unwrap_or_default().to_lowercase();
-        if model.contains("claude") {
-            return Some(Provider::Anthropic);
+/// The fewest tokens that are kept.
+pub fn minimum(provider: Provider, model: Option<&str>) -> usize {
+    let model = model.unwrap_or_default().to_lowercase();
+    match provider {
+        Provider::OpenAi => 1024,
+        Provider::Anthropic => {
+            let id = model.find("claude").map_or("", |at| &model[at..]).replace('.', "-");
+            longest(&id, ANTHROPIC, |(prefix, _)| prefix).map_or(1024, |(_, least)| *least)
         }
-        if model.contains("gemini") {
-            return Some(Provider::Gemini);
-        }
-        if crate::tokens::Tokenizer::for_model(&model).is_exact() {
-            return Some(Provider::OpenAi);
-        }
-        match named?.trim().to_lowercase().as_str() {
-            "openai" | "azure" | "foundry" => Some(Provider::OpenAi),
-            "anthropic" => Some(Provider::Anthropic),
-            "google" | "gemini" => Some(Provider::Gemini),
-            _ => None,
-        }
+        Provider::Gemini if model.contains("gemini-2.5") => 2048,
+        Provider::Gemini => 4096,
     }
+}
 
-    /// Its name, as in `--as wire:NAME`.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Provider::OpenAi => "openai",
-            Provider::Anthropic => "anthropic",
-            Provider::Gemini => "gemini",
-        }
-    }
-
-    /// Its name for people.
-    pub fn title(self) -> &'static str {
-        match self {
-            Provider::OpenAi => "OpenAI",
-            Provider::Anthropic => "Anthropic",
-            Provider::Gemini => "Gemini",
-        }
-    }
-
-    pub(super) fn api(self) -> Api {
-        match self {
-            Provider::OpenAi => Api::OpenAiChat,
-            Provider::Anthropic => Api::Anthropic,
-            Provider::Gemini => Api::Gemini,
-        }
-    }
-
-    /// Whether messages of the system stand before all others in its requests, wherever the prompt has them.
-    pub(super) fn reads_the_system_first(self) -> bool {
-        matches!(self, Provider::Anthropic | Provider::Gemini)
-    }
-
-    /// The fewest tokens that are kept.
-    pub fn minimum(self, model: Option<&str>) -> usize {
-        let model = model.unwrap_or_default().to_lowercase();
-        match self {
-            Provider::OpenAi => 1024,
-            Provider::Anthropic => {
-                let id = model.find("claude").map_or("", |at| &model[at..]).replace('.', "-");
-                longest(&id, ANTHROPIC, |(prefix, _)| prefix).map_or(1024, |(_, least)| *least)
-            }
-            Provider::Gemini if model.contains("gemini-2.5") => 2048,
-            Provider::Gemini => 4096,
-        }
-    }
-
-    /// Beyond the minimum, tokens are kept in steps of so many.
-    fn step(self) -> usize {
-        match self {
-            Provider::OpenAi => 128,
-            Provider::Anthropic | Provider::Gemini => 1,
-        }
+/// Beyond the minimum, tokens are kept in steps of so many.
+fn step(provider: Provider) -> usize {
+    match provider {
+        Provider::OpenAi => 128,
+        Provider::Anthropic | Provider::Gemini => 1,
     }
 }
 
@@ -138,7 +70,7 @@ pub struct CachePlan {
 impl CachePlan {
     /// The plan for what is known of a prompt's stability.
     pub fn new(provider: Provider, model: Option<&str>, stability: &Stability) -> CachePlan {
-        let minimum = provider.minimum(model);
+        let minimum = minimum(provider, model);
         let mut plan =
             CachePlan { provider, minimum, cacheable: 0, breakpoints: Vec::new(), advice: Vec::new() };
         match provider {
@@ -147,7 +79,7 @@ impl CachePlan {
                 let stable = stability.stable;
                 if stable >= minimum {
                     let beyond = stable - minimum;
-                    plan.cacheable = minimum + beyond - beyond % provider.step();
+                    plan.cacheable = minimum + beyond - beyond % step(provider);
                 }
             }
         }

@@ -83,41 +83,34 @@ impl Report {
     }
 }
 
-impl Book {
-    /// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
-    /// `progress` is told of every prompt before it is looked at.
-    pub fn check(&self, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
-        let library = self.library();
-        // One prompt is found faster without.
-        let survey = if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None };
-        let namespaces = namespaces(library, survey.as_deref());
-        let rules = Rules {
-            book: self,
-            config: library.config()?,
-            survey,
-            namespaces,
-            ids: permission::Ids::default(),
-        };
-        let mut checker = Checker { rules: &rules, report: Report::default() };
-        if let Some(survey) = &rules.survey {
-            for root in survey.roots() {
-                checker.root(root, &mut progress);
-            }
-            checker.directives(survey, |_| true, &mut progress);
-            for rule in LIBRARY_RULES {
-                match rule(self, survey) {
-                    Ok(findings) => checker.report.findings.extend(findings),
-                    Err(error) => checker.fail(error),
-                }
+/// Checks the prompts that are named (by id, or by a path to a file or folder), or the whole library if none is.
+/// `progress` is told of every prompt before it is looked at.
+pub fn check(book: &Book, targets: &[String], mut progress: impl FnMut(&str)) -> Result<Report> {
+    let library = book.library();
+    // One prompt is found faster without.
+    let survey = if targets.is_empty() { Some(Arc::new(library.survey()?)) } else { None };
+    let namespaces = namespaces(library, survey.as_deref());
+    let rules =
+        Rules { book, config: library.config()?, survey, namespaces, ids: permission::Ids::default() };
+    let mut checker = Checker { rules: &rules, report: Report::default() };
+    if let Some(survey) = &rules.survey {
+        for root in survey.roots() {
+            checker.root(root, &mut progress);
+        }
+        checker.directives(survey, |_| true, &mut progress);
+        for rule in LIBRARY_RULES {
+            match rule(book, survey) {
+                Ok(findings) => checker.report.findings.extend(findings),
+                Err(error) => checker.fail(error),
             }
         }
-        for target in targets {
-            if let Err(error) = checker.target(target, &mut progress) {
-                checker.fail(error);
-            }
-        }
-        Ok(checker.finish())
     }
+    for target in targets {
+        if let Err(error) = checker.target(target, &mut progress) {
+            checker.fail(error);
+        }
+    }
+    Ok(checker.finish())
 }
 
 /// What prompts are checked with.
@@ -431,6 +424,7 @@ fn languages(found: &Found) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BookExt;
 
     fn codes(files: &[(&str, &str)]) -> Vec<&'static str> {
         let folder = tempfile::tempdir().unwrap();

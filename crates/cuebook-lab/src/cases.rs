@@ -22,12 +22,10 @@ use crate::files;
 use crate::library::{Found, PROMPTY_END, SECTIONS_END};
 use crate::prepared::{Mode, Prepared};
 use crate::source::{Place, Source};
+use crate::targets::found_of;
 use crate::variables::{Clock, Scope};
 
-/// The file of cases in a prompt's folder.
-pub const CASES_FILE: &str = "tests.md";
-/// What the name of a file of cases ends in that lies beside its prompt.
-pub const CASES_END: &str = ".tests.md";
+pub use crate::items::{CASES_END, CASES_FILE};
 
 /// The digits of nonces in cases.
 const DIGITS: &str = "0000000000000000";
@@ -223,58 +221,42 @@ impl CaseFile {
     }
 }
 
-impl Book {
-    /// The prompts that are named (by id, by a path to a file or folder, or by the path of a file of cases), or all of the
-    /// library if none is, each with the file of its cases, which may not be there. What ships inside the binary has none.
-    pub fn case_files(&self, targets: &[String]) -> Result<Vec<CaseFile>> {
-        let found = self.found_of(targets)?;
-        let mut list: Vec<CaseFile> =
-            found.into_iter().filter_map(|found| CaseFile::of(found, self)).collect();
-        list.sort_by(|one, other| (&one.name, &one.source).cmp(&(&other.name, &other.source)));
-        list.dedup_by(|one, other| one.path == other.path && one.source == other.source);
-        Ok(list)
-    }
-
-    /// Runs the cases of a file. `told` hears of each as soon as it is done.
-    pub fn run_cases(&self, file: &CaseFile, mut told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
-        let source = file.read(self)?;
-        let cases = read::read(&source)?;
-        let mut known: HashMap<String, Result<Arc<Prepared>>> = HashMap::new();
-        // A file of the project, or of a place of the library, as templates name them.
-        let mut roots = vec![self.library().root().to_owned()];
-        roots.extend(self.library().roots()?.iter().filter_map(|root| root.folder().map(Path::to_owned)));
-        let mut outcomes = Vec::new();
-        for case in &cases {
-            let settings = &case.said.settings;
-            let clock = settings.now.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
-            let book = self.for_cases(clock, DIGITS);
-            let context = book.complete(&settings.context())?;
-            let language = Scope::language(&context);
-            // Cases at a time of their own are rare, and have a book of their own.
-            let key = format!("{language}\n{}\n{:?}", context.strict, settings.now);
-            let prepared = known.entry(key).or_insert_with(|| {
-                let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
-                let config = book.library().config()?;
-                book.prepare_found(file.found.clone(), language, mode, &config, None).map(Arc::new)
-            });
-            let context = Arc::unwrap_or_clone(context.clone());
-            let outcome = run::run(prepared.clone(), case, source.text(), &roots, context);
-            told(&outcome);
-            outcomes.push(outcome);
-        }
-        Ok(outcomes)
-    }
+/// The prompts that are named (by id, by a path to a file or folder, or by the path of a file of cases), or all of the
+/// library if none is, each with the file of its cases, which may not be there. What ships inside the binary has none.
+pub fn case_files(book: &Book, targets: &[String]) -> Result<Vec<CaseFile>> {
+    let found = found_of(book, targets)?;
+    let mut list: Vec<CaseFile> = found.into_iter().filter_map(|found| CaseFile::of(found, book)).collect();
+    list.sort_by(|one, other| (&one.name, &one.source).cmp(&(&other.name, &other.source)));
+    list.dedup_by(|one, other| one.path == other.path && one.source == other.source);
+    Ok(list)
 }
 
-/// The prompt that a file of cases lies beside.
-pub(crate) fn prompt_of_cases(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?.to_str()?;
-    if name == CASES_FILE {
-        return path.parent().map(Path::to_owned);
+/// Runs the cases of a file. `told` hears of each as soon as it is done.
+pub fn run_cases(book: &Book, file: &CaseFile, mut told: impl FnMut(&Outcome)) -> Result<Vec<Outcome>> {
+    let source = file.read(book)?;
+    let cases = read::read(&source)?;
+    let mut known: HashMap<String, Result<Arc<Prepared>>> = HashMap::new();
+    // A file of the project, or of a place of the library, as templates name them.
+    let mut roots = vec![book.library().root().to_owned()];
+    roots.extend(book.library().roots()?.iter().filter_map(|root| root.folder().map(Path::to_owned)));
+    let mut outcomes = Vec::new();
+    for case in &cases {
+        let settings = &case.said.settings;
+        let clock = settings.now.clone().map(|clock| Arc::new(clock) as Arc<dyn Clock>);
+        let book = book.for_cases(clock, DIGITS);
+        let context = book.complete(&settings.context())?;
+        let language = Scope::language(&context);
+        // Cases at a time of their own are rare, and have a book of their own.
+        let key = format!("{language}\n{}\n{:?}", context.strict, settings.now);
+        let prepared = known.entry(key).or_insert_with(|| {
+            let mode = if context.strict { Mode::Strict } else { Mode::Lenient };
+            let config = book.library().config()?;
+            book.prepare_found(file.found.clone(), language, mode, &config, None).map(Arc::new)
+        });
+        let context = Arc::unwrap_or_clone(context.clone());
+        let outcome = run::run(prepared.clone(), case, source.text(), &roots, context);
+        told(&outcome);
+        outcomes.push(outcome);
     }
-    let stem = name.strip_suffix(CASES_END)?;
-    [PROMPTY_END, SECTIONS_END, ".md"]
-        .iter()
-        .map(|end| path.with_file_name(format!("{stem}{end}")))
-        .find(|path| path.is_file())
+    Ok(outcomes)
 }

@@ -443,8 +443,8 @@ fn front_matter(prompt: &Prompt) -> Option<Node> {
     let document = crate::yaml::Document::parse(
         &source,
         range,
-        crate::Code::BadFrontMatter,
-        crate::ErrorKind::PromptRead,
+        crate::error::Code::BadFrontMatter,
+        crate::error::ErrorKind::PromptRead,
     );
     document.ok().map(crate::yaml::Document::into_root)
 }

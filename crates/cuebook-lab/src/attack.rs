@@ -225,28 +225,27 @@ fn shown(values: &Json) -> String {
     }
 }
 
-impl Book {
-    /// Drives every input of a prompt with forgeries. The variables are the values of the inputs that are not driven at the
-    /// moment, and the shapes of those that are. `progress` hears how many values have been tried, and of how many.
-    ///
-    /// A book with [`FixedNonces`](crate::variables::FixedNonces) of [`DIGITS`] lets the attacker know even the nonces.
-    ///
-    /// ```
-    /// # use cuebook::{Book, Context, Variables};
-    /// let book = Book::open(".");
-    /// let attack = book.attack("general_system", &Variables::new(), &Context::default(), |_, _| {})?;
-    /// assert!(attack.held());
-    /// # Ok::<(), cuebook::Error>(())
-    /// ```
-    pub fn attack(
-        &self,
-        prompt_id: &str,
-        variables: &Variables,
-        context: &Context,
-        mut progress: impl FnMut(usize, usize),
-    ) -> Result<Attack> {
-        let context: Arc<Context> = self.complete(context)?;
-        let prepared = self.prepare(prompt_id, &context)?;
-        drive::run(&prepared, variables, &context, &mut progress)
-    }
+/// Drives every input of a prompt with forgeries. The variables are the values of the inputs that are not driven at the
+/// moment, and the shapes of those that are. `progress` hears how many values have been tried, and of how many.
+///
+/// A book with [`FixedNonces`](crate::variables::FixedNonces) of [`DIGITS`] lets the attacker know even the nonces.
+///
+/// ```
+/// # use cuebook::{Book, Context, Variables};
+/// # use cuebook_lab::BookExt;
+/// let book = Book::open(".");
+/// let attack = book.attack("general_system", &Variables::new(), &Context::default(), |_, _| {})?;
+/// assert!(attack.held());
+/// # Ok::<(), cuebook::Error>(())
+/// ```
+pub fn attack(
+    book: &Book,
+    prompt_id: &str,
+    variables: &Variables,
+    context: &Context,
+    mut progress: impl FnMut(usize, usize),
+) -> Result<Attack> {
+    let context: Arc<Context> = book.complete(context)?;
+    let prepared = book.prepare(prompt_id, &context)?;
+    drive::run(&prepared, variables, &context, &mut progress)
 }

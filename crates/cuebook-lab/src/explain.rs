@@ -11,12 +11,13 @@ use std::sync::Arc;
 
 use serde_json::{Value as Json, json};
 
+use crate::book::Book;
 use crate::error::Result;
 use crate::ledger::{Ledger, shown_label};
 use crate::prepared::Prepared;
 use crate::prompt::Rich;
 use crate::render::{Origin, Rendered, Span};
-use crate::variables::Layer;
+use crate::variables::{Context, Layer, Variables};
 pub use page::{is_page, page};
 pub use picture::{is_picture, picture};
 pub use whence::{Answer, Piece, Position};
@@ -41,6 +42,17 @@ pub struct ExplainedVariable {
     pub declared: Option<&'static str>,
     /// Whether a template reads it.
     pub used: bool,
+}
+
+/// Everything about one render: which place and why, the layer of every variable, the origin of every byte.
+pub fn explain(
+    book: &Book,
+    prompt_id: &str,
+    variables: &Variables,
+    context: &Context,
+) -> Result<Explanation> {
+    let (prepared, rendered) = book.render_and_keep(prompt_id, variables, context)?;
+    Ok(Explanation::new(prepared, rendered))
 }
 
 impl Explanation {

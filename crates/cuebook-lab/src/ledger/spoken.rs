@@ -3,31 +3,22 @@
 
 use std::ops::Range;
 
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
-use super::cache::Provider;
-use crate::chat::wire::{self, Request};
 use crate::chat::{Message, Part, Role};
 use crate::error::Result;
-use crate::prompt::{Property, Rich, Tools};
-use crate::render::Rendered;
+use crate::prompt::Rich;
+use crate::render::{Provider, Rendered, RequestTool, request_output, request_tools};
 
 /// A request: tools, what the answer is to hold, then messages.
 #[derive(Debug, Clone)]
 pub(crate) struct Spoken {
-    pub(crate) tools: Vec<SpokenTool>,
+    pub(crate) tools: Vec<RequestTool>,
     /// The schema of the answer, as JSON.
     pub(crate) output: Option<String>,
     /// Whether the provider cannot take the schema of the answer, so that nobody knows what is sent.
     pub(crate) output_refused: bool,
     pub(crate) messages: Vec<SpokenMessage>,
-}
-
-/// A tool as the body of a request speaks of it.
-#[derive(Debug, Clone)]
-pub(crate) struct SpokenTool {
-    pub(crate) name: String,
-    pub(crate) json: String,
 }
 
 /// A message.
@@ -63,8 +54,8 @@ pub(crate) enum From {
 impl Spoken {
     /// What a render says to a model of this provider.
     pub(crate) fn of(rendered: &Rendered, provider: Provider) -> Result<Spoken> {
-        let tools = tools(rendered, provider)?;
-        let output = output(rendered, provider);
+        let tools = request_tools(rendered, provider)?;
+        let output = request_output(rendered, provider);
         let says_more = rendered.scope().context().message.is_some();
         let mut cursor = 0;
         let mut messages = Vec::new();
@@ -182,57 +173,4 @@ fn align_at(text: &str, value: &str, start: usize, absent: &[&str]) -> Option<Ve
         at += nonce.or(space)?;
     }
     Some(pieces)
-}
-
-/// A body of the provider's that says nothing but these. What a body says besides does not matter here.
-fn body(rendered: &Rendered, provider: Provider, tools: &Tools, outputs: &[Property]) -> Result<Json> {
-    let mut model = rendered.prompt().model.clone().unwrap_or_default();
-    if model.id.trim().is_empty() {
-        model.id = "model".to_owned();
-    }
-    let messages = [Message::text(Role::User, "hello")];
-    let request = Request { model: &model, messages: &messages, tools, outputs };
-    Ok(wire::body(provider.api(), &request)?.body)
-}
-
-/// The schema of the answer as the provider's body has it.
-pub(super) fn output(rendered: &Rendered, provider: Provider) -> Result<Option<String>> {
-    let outputs = &rendered.prompt().outputs;
-    if outputs.is_empty() {
-        return Ok(None);
-    }
-    let body = body(rendered, provider, &Tools::default(), outputs)?;
-    let config = &body["generationConfig"];
-    let places = [
-        &body["response_format"],
-        &body["output_config"]["format"],
-        &config["responseSchema"],
-        &config["responseJsonSchema"],
-    ];
-    Ok(places.into_iter().find(|place| !place.is_null()).map(Json::to_string))
-}
-
-/// The tools as the provider's body has them.
-pub(super) fn tools(rendered: &Rendered, provider: Provider) -> Result<Vec<SpokenTool>> {
-    let tools = rendered.tools();
-    if tools.is_empty() {
-        return Ok(Vec::new());
-    }
-    let body = body(rendered, provider, &tools, &[])?;
-    let listed = match &body["tools"] {
-        // Gemini has a list in its list.
-        Json::Array(tools) => tools
-            .iter()
-            .flat_map(|tool| match &tool["functionDeclarations"] {
-                Json::Array(functions) => functions.clone(),
-                _ => vec![tool.clone()],
-            })
-            .collect(),
-        _ => Vec::new(),
-    };
-    let name = |tool: &Json| {
-        let name = tool["name"].as_str().or_else(|| tool["function"]["name"].as_str());
-        name.unwrap_or_default().to_owned()
-    };
-    Ok(listed.iter().map(|tool| SpokenTool { name: name(tool), json: json!(tool).to_string() }).collect())
 }

@@ -200,7 +200,7 @@ fn candidates_of_two_packs_are_found_by_pack_and_by_source() {
     assert_eq!((diff.before.pack.as_deref(), diff.after.pack.as_deref()), (Some("polite"), Some("brisk")));
     assert_eq!(diff.lines(), (1, 1));
     // The id alone is a conflict, here as everywhere.
-    assert_eq!(project.try_diff("greet", "greet", &[]).unwrap_err().code(), crate::Code::PromptConflict);
+    assert_eq!(project.try_diff("greet", "greet", &[]).unwrap_err().code(), cuebook::Code::PromptConflict);
     let built_in = project.diff("general_system", "ecosystem/default/prompts/general_system", &[]);
     assert!(built_in.is_same(), "{:?}", changes(&built_in));
 }

@@ -350,7 +350,7 @@ pub(super) fn mustache(draft: &Draft) -> Option<(String, bool)> {
 }
 
 /// The error for a text that the target has no way to say.
-pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::Error {
+pub(super) fn cannot(draft: &Draft, stop: &Stop, target: Dialect) -> crate::error::Error {
     use crate::error::{Code, Diagnostic, Error, ErrorKind};
     let is_partial = stop.what == PARTIAL && target == Dialect::Template;
     let message = match is_partial {

@@ -81,6 +81,7 @@ fn folders(ids: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use crate::BookExt;
     use crate::book::Book;
     use crate::items::Spaces;
 

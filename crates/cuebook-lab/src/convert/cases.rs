@@ -4,7 +4,7 @@ use super::OutFile;
 use super::draft::Draft;
 use super::report::Report;
 use super::verify::Bench;
-use crate::cases::{CASES_END, CASES_FILE, CaseFile, Outcome};
+use crate::cases::{CASES_END, CASES_FILE, CaseFile, Outcome, run_cases};
 use crate::error::Result;
 use crate::prompt::Dialect;
 
@@ -19,7 +19,7 @@ pub(super) fn carry(
         return Ok(None);
     };
     let before = own.read(bench.book).and_then(|source| {
-        let outcomes = bench.book.run_cases(&own, |_| {})?;
+        let outcomes = run_cases(bench.book, &own, |_| {})?;
         Ok((source, outcomes))
     });
     let (source, before) = match before {
@@ -41,7 +41,7 @@ pub(super) fn carry(
     let (_scratch, at) = bench.lay(draft, &all)?;
     let found = bench.book.library().find_path(&at)?;
     let behind = match CaseFile::of(found, bench.book) {
-        Some(file) => bench.book.run_cases(&file, |_| {}),
+        Some(file) => run_cases(bench.book, &file, |_| {}),
         None => return Ok(None),
     };
     let behind = match behind {
@@ -70,7 +70,7 @@ pub(super) fn carry(
 
 /// Tells of a case that passed, and does not any more.
 fn tell(bench: &Bench<'_>, before: &Outcome, now: &Outcome, report: &mut Report) {
-    let missing = |error: &crate::Error| bench.is_missing_include(error);
+    let missing = |error: &crate::error::Error| bench.is_missing_include(error);
     let failure = now.failures.first();
     let (why, hint) = match failure {
         Some(failure) if failure.error.as_ref().is_some_and(missing) => (

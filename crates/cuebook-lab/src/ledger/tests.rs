@@ -2,7 +2,7 @@ use serde_json::{Value as Json, json};
 
 use super::stable::{Block, Group};
 use super::*;
-use crate::{Book, Context, Variables};
+use cuebook::{Book, Context, Variables};
 
 /// A folder with one prompt in one file.
 fn book(file: &str, text: &str) -> (tempfile::TempDir, Book) {
@@ -237,7 +237,7 @@ fn a_model_leads_to_its_provider_and_to_the_fewest_tokens_that_are_kept() {
         ("gemini-3.1-pro-preview", Provider::Gemini, 4096),
     ] {
         assert_eq!(Provider::of(Some(model), None), Some(provider), "{model}");
-        assert_eq!(provider.minimum(Some(model)), least, "{model}");
+        assert_eq!(minimum(provider, Some(model)), least, "{model}");
     }
     assert_eq!(Provider::of(Some("llama"), Some("azure")), Some(Provider::OpenAi));
     assert_eq!(Provider::of(Some("llama"), None), None);

@@ -9,7 +9,6 @@
 //! those cost. Nothing here asks a provider.
 
 mod alike;
-mod beside;
 mod cache;
 mod contributor;
 mod side;
@@ -23,8 +22,8 @@ use std::ops::Range;
 
 use serde_json::{Value as Json, json};
 
-pub(crate) use beside::Beside;
-pub use cache::{Breakpoint, CachePlan, Provider};
+pub use crate::render::Provider;
+pub use cache::{Breakpoint, CachePlan, minimum};
 pub use contributor::Contributor;
 pub(crate) use contributor::shown_label;
 use spoken::{From, Spoken, SpokenPart};
@@ -32,7 +31,7 @@ pub use stable::{Basis, Stability, Unstable};
 
 use crate::chat::Role;
 use crate::error::Result;
-use crate::render::{Rendered, Span};
+use crate::render::{OUTPUT_WHY, Rendered, Span, TOOLS_WHY, audience};
 use crate::tokens::Tokenizer;
 
 /// The tokens of one render.
@@ -98,27 +97,6 @@ pub struct ContributorTokens {
     pub tokens: usize,
     /// The bytes that it wrote.
     pub bytes: usize,
-}
-
-/// Why the tokens of tools are an estimate.
-const TOOLS_WHY: &str =
-    "Tools are counted as the JSON of a request; providers do not publish how a model sees them";
-
-/// Why the tokens of the answer's schema are an estimate.
-const OUTPUT_WHY: &str = "The schema of the answer is counted as the JSON of a request; providers do not publish how a \
-     model sees it";
-
-/// The model that a render is for, whose it is, and how its tokens are counted.
-fn audience(rendered: &Rendered) -> (Option<String>, Option<Provider>, Tokenizer) {
-    let own = rendered.prompt().model.as_ref();
-    let named = own.map(|model| model.id.as_str()).filter(|id| !id.trim().is_empty());
-    let asked = rendered.scope().model();
-    let model = asked.or(named).map(str::to_owned);
-    // The prompt's provider says nothing about another model.
-    let theirs = own.and_then(|own| own.provider.as_deref()).filter(|_| asked.is_none() || asked == named);
-    let provider = Provider::of(model.as_deref(), theirs);
-    let tokenizer = model.as_deref().map_or_else(Tokenizer::for_no_model, Tokenizer::for_model);
-    (model, provider, tokenizer)
 }
 
 /// The places of sections and contributors in their lists.
