@@ -4,8 +4,6 @@
 //! checks the signature on every call; ours reads the file on every call and knows bytes again that it has checked, so another
 //! row has ours with nothing to remember.
 
-pub mod peer;
-
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -16,10 +14,10 @@ use cuebook_run::{Engine, Ignore, Request};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use self::peer::Peer;
 use crate::measure::{Turns, compare, compare_with, turns};
 use crate::peers::RYE;
-use crate::rows::Race;
+use crate::race::Race;
+use crate::rye::{self, Peer};
 use crate::serve::End;
 use crate::table::{self, Row, Target};
 
@@ -94,7 +92,7 @@ pub fn row() -> Result<Row, Box<dyn Error>> {
     let race = Race::new("execute", what, Ok(turns(|| engine.execute(&directive, &Ignore))))
         .floor("reading its file and one bare verification of a signature", Ok(turns(place.by_hand())))
         .peer(
-            table::Peer::new(RYE, peer::VERSION).note(
+            table::Peer::new(RYE, rye::VERSION).note(
                 "it verifies a signature at every call; Cuebook recognises bytes that it verified before",
             ),
             theirs,
@@ -131,7 +129,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     line("the same, cold (target: at most 3 times)", cold.peer, cold.ours);
     println!(
         "\nexecute: a signed directive, warm, against {} in Python (targets: 20 and 10 times as fast)",
-        peer::NAME
+        rye::NAME
     );
     let peer = match Peer::new() {
         Ok(peer) => peer,
@@ -140,7 +138,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
             return Ok(());
         }
     };
-    println!("{:40} {:>12} {:>12} {:>7}", "", peer::NAME, "cuebook", "faster");
+    println!("{:40} {:>12} {:>12} {:>7}", "", rye::NAME, "cuebook", "faster");
     against(&peer, place.project.path(), place.user.path(), &engine, &directive)
 }
 

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use crate::measure::turns;
 use crate::peers::PYTHON;
-use crate::rows::Race;
+use crate::race::Race;
 use crate::table::{self, Row};
 
 const PROMPT: &str = "TEMPLATE = \"Hello {{ name }}, {{ greeting }}\"\n\n\

@@ -7,6 +7,7 @@
 //! need is installed below the target folder. `CUEBOOK_BENCH_ROUNDS=2` rehearses everything in a minute or two.
 
 mod attribution;
+mod command;
 mod execute;
 mod growth;
 mod hooks;
@@ -15,7 +16,9 @@ mod page;
 mod peers;
 mod place;
 mod python;
+mod race;
 mod rows;
+mod rye;
 mod scoreboard;
 mod sections;
 mod serve;

@@ -9,9 +9,10 @@ use std::process::Command;
 
 use serde_json::{Value as Json, json};
 
+use crate::command::{Result, run};
 use crate::measure::Turns;
 use crate::place;
-use crate::python::{Packages, Result, Script, run};
+use crate::python::{Packages, Script};
 
 /// Names of columns.
 pub const MINIJINJA: &str = "minijinja";

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::{env, fs};
 
-use crate::python::{Result, run};
+use crate::command::{Result, run};
 
 /// The folder of this program's profile in the build folder. Tests lie one folder deeper, in `deps`.
 fn built() -> Result<PathBuf> {

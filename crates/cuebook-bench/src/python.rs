@@ -13,11 +13,10 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value as Json, json};
 
+use crate::command::{Result, run};
+
 /// Names a Python that is to be taken instead of one that is found.
 const CHOSEN: &str = "CUEBOOK_BENCH_PYTHON";
-
-/// What comes of asking a peer; the error says why it cannot be had.
-pub type Result<T> = std::result::Result<T, String>;
 
 /// What a peer is made of.
 pub struct Packages {
@@ -80,18 +79,6 @@ fn candidates(minor: u32) -> Vec<OsString> {
         }
     }
     found
-}
-
-/// Runs a program that says nothing unless it fails; the error is the last thing it said.
-pub fn run(command: &mut Command) -> Result<()> {
-    let program = command.get_program().to_string_lossy().into_owned();
-    let output = command.stdin(Stdio::null()).output().map_err(|error| format!("{program}: {error}"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    Err(format!("{program}: {}", last.unwrap_or("failed").trim()))
 }
 
 /// A running script that reads a request in JSON from each line and answers with a line of JSON.

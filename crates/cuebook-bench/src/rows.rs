@@ -3,7 +3,6 @@
 mod cold;
 mod library;
 mod prompts;
-mod race;
 mod texts;
 
 use std::fs;
@@ -11,9 +10,8 @@ use std::fs;
 use crate::measure;
 use crate::peers::Renderers;
 use crate::place;
+use crate::race::say;
 use crate::table::{Row, Table};
-
-pub use race::Race;
 
 /// Measures everything, prints the table, and writes it as JSON and as a picture.
 pub fn run() -> Result<(), Box<dyn std::error::Error>> {
@@ -45,11 +43,6 @@ pub fn run() -> Result<(), Box<dyn std::error::Error>> {
         println!("written: {}", path.display());
     }
     Ok(())
-}
-
-/// What is being done now, for whoever waits.
-pub fn say(what: &str) {
-    eprintln!("… {what}");
 }
 
 fn about() -> Vec<(&'static str, String)> {

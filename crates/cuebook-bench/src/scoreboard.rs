@@ -21,7 +21,7 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     let mut board = Board::default();
     let mut broken = Vec::new();
     for name in CRATES {
-        crate::rows::say(&format!("the conformance suite of {name}"));
+        crate::race::say(&format!("the conformance suite of {name}"));
         let output = suite(name)?.stderr(Stdio::piped()).output()?;
         board.read(&String::from_utf8_lossy(&output.stdout));
         if !output.status.success() {

@@ -19,7 +19,7 @@ use self::peer::Peer;
 use self::prompts::{Case, values};
 use crate::measure::{Turns, compare, compare_with, memcpy, time, turns};
 use crate::peers::WINK;
-use crate::rows::Race;
+use crate::race::Race;
 use crate::table::{self, Row, Target};
 
 /// Prints the rows; without the peer they have one column less.

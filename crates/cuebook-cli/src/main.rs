@@ -3,22 +3,24 @@
 //! Data goes to stdout, talk to stderr. Exit codes: 0 done, 1 the request failed and the error says why, 2 wrong usage. `diff`
 //! has 1 for a difference, and 2 for whatever failed.
 
-mod again;
 mod args;
 mod ci;
 mod commands;
 mod git;
+mod grants;
 mod inputs;
 mod interrupt;
-mod many;
 mod markdown;
-mod onlooker;
 mod output;
 mod pager;
 mod prices;
 mod progress;
+mod project;
+mod prompts;
 mod screen;
+mod suggestion;
 mod terminal;
+mod thread_progress;
 mod versions;
 
 use std::process::ExitCode;
@@ -35,7 +37,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return output::usage_error(&error),
     };
-    let place = again::place(&cli.command, &cli.options);
+    let place = suggestion::place(&cli.command, &cli.options);
     let options = Options { place, ..cli.options };
     let layout = Layout::of(&cli.command);
     options.colour.apply();

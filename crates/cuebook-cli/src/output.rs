@@ -12,7 +12,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Layout, Options};
-use crate::{again, terminal};
+use crate::{suggestion, terminal};
 
 /// Why a command did not do what it should.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ pub fn print_findings<'d>(findings: impl IntoIterator<Item = &'d Diagnostic>) {
 /// Has the commands that findings suggest name where the threads are.
 pub fn suggest(findings: &mut [Diagnostic], options: &Options) {
     for hint in findings.iter_mut().filter_map(|finding| finding.hint.as_mut()) {
-        *hint = again::suggested(hint, &options.place).into_owned();
+        *hint = suggestion::suggested(hint, &options.place).into_owned();
     }
 }
 

@@ -15,9 +15,10 @@ use cuebook::library::HooksConfig;
 
 use crate::errors::{self, Blame, NotStarted};
 use crate::pool::{Key, Pool};
-use crate::protocol::{self, Answered, Arguments, Fault, Reply, Request, Sent, Unfit};
+use crate::protocol::{self, Answered, Arguments, Fault, Reply, Request, Sent};
 use crate::python::Interpreter;
 use crate::sandbox::{self, Launcher, Profile, Protection, Report};
+use crate::unfit::Unfit;
 use crate::worker::{Broken, Worker};
 
 /// Runs the rest of the worker, under a name that is not shown in tracebacks.

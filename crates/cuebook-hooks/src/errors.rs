@@ -13,8 +13,9 @@ use cuebook::hooks::{Script, Subject};
 use cuebook::prompt::{Limits, Permissions};
 use serde_json::json;
 
-use crate::protocol::{Fault, Unfit, Why};
+use crate::protocol::Fault;
 use crate::sandbox::{Ending, Report};
+use crate::unfit::{Unfit, Why};
 use crate::worker::{Broken, STARTUP};
 
 /// Characters of an exception's text that stand in a message.

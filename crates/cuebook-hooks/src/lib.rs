@@ -59,6 +59,8 @@ mod pool;
 mod protocol;
 mod python;
 #[cfg(unix)]
+mod unfit;
+#[cfg(unix)]
 mod worker;
 
 pub use configured::hooks;

@@ -6,7 +6,7 @@
 
 use serde_json::{Number, Value as Json};
 
-use crate::protocol::{Unfit, Why};
+use crate::unfit::{Unfit, Why};
 use cuebook::hooks::Values;
 
 /// How deep values may be nested.

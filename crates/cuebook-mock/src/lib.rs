@@ -24,13 +24,16 @@
 //! one before them. One reply answers one request, whatever its interface; which one that is, the path of the request tells. When
 //! the script is at its end, the server answers with 400 and says so, unless it [repeats](Script::forever).
 
+mod api;
 mod http;
 mod reply;
+mod request;
 mod script;
 mod server;
 mod speak;
 
+pub use api::Api;
 pub use reply::{Call, Reply};
+pub use request::Request;
 pub use script::Script;
-pub use server::{Mock, Request};
-pub use speak::Api;
+pub use server::Mock;

@@ -1,15 +1,10 @@
-//! The front door: one call executes one item.
-
-mod directive;
-mod knowledge;
-mod tool;
+//! The engine: the projects of a user, and what is kept of them between calls.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use cuebook::error::{did_you_mean, nearest};
 use cuebook::items::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
@@ -17,66 +12,16 @@ use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Resul
 use cuebook_hooks::sandbox::Launcher;
 use serde_json::{Map, Value as Json, json};
 
+use crate::caller::Caller;
 use crate::chain::Memo;
-use crate::fence::Fence;
-use crate::policy::allowance::Allowance;
+use crate::policy::directive_tools::DirectiveTools;
 use crate::provider::{Client, Recorder, Recording};
+use crate::record::ThreadId;
 use crate::request::Request;
-use crate::store::{Heart, Holding, Store};
-use crate::thread::{DirectiveTools, LookedFor, Lookout, Resume, ThreadId, Within};
+use crate::settings::Settings;
+use crate::store::{CancelWatch, Heart, Holding, Store, Watched};
 use crate::verify::Verify;
 use crate::watch::Watch;
-
-/// What holds for every tool unless it says less.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    /// How long a tool may take whose runtime does not say.
-    pub timeout: Duration,
-    /// The time between asking a tool to end and ending it.
-    pub grace: Duration,
-    /// The bytes of each of a tool's streams that are kept; a tool may say more, and what is over is not kept.
-    pub output: usize,
-    /// Where threads are kept: the address of a database or the path of a file; a file of the project if it is `None`.
-    pub store: Option<String>,
-    /// The program that runs threads which nobody waits for; the `cuebook` on the PATH if it is `None`.
-    pub program: Option<PathBuf>,
-    /// The provider that all threads ask, whatever their prompts name.
-    pub provider: Option<String>,
-    /// Recorded replies that are played back instead of asking a provider.
-    pub replay: Option<PathBuf>,
-    /// Where the replies of providers are recorded.
-    pub record: Option<PathBuf>,
-    /// What the engine may do for its clients and their threads; everything, for its user, if it is `None`. With it, other
-    /// projects need a grant of the user.
-    pub allowance: Option<Allowance>,
-    /// Which tools run in the sandbox.
-    pub fence: Fence,
-    /// The program that starts tools in the sandbox: [`Launcher::this_program`] if its `main` calls
-    /// [`launch_if_asked`](cuebook_hooks::sandbox::launch_if_asked). Without one, a tool that a model calls is refused unless
-    /// the fence is off.
-    pub launcher: Option<Launcher>,
-    /// Names of environment variables that hold secrets. No tool that a model calls gets them.
-    pub secret_variables: Vec<String>,
-}
-
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            timeout: Duration::from_secs(300),
-            grace: Duration::from_secs(3),
-            output: 16 << 20,
-            store: None,
-            program: None,
-            provider: None,
-            replay: None,
-            record: None,
-            allowance: None,
-            fence: Fence::default(),
-            launcher: None,
-            secret_variables: Vec::new(),
-        }
-    }
-}
 
 /// Executes items of projects.
 pub struct Engine {
@@ -94,7 +39,7 @@ pub struct Engine {
 struct Opened {
     store: Arc<dyn Store>,
     heart: Heart,
-    lookout: Lookout,
+    cancel_watch: CancelWatch,
 }
 
 type MakeVerifier = dyn Fn(&Spaces) -> Box<dyn Verify> + Send + Sync;
@@ -103,7 +48,7 @@ type MakeVerifier = dyn Fn(&Spaces) -> Box<dyn Verify> + Send + Sync;
 pub(crate) struct Project {
     pub(crate) spaces: Spaces,
     pub(crate) verify: Box<dyn Verify>,
-    memo: Memo,
+    pub(crate) memo: Memo,
     launcher: Launcher,
     book: OnceLock<Book>,
     trust: OnceLock<Trust>,
@@ -136,6 +81,11 @@ const LARGEST_ITEM: u64 = 4 << 20;
 
 /// How many projects are kept.
 const MOST_PROJECTS: usize = 64;
+
+/// Executes an item for a thread. Threads call items through this trait, because items in turn start threads.
+pub(crate) trait Execute {
+    fn execute_for(&self, request: &Request, watch: &dyn Watch, caller: Option<&Caller<'_>>) -> Answer;
+}
 
 /// What a call answers.
 #[derive(Debug, Clone)]
@@ -173,73 +123,6 @@ impl Engine {
     pub fn with_settings(mut self, settings: Settings) -> Engine {
         self.settings = settings;
         self
-    }
-
-    /// Executes an item. Whatever goes wrong is part of the response.
-    pub fn execute(&self, request: &Request, watch: &dyn Watch) -> Json {
-        self.answer(request, watch).json
-    }
-
-    /// Executes what the arguments of a call ask for.
-    pub fn execute_json(&self, arguments: &Json, watch: &dyn Watch) -> Json {
-        match Request::from_json(arguments) {
-            Ok(request) => self.execute(&request, watch),
-            Err(error) => {
-                Failure::new(error)
-                    .with_id(arguments.get("item_id").and_then(Json::as_str))
-                    .into_answer(None)
-                    .json
-            }
-        }
-    }
-
-    /// Executes an item, and keeps the error beside the response.
-    pub fn answer(&self, request: &Request, watch: &dyn Watch) -> Answer {
-        self.answer_within(request, watch, None)
-    }
-
-    /// Goes on with the thread of a directive that reached a limit, with other limits. The answer is that of
-    /// [`execute`](Engine::execute).
-    pub fn continue_thread(
-        &self,
-        project: Option<&Path>,
-        (directive, thread): (&str, &str),
-        limit_overrides: Map<String, Json>,
-        watch: &dyn Watch,
-    ) -> Json {
-        let started = Instant::now();
-        let how = Resume { limit_overrides, ..Resume::default() };
-        let done = ItemId::new(directive)
-            .and_then(|id| Ok((id, self.resume(project, None, &ThreadId::known(thread), &how, watch)?)))
-            .map_err(|error| Failure::new(error).with_id(Some(directive)))
-            .and_then(|(id, began)| directive::told(&id, began));
-        finish(done, started).json
-    }
-
-    /// The same for a call that a thread makes.
-    pub(crate) fn answer_within(
-        &self,
-        request: &Request,
-        watch: &dyn Watch,
-        within: Option<&Within<'_>>,
-    ) -> Answer {
-        let started = Instant::now();
-        let Some(kind) = ItemType::named(&request.item_type) else {
-            return unknown_type(&request.item_type);
-        };
-        let mut request = request.clone();
-        let done = request.take_flags().and_then(|()| self.project(request.project_path.as_deref()));
-        let done = done.and_then(|project| Ok((project, ItemId::new(&request.item_id)?)));
-        let request = &request;
-        let done = match done {
-            Err(error) => Err(Failure::new(error).with_id(Some(&request.item_id))),
-            Ok((project, id)) => match kind {
-                ItemType::Tool => tool::execute(self, &project, &id, request, watch, within),
-                ItemType::Directive => directive::execute(self, &project, &id, request, watch, within),
-                ItemType::Knowledge => knowledge::execute(&project, &id),
-            },
-        };
-        finish(done, started)
     }
 
     /// The project that a call is about: the one that it names, or the engine's own.
@@ -319,16 +202,16 @@ impl Engine {
             return Ok(opened.store.clone());
         }
         let store = open()?;
-        let (heart, lookout) = (Heart::new(store.clone()), Lookout::new(store.clone()));
-        stores.insert(place.to_owned(), Opened { store: store.clone(), heart, lookout });
+        let (heart, cancel_watch) = (Heart::new(store.clone()), CancelWatch::new(store.clone()));
+        stores.insert(place.to_owned(), Opened { store: store.clone(), heart, cancel_watch });
         Ok(store)
     }
 
     /// Gives signs of life to a store, and looks out for a thread, for as long as what is returned lives.
-    pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(Holding, LookedFor)> {
+    pub(crate) fn hold(&self, store: &Arc<dyn Store>, id: &ThreadId) -> Option<(Holding, Watched)> {
         let stores = self.stores.lock().unwrap_or_else(PoisonError::into_inner);
         let opened = stores.values().find(|opened| Arc::ptr_eq(&opened.store, store))?;
-        Some((opened.heart.hold(), opened.lookout.look_for(id)))
+        Some((opened.heart.hold(), opened.cancel_watch.watch(id)))
     }
 
     /// Makes the requests of all threads.
@@ -438,11 +321,11 @@ impl Failure {
         self
     }
 
-    fn into_error(self) -> Error {
+    pub(crate) fn into_error(self) -> Error {
         self.0.error
     }
 
-    fn into_answer(self, started: Option<Instant>) -> Answer {
+    pub(crate) fn into_answer(self, started: Option<Instant>) -> Answer {
         let Failed { error, text, item_id, more } = *self.0;
         let mut response = Map::new();
         response.insert("status".to_owned(), "error".into());
@@ -464,7 +347,7 @@ impl Failure {
 }
 
 /// Finds an item and has it verified.
-fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result<Item, Failure> {
+pub(crate) fn verified(project: &Project, kind: ItemType, id: &ItemId) -> Result<Item, Failure> {
     let fail = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
     let Some(located) = project.spaces.find(kind, id).map_err(fail)? else {
         return Err(fail(project.spaces.not_found(kind, id)));
@@ -483,32 +366,11 @@ fn text_of(error: &Error) -> String {
     messages.join("; ")
 }
 
-/// The answer of a call that began so long ago.
-fn finish(done: Result<Map<String, Json>, Failure>, started: Instant) -> Answer {
-    match done {
-        Ok(mut response) => {
-            stamp(&mut response, started);
-            Answer { json: Json::Object(response), error: None }
-        }
-        Err(failure) => failure.into_answer(Some(started)),
-    }
-}
-
 /// Notes how long it took.
-fn stamp(response: &mut Map<String, Json>, started: Instant) {
+pub(crate) fn stamp(response: &mut Map<String, Json>, started: Instant) {
     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     let metadata = response.entry("metadata").or_insert_with(|| json!({}));
     if let Json::Object(metadata) = metadata {
         metadata.shift_insert(0, "duration_ms".to_owned(), took.into());
     }
-}
-
-fn unknown_type(given: &str) -> Answer {
-    let names = ItemType::ALL.map(ItemType::as_str);
-    let hint =
-        did_you_mean(&nearest(given, names)).unwrap_or_else(|| format!("the types are {}", names.join(", ")));
-    let message = format!("Unknown item type: {given}");
-    let error =
-        Error::new(ErrorKind::Usage, Diagnostic::new(Code::BadParameters, message.clone()).hint(hint));
-    Answer { json: json!({"status": "error", "error": message}), error: Some(error) }
 }

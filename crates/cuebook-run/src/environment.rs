@@ -20,14 +20,15 @@ use cuebook::trust::is_inside;
 use serde_json::{Map, Value as Json};
 
 use crate::anchor::{Ground, PathChange, bad_runtime};
+use crate::caller::{Caller, MARK, PARENT, mark};
 use crate::chain::Element;
 use crate::config::{Piece, pieces, text_of};
 use crate::fence::Fencing;
 use crate::granted::{Granting, Runnable};
 use crate::interpreter::Interpreter;
-use crate::primitive::subprocess::{self, End, Job};
-use crate::store;
-use crate::thread::{MARK, PARENT, STORE, Secrets, Within, mark};
+use crate::secrets::Secrets;
+use crate::store::{self, STORE};
+use crate::subprocess::{self, End, Job};
 use crate::watch::Ignore;
 
 /// The environment of a tool.
@@ -183,7 +184,7 @@ impl Environment {
     }
 
     /// Tells the tool which thread it runs for.
-    pub(crate) fn belong_to(&mut self, within: &Within<'_>) {
+    pub(crate) fn belong_to(&mut self, within: &Caller<'_>) {
         if let Some(thread) = within.thread {
             self.variables.insert(PARENT.to_owned(), thread.to_string());
         }

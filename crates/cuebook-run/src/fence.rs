@@ -25,27 +25,11 @@ use cuebook_hooks::sandbox::{Launcher, Profile, Protection, Report, Tool};
 
 use crate::anchor::Ground;
 use crate::chain::Element;
-use crate::engine::{Engine, Project};
-use crate::primitive::subprocess::Job;
+use crate::settings::{Fence, Settings};
 use crate::store;
-use crate::thread::Within;
 
 pub(crate) use guards::{Guards, carries_trust};
 pub(crate) use proxy::Proxy;
-
-/// Which tools run in the sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Fence {
-    /// Every tool. Neither a grant nor a setting of the user lifts it.
-    Required,
-    /// Every tool: a model calls them all.
-    All,
-    /// The tools of threads: a model calls those.
-    #[default]
-    Threads,
-    /// No tool.
-    Off,
-}
 
 impl Fence {
     /// The protection that a sandbox lacks and without which no tool is fenced, and why it is missing.
@@ -96,14 +80,26 @@ pub(crate) struct Fencing {
     environments: Vec<PathBuf>,
 }
 
+/// A process that is started in the fence.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Start<'s> {
+    /// The file of the program, if there is one.
+    pub(crate) file: Option<&'s Path>,
+    pub(crate) arguments: &'s [String],
+    pub(crate) environment: &'s [(String, String)],
+    pub(crate) folder: &'s Path,
+    pub(crate) input: &'s [u8],
+    pub(crate) is_conversation: bool,
+}
+
 /// Whether a model makes a call, so that its tool is fenced and gets no secrets.
-pub(crate) fn is_for_model(engine: &Engine, within: Option<&Within<'_>>) -> bool {
-    within.is_some() || matches!(engine.settings().fence, Fence::All | Fence::Required)
+pub(crate) fn is_for_model(settings: &Settings, is_of_thread: bool) -> bool {
+    is_of_thread || matches!(settings.fence, Fence::All | Fence::Required)
 }
 
 /// Whether the user lifted the fence: for this run, for the project, or for all projects.
-fn is_lifted(engine: &Engine, spaces: &Spaces) -> Result<bool> {
-    match engine.settings().fence {
+fn is_lifted(settings: &Settings, spaces: &Spaces) -> Result<bool> {
+    match settings.fence {
         Fence::Off => Ok(true),
         Fence::Required => Ok(false),
         Fence::All | Fence::Threads => Fence::is_lifted(spaces),
@@ -111,9 +107,9 @@ fn is_lifted(engine: &Engine, spaces: &Spaces) -> Result<bool> {
 }
 
 /// The files of a store that lies in files, and the log key if a variable names it.
-fn private_files(engine: &Engine) -> Vec<PathBuf> {
+fn private_files(settings: &Settings) -> Vec<PathBuf> {
     let mut files = Vec::new();
-    if let Some(Ok(Some(file))) = engine.settings().store.as_deref().map(store::file) {
+    if let Some(Ok(Some(file))) = settings.store.as_deref().map(store::file) {
         files.extend(["", "-wal", "-shm", "-journal"].map(|end| {
             let mut name = file.as_os_str().to_owned();
             name.push(end);
@@ -127,16 +123,15 @@ fn private_files(engine: &Engine) -> Vec<PathBuf> {
 impl Fencing {
     /// The fence around a call that a model makes; `None` if the user lifted it.
     pub(crate) fn new(
-        engine: &Engine,
-        project: &Project,
+        settings: &Settings,
+        spaces: &Spaces,
         chain: &[Element],
         ground: &Ground,
     ) -> Result<Option<Fencing>> {
-        let spaces = &project.spaces;
-        if is_lifted(engine, spaces)? {
+        if is_lifted(settings, spaces)? {
             return Ok(None);
         }
-        let Some(launcher) = engine.settings().launcher.clone() else {
+        let Some(launcher) = settings.launcher.clone() else {
             return Err(unavailable("this program's settings name no launcher"));
         };
         let root = spaces.project();
@@ -148,7 +143,7 @@ impl Fencing {
             launcher,
             project: root.to_owned(),
             user: spaces.user_folder(),
-            private: private_files(engine),
+            private: private_files(settings),
             files: [ground.stage.path().to_owned()]
                 .into_iter()
                 .chain(UserConfig::read(spaces)?.tools.readable())
@@ -175,18 +170,18 @@ impl Fencing {
     }
 
     /// What is started, and what it is given.
-    pub(crate) fn profile(&self, job: &Job, guards: &Guards) -> std::io::Result<Profile> {
+    pub(crate) fn profile(&self, start: &Start<'_>, guards: &Guards) -> std::io::Result<Profile> {
         let missing = || std::io::Error::new(std::io::ErrorKind::NotFound, "No such file or directory");
-        let program = job.file.clone().ok_or_else(missing)?;
+        let program = start.file.map(Path::to_owned).ok_or_else(missing)?;
         let mut readable = readable::system();
         readable.extend(readable::of_program(&program, &self.project));
         readable.extend(self.files.iter().filter(|path| path.exists()).cloned());
         Ok(Profile {
             program,
-            arguments: job.args.iter().map(Into::into).collect(),
-            environment: job.env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            arguments: start.arguments.iter().map(Into::into).collect(),
+            environment: start.environment.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             readable,
-            folder: job.cwd.clone(),
+            folder: start.folder.to_owned(),
             memory: MEMORY,
             total_memory: MEMORY,
             processes: PROCESSES,
@@ -199,8 +194,8 @@ impl Fencing {
                 writable: [self.project.clone()].into_iter().chain(guards.ways()).collect(),
                 guarded: guards.guarded().to_vec(),
                 hidden: guards.hidden().to_vec(),
-                input: job.input.clone(),
-                is_fed: job.is_conversation,
+                input: start.input.to_vec(),
+                is_fed: start.is_conversation,
                 proxy: !self.hosts.is_empty(),
                 required: REQUIRED.to_vec(),
             }),

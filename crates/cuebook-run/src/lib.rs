@@ -11,24 +11,32 @@
 
 mod actions;
 mod anchor;
+mod caller;
 mod chain;
 mod config;
 mod engine;
 mod environment;
+mod execute;
 mod fence;
 mod granted;
 mod helpers;
 mod interpreter;
 mod lockfile;
+mod money;
 pub mod policy;
 mod primitive;
 mod processes;
 pub mod provider;
+mod record;
 mod request;
 mod schema;
 mod script;
+mod secrets;
+mod settings;
 mod stage;
+mod stop;
 pub mod store;
+mod subprocess;
 mod thread;
 pub mod turn;
 mod verify;
@@ -38,13 +46,16 @@ pub use actions::Action;
 pub use chain::{MOST_LINKS, Report, validate};
 pub use config::template;
 pub use cuebook_hooks::sandbox::{Launcher, launch_if_asked};
-pub use engine::{Answer, Engine, Settings};
-pub use fence::Fence;
+pub use engine::{Answer, Engine};
+pub use money::Money;
+pub use policy::directive_tools::DirectiveTools;
+pub use record::{Entry, Event, Kind, OpenHook, Status, ThreadId, first_hash, verify};
 pub use request::Request;
+pub use settings::{Fence, Settings};
+pub use store::STORE;
 pub use thread::{
-    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, DirectiveTools, Entry, Errand, Event, Finished,
-    Kind, Launch, Money, OpenHook, Rebuilt, Resume, RunRequest, STORE, Status, ThreadId, first_hash, rebuild,
-    spent_below, sweep, unpriced, verify, whole_log,
+    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Errand, Finished, Launch, Rebuilt, Resume,
+    RunRequest, rebuild, spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

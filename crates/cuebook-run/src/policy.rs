@@ -8,6 +8,7 @@ pub mod capability;
 pub(crate) mod caps;
 pub mod condition;
 pub mod control;
+pub(crate) mod directive_tools;
 mod glob;
 pub mod hooks;
 pub mod interpolate;

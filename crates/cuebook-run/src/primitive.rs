@@ -4,7 +4,6 @@ pub(crate) mod http;
 mod mcp;
 pub(crate) mod outcome;
 mod sink;
-pub(crate) mod subprocess;
 
 use std::path::{Path, PathBuf};
 
@@ -13,17 +12,17 @@ use cuebook_hooks::http::HttpClient;
 use serde_json::{Map, Value as Json};
 
 use crate::anchor::{Ground, bad_runtime};
+use crate::caller::stop_call;
 use crate::chain::Element;
 use crate::config::{Manner, Piece, Values, pieces, says_how, text_of, whole_placeholder};
-use crate::engine::Settings;
 use crate::environment::Environment;
 use crate::fence::Fencing;
 use crate::interpreter::Interpreter;
 use crate::script;
-use crate::thread::stop_call;
+use crate::settings::Settings;
+use crate::subprocess::{self, End, Job};
 use crate::watch::Watch;
 use outcome::Outcome;
-use subprocess::{End, Job};
 
 /// The primitive that starts a process.
 pub(crate) const SUBPROCESS: &str = "rye/core/primitives/subprocess";

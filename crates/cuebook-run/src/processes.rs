@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use crate::store::Holder;
+use crate::record::Holder;
 
 /// How long a process may take to end by itself.
 const GRACE: Duration = Duration::from_millis(500);
@@ -115,7 +115,7 @@ mod linux {
     };
 
     use super::{Marked, Push};
-    use crate::store::{Holder, process_stat};
+    use crate::record::{Holder, process_stat};
 
     pub(super) fn marked(variable: &str) -> Vec<Marked> {
         let start = format!("{variable}=");

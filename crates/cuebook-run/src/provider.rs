@@ -18,7 +18,6 @@ mod pause;
 mod record;
 mod secret;
 mod socket;
-mod stop;
 
 use std::time::{Duration, Instant};
 
@@ -27,8 +26,9 @@ use cuebook::chat::Message;
 use cuebook::chat::reply::{Answer, Chunk, Usage};
 use cuebook::prompt::{Model, Property, Tools};
 
-use crate::thread::Money;
+use crate::money::Money;
 
+pub use crate::stop::Stop;
 pub use carry::Client;
 pub use choice::{Chosen, Providers, VerifyFile, Wish, why_unset};
 pub use classify::{Class, Fault, Policy, classify};
@@ -38,7 +38,6 @@ pub use file::{ModelEntry, Profile, ProviderFile, Retry, Timeouts, ToolMode};
 pub use http::HttpProvider;
 pub use pause::{Clock, RealClock};
 pub use record::{Recorder, Recording};
-pub use stop::Stop;
 
 /// What a model is asked.
 #[derive(Debug, Clone, Copy)]

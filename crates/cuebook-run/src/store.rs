@@ -19,12 +19,12 @@
 
 mod address;
 mod book;
+mod cancel_watch;
 mod checkpoint;
 mod desk;
 mod error;
 mod group;
-mod holder;
-mod key;
+mod heart;
 mod ledger;
 mod pool;
 mod postgres;
@@ -36,94 +36,25 @@ mod sqlite;
 use std::fmt::Debug;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
-use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId};
+use crate::money::Money;
+use crate::record::{Entry, Event, Kind, Status, ThreadId};
 
+pub use crate::record::{Cost, Holder, LOG_KEY, LogKey, lives};
 use address::Address;
 pub use book::Book;
+pub(crate) use cancel_watch::{CancelWatch, Watched};
 pub(crate) use error::{damaged, moved, not_own};
-#[cfg(target_os = "linux")]
-pub(crate) use holder::stat as process_stat;
-pub use holder::{Heart, Holding, lives};
-pub use key::{LOG_KEY, LogKey};
+pub use heart::{Heart, Holding};
 pub use postgres::{Postgres, PostgresStore};
 pub use sqlite::{Sqlite, SqliteStore};
 
-/// What a thread has used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Cost {
-    /// How often a model was asked.
-    pub turns: u32,
-    /// Tokens that the model read.
-    pub input_tokens: u64,
-    /// Tokens that the model wrote.
-    pub output_tokens: u64,
-    /// So many of both were counted here, because the provider did not say, or its answer broke off.
-    pub estimated: u64,
-    /// Money that it spent itself, without its children.
-    pub spend: Money,
-    /// How long it ran, pauses between a stop and a resumption left out.
-    pub elapsed: Duration,
-    /// Whether it, or a thread below it, asked a model whose price is not known: then more was spent than is counted, and nobody
-    /// knows how much.
-    pub unpriced: bool,
-}
-
-impl Cost {
-    /// All its tokens.
-    pub fn tokens(&self) -> u64 {
-        self.input_tokens.saturating_add(self.output_tokens)
-    }
-
-    /// This and another one.
-    pub fn plus(&self, other: &Cost) -> Cost {
-        Cost {
-            turns: self.turns.saturating_add(other.turns),
-            input_tokens: self.input_tokens.saturating_add(other.input_tokens),
-            output_tokens: self.output_tokens.saturating_add(other.output_tokens),
-            estimated: self.estimated.saturating_add(other.estimated),
-            spend: self.spend + other.spend,
-            elapsed: self.elapsed.saturating_add(other.elapsed),
-            unpriced: self.unpriced || other.unpriced,
-        }
-    }
-
-    /// The cost as scripts see it.
-    pub fn to_json(&self) -> Json {
-        let mut json = json!({
-            "turns": self.turns,
-            "input_tokens": self.input_tokens,
-            "output_tokens": self.output_tokens,
-            "spend": self.spend.to_json(),
-            "elapsed_seconds": (self.elapsed.as_secs_f64() * 1000.0).round() / 1000.0,
-        });
-        if self.estimated > 0 {
-            json["estimated_tokens"] = self.estimated.into();
-        }
-        if self.unpriced {
-            json["spend_known"] = false.into();
-        }
-        json
-    }
-}
-
-/// Who runs a thread.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Holder {
-    /// The machine, told apart from itself before it was started anew.
-    pub host: String,
-    /// The process.
-    pub pid: u32,
-    /// When the process began, in the machine's own count, so that another process with the same number is not taken for it.
-    pub began: u64,
-    /// A random word, new each time a thread is taken up.
-    pub token: String,
-}
+/// The variable that says where threads are kept.
+pub const STORE: &str = "CUEBOOK_STORE";
 
 /// A row of the registry.
 #[derive(Debug, Clone, PartialEq)]

@@ -2,9 +2,8 @@
 
 use std::time::Duration;
 
-use crate::provider::Stop;
-use crate::store::Cost;
-use crate::thread::{Event, ThreadId};
+use crate::record::{Cost, Event, ThreadId};
+use crate::stop::Stop;
 
 /// What a thread does at the moment, for whoever looks on.
 #[derive(Debug, Clone)]

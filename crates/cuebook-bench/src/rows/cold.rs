@@ -8,13 +8,14 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use super::{Race, prompts};
+use super::prompts;
 use crate::measure::{Turns, is_rehearsal};
 use crate::peers::{
     DOTPROMPT, DOTPROMPT_VERSION, JINJA2, JINJA2_VERSION, PROMPTY_PYTHON, PROMPTY_RUST, PROMPTY_VERSION,
     dotprompt_command, prompty_program, python,
 };
 use crate::place;
+use crate::race::Race;
 use crate::table::{Peer, Row, Target};
 
 /// Starts of each program.

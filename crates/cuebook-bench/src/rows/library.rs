@@ -13,9 +13,9 @@ use cuebook_lab::BookExt;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::Race;
 use crate::measure::{Turns, is_rehearsal};
 use crate::peers::{Renderer, Renderers};
+use crate::race::Race;
 use crate::table::{Peer, Row, Target};
 
 /// How many prompts there are.
@@ -42,7 +42,7 @@ pub fn rows(peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
 }
 
 fn rows_of(size: usize, whole: usize, peers: &mut Renderers) -> Result<Vec<Row>, Box<dyn Error>> {
-    super::say(&format!("writing {size} prompts"));
+    crate::race::say(&format!("writing {size} prompts"));
     let library = make(size)?;
     let root = library.path();
     let (own, theirs) = (root.join("prompts"), root.join("dotprompts"));

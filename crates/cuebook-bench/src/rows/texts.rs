@@ -14,10 +14,10 @@ use minijinja::{AutoEscape, Environment, Value};
 use serde_json::{Map, Value as Json, json};
 use tempfile::TempDir;
 
-use super::Race;
 use super::prompts::{self, Case};
 use crate::measure::{Turns, memcpy, turns};
 use crate::peers::{MINIJINJA, MINIJINJA_VERSION, Renderer, Renderers};
+use crate::race::Race;
 use crate::table::{Peer, Row, Target};
 
 /// The rows.

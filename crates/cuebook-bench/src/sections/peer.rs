@@ -2,7 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::python::{Packages, Result, Script};
+use crate::command::Result;
+use crate::python::{Packages, Script};
 
 /// The package.
 pub const PACKAGE: &str = "weakincentives";

@@ -9,12 +9,12 @@ use std::time::Duration;
 use serde_json::{Value as Json, json};
 
 use super::End;
-use crate::execute::peer as rye;
 use crate::measure::{Turns, turns};
 use crate::peers::{MCP_SDK, RYE};
 use crate::place;
 use crate::python::Packages;
-use crate::rows::Race;
+use crate::race::Race;
+use crate::rye;
 use crate::table::{Peer, Row, Target, Unit};
 
 const VERSION: &str = "2.3.0";

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::python::{Packages, Result, Script};
+use crate::command::Result;
+use crate::python::{Packages, Script};
 
 const PACKAGES: Packages = Packages {
     exact: &[("ryeos", "0.1.30"), ("ryeos-core", "0.1.46"), ("ryeos-engine", "0.1.27"), ("lillux", "0.2.1")],

@@ -3,16 +3,17 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use cuebook::error::{did_you_mean, escaped_lines, nearest};
 use cuebook::items::Spaces;
 use cuebook::library::Library;
-use cuebook::trust::{self, Granted, Grants, Power, Request};
+use cuebook::trust::{self, Granted, Grants, Request};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 
 use crate::args::{AllowArgs, Options};
+use crate::grants::{QUESTION, show};
 use crate::output::{Outcome, print_json, say};
 use crate::terminal;
 
@@ -59,43 +60,6 @@ pub fn run(args: &AllowArgs, options: &Options) -> Outcome {
     Ok(if agreed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-const QUESTION: &str = "Grant these powers to this project?";
-
-/// Shows settings that have no effect yet and asks for them on a terminal; elsewhere it warns.
-pub fn review(library: &Library, options: &Options) -> Result<()> {
-    let config = library.config()?;
-    let Some(warning) = config.ungranted_warning() else { return Ok(()) };
-    if !options.json && terminal::is_interactive() {
-        let requests: Vec<Request> = config.ungranted.iter().map(|(request, _)| request.clone()).collect();
-        let mut grants = library.grants()?;
-        show(&requests, &grants);
-        if terminal::confirm(QUESTION, "cuebook allow")? {
-            return grants.allow(&requests, Timestamp::now());
-        }
-    }
-    crate::output::print_findings([&warning]);
-    Ok(())
-}
-
-/// Asks on a terminal for what tools of the project would do without: its `.env` and its interpreter.
-pub fn review_tools(library: &Library, options: &Options) -> Result<()> {
-    if options.json || !terminal::is_interactive() {
-        return Ok(());
-    }
-    let mut grants = library.grants()?;
-    let of_tools = |request: &Request| matches!(request.power, Power::EnvFile | Power::Interpreter);
-    let mut requests = library.requests()?;
-    requests.retain(|request| of_tools(request) && !grants.has(request));
-    if requests.is_empty() {
-        return Ok(());
-    }
-    show(&requests, &grants);
-    if terminal::confirm(QUESTION, "cuebook allow")? {
-        grants.allow(&requests, Timestamp::now())?;
-    }
-    Ok(())
-}
-
 /// The requests that are meant: all, or those of the subjects. A file of the project can be named as an interpreter, and an
 /// environment variable for a prompt that lies outside the library.
 fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
@@ -122,53 +86,6 @@ fn wanted(library: &Library, subjects: &[String]) -> Result<Vec<Request>> {
         })
     };
     subjects.iter().map(find).collect()
-}
-
-fn show(requests: &[Request], grants: &Grants) {
-    let (bold, quiet) = (Style::new().bold(), Style::new().dimmed());
-    let (good, bad) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
-    let mut out = anstream::stderr();
-    // Nothing can be done if stderr is closed; the question follows anyway.
-    let _ = writeln!(out, "{} asks for:", escaped_lines(&grants.project().to_string_lossy()));
-    for request in requests {
-        let before = grants.granted_before(request);
-        let news = if before.is_some() { ", CHANGED" } else { "" };
-        let subject = escaped_lines(&request.subject);
-        let _ = writeln!(out, "{bold}{subject}{bold:#} ({}{news})", request.power.as_str());
-        let Some(before) = before else {
-            for line in escaped_lines(&request.shown).lines() {
-                let _ = writeln!(out, "  {quiet}│{quiet:#} {line}");
-            }
-            continue;
-        };
-        for (mark, line) in changes(&escaped_lines(&before.shown), &escaped_lines(&request.shown)) {
-            let style = match mark {
-                '-' => bad,
-                '+' => good,
-                _ => quiet,
-            };
-            let _ = writeln!(out, "  {quiet}│{quiet:#} {style}{mark} {line}{style:#}");
-        }
-        if before.shown == request.shown {
-            let _ = writeln!(out, "  {quiet}│{quiet:#} its files changed");
-        }
-    }
-}
-
-/// The lines of a text with what changed: those at its beginning and end that stayed, and between them the old and the new ones.
-fn changes<'t>(old: &'t str, new: &'t str) -> Vec<(char, &'t str)> {
-    let (old, new): (Vec<&str>, Vec<&str>) = (old.lines().collect(), new.lines().collect());
-    let start = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
-    let rest = old.len().min(new.len()) - start;
-    let end = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(|(old, new)| old == new).count();
-    let marked = |mark: char, lines: &[&'t str]| lines.iter().map(|line| (mark, *line)).collect::<Vec<_>>();
-    [
-        marked(' ', &new[..start]),
-        marked('-', &old[start..old.len() - end]),
-        marked('+', &new[start..new.len() - end]),
-        marked(' ', &new[new.len() - end..]),
-    ]
-    .concat()
 }
 
 fn describe(request: &Request, state: Granted) -> Json {
@@ -220,19 +137,4 @@ fn revoke(grants: &mut Grants, subject: Option<&str>, options: &Options) -> Outc
         false => say(format_args!("revoked {count} grant{}", if count == 1 { "" } else { "s" })),
     }
     Ok(ExitCode::SUCCESS)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn changes_keep_what_stayed_and_mark_the_rest() {
-        let shown = |old, new| -> String {
-            changes(old, new).iter().map(|(mark, line)| format!("{mark}{line} ")).collect()
-        };
-        assert_eq!(shown("a\nb\nc", "a\nx\ny\nc"), " a -b +x +y  c ");
-        assert_eq!(shown("a\na", "a"), " a -a ");
-        assert_eq!(shown("", "a"), "+a ");
-    }
 }

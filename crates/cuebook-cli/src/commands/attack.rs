@@ -13,9 +13,9 @@ use cuebook_lab::attack::{Attack, Breach, DIGITS, Driven};
 use super::with_choice;
 use crate::args::{AttackArgs, Inputs, Options};
 use crate::inputs::{self, Shared};
-use crate::many::{self, Prompts};
 use crate::output::{Outcome, print_json, say, unless_closed};
 use crate::progress::Progress;
+use crate::prompts::{self, Prompts};
 
 const GOOD: Style = AnsiColor::Green.on_default();
 const BAD: Style = AnsiColor::Red.on_default().bold();
@@ -46,13 +46,13 @@ fn one(prompt: Option<&str>, inputs: &Inputs, book: &Book, options: &Options) ->
             }
         }),
     })?;
-    Ok(many::code(!attack.held()))
+    Ok(prompts::code(!attack.held()))
 }
 
 /// Attacks one prompt after the other. One that cannot be rendered fails, and the others go on.
 fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) -> Outcome {
     let values = Shared::read(inputs)?;
-    let members = many::members(targets, &values, book)?;
+    let members = prompts::members(targets, &values, book)?;
     let (mut documents, mut failed) = (Vec::new(), 0);
     for member in &members {
         let mut progress = Progress::new("values");
@@ -74,7 +74,7 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
                 unless_closed(writeln!(anstream::stdout(), "{verdict}"))?;
             }
             (Err(error), false) => {
-                unless_closed(writeln!(anstream::stdout(), "{}", many::failed(&member.target, error)))?;
+                unless_closed(writeln!(anstream::stdout(), "{}", prompts::failed(&member.target, error)))?;
             }
         }
     }
@@ -88,7 +88,7 @@ fn all(targets: Vec<Target>, inputs: &Inputs, book: &Book, options: &Options) ->
             });
         }
     }
-    Ok(many::code(failed > 0))
+    Ok(prompts::code(failed > 0))
 }
 
 fn tell(attack: &Attack) -> io::Result<()> {

@@ -10,10 +10,9 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::{Answer, Engine, Fence, Request};
 use serde_json::{Map, Value as Json};
 
-use super::allow;
 use crate::args::{ExecuteArgs, Options};
-use crate::onlooker::{self, Onlooker};
 use crate::output::{Outcome, print_json, print_line, print_text, say, suggest};
+use crate::thread_progress::{self, ThreadProgress};
 use crate::{inputs, terminal};
 
 pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
@@ -21,14 +20,14 @@ pub fn run(args: &ExecuteArgs, options: &Options) -> Outcome {
     let spaces = Spaces::of_project(&project);
     let request = request(args, &spaces)?;
     if ItemType::named(&args.kind) == Some(ItemType::Tool) {
-        allow::review_tools(&Library::open(&project), options)?;
+        crate::grants::review_tools(&Library::open(&project), options)?;
     }
     let mut settings = args.threads.settings();
     if args.fenced {
         settings.fence = Fence::Required;
     }
     let engine = Engine::new(spaces).with_settings(settings);
-    let onlooker = Onlooker::new(options.json, request.thread);
+    let onlooker = ThreadProgress::new(options.json, request.thread);
     let answer = engine.answer(&request, &onlooker);
     onlooker.finish();
     let failed = answer.json.get("status").and_then(Json::as_str) == Some("error");
@@ -209,7 +208,7 @@ fn show_thread(json: &Json, id: &str, options: &Options) -> std::io::Result<()> 
     }
     let status = json.get("thread_status").or_else(|| json.get("status"));
     // Where the result cannot be written, this says which thread has it.
-    say(onlooker::summary(id, status.and_then(Json::as_str).unwrap_or_default(), json.get("cost")));
+    say(thread_progress::summary(id, status.and_then(Json::as_str).unwrap_or_default(), json.get("cost")));
     kept(&printed, id, options);
     printed
 }

@@ -7,9 +7,9 @@ use cuebook::files;
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::json;
 
-use crate::again::quoted;
 use crate::args::{InitArgs, Options};
 use crate::output::{Outcome, print_json, say};
+use crate::suggestion::quoted;
 
 /// The files of a new project.
 const FILES: [(&str, &str); 6] = [

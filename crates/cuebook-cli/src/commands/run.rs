@@ -12,8 +12,8 @@ use serde_json::{Value as Json, json};
 use super::{execute, with_choice};
 use crate::args::{Options, RunArgs};
 use crate::inputs;
-use crate::onlooker::{self, Onlooker};
 use crate::output::{Failure, Outcome, print_json, print_line, say};
+use crate::thread_progress::{self, ThreadProgress};
 
 pub fn run(args: &RunArgs, options: &Options) -> Outcome {
     let book = options.book()?;
@@ -34,7 +34,7 @@ pub fn run(args: &RunArgs, options: &Options) -> Outcome {
             is_async: args.is_async,
         })
     })?;
-    let onlooker = Onlooker::new(options.json, true);
+    let onlooker = ThreadProgress::new(options.json, true);
     let began = engine.run(&book, &request, &onlooker);
     onlooker.finish();
     told(began?, options)
@@ -79,7 +79,7 @@ pub(super) fn told(began: Began, options: &Options) -> Outcome {
     if let Some(note) = told.get("note").and_then(Json::as_str) {
         say(format_args!("note: {}", printable(note)));
     }
-    say(onlooker::summary(id.as_str(), status.as_str(), told.get("cost")));
+    say(thread_progress::summary(id.as_str(), status.as_str(), told.get("cost")));
     execute::kept(&printed, id.as_str(), options);
     printed?;
     match error {

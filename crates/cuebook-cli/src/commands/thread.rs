@@ -24,9 +24,9 @@ use crate::args::{
 };
 use crate::inputs;
 use crate::interrupt::{Interrupted, ToldToEnd};
-use crate::onlooker::{self, Onlooker};
 use crate::output::{Outcome, print_json, print_line, print_text, say};
 use crate::terminal::{confirm, is_interactive};
+use crate::thread_progress::{self, ThreadProgress};
 
 pub fn run(command: &ThreadCommand, options: &Options) -> Outcome {
     match command {
@@ -134,7 +134,7 @@ fn list(args: &ThreadListArgs, options: &Options) -> Outcome {
         // Only of those with open children the ledger does not say it all.
         let open = account.reserved > Money::ZERO;
         let below = if open { spent_below(&*store, record)? } else { account.children };
-        print_text(&format!("{}\n", onlooker::row(record, below)))?;
+        print_text(&format!("{}\n", thread_progress::row(record, below)))?;
         if let Some(warning) = record.authenticity.warning() {
             print_text(&format!("    {}\n", printable(&warning)))?;
         }
@@ -177,7 +177,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let mut out = anstream::stdout().lock();
     let mut cost = record.cost.to_json();
     cost["children_spend"] = below.to_json();
-    writeln!(out, "{}", onlooker::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
+    writeln!(out, "{}", thread_progress::summary(record.id.as_str(), record.status.as_str(), Some(&cost)))?;
     let launch = &rebuilt.launch;
     writeln!(out, "model: {} of {}", printable(&launch.model.id), printable(&launch.provider))?;
     if let Some(parent) = &record.parent {
@@ -193,7 +193,7 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         writeln!(out, "continued by: {next}")?;
     }
     if let Some(whole) = &whole {
-        writeln!(out, "conversation: {}", onlooker::used(&whole.to_json()))?;
+        writeln!(out, "conversation: {}", thread_progress::used(&whole.to_json()))?;
     }
     if !launch.inputs.is_empty() {
         writeln!(out, "inputs: {}", printable(&Json::Object(launch.inputs.clone()).to_string()))?;
@@ -294,7 +294,7 @@ fn show_event(thread: &ThreadId, event: &Event, options: &Options) -> std::io::R
     if options.json {
         return print_line(&event.to_json(thread));
     }
-    match onlooker::told(event) {
+    match thread_progress::told(event) {
         Some(line) => print_text(&format!("{} {line}\n", event.at.strftime("%H:%M:%S"))),
         None => Ok(()),
     }
@@ -323,7 +323,7 @@ fn cancel(args: &ThreadArgs, options: &Options) -> Outcome {
         say(format_args!("{}: {}", record.id, record.status));
     }
     if tools > 0 {
-        say(onlooker::stopped(tools as u64));
+        say(thread_progress::stopped(tools as u64));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -353,7 +353,7 @@ fn resume(args: &ThreadResumeArgs, options: &Options) -> Outcome {
     {
         return Ok(ExitCode::FAILURE);
     }
-    let onlooker = Onlooker::new(options.json, true);
+    let onlooker = ThreadProgress::new(options.json, true);
     let resume = |how: &Resume| engine.resume(None, Some(&book), &record.id, how, &onlooker);
     let mut began = resume(&how);
     if let Err(error) = &began

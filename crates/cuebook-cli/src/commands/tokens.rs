@@ -16,9 +16,9 @@ use serde_json::{Value as Json, json};
 use super::{explain, with_choice};
 use crate::args::{Options, TokensArgs};
 use crate::inputs::{self, Shared};
-use crate::many::{self, Member, Prompts};
 use crate::output::{Outcome, print_findings, print_json, say, unless_closed};
 use crate::prices::{Cost, Prices};
+use crate::prompts::{self, Member, Prompts};
 
 pub fn run(args: &TokensArgs, options: &Options) -> Outcome {
     let is_stdin = |path: &Option<PathBuf>| path.as_deref() == Some(Path::new("-"));
@@ -46,7 +46,7 @@ fn all(targets: Vec<Target>, args: &TokensArgs, book: &Book, prices: &Prices, op
     let mut values = Shared::read(&args.inputs)?;
     let context = values.context_mut();
     context.model = args.model.clone().or(context.model.take());
-    let members = many::members(targets, &values, book)?;
+    let members = prompts::members(targets, &values, book)?;
     let clock = diff::moment();
     let counted: Vec<(Result<Told>, &Member)> = members
         .iter()
@@ -68,7 +68,7 @@ fn all(targets: Vec<Target>, args: &TokensArgs, book: &Book, prices: &Prices, op
         ))?,
         false => unless_closed(rows(&counted, prices, &mut anstream::stdout().lock()))?,
     }
-    Ok(many::code(counted.iter().any(|(told, _)| told.is_err())))
+    Ok(prompts::code(counted.iter().any(|(told, _)| told.is_err())))
 }
 
 /// The tokens of a prompt among others as scripts see them.
@@ -119,7 +119,7 @@ fn rows(counted: &[(Result<Told>, &Member)], prices: &Prices, out: &mut impl Wri
     writeln!(out, "{bold}{:>8}  {sum:>14}  {} prompts{bold:#}", count(total, is_exact), counted.len())?;
     for (told, member) in counted {
         if let Err(error) = told {
-            write!(out, "\n{}", many::failed(&member.target, error))?;
+            write!(out, "\n{}", prompts::failed(&member.target, error))?;
         }
     }
     Ok(())

@@ -10,9 +10,9 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
+use crate::money::Money;
+use crate::record::Cost;
 use crate::request::kind_of;
-use crate::store::Cost;
-use crate::thread::Money;
 
 /// The names of limits, in the order in which people should read of them.
 const NAMES: [&str; 8] =

@@ -10,7 +10,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
 use super::outcome::Outcome;
-use super::subprocess::Conversation;
+use crate::subprocess::Conversation;
 use crate::watch::Watch;
 
 pub(crate) use http::call;

@@ -3,8 +3,8 @@
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
-use super::subprocess::{Captured, End, Finished, Job};
 use crate::fence;
+use crate::subprocess::{Captured, End, Finished, Job};
 
 /// What came of a call.
 #[derive(Debug, Default)]

@@ -19,7 +19,7 @@ use serde_json::{Map, Value as Json};
 use super::Price;
 use super::address::{Address, BaseUrl};
 use super::secret;
-use crate::thread::Money;
+use crate::money::Money;
 
 /// Tokens that a model reads at most where its file does not say.
 const USUAL_WINDOW: u64 = 200_000;

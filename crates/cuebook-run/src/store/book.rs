@@ -9,16 +9,15 @@ use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json, json};
 
+use super::LogKey;
 use super::desk::{BELOW, Desk, Key, Unanswered};
-use super::key::LogKey;
 use super::row::{self, Row, kept};
 use super::sql::{Cell, Tables};
 use super::{
     Account, Authenticity, Change, Cost, Filter, Holder, LastWords, New, Record, Store, error, ledger,
 };
-use crate::thread::{
-    Entry, Event, Kind, Money, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json,
-};
+use crate::money::Money;
+use crate::record::{Entry, Event, Kind, OpenHook, Status, ThreadId, cost_json, first_hash, stopped_json};
 
 /// How many threads of one prompt can begin within one millisecond.
 const MOST_AT_ONCE: u32 = 100_000;

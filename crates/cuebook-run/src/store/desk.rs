@@ -7,11 +7,12 @@ use cuebook::Result;
 use jiff::Timestamp;
 use serde_json::{Map, Value as Json};
 
-use super::key::LogKey;
+use super::LogKey;
 use super::row::{self, Indexed, LARGEST_EVENT, Row};
 use super::sql::{Cell, Sql};
 use super::{Authenticity, Holder, error};
-use crate::thread::{Entry, Event, Kind, Money, Status, ThreadId, first_hash};
+use crate::money::Money;
+use crate::record::{Entry, Event, Kind, Status, ThreadId, first_hash};
 
 /// How deep a payload may be nested. What is deeper is kept as text, because nobody could read it again.
 const DEEPEST: usize = 100;

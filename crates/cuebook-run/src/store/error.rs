@@ -3,7 +3,8 @@
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 
 use super::Authenticity;
-use crate::thread::{Money, Status, ThreadId};
+use crate::money::Money;
+use crate::record::{Status, ThreadId};
 
 /// `CB712`: there is no such thread.
 pub(crate) fn not_found(id: &ThreadId) -> Error {

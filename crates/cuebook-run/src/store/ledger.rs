@@ -20,7 +20,8 @@ use super::desk::{Desk, Upwards, readable};
 use super::error::{self, Whose};
 use super::row::Row;
 use super::{Account, Authenticity, Change, Cost};
-use crate::thread::{Money, ThreadId};
+use crate::money::Money;
+use crate::record::ThreadId;
 
 impl Account {
     /// What of the limit is taken.

@@ -19,9 +19,9 @@ use postgres::types::{FromSql, IsNull, ToSql, Type, WrongType};
 use postgres::{Client, Config, NoTls, Statement};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::LogKey;
 use super::address::{Address, tls};
 use super::book::Book;
-use super::key::LogKey;
 use super::pool::{Keep, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};

@@ -6,10 +6,11 @@ use std::time::Duration;
 use cuebook::Result;
 use jiff::Timestamp;
 
-use super::key::LogKey;
+use super::LogKey;
 use super::sql::{Cell, Sql};
 use super::{Account, Authenticity, Cost, Holder, Record, error};
-use crate::thread::{Event, Kind, Money, Status, ThreadId};
+use crate::money::Money;
+use crate::record::{Event, Kind, Status, ThreadId};
 
 /// Columns that never change.
 const FIXED: &[&str] = &["id", "prompt", "parent", "created_at", "continuation_of"];

@@ -6,6 +6,8 @@
 use cuebook::Result;
 use jiff::Timestamp;
 
+use crate::record::LogKey;
+
 /// A value of a row. Tables have columns of these two types only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cell {
@@ -34,6 +36,23 @@ impl From<&str> for Cell {
 impl<T: Into<Cell>> From<Option<T>> for Cell {
     fn from(value: Option<T>) -> Cell {
         value.map_or(Cell::Null, Into::into)
+    }
+}
+
+impl LogKey {
+    /// Authenticates cells of a row, each with its type and length.
+    pub(crate) fn seal<'c>(&self, cells: impl IntoIterator<Item = &'c Cell>) -> String {
+        let mut text = String::new();
+        for cell in cells {
+            match cell {
+                Cell::Null => text.push('n'),
+                Cell::Int(number) => text.push_str(&format!("i{number}")),
+                Cell::Text(value) => text.push_str(&format!("t{}:{value}", value.len())),
+                Cell::Other(kind) => text.push_str(&format!("o{kind}")),
+            }
+            text.push(';');
+        }
+        self.mac("cuebook thread 1", [text.as_bytes()])
     }
 }
 

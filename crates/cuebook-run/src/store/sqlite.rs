@@ -19,10 +19,10 @@ use rusqlite::config::DbConfig;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
 
+use super::LogKey;
 use super::book::Book;
 use super::checkpoint::{Checkpoints, FAR_TOO_LONG};
 use super::group::{Group, Task};
-use super::key::LogKey;
 use super::pool::{Keep, Pool};
 use super::sql::{Cell, Sql, Tables};
 use super::{error, schema};

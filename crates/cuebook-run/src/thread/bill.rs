@@ -20,9 +20,9 @@ use cuebook::chat::reply::{Answer, Usage};
 use cuebook::tokens::Tokenizer;
 use serde_json::{Value as Json, json};
 
+use super::cost_json;
 use super::harness::tokens_of;
 use super::managed::{Managed, State, is_cut};
-use super::rebuild::cost_json;
 use super::{Kind, Money};
 use crate::policy::limits::Reached;
 use crate::provider::{Again, Charge, Next, Unheard};

@@ -17,7 +17,7 @@ use super::log::{not_found, whole_log};
 use super::moments::Moments;
 use super::rebuild::calls_of;
 use super::run::{Began, Beginning};
-use super::{Conversation, Entry, Kind, Money, Status, ThreadId, Within, spent_below};
+use super::{Caller, Conversation, Entry, Kind, Money, Status, ThreadId, spent_below};
 use crate::engine::{Engine, Project};
 use crate::policy::limits::Limits;
 use crate::provider::Chosen;
@@ -113,7 +113,7 @@ impl Engine {
     ) -> Result<(String, Vec<Json>)> {
         let moments = Moments::new(self, project.clone(), launch)?;
         let secrets = self.secrets(project)?;
-        let within = Within { thread: launch.parent.as_ref(), holder: None, call: None, secrets: &secrets };
+        let within = Caller { thread: launch.parent.as_ref(), holder: None, call: None, secrets: &secrets };
         let told = json!({
             "directive": launch.prompt,
             "project_path": project.spaces.project().to_string_lossy(),

@@ -13,11 +13,11 @@ use cuebook::error::printable;
 use cuebook::files;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 
+use super::Status;
 use super::resume::{Resume, busy};
-use super::{MARK, Status};
-use crate::engine::Settings;
-use crate::fence::Fence;
-use crate::store::{Holder, Record, Store, moved};
+use crate::caller::MARK;
+use crate::settings::{Fence, Settings};
+use crate::store::{Holder, Record, STORE, Store, moved};
 use crate::watch::Watch;
 
 /// The command that runs a registered thread; whoever detaches one starts the program with it.
@@ -31,9 +31,6 @@ const LONGEST: usize = 60;
 
 /// How often it is looked whether the process has taken its thread up.
 const LOOK: Duration = Duration::from_millis(10);
-
-/// The variable that says where threads are kept.
-pub const STORE: &str = "CUEBOOK_STORE";
 
 /// Starts a process for a thread that is registered, and returns its number when the process has taken the thread up.
 pub(super) fn start(

@@ -1,13 +1,12 @@
 //! Runs a thread to its end, and writes how it ended.
 
 use cuebook::chat::{Message, Role};
-use cuebook::error::report;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
 
 use super::managed::{Before, Managed, Parts};
-use super::rebuild::cost_json;
 use super::{Conversation, Kind, Money, Status, ThreadId, spent_below};
+use super::{cost_json, error_json, stopped};
 use crate::store::{Change, Cost, Filter};
 use crate::turn::{self, Ended, Halt, Start};
 
@@ -182,29 +181,6 @@ impl Finished {
         }
         json
     }
-}
-
-/// An error as events and results keep it.
-fn error_json(error: &Error) -> Json {
-    let told = error.diagnostic();
-    json!({
-        "code": error.code().as_str(),
-        "message": told.message,
-        "hint": told.hint,
-        "details": report(error.diagnostics(), false).to_string(),
-    })
-}
-
-/// What is left of a thread that somebody stopped who did not run it: why it is not completed, instead of what kept it before.
-pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
-    json!({"cost": cost.to_json(), "error": error_json(&stopped(id, why))})
-}
-
-fn stopped(id: &ThreadId, why: &str) -> Error {
-    let message = format!("the thread was {why}");
-    let hint = format!("continue it: cuebook thread resume {id}");
-    let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);
-    Error::new(ErrorKind::Execute, diagnostic)
 }
 
 /// The model says that it cannot do what it is to do.

@@ -10,30 +10,15 @@ use std::collections::HashSet;
 
 use cuebook::Result;
 use serde_json::Map;
-use sha2::{Digest, Sha256};
 
 use super::log::PAGE;
 use super::{Kind, Status, ThreadId};
+use crate::caller::{MARK, mark};
 use crate::processes::{self, Marked};
 use crate::store::{Holder, Record, Store, lives};
 
-/// The variable that a tool carries its mark in.
-pub(crate) const MARK: &str = "CUEBOOK_TOOL_OF";
 /// What the event of an interrupted thread says how many tools were stopped.
 pub(crate) const STOPPED: &str = "tools_stopped";
-
-/// The mark of what a holder starts, for a call if there is one.
-pub(crate) fn mark(holder: &Holder, call: Option<&str>) -> String {
-    let hex = |text: String| -> String {
-        Sha256::digest(text)[..12].iter().map(|byte| format!("{byte:02x}")).collect()
-    };
-    let Holder { host, pid, began, token } = holder;
-    let whose = hex(format!("tools of\n{host}\n{pid}\n{began}\n{token}"));
-    match call {
-        Some(call) => format!("{whose}.{}", hex(format!("call of\n{token}\n{call}"))),
-        None => whose,
-    }
-}
 
 /// A thread whose process was found dead.
 #[derive(Debug, Clone)]
@@ -66,13 +51,6 @@ pub fn sweep(store: &dyn Store) -> Result<Vec<Dead>> {
     let mut dead = tools.into_inner();
     dead.retain(|dead| swept.contains(&dead.id));
     Ok(dead)
-}
-
-/// Stops whatever a call has started and that still runs. What a hook started has no mark of its own, and is left alone.
-pub(crate) fn stop_call(mark: &str) {
-    if mark.contains('.') {
-        processes::stop(&|| processes::marked(MARK).into_iter().filter(|one| one.mark == mark).collect());
-    }
 }
 
 /// Stops the tools that an interrupted thread has left running, if its process was one of this machine and is dead. Returns how many.

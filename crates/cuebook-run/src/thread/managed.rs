@@ -16,13 +16,14 @@ use cuebook::prompt::{Property, Tools};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
+use super::Caller;
+use super::OpenHook;
+use super::Secrets;
 use super::calls::{cut_call, keep_cut, keep_readable, tell_apart, unreadable};
 use super::hearing::Hearing;
 use super::launch::{Errand, Launch};
-use super::moments::{Heard, Moments, OpenHook};
-use super::secrets::Secrets;
+use super::moments::{Heard, Moments};
 use super::text_mode;
-use super::within::Within;
 use super::{Entry, Kind, Money, Status, ThreadId};
 use crate::policy::control::Control;
 use crate::policy::limits::Reached;
@@ -604,8 +605,8 @@ const SPOKEN_OF: [Code; 3] = [Code::NoAnswer, Code::ProviderFailed, Code::BadRep
 
 impl<'e> Managed<'e> {
     /// The thread, for a call that its model makes, or that a hook makes.
-    pub(super) fn within<'t>(&'t self, call: Option<&'t str>) -> Within<'t> {
-        Within { thread: Some(&self.id), holder: Some(&self.holder), call, secrets: self.secrets }
+    pub(super) fn within<'t>(&'t self, call: Option<&'t str>) -> Caller<'t> {
+        Caller { thread: Some(&self.id), holder: Some(&self.holder), call, secrets: self.secrets }
     }
 
     /// How full the conversation is, from nothing to one.

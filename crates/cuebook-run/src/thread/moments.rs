@@ -16,9 +16,9 @@ use super::Kind;
 use super::drive::Finished;
 use super::launch::Launch;
 use super::managed::Managed;
-use super::within::Within;
+use super::{Caller, OpenHook};
 use crate::actions::Action as Primary;
-use crate::engine::{Engine, Project};
+use crate::engine::{Engine, Execute, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::control::{self, Control};
 use crate::policy::hooks::{self, Action, Firing, Hook, Hooks, Layer, Position};
@@ -92,7 +92,7 @@ impl<'e> Moments<'e> {
         events: &[&str],
         context: &Json,
         capabilities: &Capabilities,
-        within: &Within<'_>,
+        within: &Caller<'_>,
         watch: &dyn Watch,
     ) -> Gathered {
         let mut gathered = Gathered::default();
@@ -128,7 +128,7 @@ impl<'e> Moments<'e> {
         gathered
     }
 
-    fn act(&self, action: &Action, watch: &dyn Watch, within: Option<&Within<'_>>) -> Json {
+    fn act(&self, action: &Action, watch: &dyn Watch, within: Option<&Caller<'_>>) -> Json {
         // A decision needs no tool.
         if action.item_id == control::ITEM {
             return decision(action);
@@ -143,7 +143,7 @@ impl<'e> Moments<'e> {
                 parameters: action.params.clone(),
                 ..Request::default()
             };
-            return self.engine.answer_within(&request, watch, within).json;
+            return self.engine.execute_for(&request, watch, within).json;
         }
         let mut arguments = action.params.clone();
         arguments.insert("project_path".into(), project.into());
@@ -334,38 +334,7 @@ fn ended(finished: &Finished) -> Json {
     json!({"status": finished.status.as_str(), "result": finished.to_json()})
 }
 
-/// Something that a hook does, and that had begun when the process died.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenHook {
-    /// The hook.
-    pub hook: String,
-    /// Its moment.
-    pub event: String,
-    /// What it executes.
-    pub item_id: String,
-    /// How often the model had answered.
-    pub turns: u32,
-}
-
 impl OpenHook {
-    /// What an event says about it.
-    pub(crate) fn of(payload: &Json) -> OpenHook {
-        let text = |name: &str| payload[name].as_str().unwrap_or_default().to_owned();
-        let turns = payload["turns"].as_u64().and_then(|turns| u32::try_from(turns).ok()).unwrap_or_default();
-        OpenHook { hook: text("hook"), event: text("event"), item_id: text("item_id"), turns }
-    }
-
-    pub(super) fn is_same(&self, other: &OpenHook) -> bool {
-        (&self.hook, &self.event, &self.item_id) == (&other.hook, &other.event, &other.item_id)
-    }
-
-    /// What the log says when somebody finds out.
-    pub(crate) fn to_json(&self) -> Json {
-        let note =
-            "the process died while it ran: it may have run in full or in part, and its result is unknown";
-        json!({"hook": self.hook, "event": self.event, "item_id": self.item_id, "note": note})
-    }
-
     /// Whether its moment comes again although nothing has happened since: a thread that is taken up meets the same limit.
     fn comes_again(&self) -> bool {
         self.event == LIMIT || self.event == CONTEXT_FULL

@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::conversation;
 use super::log::{not_found, whole_log};
-use super::{Began, Event, Kind, Resume, RunRequest, Status, ThreadId, Within};
+use super::{Began, Caller, Event, Kind, Resume, RunRequest, Status, ThreadId};
 use crate::engine::{Engine, Failure, Project};
 use crate::request::{Request, kind_of};
 use crate::store::{Filter, Record, Store};
@@ -65,7 +65,7 @@ pub(crate) fn answer(
     operation: &'static str,
     request: &Request,
     watch: &dyn Watch,
-    within: Option<&Within<'_>>,
+    within: Option<&Caller<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
     let given = &request.parameters;
     let fail = |error: Error| {
@@ -150,7 +150,7 @@ struct Desk<'d> {
     engine: &'d Engine,
     project: &'d Arc<Project>,
     watch: &'d dyn Watch,
-    within: Option<&'d Within<'d>>,
+    within: Option<&'d Caller<'d>>,
     given: &'d Map<String, Json>,
 }
 

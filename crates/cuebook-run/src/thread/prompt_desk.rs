@@ -19,7 +19,7 @@ use super::Kind;
 use super::form;
 use super::managed::{Desk, Managed};
 use super::results::{self, Reading};
-use crate::engine::{Engine, Project};
+use crate::engine::{Engine, Execute, Project};
 use crate::policy::nudge;
 use crate::request::Request;
 use crate::turn::{Performed, Permit, Settled};
@@ -165,7 +165,7 @@ impl Desk for PromptDesk<'_> {
             ..Request::default()
         };
         let within = thread.within(Some(&call.id));
-        let answer = self.engine.answer_within(&request, &thread.watching(), Some(&within));
+        let answer = self.engine.execute_for(&request, &thread.watching(), Some(&within));
         results::told(thread, &call.id, &answer.json, Reading::Impossible)
     }
 

@@ -9,8 +9,9 @@ use cuebook::sections::VisibilityOverrides;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::Value as Json;
 
+use super::OpenHook;
 use super::launch::Launch;
-use super::moments::{Heard, OpenHook};
+use super::moments::Heard;
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
 use crate::turn::{Start, told};
@@ -232,14 +233,6 @@ pub(crate) fn cost_of(json: &Json) -> Cost {
         },
         unpriced: json["spend_known"] == false,
     }
-}
-
-/// A cost as events keep it.
-pub(crate) fn cost_json(cost: &Cost) -> Json {
-    let mut json = cost.to_json();
-    json["spend_nanos"] = cost.spend.nanos().into();
-    json["elapsed_micros"] = u64::try_from(cost.elapsed.as_micros()).unwrap_or(u64::MAX).into();
-    json
 }
 
 fn cannot(id: &ThreadId, seq: u64, why: &str) -> Error {

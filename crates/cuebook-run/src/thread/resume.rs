@@ -10,11 +10,11 @@ use cuebook::items::ItemId;
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Result};
 use serde_json::{Map, Value as Json, json};
 
+use super::OpenHook;
 use super::launch::{Errand, Launch};
 use super::left::{self, STOPPED};
 use super::log::{PAGE, not_found, whole_log};
 use super::managed::Desk;
-use super::moments::OpenHook;
 use super::rebuild::{Rebuilt, rebuild};
 use super::run::Began;
 use super::start;

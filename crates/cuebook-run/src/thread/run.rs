@@ -9,6 +9,7 @@ use cuebook::variables::{Context, Variables};
 use cuebook::{Book, Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json};
 
+use super::Secrets;
 use super::desk::DirectiveDesk;
 use super::drive::{Finished, Ready, drive};
 use super::launch::Launch;
@@ -18,7 +19,6 @@ use super::moments::Moments;
 use super::prompt_desk::PromptDesk;
 use super::rebuild::Rebuilt;
 use super::resume::Resume;
-use super::secrets::Secrets;
 use super::start::{self, Wanted};
 use super::{Entry, Kind, Money, Status, ThreadId, detach};
 use crate::engine::{Engine, Project};

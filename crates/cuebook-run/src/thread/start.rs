@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::launch::{Errand, Launch};
 use super::log::{check_alone, first_event};
 use super::moments::Moments;
-use super::{Entry, Kind, Secrets, ThreadId, Within};
+use super::{Caller, Entry, Kind, Secrets, ThreadId};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::limits::{Limits, OVERRIDES};
@@ -214,7 +214,7 @@ pub(crate) fn directive(
     let Wanted { directive, filled, .. } = wanted;
     let Decided { composed, limits, capabilities, chosen, notes, moments, secrets } =
         decide(engine, project, parent, wanted)?;
-    let within = Within {
+    let within = Caller {
         thread: parent.map(|parent| &parent.id),
         holder: wanted.parent_holder.as_ref(),
         call: None,

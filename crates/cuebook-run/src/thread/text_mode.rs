@@ -148,7 +148,7 @@ mod tests {
     use crate::turn::{said, told};
 
     fn tool() -> Tool {
-        super::super::desk::tool(
+        crate::policy::directive_tools::tool(
             "look",
             "Looks.",
             json!({"type": "object", "properties": {"n": {"type": "integer"}, "q": {"type": "string"}, "b": {"type": "boolean"}}}),

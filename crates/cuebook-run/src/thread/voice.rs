@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use cuebook::Result;
 
+use super::Secrets;
 use super::managed::Voice;
-use super::secrets::Secrets;
 use crate::engine::{Engine, Project};
 use crate::provider::{Chosen, HttpProvider, Providers, ToolMode, Wish};
 use crate::store::{self, LogKey, SqliteStore, Store};

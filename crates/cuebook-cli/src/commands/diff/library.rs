@@ -17,8 +17,8 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{DiffArgs, Options};
 use crate::inputs::Shared;
-use crate::many::{self, Member};
 use crate::output::{Outcome, print_json, say, unless_closed};
+use crate::prompts::{self, Member};
 use crate::versions::{Past, Stand};
 
 /// What became of a prompt since the revision.
@@ -68,7 +68,7 @@ pub(super) fn run(
     }
     let known: HashSet<String> = here.iter().map(|target| target.source.clone()).collect();
     let clock = diff::moment();
-    let mut fates: Vec<(Target, Fate)> = many::members(here, &values, book)?
+    let mut fates: Vec<(Target, Fate)> = prompts::members(here, &values, book)?
         .into_iter()
         .map(|member| {
             let fate = fate(&member, &past, &values, book, &clock);
@@ -147,7 +147,7 @@ fn show(fates: &[(Target, Fate)], revision: &str) -> io::Result<()> {
             }
             Fate::Added => line(good, "+", target, "new")?,
             Fate::Removed => line(bad, "-", target, "removed")?,
-            Fate::Failed(error) => writeln!(anstream::stdout(), "{}", many::failed(target, error))?,
+            Fate::Failed(error) => writeln!(anstream::stdout(), "{}", prompts::failed(target, error))?,
         }
     }
     let counts = ["changed", "added", "removed", "failed"].map(|word| {

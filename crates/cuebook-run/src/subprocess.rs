@@ -10,7 +10,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::fence::Fencing;
+use crate::fence::{Fencing, Start};
 use crate::watch::Watch;
 
 /// What is to be started.
@@ -35,6 +35,20 @@ pub(crate) struct Job {
     pub(crate) grace: Duration,
     /// The bytes of each stream that are kept.
     pub(crate) most: usize,
+}
+
+impl Job {
+    /// What the fence has to know of it.
+    fn start(&self) -> Start<'_> {
+        Start {
+            file: self.file.as_deref(),
+            arguments: &self.args,
+            environment: &self.env,
+            folder: &self.cwd,
+            input: &self.input,
+            is_conversation: self.is_conversation,
+        }
+    }
 }
 
 /// What is said to a process depends on what it answers.
@@ -153,7 +167,8 @@ mod unix {
             Ok(guards) => guards,
             Err(error) => return not_started(error),
         };
-        let started = fence.profile(job, &guards).and_then(|profile| spawn_tool(fence.launcher(), &profile));
+        let started =
+            fence.profile(&job.start(), &guards).and_then(|profile| spawn_tool(fence.launcher(), &profile));
         let mut tool = match started {
             Ok(tool) => tool,
             Err(error) => return not_started(error),

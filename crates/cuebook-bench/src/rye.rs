@@ -9,7 +9,8 @@ use std::process::Command;
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 
-use crate::python::{Packages, Result, Script};
+use crate::command::Result;
+use crate::python::{Packages, Script};
 
 const PACKAGES: Packages = Packages {
     exact: &[
@@ -52,7 +53,7 @@ impl Peer {
     /// A process that has written and signed a directive, which it must do by itself because its hashes leave out a part of the
     /// text, and measures executions of it; and what the first one answered.
     pub fn script(&self, text: &str, arguments: &Json) -> Result<(Script, Json)> {
-        let mut script = Script::start(&self.python, include_str!("peer.py"))?;
+        let mut script = Script::start(&self.python, include_str!("rye.py"))?;
         let load = json!({"user": self.user.path(), "text": text, "arguments": arguments});
         let answer = script.ask(&json!({"load": load}))?;
         Ok((script, answer))

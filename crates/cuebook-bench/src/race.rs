@@ -48,7 +48,7 @@ impl<'a> Race<'a> {
     /// Lets them run. What is missing has its reason.
     pub fn run(self) -> Row {
         let mut row = self.row;
-        crate::rows::say(&row.name);
+        say(&row.name);
         let mut outcomes = race(self.rounds, self.contestants).into_iter();
         if let Some(ours) = outcomes.next() {
             row.ours = ours;
@@ -63,6 +63,11 @@ impl<'a> Race<'a> {
         }
         row
     }
+}
+
+/// Reports what is being measured.
+pub fn say(what: &str) {
+    eprintln!("… {what}");
 }
 
 #[cfg(test)]

@@ -6,9 +6,10 @@ use cuebook::items::{ItemId, ItemType};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
-use super::{Engine, Failure, Project};
 use crate::anchor::Ground;
+use crate::caller::Caller;
 use crate::chain::{self, Broken, Element};
+use crate::engine::{Engine, Failure, Project};
 use crate::environment::{Closed, Environment};
 use crate::fence::{self, Fencing};
 use crate::granted::{Granting, Runnable};
@@ -16,7 +17,7 @@ use crate::lockfile;
 use crate::primitive::{self, Call};
 use crate::request::Request;
 use crate::schema;
-use crate::thread::{Within, orchestrator};
+use crate::thread::orchestrator;
 use crate::watch::Watch;
 
 pub(super) fn execute(
@@ -25,9 +26,9 @@ pub(super) fn execute(
     id: &ItemId,
     request: &Request,
     watch: &dyn Watch,
-    within: Option<&Within<'_>>,
+    within: Option<&Caller<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
-    let allowance = engine.settings.allowance.as_ref();
+    let allowance = engine.settings().allowance.as_ref();
     let refuse = |error: Error| Failure::new(error).with_id(Some(id.as_str()));
     // A thread may read its own long results, whatever else it may do.
     let is_own_result = within.is_some() && id.as_str() == orchestrator::RESULT;
@@ -60,13 +61,13 @@ pub(super) fn execute(
     schema::check(id.as_str(), chain[0].tool.config_schema.as_ref(), &request.parameters).map_err(fail)?;
     primitive::check(&chain).map_err(fail)?;
     let ground = Ground::new(spaces, &chain, verify).map_err(fail)?;
-    let for_model = fence::is_for_model(engine, within);
+    let for_model = fence::is_for_model(engine.settings(), within.is_some());
     let closed = match for_model {
         true => closed(engine, project, within).map_err(fail)?,
         false => Closed::default(),
     };
     let fence = match for_model {
-        true => Fencing::new(engine, project, &chain, &ground).map_err(fail)?,
+        true => Fencing::new(engine.settings(), spaces, &chain, &ground).map_err(fail)?,
         false => None,
     };
     let mut environment =
@@ -83,7 +84,7 @@ pub(super) fn execute(
         project: spaces.project(),
         ground: &ground,
         environment: &environment,
-        settings: &engine.settings,
+        settings: engine.settings(),
         fence,
         program: None,
         watch,
@@ -154,12 +155,12 @@ pub(super) fn execute(
 }
 
 /// What a tool that a model calls does not get.
-fn closed(engine: &Engine, project: &Project, within: Option<&Within<'_>>) -> cuebook::Result<Closed> {
+fn closed(engine: &Engine, project: &Project, within: Option<&Caller<'_>>) -> cuebook::Result<Closed> {
     let secrets = match within {
         Some(within) => within.secrets.clone(),
         None => engine.secrets(project)?,
     };
-    Ok(Closed::to_models(&engine.settings.secret_variables, secrets))
+    Ok(Closed::to_models(&engine.settings().secret_variables, secrets))
 }
 
 fn failure(error: Error, id: &ItemId, chain: &[Element]) -> Failure {

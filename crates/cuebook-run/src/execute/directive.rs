@@ -7,9 +7,11 @@ use cuebook::items::{ItemId, ItemType};
 use cuebook::variables::Context;
 use serde_json::{Map, Value as Json};
 
-use super::{Engine, Failure, Project};
+use crate::caller::{Caller, PARENT};
+use crate::engine::{Engine, Failure, Project};
+use crate::record::ThreadId;
 use crate::request::Request;
-use crate::thread::{Began, PARENT, ThreadId, Wanted, Within};
+use crate::thread::{Began, Wanted};
 use crate::watch::Watch;
 
 pub(super) fn execute(
@@ -18,7 +20,7 @@ pub(super) fn execute(
     id: &ItemId,
     request: &Request,
     watch: &dyn Watch,
-    within: Option<&Within<'_>>,
+    within: Option<&Caller<'_>>,
 ) -> Result<Map<String, Json>, Failure> {
     let fail = |error: Error| {
         let declared = error.field("declared_inputs").cloned();

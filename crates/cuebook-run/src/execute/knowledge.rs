@@ -5,7 +5,7 @@ use cuebook::files;
 use cuebook::items::{ItemId, ItemType};
 use serde_json::{Map, Value as Json};
 
-use super::{Failure, Project, verified};
+use crate::engine::{Failure, Project, verified};
 
 /// What an answer says is to be done with it.
 const DIRECTIONS: &str = "Use this knowledge to inform your decisions.";

@@ -1,7 +1,7 @@
 //! Events: the steps of a thread, each hashed together with the one before it.
 //!
 //! A hash covers the hash before it, the thread, the number, the moment, the kind and the payload as it is stored, and is keyed
-//! with the user's [log key](crate::store::LogKey). A program that changes, removes, adds or moves an event breaks every hash
+//! with the user's [log key](LogKey). A program that changes, removes, adds or moves an event breaks every hash
 //! from there on, and cannot compute them again; [`verify`] says where. Logs of earlier versions have hashes without a key.
 
 use std::fmt;
@@ -11,8 +11,7 @@ use jiff::Timestamp;
 use serde_json::{Value as Json, json};
 use sha2::{Digest, Sha256};
 
-use super::ThreadId;
-use crate::store::LogKey;
+use super::{LogKey, ThreadId, hex};
 
 macro_rules! kinds {
     ($($variant:ident $word:literal $about:literal)*) => {
@@ -138,7 +137,7 @@ impl Event {
         let parts = [head.as_bytes(), self.text.as_bytes()];
         match key {
             Some(key) => key.mac("cuebook event 1", parts),
-            None => Sha256::digest(parts.concat()).iter().map(|byte| format!("{byte:02x}")).collect(),
+            None => hex(&Sha256::digest(parts.concat())),
         }
     }
 

@@ -14,7 +14,7 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest, Sha256};
 
-use super::sql::Cell;
+use super::hex;
 
 /// The environment variable that names another file with the key.
 pub const LOG_KEY: &str = "CUEBOOK_LOG_KEY";
@@ -93,25 +93,6 @@ impl LogKey {
         parts.into_iter().for_each(|part| mac.update(part));
         hex(&mac.finalize().into_bytes())
     }
-
-    /// Authenticates cells of a row, each with its type and length.
-    pub(crate) fn seal<'c>(&self, cells: impl IntoIterator<Item = &'c Cell>) -> String {
-        let mut text = String::new();
-        for cell in cells {
-            match cell {
-                Cell::Null => text.push('n'),
-                Cell::Int(number) => text.push_str(&format!("i{number}")),
-                Cell::Text(value) => text.push_str(&format!("t{}:{value}", value.len())),
-                Cell::Other(kind) => text.push_str(&format!("o{kind}")),
-            }
-            text.push(';');
-        }
-        self.mac("cuebook thread 1", [text.as_bytes()])
-    }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The key in a file; `None` if there is no such file.

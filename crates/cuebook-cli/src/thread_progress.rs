@@ -17,7 +17,7 @@ use crate::interrupt::Interrupted;
 use crate::output::{print_line, say};
 
 /// Looks on.
-pub struct Onlooker {
+pub struct ThreadProgress {
     interrupted: Interrupted,
     json: bool,
     terminal: bool,
@@ -45,9 +45,9 @@ const EVERY: Duration = Duration::from_millis(100);
 /// How often it is looked whether the seconds on the line are still right.
 const TICK: Duration = Duration::from_millis(250);
 
-impl Onlooker {
+impl ThreadProgress {
     /// Looks on at threads, if there are any.
-    pub fn new(json: bool, threads: bool) -> Onlooker {
+    pub fn new(json: bool, threads: bool) -> ThreadProgress {
         let terminal = stderr().is_terminal() && !json;
         let line = Arc::<Mutex<Line>>::default();
         if terminal && threads {
@@ -65,7 +65,7 @@ impl Onlooker {
             // A line whose seconds stand still is better than none.
             drop(std::thread::Builder::new().name("progress".into()).stack_size(64 << 10).spawn(tick));
         }
-        Onlooker { interrupted: Interrupted::new(), json, terminal, line }
+        ThreadProgress { interrupted: Interrupted::new(), json, terminal, line }
     }
 
     /// Takes the line away.
@@ -74,7 +74,7 @@ impl Onlooker {
     }
 }
 
-impl Drop for Onlooker {
+impl Drop for ThreadProgress {
     fn drop(&mut self) {
         lock(&self.line).over = true;
     }
@@ -115,7 +115,7 @@ impl Line {
     }
 }
 
-impl Watch for Onlooker {
+impl Watch for ThreadProgress {
     fn cancelled(&self) -> bool {
         self.interrupted.cancelled()
     }

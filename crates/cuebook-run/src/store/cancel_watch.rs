@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::ThreadId;
-use crate::store::{Holder, Store};
+use super::{Holder, Store, ThreadId};
 
 /// How often the store is asked.
 const EVERY: Duration = Duration::from_millis(150);
@@ -16,7 +15,7 @@ const STACK: usize = 256 << 10;
 
 /// Keeps a lookout in a store. It sleeps while nobody is to be looked out for.
 #[derive(Debug)]
-pub(crate) struct Lookout(Arc<Shared>);
+pub(crate) struct CancelWatch(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
@@ -33,7 +32,7 @@ struct State {
 
 /// A thread that is looked out for, for as long as this lives.
 #[derive(Debug)]
-pub(crate) struct LookedFor {
+pub(crate) struct Watched {
     shared: Arc<Shared>,
     id: ThreadId,
     /// Set when the thread is to stop.
@@ -46,10 +45,10 @@ impl Shared {
     }
 }
 
-impl Lookout {
-    pub(crate) fn new(store: Arc<dyn Store>) -> Lookout {
-        let lookout = Lookout(Arc::default());
-        let shared = lookout.0.clone();
+impl CancelWatch {
+    pub(crate) fn new(store: Arc<dyn Store>) -> CancelWatch {
+        let made = CancelWatch(Arc::default());
+        let shared = made.0.clone();
         let look = move || {
             let holder = Holder::of_this_process();
             let mut state = shared.state();
@@ -72,31 +71,30 @@ impl Lookout {
                 }
             }
         };
-        let started =
-            std::thread::Builder::new().name("cuebook-lookout".into()).stack_size(STACK).spawn(look);
+        let started = std::thread::Builder::new().name("cuebook-cancel".into()).stack_size(STACK).spawn(look);
         if let Err(error) = started {
             tracing::warn!(%error, "cannot start the thread that watches for cancel requests");
         }
-        lookout
+        made
     }
 
     /// Looks out for a thread.
-    pub(crate) fn look_for(&self, id: &ThreadId) -> LookedFor {
+    pub(crate) fn watch(&self, id: &ThreadId) -> Watched {
         let flag = Arc::new(AtomicBool::new(false));
         self.0.state().flags.insert(id.clone(), (Instant::now(), flag.clone()));
         self.0.changed.notify_all();
-        LookedFor { shared: self.0.clone(), id: id.clone(), flag }
+        Watched { shared: self.0.clone(), id: id.clone(), flag }
     }
 }
 
-impl Drop for Lookout {
+impl Drop for CancelWatch {
     fn drop(&mut self) {
         self.0.state().over = true;
         self.0.changed.notify_all();
     }
 }
 
-impl Drop for LookedFor {
+impl Drop for Watched {
     fn drop(&mut self) {
         let mut state = self.shared.state();
         // Somebody may have taken the thread up again already, in this process too.

@@ -1,0 +1,27 @@
+//! What stores keep of threads: ids, statuses, events, costs, and the process that runs each.
+
+mod cost;
+mod event;
+mod holder;
+mod id;
+mod key;
+mod open_hook;
+mod status;
+mod stopped;
+
+pub use cost::Cost;
+pub(crate) use cost::cost_json;
+pub use event::{Entry, Event, Kind, first_hash, verify};
+#[cfg(target_os = "linux")]
+pub(crate) use holder::stat as process_stat;
+pub use holder::{Holder, lives};
+pub use id::ThreadId;
+pub use key::{LOG_KEY, LogKey};
+pub use open_hook::OpenHook;
+pub use status::Status;
+pub(crate) use stopped::{error_json, stopped, stopped_json};
+
+/// Bytes as hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,30 @@
+//! The error of a thread that was stopped.
+
+use cuebook::error::report;
+use cuebook::{Code, Diagnostic, Error, ErrorKind};
+use serde_json::{Value as Json, json};
+
+use super::{Cost, ThreadId};
+
+/// An error as events and results keep it.
+pub(crate) fn error_json(error: &Error) -> Json {
+    let told = error.diagnostic();
+    json!({
+        "code": error.code().as_str(),
+        "message": told.message,
+        "hint": told.hint,
+        "details": report(error.diagnostics(), false).to_string(),
+    })
+}
+
+/// What is left of a thread that somebody stopped who did not run it: why it is not completed, instead of what kept it before.
+pub(crate) fn stopped_json(id: &ThreadId, why: &str, cost: &Cost) -> Json {
+    json!({"cost": cost.to_json(), "error": error_json(&stopped(id, why))})
+}
+
+pub(crate) fn stopped(id: &ThreadId, why: &str) -> Error {
+    let message = format!("the thread was {why}");
+    let hint = format!("continue it: cuebook thread resume {id}");
+    let diagnostic = Diagnostic::new(Code::ThreadCancelled, message).hint(hint);
+    Error::new(ErrorKind::Execute, diagnostic)
+}
