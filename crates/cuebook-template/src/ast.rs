@@ -3,7 +3,8 @@
 
 mod walk;
 
-pub(crate) use self::walk::{each_child, each_child_mut};
+pub use self::walk::each_child;
+pub(crate) use self::walk::each_child_mut;
 use crate::lexer::Range;
 
 /// Where a name's value is: a slot in a scope, so many scopes outwards.

@@ -5,7 +5,7 @@
 mod expressions;
 mod statements;
 
-use crate::ast::{Block, Macro, Statement, StatementKind, Tree};
+use crate::ast::{Block, Expr, Macro, Statement, StatementKind, Tree};
 use crate::error::{Error, ErrorKind, Exceeded};
 use crate::lexer::{self, Kind, Range, Token, Whitespace};
 use crate::stack::{self, Stack};
@@ -45,6 +45,8 @@ pub(crate) fn parse(text: &str, grammar: Grammar<'_>) -> Parsed {
         open: Vec::new(),
         tag: Range::default(),
         broken: Vec::new(),
+        salvaged: Vec::new(),
+        unclosed: false,
         errors: Vec::new(),
         macros: Vec::new(),
         blocks: Vec::new(),
@@ -73,6 +75,10 @@ struct Parser<'t> {
     tag: Range,
     /// End tags whose block could not be read, and which are therefore no errors.
     broken: Vec<String>,
+    /// Expressions of a tag that could not be read to its end.
+    salvaged: Vec<Expr>,
+    /// Whether a block has no end tag.
+    unclosed: bool,
     errors: Vec<Error>,
     macros: Vec<Macro>,
     blocks: Vec<Block>,
@@ -238,18 +244,21 @@ impl Parser<'_> {
                     self.step();
                     let emit = |parser: &mut Self| {
                         let value = parser.tuple(true, &[], false)?;
-                        if parser.token().kind != Kind::VariableEnd {
-                            return parser.unexpected("the end of the tag");
-                        }
-                        parser.step();
-                        Ok(value)
+                        let end = match parser.token().kind {
+                            Kind::VariableEnd => Ok(parser.step()),
+                            _ => parser.unexpected("the end of the tag"),
+                        };
+                        parser.kept(end, value).map(|(value, _)| value)
                     };
                     match emit(self) {
                         Ok(value) => {
                             let range = start.to(self.last_range());
                             body.push(Statement { kind: StatementKind::Emit(value), range });
                         }
-                        Err(Failed) => self.recover(),
+                        Err(Failed) => {
+                            self.recover();
+                            self.salvage(start, &mut body);
+                        }
                     }
                 }
                 Kind::BlockBegin => {
@@ -283,10 +292,11 @@ impl Parser<'_> {
         let depth = self.depth;
         let result = self.deeper(|parser| {
             parser.statement(start, body)?;
-            if parser.token().kind != Kind::BlockEnd {
-                return parser.unexpected("the end of the tag");
-            }
-            parser.step();
+            match parser.token().kind {
+                Kind::BlockEnd => parser.step(),
+                Kind::End if parser.unclosed => return Ok(()),
+                _ => return parser.unexpected("the end of the tag"),
+            };
             Ok(())
         });
         if result.is_err() {
@@ -297,6 +307,25 @@ impl Parser<'_> {
             }
             self.open.truncate(open);
             self.recover();
+            self.salvage(start, body);
+        }
+    }
+
+    /// Keeps the expressions that were read before an error, so that the tree still knows what a tag uses.
+    fn salvage(&mut self, start: Range, body: &mut Vec<Statement>) {
+        let range = start.to(self.last_range());
+        let kept = self.salvaged.drain(..).map(|value| Statement { kind: StatementKind::Do(value), range });
+        body.extend(kept);
+    }
+
+    /// Puts a value aside if what follows it cannot be read.
+    fn kept<T>(&mut self, result: Parse<T>, value: Expr) -> Parse<(Expr, T)> {
+        match result {
+            Ok(found) => Ok((value, found)),
+            Err(Failed) => {
+                self.salvaged.push(value);
+                Err(Failed)
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Arguments, Expr, ExprKind};
 
 /// Calls `visit` with the expressions directly inside of this one.
-pub(crate) fn each_child<'e>(value: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+pub fn each_child<'e>(value: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     let arguments = |given: &'e Arguments, visit: &mut dyn FnMut(&'e Expr)| {
         given.positional.iter().for_each(&mut *visit);
         given.named.iter().for_each(|(_, value)| visit(value));

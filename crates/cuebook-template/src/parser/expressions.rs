@@ -23,6 +23,13 @@ pub(super) fn name_at((name, range): (String, Range)) -> Name {
     Name { name, slot: Slot::default(), range }
 }
 
+/// What is asked of a value.
+enum Part {
+    Attribute(String),
+    Item(Expr),
+    Slice(Slice),
+}
+
 impl Parser<'_> {
     pub(super) fn expression(&mut self) -> Parse<Expr> {
         self.deeper(|parser| {
@@ -53,6 +60,11 @@ impl Parser<'_> {
         self.chain("and", first, Self::not, ExprKind::And)
     }
 
+    fn gave_up<T>(&mut self, parts: Vec<Expr>) -> Parse<T> {
+        self.salvaged.extend(parts);
+        Err(Failed)
+    }
+
     /// Operands with the same word between them.
     fn chain(
         &mut self,
@@ -67,7 +79,10 @@ impl Parser<'_> {
         let start = first.range;
         let mut parts = vec![first];
         while self.skip_name(word) {
-            parts.push(operand(self)?);
+            match operand(self) {
+                Ok(part) => parts.push(part),
+                Err(Failed) => return self.gave_up(parts),
+            }
         }
         Ok(expr(kind(parts), start.to(self.last_range())))
     }
@@ -102,10 +117,13 @@ impl Parser<'_> {
     }
 
     fn compare(&mut self) -> Parse<Expr> {
-        let first = self.sum()?;
+        let mut first = self.sum()?;
         let mut others = Vec::new();
         while let Some(comparison) = self.comparison() {
-            others.push((comparison, self.sum()?));
+            let found = self.sum();
+            let other;
+            (first, other) = self.kept(found, first)?;
+            others.push((comparison, other));
         }
         let range = first.range.to(self.last_range());
         Ok(if others.is_empty() { first } else { expr(ExprKind::Compare(boxed(first), others), range) })
@@ -119,7 +137,9 @@ impl Parser<'_> {
         let mut left = operand(self)?;
         while let Some((_, operator)) = operators.iter().find(|(spelling, _)| self.is_operator(spelling)) {
             self.step();
-            let right = operand(self)?;
+            let found = operand(self);
+            let right;
+            (left, right) = self.kept(found, left)?;
             let range = left.range.to(right.range);
             left = expr(ExprKind::Binary(*operator, boxed(left), boxed(right)), range);
             self.check_height(&left)?;
@@ -139,7 +159,10 @@ impl Parser<'_> {
         let start = first.range;
         let mut parts = vec![first];
         while self.skip_operator("~") {
-            parts.push(self.product()?);
+            match self.product() {
+                Ok(part) => parts.push(part),
+                Err(Failed) => return self.gave_up(parts),
+            }
         }
         Ok(expr(ExprKind::Concat(parts), start.to(self.last_range())))
     }
@@ -356,24 +379,37 @@ impl Parser<'_> {
     }
 
     fn call(&mut self, callee: Expr) -> Parse<Expr> {
-        let arguments = self.arguments()?;
+        let arguments = self.arguments();
+        let (callee, arguments) = self.kept(arguments, callee)?;
         let range = callee.range.to(self.last_range());
         Ok(expr(ExprKind::Call(boxed(callee), Box::new(arguments)), range))
     }
 
     fn subscript(&mut self, value: Expr) -> Parse<Expr> {
-        let start = value.range;
+        let part = self.part();
+        let (value, part) = self.kept(part, value)?;
+        let range = value.range.to(self.last_range());
+        let value = boxed(value);
+        let kind = match part {
+            Part::Attribute(name) => ExprKind::Attribute(value, name),
+            Part::Item(item) => ExprKind::Item(value, boxed(item)),
+            Part::Slice(slice) => ExprKind::Slice(value, Box::new(slice)),
+        };
+        Ok(expr(kind, range))
+    }
+
+    /// What a `.` or `[` asks for.
+    fn part(&mut self) -> Parse<Part> {
         if self.skip_operator(".") {
             let range = self.range();
-            let kind = match self.token().kind.clone() {
-                Kind::Name => ExprKind::Attribute(boxed(value), self.expect_name()?.0),
+            return match self.token().kind.clone() {
+                Kind::Name => Ok(Part::Attribute(self.expect_name()?.0)),
                 Kind::Integer(number) => {
                     self.step();
-                    ExprKind::Item(boxed(value), boxed(expr(ExprKind::Int(number), range)))
+                    Ok(Part::Item(expr(ExprKind::Int(number), range)))
                 }
-                _ => return self.unexpected("a name or a number after `.`"),
+                _ => self.unexpected("a name or a number after `.`"),
             };
-            return Ok(expr(kind, start.to(self.last_range())));
         }
         let open = self.expect_operator("[")?;
         let mut items: Vec<Result<Expr, Slice>> = Vec::new();
@@ -384,20 +420,18 @@ impl Parser<'_> {
             items.push(self.subscribed()?);
         }
         self.expect_operator("]")?;
-        let range = start.to(self.last_range());
         let several = items.len() > 1;
-        let kind = match items.pop() {
-            Some(Err(slice)) if !several => ExprKind::Slice(boxed(value), Box::new(slice)),
-            Some(Ok(item)) if !several => ExprKind::Item(boxed(value), boxed(item)),
+        Ok(match items.pop() {
+            Some(Err(slice)) if !several => Part::Slice(slice),
+            Some(Ok(item)) if !several => Part::Item(item),
             last => {
                 items.extend(last);
                 let Ok(items) = items.into_iter().collect::<Result<Vec<Expr>, Slice>>() else {
                     return self.fail(open, "a slice cannot be one of several items");
                 };
-                ExprKind::Item(boxed(value), boxed(expr(ExprKind::Tuple(items), range)))
+                Part::Item(expr(ExprKind::Tuple(items), open.to(self.last_range())))
             }
-        };
-        Ok(expr(kind, range))
+        })
     }
 
     /// What is between brackets: an expression, or a slice.
@@ -485,16 +519,35 @@ impl Parser<'_> {
 
     /// A filter, behind its `|`. Without a value it is the filter of a block.
     pub(super) fn filter(&mut self, value: Option<Expr>) -> Parse<Expr> {
+        let named = self.named();
+        let (value, named) = match value {
+            None => (None, named?),
+            Some(value) => {
+                let (value, named) = self.kept(named, value)?;
+                (Some(value), named)
+            }
+        };
+        let whole = value.as_ref().map_or(named.range, |value| value.range).to(self.last_range());
+        Ok(expr(ExprKind::Filter(value.map(Box::new), Box::new(named)), whole))
+    }
+
+    fn named(&mut self) -> Parse<Named> {
         let (name, range) = self.dotted_name()?;
         let arguments = if self.is_operator("(") { self.arguments()? } else { Arguments::default() };
-        let whole = value.as_ref().map_or(range, |value| value.range).to(self.last_range());
-        let named = Box::new(Named { name, range, arguments });
-        Ok(expr(ExprKind::Filter(value.map(Box::new), named), whole))
+        Ok(Named { name, range, arguments })
     }
 
     fn test(&mut self, value: Expr) -> Parse<Expr> {
         self.step();
         let negated = self.skip_name("not");
+        let named = self.named_test();
+        let (value, named) = self.kept(named, value)?;
+        let whole = value.range.to(self.last_range());
+        let test = expr(ExprKind::Test(boxed(value), Box::new(named)), whole);
+        Ok(if negated { expr(ExprKind::Not(boxed(test)), whole) } else { test })
+    }
+
+    fn named_test(&mut self) -> Parse<Named> {
         let (name, range) = self.dotted_name()?;
         let mut arguments = Arguments::default();
         let begins = match &self.token().kind {
@@ -512,9 +565,6 @@ impl Parser<'_> {
             let argument = self.primary(false)?;
             arguments.positional.push(self.postfix(argument)?);
         }
-        let whole = value.range.to(self.last_range());
-        let named = Box::new(Named { name, range, arguments });
-        let test = expr(ExprKind::Test(boxed(value), named), whole);
-        Ok(if negated { expr(ExprKind::Not(boxed(test)), whole) } else { test })
+        Ok(Named { name, range, arguments })
     }
 }

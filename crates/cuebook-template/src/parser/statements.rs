@@ -149,18 +149,18 @@ impl Parser<'_> {
         }
         let opened = self.tag.to(self.step());
         let names: Vec<String> = ends.iter().map(|end| (*end).to_owned()).collect();
-        self.open.push((tag.to_owned(), names.clone(), opened));
+        self.open.push((tag.to_owned(), names, opened));
         let (statements, end) = self.statements_until(ends);
         self.open.pop();
         match end {
             Some(end) => Ok((statements, end)),
             None => {
                 let last = ends.last().copied().unwrap_or_default();
-                // The end tag is missing, and not unexpected later.
-                self.open.push((tag.to_owned(), names, opened));
+                // What is inside stays in the tree.
+                self.unclosed = true;
                 let error = Error::new(ErrorKind::Syntax, format!("`{{% {tag} … %}}` is not closed"));
                 self.errors.push(error.at(opened).help(format!("add `{{% {last} %}}`")).opened(opened));
-                Err(Failed)
+                Ok((statements, last.to_owned()))
             }
         }
     }
@@ -194,7 +194,8 @@ impl Parser<'_> {
         let iterable = self.tuple(false, &["recursive"], false)?;
         let test = if self.skip_name("if") { Some(self.expression()?) } else { None };
         let recursive = self.skip_name("recursive");
-        let (statements, end) = self.body("for", &["else", "endfor"])?;
+        let inner = self.body("for", &["else", "endfor"]);
+        let (iterable, (statements, end)) = self.kept(inner, iterable)?;
         let otherwise = if end == "else" { self.body("for", &["endfor"])?.0 } else { Vec::new() };
         Ok(StatementKind::For(Box::new(For {
             test: test.map(|test| (test, Scope::default(), target.clone())),
@@ -211,7 +212,8 @@ impl Parser<'_> {
         let mut branches = Vec::new();
         loop {
             let test = self.tuple(false, &[], false)?;
-            let (statements, end) = self.body("if", &["elif", "else", "endif"])?;
+            let inner = self.body("if", &["elif", "else", "endif"]);
+            let (test, (statements, end)) = self.kept(inner, test)?;
             branches.push((test, statements));
             match end.as_str() {
                 "elif" => continue,
