@@ -5,22 +5,43 @@ use jiff::fmt::strtime;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::json::{Form, written};
-use crate::render::{Call, Definition};
+use crate::render::Kind::{Any, Flag};
+use crate::render::Spans::Mixes;
+use crate::render::{Call, Definition, may, need, row};
 use crate::value::{Val, type_error};
 
-pub(crate) static FILTERS: [Definition; 1] = [Definition {
-    name: "tojson",
-    parameters: Some(&["ensure_ascii", "indent", "separators", "sort_keys"]),
-    required: 0,
-    run: tojson,
-}];
-
-const FORMAT: &[&str] = &["format"];
+pub(crate) static FILTERS: [Definition; 1] = [row(
+    "tojson",
+    &[
+        may("ensure_ascii", Flag, "false"),
+        may("indent", Any, "none"),
+        may("separators", Any, "none"),
+        may("sort_keys", Flag, "false"),
+    ],
+    Mixes,
+    "The value as JSON, its keys as they are, nothing escaped for HTML.",
+    ("{{ {'b': 'ü', 'a': '<'}|tojson }}", "{\"b\": \"ü\", \"a\": \"<\"}"),
+    tojson,
+)];
 
 /// In the order of the names.
 pub(crate) static FUNCTIONS: [Definition; 2] = [
-    Definition { name: "raise_exception", parameters: Some(&["message"]), required: 1, run: raise_exception },
-    Definition { name: "strftime_now", parameters: Some(FORMAT), required: 1, run: strftime_now },
+    row(
+        "raise_exception",
+        &[need("message", Any)],
+        Mixes,
+        "Ends the render with an error of the template's author.",
+        ("{% if false %}{{ raise_exception('no system message') }}{% endif %}fine", "fine"),
+        raise_exception,
+    ),
+    row(
+        "strftime_now",
+        &[need("format", Any)],
+        Mixes,
+        "The time of the render.",
+        ("{{ strftime_now('%Y')|length }}", "4"),
+        strftime_now,
+    ),
 ];
 
 fn tojson<'r>(call: &mut Call<'_, 'r>) -> Result<Val<'r>> {

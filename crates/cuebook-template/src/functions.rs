@@ -5,23 +5,55 @@ use std::rc::Rc;
 
 use crate::error::{Error, ErrorKind, Exceeded, Result};
 use crate::origin::Origin;
-use crate::render::{Args, Call, Definition, Render};
+use crate::render::Spans::Keeps;
+use crate::render::{ANYTHING, Args, Call, Definition, Render, row};
 use crate::value::{Counter, Dict, Key, Range, Special, Val, Value, type_error};
-
-const fn function(
-    name: &'static str,
-    run: for<'a, 'r> fn(&mut Call<'a, 'r>) -> Result<Val<'r>>,
-) -> Definition {
-    Definition { name, parameters: None, required: 0, run }
-}
 
 /// The functions, in the order of their names.
 pub(crate) static FUNCTIONS: [Definition; 5] = [
-    function("cycler", cycler),
-    function("dict", dict),
-    function("joiner", joiner),
-    function("namespace", namespace),
-    function("range", range),
+    row(
+        "cycler",
+        ANYTHING,
+        Keeps,
+        "Items that come one after the other, again and again: `next()`, `current`, `reset()`.",
+        ("{% set c = cycler('a', 'b') %}{{ c.next() }}{{ c.next() }}{{ c.next() }}", "aba"),
+        cycler,
+    ),
+    row(
+        "dict",
+        ANYTHING,
+        Keeps,
+        "A dict of pairs, of another dict, and of named values.",
+        ("{{ dict(a=1, b=2) }}", "{'a': 1, 'b': 2}"),
+        dict,
+    ),
+    row(
+        "joiner",
+        ANYTHING,
+        Keeps,
+        "A separator that is empty the first time.",
+        ("{% set j = joiner(' / ') %}{% for x in [1, 2] %}{{ j() }}{{ x }}{% endfor %}", "1 / 2"),
+        joiner,
+    ),
+    row(
+        "namespace",
+        ANYTHING,
+        Keeps,
+        "A value whose attributes `set` can change inside of loops.",
+        (
+            "{% set ns = namespace(n=0) %}{% for x in [1, 2] %}{% set ns.n = ns.n + x %}{% endfor %}{{ ns.n }}",
+            "3",
+        ),
+        namespace,
+    ),
+    row(
+        "range",
+        ANYTHING,
+        Keeps,
+        "Numbers from `start` up to `stop`, without it: `range(stop)`, `range(start, stop, step)`.",
+        ("{{ range(1, 6, 2)|list }}", "[1, 3, 5]"),
+        range,
+    ),
 ];
 
 fn special<'r>(special: Special<'r>) -> Result<Val<'r>> {

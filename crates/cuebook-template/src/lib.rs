@@ -31,6 +31,7 @@ mod output;
 mod parser;
 #[doc(hidden)]
 pub mod python;
+mod reference;
 mod render;
 mod resolver;
 mod sink;
@@ -47,6 +48,8 @@ pub use self::host::{Cause, Foreign, Found, Given, Host, HostResult, Including, 
 pub use self::lexer::{Range, Whitespace};
 pub use self::origin::{Origin, Origins, Path};
 pub use self::output::{Output, Source};
+pub use self::reference::{Entry, Group, reference};
+pub use self::render::{Kind, Parameter, Spans};
 pub use self::sink::{Mark, Piece};
 pub use self::template::Template;
 pub use self::typed::{Answer, Serialized, Typed};

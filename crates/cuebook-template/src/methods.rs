@@ -1,6 +1,9 @@
 //! Methods of strings, lists, dicts and numbers. Methods that would change a value are refused.
 
 mod strings;
+mod table;
+
+pub(crate) use self::table::METHODS;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::operators::equal;

@@ -4,6 +4,7 @@ mod access;
 mod calls;
 mod items;
 mod json;
+mod tables;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -14,8 +15,10 @@ use std::time::Instant;
 use serde_json::Value as Json;
 use typed_arena::Arena;
 
-pub(crate) use self::calls::{Args, Call, Definition, Library};
+pub(crate) use self::calls::{Args, Call};
 pub(crate) use self::json::{check_depth, to_json};
+pub(crate) use self::tables::{ANYTHING, Definition, Library, may, need, row};
+pub use self::tables::{Kind, Parameter, Spans};
 use crate::environment::{Environment, Style};
 use crate::error::{Error, Exceeded, Result};
 use crate::host::Host;

@@ -3,72 +3,263 @@
 use crate::ast::Comparison;
 use crate::error::Result;
 use crate::python::is_cased;
-use crate::render::{Call, Definition};
+use crate::render::Kind::Any;
+use crate::render::Spans::Mixes;
+use crate::render::{Call, Definition, need, row};
 use crate::value::{Special, Val, Value, type_error};
-
-const fn test(
-    name: &'static str,
-    parameters: &'static [&'static str],
-    run: for<'a, 'r> fn(&mut Call<'a, 'r>) -> Result<Val<'r>>,
-) -> Definition {
-    Definition { name, parameters: Some(parameters), required: parameters.len(), run }
-}
-
-const OTHER: &[&str] = &["other"];
 
 /// The tests, in the order of their names.
 pub(crate) static TESTS: [Definition; 39] = [
-    test("!=", OTHER, |call| compared(call, Comparison::NotEqual)),
-    test("<", OTHER, |call| compared(call, Comparison::Less)),
-    test("<=", OTHER, |call| compared(call, Comparison::LessOrEqual)),
-    test("==", OTHER, |call| compared(call, Comparison::Equal)),
-    test(">", OTHER, |call| compared(call, Comparison::Greater)),
-    test(">=", OTHER, |call| compared(call, Comparison::GreaterOrEqual)),
-    test("boolean", &[], |call| is(matches!(call.value.value, Value::Bool(_)))),
-    test("callable", &[], |call| is(is_callable(&call.value.value))),
-    test("defined", &[], |call| is(!call.value.value.is_undefined())),
-    test("divisibleby", &["num"], |call| {
-        let by = call.arg(0).cloned().unwrap_or_else(Val::undefined);
-        remainder(call, &by, 0)
+    row(
+        "!=",
+        &[need("other", Any)],
+        Mixes,
+        "The value is not equal to the other.",
+        ("{{ [1, 2]|select('!=', 1)|list }}", "[2]"),
+        |call| compared(call, Comparison::NotEqual),
+    ),
+    row(
+        "<",
+        &[need("other", Any)],
+        Mixes,
+        "The value is smaller than the other.",
+        ("{{ [1, 2]|select('<', 2)|list }}", "[1]"),
+        |call| compared(call, Comparison::Less),
+    ),
+    row(
+        "<=",
+        &[need("other", Any)],
+        Mixes,
+        "The value is smaller than the other, or equal.",
+        ("{{ [1, 2]|select('<=', 1)|list }}", "[1]"),
+        |call| compared(call, Comparison::LessOrEqual),
+    ),
+    row(
+        "==",
+        &[need("other", Any)],
+        Mixes,
+        "The value is equal to the other.",
+        ("{{ [1, 2]|select('==', 2)|list }}", "[2]"),
+        |call| compared(call, Comparison::Equal),
+    ),
+    row(
+        ">",
+        &[need("other", Any)],
+        Mixes,
+        "The value is larger than the other.",
+        ("{{ [1, 2]|select('>', 1)|list }}", "[2]"),
+        |call| compared(call, Comparison::Greater),
+    ),
+    row(
+        ">=",
+        &[need("other", Any)],
+        Mixes,
+        "The value is larger than the other, or equal.",
+        ("{{ [1, 2]|select('>=', 2)|list }}", "[2]"),
+        |call| compared(call, Comparison::GreaterOrEqual),
+    ),
+    row("boolean", &[], Mixes, "The value is true or false.", ("{{ false is boolean }}", "True"), |call| {
+        is(matches!(call.value.value, Value::Bool(_)))
     }),
-    test("eq", OTHER, |call| compared(call, Comparison::Equal)),
-    test("equalto", OTHER, |call| compared(call, Comparison::Equal)),
-    test("escaped", &[], |call| is(call.value.value.is_safe())),
-    test("even", &[], |call| remainder(call, &Value::Int(2).into(), 0)),
-    test("false", &[], |call| is(matches!(call.value.value, Value::Bool(false)))),
-    test("filter", &[], |call| {
+    row("callable", &[], Mixes, "The value can be called.", ("{{ range is callable }}", "True"), |call| {
+        is(is_callable(&call.value.value))
+    }),
+    row("defined", &[], Mixes, "The value is defined.", ("{{ missing is defined }}", "False"), |call| {
+        is(!call.value.value.is_undefined())
+    }),
+    row(
+        "divisibleby",
+        &[need("num", Any)],
+        Mixes,
+        "The number has the other as a divisor.",
+        ("{{ 6 is divisibleby 3 }}", "True"),
+        |call| {
+            let by = call.arg(0).cloned().unwrap_or_else(Val::undefined);
+            remainder(call, &by, 0)
+        },
+    ),
+    row(
+        "eq",
+        &[need("other", Any)],
+        Mixes,
+        "The value is equal to the other.",
+        ("{{ 1 is eq 1 }}", "True"),
+        |call| compared(call, Comparison::Equal),
+    ),
+    row(
+        "equalto",
+        &[need("other", Any)],
+        Mixes,
+        "The same as `eq`.",
+        ("{{ 1 is equalto 2 }}", "False"),
+        |call| compared(call, Comparison::Equal),
+    ),
+    row(
+        "escaped",
+        &[],
+        Mixes,
+        "The text is marked as safe in HTML.",
+        ("{{ 'a'|safe is escaped }}", "True"),
+        |call| is(call.value.value.is_safe()),
+    ),
+    row("even", &[], Mixes, "The number is even.", ("{{ 4 is even }}", "True"), |call| {
+        remainder(call, &Value::Int(2).into(), 0)
+    }),
+    row("false", &[], Mixes, "The value is `false`.", ("{{ 0 is false }}", "False"), |call| {
+        is(matches!(call.value.value, Value::Bool(false)))
+    }),
+    row("filter", &[], Mixes, "A filter of this name exists.", ("{{ 'upper' is filter }}", "True"), |call| {
         let known = |name: &str| {
             call.render.library.filter(name).is_some() || call.render.env.filters.contains_key(name)
         };
         is(call.value.value.as_str().is_some_and(known))
     }),
-    test("float", &[], |call| is(matches!(call.value.value, Value::Float(_)))),
-    test("ge", OTHER, |call| compared(call, Comparison::GreaterOrEqual)),
-    test("greaterthan", OTHER, |call| compared(call, Comparison::Greater)),
-    test("gt", OTHER, |call| compared(call, Comparison::Greater)),
-    test("in", &["seq"], |call| compared(call, Comparison::In)),
-    test("integer", &[], |call| is(matches!(call.value.value, Value::Int(_) | Value::Big(_)))),
-    test("iterable", &[], |call| is(is_iterable(&call.value.value))),
-    test("le", OTHER, |call| compared(call, Comparison::LessOrEqual)),
-    test("lessthan", OTHER, |call| compared(call, Comparison::Less)),
-    test("lower", &[], |call| cased(call, char::is_uppercase)),
-    test("lt", OTHER, |call| compared(call, Comparison::Less)),
-    test("mapping", &[], |call| is(call.value.value.is_mapping())),
-    test("ne", OTHER, |call| compared(call, Comparison::NotEqual)),
-    test("none", &[], |call| is(call.value.value.is_none())),
-    test("number", &[], |call| is(call.value.value.as_number().is_some())),
-    test("odd", &[], |call| remainder(call, &Value::Int(2).into(), 1)),
-    test("sameas", OTHER, same_as),
-    test("sequence", &[], |call| is(is_sequence(&call.value.value))),
-    test("string", &[], |call| is(matches!(call.value.value, Value::Text(_)))),
-    test("test", &[], |call| {
+    row(
+        "float",
+        &[],
+        Mixes,
+        "The value is a number with a fraction.",
+        ("{{ 1.0 is float }}", "True"),
+        |call| is(matches!(call.value.value, Value::Float(_))),
+    ),
+    row(
+        "ge",
+        &[need("other", Any)],
+        Mixes,
+        "The value is larger than the other, or equal.",
+        ("{{ 2 is ge 2 }}", "True"),
+        |call| compared(call, Comparison::GreaterOrEqual),
+    ),
+    row(
+        "greaterthan",
+        &[need("other", Any)],
+        Mixes,
+        "The same as `gt`.",
+        ("{{ 2 is greaterthan 1 }}", "True"),
+        |call| compared(call, Comparison::Greater),
+    ),
+    row(
+        "gt",
+        &[need("other", Any)],
+        Mixes,
+        "The value is larger than the other.",
+        ("{{ 1 is gt 2 }}", "False"),
+        |call| compared(call, Comparison::Greater),
+    ),
+    row(
+        "in",
+        &[need("seq", Any)],
+        Mixes,
+        "The value is in a sequence, a dict or a text.",
+        ("{{ 'b' is in 'abc' }}", "True"),
+        |call| compared(call, Comparison::In),
+    ),
+    row("integer", &[], Mixes, "The value is an integer.", ("{{ 1 is integer }}", "True"), |call| {
+        is(matches!(call.value.value, Value::Int(_) | Value::Big(_)))
+    }),
+    row(
+        "iterable",
+        &[],
+        Mixes,
+        "The value can be looped over.",
+        ("{{ 'abc' is iterable }}", "True"),
+        |call| is(is_iterable(&call.value.value)),
+    ),
+    row(
+        "le",
+        &[need("other", Any)],
+        Mixes,
+        "The value is smaller than the other, or equal.",
+        ("{{ 2 is le 1 }}", "False"),
+        |call| compared(call, Comparison::LessOrEqual),
+    ),
+    row(
+        "lessthan",
+        &[need("other", Any)],
+        Mixes,
+        "The same as `lt`.",
+        ("{{ 1 is lessthan 2 }}", "True"),
+        |call| compared(call, Comparison::Less),
+    ),
+    row(
+        "lower",
+        &[],
+        Mixes,
+        "All letters of the text are in lower case.",
+        ("{{ 'abc' is lower }}", "True"),
+        |call| cased(call, char::is_uppercase),
+    ),
+    row(
+        "lt",
+        &[need("other", Any)],
+        Mixes,
+        "The value is smaller than the other.",
+        ("{{ 1 is lt 2 }}", "True"),
+        |call| compared(call, Comparison::Less),
+    ),
+    row("mapping", &[], Mixes, "The value is a dict.", ("{{ {} is mapping }}", "True"), |call| {
+        is(call.value.value.is_mapping())
+    }),
+    row(
+        "ne",
+        &[need("other", Any)],
+        Mixes,
+        "The value is not equal to the other.",
+        ("{{ 1 is ne 1 }}", "False"),
+        |call| compared(call, Comparison::NotEqual),
+    ),
+    row("none", &[], Mixes, "The value is `none`.", ("{{ none is none }}", "True"), |call| {
+        is(call.value.value.is_none())
+    }),
+    row("number", &[], Mixes, "The value is a number.", ("{{ 1.5 is number }}", "True"), |call| {
+        is(call.value.value.as_number().is_some())
+    }),
+    row("odd", &[], Mixes, "The number is odd.", ("{{ 4 is odd }}", "False"), |call| {
+        remainder(call, &Value::Int(2).into(), 1)
+    }),
+    row(
+        "sameas",
+        &[need("other", Any)],
+        Mixes,
+        "The value and the other are one and the same.",
+        ("{{ none is sameas none }}", "True"),
+        same_as,
+    ),
+    row(
+        "sequence",
+        &[],
+        Mixes,
+        "The value has a length and items.",
+        ("{{ [1] is sequence }}", "True"),
+        |call| is(is_sequence(&call.value.value)),
+    ),
+    row("string", &[], Mixes, "The value is a text.", ("{{ 'a' is string }}", "True"), |call| {
+        is(matches!(call.value.value, Value::Text(_)))
+    }),
+    row("test", &[], Mixes, "A test of this name exists.", ("{{ 'odd' is test }}", "True"), |call| {
         let known =
             |name: &str| call.render.library.test(name).is_some() || call.render.env.tests.contains_key(name);
         is(call.value.value.as_str().is_some_and(known))
     }),
-    test("true", &[], |call| is(matches!(call.value.value, Value::Bool(true)))),
-    test("undefined", &[], |call| is(call.value.value.is_undefined())),
-    test("upper", &[], |call| cased(call, char::is_lowercase)),
+    row("true", &[], Mixes, "The value is `true`.", ("{{ 1 is true }}", "False"), |call| {
+        is(matches!(call.value.value, Value::Bool(true)))
+    }),
+    row(
+        "undefined",
+        &[],
+        Mixes,
+        "The value is not defined.",
+        ("{{ missing is undefined }}", "True"),
+        |call| is(call.value.value.is_undefined()),
+    ),
+    row(
+        "upper",
+        &[],
+        Mixes,
+        "All letters of the text are in upper case.",
+        ("{{ 'Abc' is upper }}", "False"),
+        |call| cased(call, char::is_lowercase),
+    ),
 ];
 
 fn is<'r>(holds: bool) -> Result<Val<'r>> {

@@ -49,7 +49,12 @@ fn an_error_points_at_the_expression_and_names_the_variable() {
         message,
         "did you mean `title`?",
     );
-    expect("{{ n|round('x') }}", "round", "an argument of `round` must be an integer, not a string", "");
+    expect(
+        "{{ n|round('x') }}",
+        "round",
+        "the argument `precision` of `round` must be an integer, not a string",
+        "",
+    );
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::error::{Error, ErrorKind, Result, unknown};
 use crate::origin::Origin;
 use crate::sink::Mark;
 use crate::text::{Builder, Text};
-use crate::value::{Cx, Dict, Key, Val, Value, type_error};
+use crate::value::{Cx, Dict, Key, Val, Value};
 
 /// The arguments of a call.
 #[derive(Debug, Clone, Default)]
@@ -34,55 +34,6 @@ impl<'r> Args<'r> {
     pub fn origin(&self, render: &Render<'r>) -> Origin {
         let named = self.named.iter().map(|(_, value)| value);
         render.origins.mix_all(self.positional.iter().chain(named).map(|value| render.origin_of(value)))
-    }
-}
-
-/// A filter or test: its name, its parameters, and what it does.
-pub(crate) struct Definition {
-    pub name: &'static str,
-    /// The parameters after the value; `None` if it takes any arguments.
-    pub parameters: Option<&'static [&'static str]>,
-    /// How many of these must be given.
-    pub required: usize,
-    pub run: for<'a, 'r> fn(&mut Call<'a, 'r>) -> Result<Val<'r>>,
-}
-
-impl Definition {
-    pub fn call<'r>(
-        &self,
-        render: &Render<'r>,
-        cx: &Cx<'r>,
-        value: Val<'r>,
-        args: Args<'r>,
-    ) -> Result<Val<'r>> {
-        let mut call = Call { render, cx, name: self.name, value, given: Vec::new(), rest: Args::default() };
-        let Some(parameters) = self.parameters else {
-            call.rest = args;
-            return (self.run)(&mut call);
-        };
-        call.given = vec![None; parameters.len()];
-        for (at, value) in args.positional.into_iter().enumerate() {
-            let Some(place) = call.given.get_mut(at) else {
-                return Err(type_error(format!(
-                    "`{}` takes at most {} arguments",
-                    self.name,
-                    parameters.len()
-                )));
-            };
-            *place = Some(value);
-        }
-        for (name, value) in args.named {
-            let Some(at) = parameters.iter().position(|parameter| *parameter == name.as_ref()) else {
-                return Err(type_error(format!("`{}` has no argument `{name}`", self.name)));
-            };
-            if call.given[at].replace(value).is_some() {
-                return Err(type_error(format!("`{}` got the argument `{name}` twice", self.name)));
-            }
-        }
-        if let Some(at) = (0..self.required).find(|at| call.given[*at].is_none()) {
-            return Err(type_error(format!("`{}` needs the argument `{}`", self.name, parameters[at])));
-        }
-        (self.run)(&mut call)
     }
 }
 
@@ -146,52 +97,6 @@ impl<'r> Call<'_, 'r> {
     /// The origin of the value.
     pub fn origin(&self) -> Origin {
         self.render.origin_of(&self.value)
-    }
-}
-
-/// What templates can name: one table each.
-pub(crate) struct Library {
-    /// In the order of the names.
-    pub filters: &'static [Definition],
-    /// In the order of the names.
-    pub tests: &'static [Definition],
-    pub functions: &'static [Definition],
-    /// What a style has instead of the filters above, or beyond these.
-    pub more_filters: &'static [Definition],
-    pub more_functions: &'static [Definition],
-    /// The method of a value that has this name.
-    pub method: fn(&Value<'_>, &str) -> Option<&'static str>,
-    /// The methods of a value.
-    pub methods: fn(&Value<'_>) -> Vec<&'static str>,
-}
-
-fn find(table: &'static [Definition], name: &str) -> Option<&'static Definition> {
-    table.binary_search_by(|known| known.name.cmp(name)).ok().map(|at| &table[at])
-}
-
-impl Library {
-    pub fn filter(&self, name: &str) -> Option<&'static Definition> {
-        find(self.more_filters, name).or_else(|| find(self.filters, name))
-    }
-
-    pub fn test(&self, name: &str) -> Option<&'static Definition> {
-        find(self.tests, name)
-    }
-
-    pub fn function(&self, name: &str) -> Option<&'static Definition> {
-        find(self.more_functions, name).or_else(|| find(self.functions, name))
-    }
-
-    pub fn function_names<'n>(&self) -> impl Iterator<Item = &'n str> + use<'n> {
-        self.more_functions.iter().chain(self.functions).map(|function| function.name)
-    }
-
-    pub fn filter_names<'n>(&self) -> impl Iterator<Item = &'n str> + use<'n> {
-        self.filters.iter().map(|filter| filter.name)
-    }
-
-    pub fn test_names<'n>(&self) -> impl Iterator<Item = &'n str> + use<'n> {
-        self.tests.iter().map(|test| test.name).filter(|name| name.starts_with(char::is_alphabetic))
     }
 }
 
