@@ -64,9 +64,9 @@ impl Rendered {
             let mut agent = Agent::new(|question| {
                 let request =
                     Request { model: &model, messages: question.messages, tools: &offered, outputs };
-                let wire = body(api, &request).map_err(for_good)?;
-                let response = asked(&ask, &wire.body, &raised).map_err(for_good)?;
-                reply::read(api, &response, !outputs.is_empty()).map_err(for_good)
+                let wire = body(api, &request).map_err(permanent)?;
+                let response = asked(&ask, &wire.body, &raised).map_err(permanent)?;
+                reply::read(api, &response, !outputs.is_empty()).map_err(permanent)
             })
             .most_turns(most_turns);
             for tool in offered.iter() {
@@ -113,7 +113,7 @@ impl Rendered {
 }
 
 /// The function that asks has its own way to ask again.
-fn for_good(error: Error) -> Miss {
+fn permanent(error: Error) -> Miss {
     Miss { error, again: false, indeterminate: false }
 }
 

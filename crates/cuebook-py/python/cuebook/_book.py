@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
-import getpass
 import os
 import sys
 import weakref
-from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, TypeVar, overload
 
 from . import _native, errors
 from ._rendered import Rendered
 from ._runs import Run, RunResult
 from .errors import Diagnostic
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # `Book.list` hides the type of that name in annotations.
 Rows = list[dict[str, Any]]
@@ -72,8 +71,8 @@ class Book:
         `env` names environment variables that prompts may read. `globals` are values that every template finds. `user` is the folder of
         your keys and items instead of the usual one. `clock` is a fixed time, such as `2026-02-20T15:30:00+09:00[Asia/Tokyo]`.
         """
-        self._root = Path(os.path.abspath(path))
-        if not self._root.is_dir():
+        self._root = os.path.abspath(path)
+        if not os.path.isdir(self._root):
             raise errors.IoError(f"the project {self._root} is not a directory", hint="pass the folder that holds the prompts")
         self._options: dict[str, Any] = {
             "env": list(env),
@@ -90,10 +89,12 @@ class Book:
     @property
     def root(self) -> Path:
         """The project's folder."""
-        return self._root
+        from pathlib import Path
+
+        return Path(self._root)
 
     def __repr__(self) -> str:
-        return f"Book({str(self._root)!r})"
+        return f"Book({self._root!r})"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_native_book": None}
@@ -149,11 +150,15 @@ class Book:
 
     async def render_async(self, prompt_id: str, /, **more: Any) -> Rendered:
         """Like `render`, in a worker thread: the loop goes on while hooks run."""
-        return await asyncio.to_thread(functools.partial(self.render, prompt_id, **more))
+        import asyncio
+
+        return await asyncio.to_thread(self.render, prompt_id, **more)
 
     async def render_file_async(self, path: str | os.PathLike[str], /, **more: Any) -> Rendered:
         """Like `render_file`, in a worker thread."""
-        return await asyncio.to_thread(functools.partial(self.render_file, path, **more))
+        import asyncio
+
+        return await asyncio.to_thread(self.render_file, path, **more)
 
     def validate(
         self,
@@ -264,6 +269,8 @@ class Book:
 
     def generate_key(self, *, owner: str = "", replace: bool = False) -> str:
         """Makes your key, with which `sign` signs, and returns its fingerprint. A key that you have is kept unless `replace` is set."""
+        import getpass
+
         return self._native.generate_key(owner or getpass.getuser(), replace)
 
     def verify(self, item_type: str, item_id: str, /) -> dict[str, Any]:
@@ -271,7 +278,7 @@ class Book:
         return self._native.verify(item_type, item_id)
 
     def _act(self, action: str, arguments: dict[str, Any]) -> dict[str, Any]:
-        return self._native.act(action, {"project_path": str(self._root), **arguments})
+        return self._native.act(action, {"project_path": self._root, **arguments})
 
     # Running
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import html
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, NamedTuple, TypeVar, cast
 
 from . import errors
 from .errors import Diagnostic
@@ -16,8 +14,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A part of a text with one origin. Offsets are characters, so `text[span.start:span.end]` is its text."""
 
     start: int
@@ -28,7 +25,7 @@ class Span:
     #: The origin in a few words: a file and line, or a variable and its layer.
     label: str
     #: Everything about the origin.
-    origin: dict[str, Any] = field(hash=False)
+    origin: dict[str, Any]
     #: The section of a tree that it is in.
     section: str | None = None
 
@@ -48,8 +45,7 @@ class Span:
         return [variable["path"] for variable in self.origin.get("variables") or []]
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Author's text (`literal`) or a value (`interp`)."""
 
     kind: str
@@ -58,24 +54,22 @@ class Segment:
     strict: bool
 
 
-@dataclass(frozen=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a found text with one origin."""
 
     start: int
     end: int
     text: str
     label: str
-    origin: dict[str, Any] = field(hash=False)
+    origin: dict[str, Any]
     #: The author's place: `file`, `line`, `column`, `excerpt`.
-    source: dict[str, Any] | None = field(default=None, hash=False)
+    source: dict[str, Any] | None = None
     section: str | None = None
     pack_id: str | None = None
     signature: str | None = None
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(NamedTuple):
     """A place in a text, and where its characters came from."""
 
     start: int
@@ -91,8 +85,7 @@ class Found:
         return ", ".join(dict.fromkeys(piece.label for piece in self.pieces))
 
 
-@dataclass(frozen=True)
-class Tokens:
+class Tokens(NamedTuple):
     """The tokens of a request."""
 
     total: int
@@ -101,20 +94,19 @@ class Tokens:
     #: Why the count is an estimate, if it is one.
     estimates: tuple[str, ...]
     #: Every count, as `cuebook tokens --json` prints it.
-    details: dict[str, Any] = field(hash=False)
+    details: dict[str, Any]
 
     def __int__(self) -> int:
         return self.total
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(NamedTuple):
     """What a provider's response says."""
 
     #: `text`, `tool_calls`, `structured`, `refusal` or `media` (pictures and embeddings).
     kind: str
     #: The text, the list of calls, the outputs, or the media.
-    value: Any = field(hash=False)
+    value: Any
     thinking: str | None = None
     #: Why the model stopped, in the provider's words.
     finish: str | None = None
@@ -223,7 +215,7 @@ class Rendered:
         return _found(self._native.explain(offset))
 
     def find(self, text: str) -> list[Found]:
-        """Where every occurrence of a text came from. It is an error if there is none."""
+        """Where every occurrence of a text came from. A text that does not occur is an error."""
         if self._native is None:
             starts = _occurrences(self._text, text)
             return [self._from_spans(start, start + len(text)) for start in starts]
@@ -254,6 +246,8 @@ class Rendered:
         return self._alive("converse").converse(api, asked, list(functions.items()), most_turns)
 
     def _repr_html_(self) -> str:
+        import html
+
         parts = []
         for span in self.spans:
             colour = _COLOURS.get(span.kind, "inherit")

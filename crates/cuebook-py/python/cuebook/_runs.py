@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-import asyncio
 import queue
 import threading
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Callable
+from typing import Any, AsyncIterator, Callable, Iterator, NamedTuple
 
 from ._native import Cancel
 from .errors import CuebookError
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """Something that happened in a run: an `event` of the log, further `text` or `thinking`, a `pulse`, or a `retry`."""
 
     thread_id: str
     kind: str
-    data: Any = field(hash=False)
+    data: Any
 
 
-@dataclass(frozen=True)
-class RunResult:
+class RunResult(NamedTuple):
     """How a run ended."""
 
     thread_id: str
     #: `completed`, `error`, `cancelled`, `suspended` or `interrupted`.
     status: str
     #: The model's last answer.
-    result: Any = field(hash=False)
+    result: Any
     #: The outputs that the prompt declares.
-    outputs: Any = field(hash=False)
-    cost: dict[str, Any] = field(hash=False)
-    error: CuebookError | None = field(default=None, hash=False)
+    outputs: Any
+    cost: dict[str, Any]
+    error: CuebookError | None = None
 
     def check(self) -> RunResult:
         """Raises the error of the run, if it has one."""
@@ -95,6 +90,8 @@ class Run:
         self._events.put(None)
 
     async def __aiter__(self) -> AsyncIterator[Event]:
+        import asyncio
+
         try:
             while (event := await asyncio.to_thread(self._events.get)) is not None:
                 yield event
@@ -127,6 +124,8 @@ class Run:
 
     async def result_async(self) -> RunResult:
         """Waits for the end without blocking the loop. Cancelling the task stops the run."""
+        import asyncio
+
         try:
             return await asyncio.to_thread(self.result)
         except asyncio.CancelledError:

@@ -1,4 +1,4 @@
-"""Values of Python that the native half cannot read by itself, as simpler ones."""
+"""Values of Python that the native half does not know, as simpler ones."""
 
 from __future__ import annotations
 

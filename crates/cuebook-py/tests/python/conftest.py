@@ -1,4 +1,4 @@
-"""Projects for the tests, in folders of their own."""
+"""Projects for the tests, each in a temporary folder."""
 
 from __future__ import annotations
 
