@@ -56,7 +56,8 @@ pub fn explain(
 }
 
 impl Explanation {
-    pub(crate) fn new(prepared: Arc<Prepared>, rendered: Rendered) -> Explanation {
+    /// The explanation of a render of a compiled prompt.
+    pub fn new(prepared: Arc<Prepared>, rendered: Rendered) -> Explanation {
         Explanation { prepared, rendered }
     }
 

@@ -7,15 +7,15 @@ use cuebook::error::{did_you_mean, nearest};
 use cuebook::hooks::Hooks;
 use cuebook::items::Spaces;
 use cuebook::variables::FixedClock;
-use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Result, Variables};
+use cuebook::{Book as Prompts, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result, Variables};
 use cuebook_hooks::sandbox::Launcher;
-use cuebook_lab::BookExt;
+use cuebook_lab::explain::Explanation;
 use cuebook_run::DirectiveTools;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyString};
 use serde_json::{Map, Value as Json, json};
 
-use crate::errors::Raise;
+use crate::errors::{self, Raise};
 use crate::rendered::Rendered;
 use crate::values::to_python;
 use crate::{calls, context, values};
@@ -134,12 +134,8 @@ pub fn inputs(py: Python<'_>, variables: &Bound<'_, PyDict>, given: &Bound<'_, P
 }
 
 /// Refuses variables that a prompt does not have.
-pub fn refuse_unknown(book: &Prompts, prompt: &str, inputs: &Inputs) -> Result<()> {
-    if inputs.variables.is_empty() {
-        return Ok(());
-    }
-    let prepared = book.prepare(prompt, &*book.complete(&inputs.context)?)?;
-    let Some(name) = inputs.variables.names().find(|name| !prepared.knows(name)) else { return Ok(()) };
+pub fn refuse_unknown(prepared: &Prepared, variables: &Variables) -> Result<()> {
+    let Some(name) = variables.names().find(|name| !prepared.knows(name)) else { return Ok(()) };
     if prepared.takes_any_name() {
         return Ok(());
     }
@@ -153,6 +149,33 @@ pub fn refuse_unknown(book: &Prompts, prompt: &str, inputs: &Inputs) -> Result<(
     Err(Error::new(ErrorKind::PromptValidation, diagnostic.hint(hint))
         .with("variable", name)
         .with("nearest", near))
+}
+
+/// Renders rows in several threads. The results are in the order of the rows.
+fn in_threads(
+    rows: &[Variables],
+    threads: usize,
+    render: impl Fn(&Variables) -> Result<String> + Sync,
+) -> Vec<Result<String>> {
+    let share = rows.len().div_ceil(threads.max(1)).max(1);
+    let render = &render;
+    std::thread::scope(|scope| {
+        let work = |rows: &[Variables]| rows.iter().map(render).collect::<Vec<_>>();
+        let (first, others) = rows.split_at(share.min(rows.len()));
+        let others: Vec<_> =
+            others.chunks(share).map(|rows| (rows.len(), scope.spawn(move || work(rows)))).collect();
+        let mut done = work(first);
+        for (count, thread) in others {
+            let lost = |_| (0..count).map(|_| Err(thread_ended())).collect();
+            done.extend(thread.join().unwrap_or_else(lost));
+        }
+        done
+    })
+}
+
+fn thread_ended() -> Error {
+    let message = "the render thread ended without a result";
+    Error::new(ErrorKind::PromptRender, Diagnostic::new(Code::RenderFailed, message))
 }
 
 #[pymethods]
@@ -198,12 +221,47 @@ impl Book {
         drop(calls::take_failure());
         let explanation = py.detach(|| {
             let book = self.of(is_path);
+            let context = book.complete(&inputs.context)?;
+            let prepared = book.prepare(prompt, &context)?;
             if !allow_unknown {
-                refuse_unknown(book, prompt, &inputs)?;
+                refuse_unknown(&prepared, &inputs.variables)?;
             }
-            book.explain(prompt, &inputs.variables, &inputs.context)
+            let rendered = prepared.render(&inputs.variables, &context)?;
+            Ok(Explanation::new(prepared, rendered))
         });
         Ok(Rendered { explanation: explanation.or_raise(py)? })
+    }
+
+    /// Renders a prompt with each of several sets of variables: a text or an exception for each, in order. Files are looked at once.
+    fn render_batch(
+        &self,
+        py: Python<'_>,
+        prompt: &str,
+        rows: Vec<Bound<'_, PyDict>>,
+        context: &Bound<'_, PyDict>,
+        allow_unknown: bool,
+        threads: usize,
+    ) -> PyResult<Vec<Py<PyAny>>> {
+        let context = context::read(&values::members(context)?).or_raise(py)?;
+        let read = |row: &Bound<'_, PyDict>| values::members(row).map(Variables::from);
+        let rows = rows.iter().map(read).collect::<PyResult<Vec<_>>>()?;
+        let texts = py.detach(|| -> Result<_> {
+            let book = self.prompts();
+            let context = book.complete(&context)?;
+            let prepared = book.prepare(prompt, &context)?;
+            let render = |variables: &Variables| -> Result<String> {
+                if !allow_unknown {
+                    refuse_unknown(&prepared, variables)?;
+                }
+                Ok(prepared.render(variables, &context)?.into_text())
+            };
+            Ok(in_threads(&rows, threads, render))
+        });
+        let answer = |text: Result<String>| match text {
+            Ok(text) => Ok(PyString::new(py, &text).into_any().unbind()),
+            Err(error) => errors::instance(py, &error),
+        };
+        texts.or_raise(py)?.into_iter().map(answer).collect()
     }
 
     /// What is wrong with variables for a prompt.

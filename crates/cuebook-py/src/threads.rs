@@ -147,7 +147,8 @@ impl Book {
         let options = Options(members(options)?);
         let began = py.detach(|| {
             let book = self.of(is_path);
-            refuse_unknown(book, &prompt, &inputs)?;
+            let prepared = book.prepare(&prompt, &*book.complete(&inputs.context)?)?;
+            refuse_unknown(&prepared, &inputs.variables)?;
             let tools: BTreeMap<String, String> = options
                 .object("tools")
                 .into_iter()

@@ -5,18 +5,19 @@ from __future__ import annotations
 import os
 import sys
 import weakref
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Literal, Mapping, TypeVar, Union, overload
 
 from . import _native, errors
 from ._rendered import Rendered
 from ._runs import Run, RunResult
-from .errors import Diagnostic
+from .errors import CuebookError, Diagnostic
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 # `Book.list` hides the type of that name in annotations.
 Rows = list[dict[str, Any]]
+Batch = list[Union[str, Exception]]
 
 Functions = list[tuple[str, str, Callable[..., Any]]]
 
@@ -159,6 +160,30 @@ class Book:
         import asyncio
 
         return await asyncio.to_thread(self.render_file, path, **more)
+
+    def render_batch(
+        self,
+        prompt_id: str,
+        rows: Any,
+        /,
+        *,
+        context: Mapping[str, Any] | None = None,
+        allow_unknown: bool = False,
+        threads: int = 1,
+        errors: Literal["raise", "return"] = "raise",
+    ) -> Batch:
+        """Renders a prompt once for each row of variables, and returns the texts in order.
+
+        `rows` are dicts, or a table of pyarrow, Polars or pandas, whose columns are the variables. Files are looked at once. `threads`
+        render at the same time. The first error is raised, unless `errors="return"` puts it into the list.
+        """
+        done = self._native.render_batch(prompt_id, _rows(rows), dict(context or {}), allow_unknown, threads)
+        if errors == "raise":
+            for number, text in enumerate(done):
+                if isinstance(text, CuebookError):
+                    text.details["row"] = number
+                    raise text
+        return done
 
     def validate(
         self,
@@ -450,6 +475,16 @@ class Book:
 
     def _path(self, path: str | os.PathLike[str]) -> str:
         return os.path.join(self._root, os.fspath(path))
+
+
+def _rows(table: Any) -> Rows:
+    """The rows of a table as dicts."""
+    for name in ("to_pylist", "to_dicts"):
+        if callable(getattr(table, name, None)):
+            return list(getattr(table, name)())
+    if hasattr(table, "columns") and hasattr(table, "to_dict"):
+        return list(table.to_dict("records"))
+    return [dict(row) for row in table]
 
 
 def _joined(variables: Mapping[str, Any] | None, more: dict[str, Any]) -> dict[str, Any]:

@@ -148,6 +148,19 @@ def test_threads_share_a_book(book: Book) -> None:
     assert sorted(set(texts)) == sorted(f"Hello n{number}!" for number in range(8)) and len(texts) == 400
 
 
+@pytest.mark.parametrize("threads", [1, 3, 100])
+def test_a_batch_keeps_its_order_and_its_errors(book: Book, threads: int) -> None:
+    rows: list[dict[str, Any]] = [{"name": f"n{number}"} for number in range(50)]
+    assert book.render_batch("greeting", rows, threads=threads) == [f"Hello n{number}!" for number in range(50)]
+    rows[7] = {"nmae": "Ada"}
+    done = book.render_batch("greeting", rows, threads=threads, errors="return")
+    assert isinstance(done[7], PromptValidationError) and done[8] == "Hello n8!"
+    with pytest.raises(PromptValidationError) as raised:
+        book.render_batch("greeting", rows, threads=threads)
+    assert raised.value.details["row"] == 7
+    assert book.render_batch("greeting", [], threads=threads) == []
+
+
 async def _both(book: Book) -> list[str]:
     import asyncio
 
