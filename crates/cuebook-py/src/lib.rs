@@ -27,7 +27,7 @@ mod _native {
     #[pymodule_export]
     use super::rendered::Rendered;
     #[pymodule_export]
-    use super::sections::{open_section_suffix, render_sections};
+    use super::sections::render_sections;
     #[pymodule_export]
     use super::threads::Cancel;
     #[pymodule_export]

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use cuebook::Result;
 use cuebook::prompt::Record;
-use cuebook::sections::disclosure::suffix_of;
 use cuebook::sections::{Bound as Params, ParamsType, Section, SectionTool, Selector, Setting, Tree};
 use cuebook_lab::explain;
 use pyo3::prelude::*;
@@ -15,12 +14,6 @@ use serde_json::{Map, Value as Json, json};
 use crate::context::{usage, visibility};
 use crate::errors::Raise;
 use crate::values::{members, to_python};
-
-/// The sentence below a summary: how a model sees the rest.
-#[pyfunction]
-pub fn open_section_suffix(path: &str, children: Vec<String>, brings_tools: bool) -> String {
-    suffix_of(path, &children, brings_tools)
-}
 
 /// Renders a tree: its text, spans, and the names of the tools that a model may call.
 #[pyfunction]

@@ -280,6 +280,12 @@ class Book:
         arguments = {"item_type": item_type, "item_id": item_id, "dry_run": dry_run, **more}
         return self._act("execute", {**arguments, "parameters": dict(parameters or {})})
 
+    async def execute_async(self, item_type: str, item_id: str, /, *given: Any, **more: Any) -> dict[str, Any]:
+        """Like `execute`, in a worker thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.execute, item_type, item_id, *given, **more)
+
     def search(self, query: str = "", /, *, scope: str = "directive", **more: Any) -> dict[str, Any]:
         """Searches items. `scope` is a type, optionally with a folder: `tool.rye.core.*`."""
         return self._act("search", {"query": query, "scope": scope, **more})

@@ -241,9 +241,17 @@ class Rendered:
         functions = {**self._tools_of, **(tools or {})}
 
         def asked(body: dict[str, Any]) -> Any:
-            return _body(ask(body))
+            from ._values import settle
+
+            return _body(settle(ask(body)))
 
         return self._alive("converse").converse(api, asked, list(functions.items()), most_turns)
+
+    async def converse_async(self, ask: Callable[[dict[str, Any]], Any], **more: Any) -> dict[str, Any]:
+        """Like `converse`, in a worker thread. `ask` and the tools may be asynchronous; they run in a loop of that thread."""
+        import asyncio
+
+        return await asyncio.to_thread(self.converse, ask, **more)
 
     def _repr_html_(self) -> str:
         import html

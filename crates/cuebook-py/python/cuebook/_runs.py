@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import queue
 import threading
+import weakref
 from typing import Any, AsyncIterator, Callable, Iterator, NamedTuple
 
 from ._native import Cancel
@@ -53,6 +55,7 @@ class Run:
         self._failed: BaseException | None = None
         self._work = work
         self._thread = threading.Thread(target=self._run, name="cuebook run", daemon=True)
+        _runs.add(self)
         self._thread.start()
 
     def _run(self) -> None:
@@ -84,10 +87,21 @@ class Run:
         self._cancel.cancel()
 
     def __iter__(self) -> Iterator[Event]:
-        while (event := self._events.get()) is not None:
+        while (event := self._next()) is not None:
             yield event
         # A second loop over the same run ends at once.
         self._events.put(None)
+
+    def _next(self) -> Event | None:
+        try:
+            return self._events.get()
+        except KeyboardInterrupt:
+            self._stop()
+            raise
+
+    def _stop(self) -> None:
+        self.cancel()
+        self._ended.wait()
 
     async def __aiter__(self) -> AsyncIterator[Event]:
         import asyncio
@@ -106,8 +120,7 @@ class Run:
             if not self._ended.wait(timeout):
                 raise TimeoutError("the run has not ended")
         except KeyboardInterrupt:
-            self.cancel()
-            self._ended.wait()
+            self._stop()
             raise
         if self._failed is not None:
             raise self._failed
@@ -139,3 +152,16 @@ class Run:
         if self.running:
             self.cancel()
         self._ended.wait()
+
+
+_runs: weakref.WeakSet[Run] = weakref.WeakSet()
+
+
+@atexit.register
+def _at_exit() -> None:
+    # A run calls functions of Python until it ends, so it has to end before the interpreter does.
+    running = [run for run in _runs if run.running]
+    for run in running:
+        run.cancel()
+    for run in running:
+        run._ended.wait()

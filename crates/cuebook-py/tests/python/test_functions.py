@@ -140,6 +140,22 @@ def test_an_exception_of_the_client_is_raised_as_it_is(book: Book) -> None:
         book.render("reply", question="?").converse(fails)
 
 
+def test_an_asynchronous_client_is_awaited(book: Book, mock_model: MockModel) -> None:
+    @book.tool
+    async def weather(city: str) -> str:
+        await asyncio.sleep(0)
+        return f"grey in {city}"
+
+    async def ask(body: dict[str, Any]) -> Any:
+        await asyncio.sleep(0)
+        return mock_model(body)
+
+    mock_model.call("weather", city="Oslo").say("Grey.")
+    rendered = book.render("reply", question="?")
+    assert asyncio.run(rendered.converse_async(ask))["result"] == "Grey."
+    assert mock_model.asked[1]["messages"][-1]["content"] == "grey in Oslo"
+
+
 def test_a_tool_is_called_by_name(book: Book) -> None:
     @book.tool
     def add(a: int, b: int) -> int:

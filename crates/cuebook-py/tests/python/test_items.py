@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from conftest import Project
@@ -37,6 +39,7 @@ def test_a_signed_tool_is_verified_and_runs(team: Book) -> None:
     answer = team.execute("tool", "team/thermometer")
     assert (answer["status"], answer["type"], answer["item_id"]) == ("success", "tool", "team/thermometer")
     assert "11.5" in str(answer["data"])
+    assert asyncio.run(team.execute_async("tool", "team/thermometer"))["data"] == answer["data"]
     assert answer["chain"][-1] == "rye/core/primitives/subprocess"
 
 

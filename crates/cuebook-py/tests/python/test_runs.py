@@ -173,12 +173,30 @@ def test_what_keeps_a_run_from_starting_is_raised(answers: Book) -> None:
         answers.run("answer", questoin="Why?", provider="local")
 
 
-def test_ctrl_c_stops_a_run(answers: Book, model: Model, tmp_path: Path) -> None:
+WAYS = [
+    "run.result()",
+    "for event in run:\n    pass",
+]
+
+
+def _program(book: Book, more: str) -> subprocess.Popen[str]:
+    start = f"run = Book({str(book.root)!r}).start('answer', question='Why?', provider='local')"
+    code = f"import time\nfrom cuebook import Book\n{start}\n{more}\n"
+    return subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+
+
+def test_a_program_that_ends_stops_its_runs(answers: Book, model: Model) -> None:
     model.waits.clear()
-    code = f"from cuebook import Book\nBook({str(answers.root)!r}).run('answer', question='Why?', provider='local')\n"
-    program = tmp_path / "program.py"
-    program.write_text(code)
-    started = subprocess.Popen([sys.executable, program], stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    started = _program(answers, "while run.thread_id is None: time.sleep(0.01)")
+    _, said = started.communicate(timeout=60)
+    assert (started.returncode, said) == (0, "")
+    assert answers.threads()[0]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_ctrl_c_stops_a_run(answers: Book, model: Model, way: str) -> None:
+    model.waits.clear()
+    started = _program(answers, way)
     _until(lambda: model.asked)
     started.send_signal(signal.SIGINT)
     _, said = started.communicate(timeout=30)
