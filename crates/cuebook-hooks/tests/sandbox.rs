@@ -2,6 +2,9 @@
 
 #![cfg(target_os = "linux")]
 
+#[path = "../../skip.rs"]
+mod skip;
+
 mod fenced;
 
 use std::path::Path;
@@ -10,7 +13,7 @@ use std::time::Duration;
 
 use cuebook::library::SandboxLevel;
 use cuebook_hooks::sandbox::{Ending, Protection};
-use fenced::{Fenced, attempts, must_run, whole_fence};
+use fenced::{Fenced, attempts, whole_fence};
 
 #[test]
 fn a_program_finds_its_requests_and_replies_and_what_it_prints_arrives_apart() {
@@ -287,9 +290,7 @@ while True: pass
 fn git_works_in_a_repository_that_it_is_given() {
     let has_git = Command::new("git").arg("--version").output().is_ok_and(|output| output.status.success());
     if !has_git {
-        assert!(!must_run(), "there is no git");
-        eprintln!("skipped: there is no git");
-        return;
+        return skip::missing_peer("git is missing");
     }
     let folder = tempfile::tempdir().unwrap();
     let git = |arguments: &[&str]| {

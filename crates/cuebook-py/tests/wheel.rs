@@ -2,6 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that fails to unwrap has failed")]
 
+#[path = "../../skip.rs"]
+mod skip;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,11 +15,6 @@ fn target() -> PathBuf {
     // The test's own program lies in target/PROFILE/deps.
     let program = std::env::current_exe().unwrap();
     program.ancestors().nth(3).unwrap().to_owned()
-}
-
-fn skip(why: &str) {
-    assert!(std::env::var_os("CI").is_none(), "{why}, and CI needs it");
-    eprintln!("skipped: {why}");
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -40,13 +38,13 @@ fn environment(folder: &Path) -> Option<PathBuf> {
         return Some(bin);
     }
     if let Err(why) = run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(folder)) {
-        skip(&format!("python3 cannot make a virtual environment: {why}"));
+        skip::missing_peer(&format!("python3 cannot make a virtual environment: {why}"));
         return None;
     }
     let mut install = Command::new(bin.join("python"));
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(NEEDED);
     if let Err(why) = run(&mut install) {
-        skip(&format!("pip cannot install what the tests need: {why}"));
+        skip::missing_peer(&format!("pip cannot install what the tests need: {why}"));
         return None;
     }
     std::fs::write(ready, wanted).unwrap();

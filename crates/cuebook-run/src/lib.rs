@@ -54,8 +54,9 @@ pub use request::Request;
 pub use settings::{Fence, Settings};
 pub use store::STORE;
 pub use thread::{
-    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Errand, Finished, Launch, Rebuilt, Resume,
-    RunRequest, rebuild, spent_below, sweep, unpriced, whole_log,
+    ALLOWANCE, Began, COMMAND, Cancelled, Conversation, Dead, Errand, ExplainedMessage, ExplainedPiece,
+    Finished, Launch, MessageSource, Rebuilt, Resume, RunRequest, explain, has_origins, label, rebuild,
+    spent_below, sweep, unpriced, whole_log,
 };
 pub use verify::{Seal, Verify};
 pub use watch::{Ignore, News, Watch};

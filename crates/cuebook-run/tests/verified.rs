@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 #![cfg(unix)]
 
+#[path = "../../skip.rs"]
+mod skip;
+
 mod support;
 
 use std::os::unix::fs::PermissionsExt as _;
@@ -25,7 +28,9 @@ fn printed(world: &World, id: &str) -> String {
 
 fn has_node() -> bool {
     let found = std::process::Command::new("node").arg("--version").output().is_ok();
-    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "there is no node");
+    if !found {
+        skip::missing_peer("node is missing");
+    }
     found
 }
 

@@ -167,6 +167,7 @@ pub struct ThreadListArgs {
 #[command(after_help = "Examples:
   cuebook thread show run_pipeline-1739820456123
   cuebook thread show run_pipeline-1739820456123 --events
+  cuebook thread show run_pipeline-1739820456123 --explain
 
 Cuebook checks the log before it shows anything.")]
 pub struct ThreadShowArgs {
@@ -176,6 +177,9 @@ pub struct ThreadShowArgs {
     /// Show every event
     #[arg(long)]
     pub events: bool,
+    /// Show where each line of the messages came from: file and line, variable, tool or model
+    #[arg(long, conflicts_with = "events")]
+    pub explain: bool,
     /// Where threads are kept.
     #[command(flatten)]
     pub threads: StoreOptions,

@@ -12,8 +12,8 @@ use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};
 use cuebook_run::policy::allowance::Allowance;
 use cuebook_run::store::{Account, Authenticity, Filter, Record, Store};
 use cuebook_run::{
-    Cancelled, Conversation, Engine, Event, Launch, Money, Resume, Settings, Status, ThreadId, Watch,
-    rebuild, spent_below, whole_log,
+    Cancelled, Conversation, Engine, Event, ExplainedMessage, Launch, Money, Resume, Settings, Status,
+    ThreadId, Watch, explain, has_origins, label, rebuild, spent_below, whole_log,
 };
 use serde_json::{Value as Json, json};
 
@@ -168,6 +168,10 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         let is_checked = record.authenticity == Authenticity::Own;
         json["log"] = json!({"events": record.last.0, "hash": record.last.1, "whole": is_checked});
         json["log"]["authenticity"] = record.authenticity.as_str().into();
+        if args.explain {
+            json["explained"] = explain(&rebuilt).iter().map(ExplainedMessage::to_json).collect();
+            json["has_origins"] = has_origins(&rebuilt).into();
+        }
         if args.events {
             json["transcript"] = events.iter().map(|event| event.to_json(&record.id)).collect();
         }
@@ -208,7 +212,11 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
     let whole = record.authenticity.warning().unwrap_or_else(|| "hash chain intact".to_owned());
     writeln!(out, "log: {} events, {whole}; the last hash is {}", record.last.0, record.last.1)?;
     writeln!(out)?;
-    if args.events {
+    if args.explain {
+        for message in explain(&rebuilt) {
+            explained(&message, &mut out)?;
+        }
+    } else if args.events {
         for event in &events {
             writeln!(out, "{:>4} {} {} {}", event.seq, event.at, event.kind, printable(&event.text))?;
         }
@@ -230,10 +238,27 @@ fn show(args: &ThreadShowArgs, options: &Options) -> Outcome {
         }
     }
     drop(out);
+    if args.explain && !has_origins(&rebuilt) {
+        say("note: an earlier version started this thread and did not store where its prompt came from");
+    }
     if let Some(error) = record.result.as_ref().and_then(|result| result["error"]["details"].as_str()) {
         say(error.trim_end());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes each line of a message with its origin.
+fn explained(message: &ExplainedMessage, out: &mut impl Write) -> std::io::Result<()> {
+    writeln!(out, "[{}]", message.role)?;
+    for piece in &message.pieces {
+        for (text, number) in piece.text.lines().zip(0..) {
+            if !text.trim().is_empty() {
+                let origin = label(&piece.origin, number);
+                writeln!(out, "    {}\n        from {}", printable(text.trim_end()), printable(&origin))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Where the money of a thread is, when those below it have spent so much: what is neither spent nor left has to be somewhere.

@@ -3,6 +3,9 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "what fails here fails the test")]
 
+#[path = "../../../skip.rs"]
+mod skip;
+
 #[path = "../robust_support/mod.rs"]
 mod robust_support;
 
@@ -22,7 +25,7 @@ const TEMPLATE: &str = "prompts/p/template.md";
 fn is_root() -> bool {
     let root = fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0);
     if root {
-        eprintln!("skipped: root has the right to everything, and a refusal cannot be seen");
+        skip::on_this_machine("root may read and write every file");
     }
     root
 }

@@ -11,6 +11,7 @@ mod dry;
 mod edges;
 #[cfg(target_os = "linux")]
 mod endings;
+mod explained;
 #[cfg(target_os = "linux")]
 mod fence;
 mod greeting;

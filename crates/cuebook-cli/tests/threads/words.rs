@@ -1,5 +1,8 @@
 //! What is said of threads that did not come to a good end, and of limits that were not granted.
 
+#[path = "../../../skip.rs"]
+mod skip;
+
 use cuebook_mock::{Reply, Script};
 use serde_json::json;
 
@@ -139,7 +142,7 @@ fn a_parent_that_may_have_no_children_is_told_with_its_own_depth() {
 #[test]
 fn a_result_that_cannot_be_written_is_told_with_its_thread() {
     let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
-        return eprintln!("skipped: there is no /dev/full here");
+        return skip::on_this_machine("/dev/full is missing");
     };
     let stage = stage(Script::new().reply(returned("Hi")));
     let output = stage.command(&THREADED).stdout(full).output().unwrap();

@@ -1,5 +1,8 @@
 //! Which worker serves whom, and for how long.
 
+#[path = "../../../skip.rs"]
+mod skip;
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -198,8 +201,10 @@ fn a_virtual_environment_brings_its_modules() {
         .output()
         .unwrap();
     if !made.status.success() {
-        println!("skipped: {}", String::from_utf8_lossy(&made.stderr));
-        return;
+        return skip::missing_peer(format_args!(
+            "venv is missing: {}",
+            String::from_utf8_lossy(&made.stderr)
+        ));
     }
     let library = std::fs::read_dir(folder.path().join("venv/lib")).unwrap().flatten().next().unwrap().path();
     std::fs::write(library.join("site-packages/only_here.py"), "value = 7\n").unwrap();

@@ -90,6 +90,7 @@ impl Engine {
         let next = Launch {
             prompt_messages: prompt.len(),
             messages,
+            origins: rebuilt.origins.clone(),
             limits,
             continuation_of: Some(finished.id.clone()),
             ..launch.clone()

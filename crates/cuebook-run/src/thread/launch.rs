@@ -63,6 +63,8 @@ pub struct Launch {
     pub messages: Vec<Message>,
     /// How many of them are the prompt; the others are what another thread heard and said last.
     pub prompt_messages: usize,
+    /// Where each piece of the prompt's messages came from.
+    pub origins: Json,
     /// The hash of the prompt's file, so that whoever takes the thread up can tell whether it has changed.
     pub prompt_hash: Option<String>,
     /// The items that stand behind the tools of a prompt, by the names of the tools.
@@ -98,6 +100,7 @@ impl Launch {
             "hooks": self.hooks,
             "messages": self.messages.iter().map(Message::to_json).collect::<Vec<_>>(),
             "prompt_messages": self.prompt_messages,
+            "origins": self.origins,
             "prompt_hash": self.prompt_hash,
             "tools": self.tools,
             "continuation": self.continuation,
@@ -151,6 +154,7 @@ impl Launch {
             outputs: list("outputs"),
             hooks: list("hooks"),
             prompt_messages: of_prompt.unwrap_or(messages.len()).min(messages.len()),
+            origins: json["origins"].clone(),
             prompt_hash: text("prompt_hash"),
             messages,
             tools: map("tools"),

@@ -71,7 +71,7 @@ impl Engine {
             (context.clone(), chosen.profile.api),
             (items.clone(), inputs.clone()),
         )?;
-        let messages = desk.messages()?;
+        let (messages, origins) = desk.request()?;
         let launch = Launch {
             errand: Errand::Prompt,
             prompt: prompt.id.clone(),
@@ -88,6 +88,7 @@ impl Engine {
             hooks: Vec::new(),
             prompt_messages: messages.len(),
             messages,
+            origins,
             prompt_hash: None,
             tools: items.into_iter().map(|(name, item)| (name, item.into())).collect(),
             continuation: None,

@@ -15,10 +15,10 @@ use cuebook::variables::{Context, Variables};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Prepared, Result};
 use serde_json::{Map, Value as Json, json};
 
-use super::Kind;
 use super::form;
 use super::managed::{Desk, Managed};
 use super::results::{self, Reading};
+use super::{Kind, origins};
 use crate::engine::{Engine, Execute, Project};
 use crate::policy::nudge;
 use crate::request::Request;
@@ -70,6 +70,13 @@ impl<'e> PromptDesk<'e> {
         shown.rendered.messages_for(shown.api).map(|(messages, _)| messages)
     }
 
+    /// The same, with where each piece came from.
+    pub(super) fn request(&self) -> Result<(Vec<Message>, Json)> {
+        let messages = self.messages()?;
+        let origins = origins::of(&self.shown().rendered, &messages);
+        Ok((messages, origins))
+    }
+
     fn shown(&self) -> std::sync::MutexGuard<'_, Shown> {
         self.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,11 +117,15 @@ impl<'e> PromptDesk<'e> {
             Err(error) => return Some(Performed::failure(format!("Error: {}", error.diagnostic().message))),
         };
         let replaces = shown.messages;
+        let origins = origins::of(&rendered, &messages);
         shown.tools = Arc::new(rendered.tools().into_owned());
         (shown.context, shown.rendered, shown.messages) = (context, rendered, messages.len());
         let told: Vec<Json> = messages.iter().map(Message::to_json).collect();
         thread.recount();
-        thread.keep(Kind::Disclosed, json!({"opened": opened, "replaces": replaces, "messages": told}));
+        thread.keep(
+            Kind::Disclosed,
+            json!({"opened": opened, "replaces": replaces, "messages": told, "origins": origins}),
+        );
         Some(Performed { prompt: Some((replaces, messages)), ..performed })
     }
 }

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use super::OpenHook;
 use super::launch::Launch;
 use super::moments::Heard;
+use super::origins::MessageSource;
 use super::{Event, Kind, Money, ThreadId};
 use crate::store::Cost;
 use crate::turn::{Start, told};
@@ -35,6 +36,10 @@ pub struct Rebuilt {
     pub opened: VisibilityOverrides,
     /// How many messages of the conversation are the prompt.
     pub prompt_messages: usize,
+    /// Where each message of the conversation came from.
+    pub sources: Vec<MessageSource>,
+    /// Where each piece of the prompt came from, as the log keeps it.
+    pub origins: Json,
     /// The tokens of so many of its first messages: what was counted with the last answer. What came since is counted when it
     /// goes on.
     pub(crate) counted: Option<(u64, usize)>,
@@ -61,6 +66,8 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         open_hooks: Vec::new(),
         opened: VisibilityOverrides::new(),
         prompt_messages: launch.prompt_messages,
+        sources: first_sources(&launch),
+        origins: launch.origins.clone(),
         counted: None,
         full: None,
         launch: launch.clone(),
@@ -80,21 +87,31 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
             Kind::CognitionIn => {
                 let new = payload["messages"].as_array().ok_or_else(|| wrong("it has no messages"))?;
                 settle(&mut rebuilt.start.conversation, &mut calls, &mut results);
+                rebuilt.sources.resize(rebuilt.start.conversation.len(), MessageSource::Tool);
                 begun.clear();
+                let mut before = Vec::new();
                 if let Some(from) = payload["from"].as_u64() {
                     let from = usize::try_from(from).unwrap_or(usize::MAX);
-                    rebuilt.start.conversation.truncate(from);
+                    let from = from.min(rebuilt.start.conversation.len());
+                    let sources = rebuilt.sources.split_off(from);
+                    before = rebuilt.start.conversation.split_off(from).into_iter().zip(sources).collect();
                     rebuilt.counted = rebuilt.counted.filter(|(_, messages)| *messages <= from);
                 }
                 rebuilt.full = None;
+                // A message that was there before keeps its source.
+                let mut before = before.into_iter();
                 for message in new {
-                    rebuilt.start.conversation.push(Message::from_json(message).map_err(|why| wrong(&why))?);
+                    let message = Message::from_json(message).map_err(|why| wrong(&why))?;
+                    let same = before.next().filter(|(old, _)| old.to_json() == message.to_json());
+                    rebuilt.sources.push(same.map_or(MessageSource::Event(event.seq), |(_, source)| source));
+                    rebuilt.start.conversation.push(message);
                 }
             }
             Kind::CognitionOut => {
                 let message = Message::from_json(&payload["message"]).map_err(|why| wrong(&why))?;
                 calls = calls_of(&message);
                 rebuilt.start.conversation.push(message);
+                rebuilt.sources.push(MessageSource::Model(event.seq));
                 rebuilt.start.turns += 1;
                 rebuilt.counted = tokens_of(payload).map(|tokens| (tokens, rebuilt.start.conversation.len()));
             }
@@ -119,6 +136,7 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 // It is told again with what the model hears next, unless the thread stopped before that.
                 if let Some(text) = payload["text"].as_str() {
                     rebuilt.start.conversation.push(Message::text(Role::User, text));
+                    rebuilt.sources.push(MessageSource::Reminder(event.seq));
                 }
             }
             Kind::Disclosed => {
@@ -139,6 +157,9 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
                 rebuilt.prompt_messages = prompt.len();
                 let conversation = &mut rebuilt.start.conversation;
                 let end = replaced.min(conversation.len());
+                let sources = (0..prompt.len()).map(MessageSource::Prompt);
+                drop(rebuilt.sources.splice(..end.min(rebuilt.sources.len()), sources));
+                rebuilt.origins = payload["origins"].clone();
                 drop(conversation.splice(..end, prompt));
                 rebuilt.counted = None;
             }
@@ -177,10 +198,20 @@ pub fn rebuild(id: &ThreadId, events: &[Event]) -> Result<Rebuilt> {
         rebuilt.start.settled = results;
         rebuilt.start.pending = calls;
     }
+    rebuilt.sources.resize(rebuilt.start.conversation.len(), MessageSource::Tool);
     rebuilt.start.known = rebuilt.start.conversation.len();
     rebuilt.cost.unpriced |= unpriced;
     rebuilt.launch = launch;
     Ok(rebuilt)
+}
+
+/// The sources of the messages that a thread starts with.
+pub(super) fn first_sources(launch: &Launch) -> Vec<MessageSource> {
+    let source = |index: usize| match index < launch.prompt_messages {
+        true => MessageSource::Prompt(index),
+        false => MessageSource::Earlier,
+    };
+    (0..launch.messages.len()).map(source).collect()
 }
 
 /// What was read for an answer, and the answer: as the provider counted it, or as it was counted here where that does not.

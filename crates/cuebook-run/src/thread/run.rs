@@ -371,6 +371,8 @@ impl Rebuilt {
             open_hooks: Vec::new(),
             opened: cuebook::sections::VisibilityOverrides::new(),
             prompt_messages: launch.prompt_messages,
+            sources: super::rebuild::first_sources(&launch),
+            origins: launch.origins.clone(),
             counted: None,
             full: None,
             launch,

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use super::launch::{Errand, Launch};
 use super::log::{check_alone, first_event};
 use super::moments::Moments;
-use super::{Caller, Entry, Kind, Secrets, ThreadId};
+use super::{Caller, Entry, Kind, Secrets, ThreadId, origins};
 use crate::engine::{Engine, Project};
 use crate::policy::capability::Capabilities;
 use crate::policy::limits::{Limits, OVERRIDES};
@@ -232,7 +232,7 @@ pub(crate) fn directive(
     let said =
         moments.gather(&["build_system_prompt", "thread_started"], &told, &capabilities, &within, watch);
     let texts = HookTexts { system: said.system, before: said.before, after: said.after };
-    let messages = messages(wanted, &chosen, texts)?;
+    let (messages, origins) = messages(wanted, &chosen, texts)?;
     let mut entries = Vec::new();
     let injected: Vec<&String> = composed.knowledge.keys().collect();
     let missing: Vec<&str> = composed.missing.iter().map(|finding| finding.message.as_str()).collect();
@@ -256,6 +256,7 @@ pub(crate) fn directive(
         hooks: directive.hooks.iter().flatten().cloned().map(Json::Object).collect(),
         prompt_messages: messages.len(),
         messages,
+        origins,
         prompt_hash: hash(project, wanted.id),
         tools: Map::new(),
         continuation: directive.more("continuation_directive").map(str::to_owned),
@@ -278,10 +279,12 @@ fn risks(project: &Project) -> Result<Risks> {
 }
 
 /// What the model reads first: what `render` shows, and what hooks of the thread add.
-fn messages(wanted: &Wanted<'_>, chosen: &Chosen, hook_texts: HookTexts) -> Result<Vec<Message>> {
+fn messages(wanted: &Wanted<'_>, chosen: &Chosen, hook_texts: HookTexts) -> Result<(Vec<Message>, Json)> {
     let context = Context { model: Some(chosen.model.clone()), hook_texts, ..wanted.context.clone() };
     let rendered = wanted.prepared.render(&Variables::from_json(wanted.parameters), &Arc::new(context))?;
-    rendered.messages_for(chosen.profile.api).map(|(messages, _)| messages)
+    let (messages, _) = rendered.messages_for(chosen.profile.api)?;
+    let origins = origins::of(&rendered, &messages);
+    Ok((messages, origins))
 }
 
 /// The limit that names the currency of another.

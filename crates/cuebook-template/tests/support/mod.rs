@@ -1,5 +1,8 @@
 //! What the tests share.
 
+#[path = "../../../skip.rs"]
+mod skip;
+
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -25,7 +28,6 @@ pub fn jinja2() -> Option<PathBuf> {
     if ready() || install() && ready() {
         return Some(python);
     }
-    assert!(std::env::var_os("CI").is_none(), "Jinja2 cannot be installed");
-    eprintln!("skipped: python3 with jinja2 3.1.6 is missing");
+    skip::missing_peer("python3 with jinja2 3.1.6 is missing");
     None
 }

@@ -56,6 +56,9 @@ pub struct Span {
     pub section: Option<Arc<str>>,
 }
 
+/// The version of [`Rendered::to_json`]. It changes when a program that reads the format has to change.
+const FORMAT: u32 = 1;
+
 impl Rendered {
     pub(crate) fn new(output: Output, scope: impl Into<LateScope>, prompt: Arc<Prompt>) -> Rendered {
         Rendered {
@@ -350,7 +353,7 @@ impl Rendered {
                 object
             })
             .collect();
-        let mut object = json!({"text": self.text, "spans": spans, "tools": []});
+        let mut object = json!({"version": FORMAT, "text": self.text, "spans": spans, "tools": []});
         if let Some(disclosed) = self.sections() {
             disclosed.describe_in(&mut object);
         }
