@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cuebook::Book;
-use cuebook::items::sign::{SignRequest, sign};
+use cuebook::actions::sign::{SignRequest, sign};
 use cuebook::items::{SpaceKind, Spaces};
 use cuebook::trust::{SigningKey, Trust};
 use cuebook_serve::{LocalItems, Server, serve_stdio};

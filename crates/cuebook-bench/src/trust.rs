@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use cuebook::items::search::{SearchRequest, Searcher};
+use cuebook::actions::search::{SearchRequest, Searcher};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 

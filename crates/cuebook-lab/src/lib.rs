@@ -21,8 +21,8 @@ pub use targets::Target;
 
 // The stages of the engine, under the names that they have there.
 pub(crate) use cuebook::{
-    book, chat, dialect, error, files, items, library, overrides, prepared, prompt, redact, render, sections,
-    source, template, tokens, variables,
+    actions, book, chat, dialect, error, files, items, library, overrides, prepared, prompt, redact, render,
+    sections, source, template, tokens, variables,
 };
 #[cfg(test)]
 pub(crate) use cuebook_text::json;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Instant;
 
-use cuebook::items::search::Searcher;
+use cuebook::actions::search::Searcher;
 use cuebook::items::{Item, ItemId, ItemType, Spaces};
 use cuebook::trust::{Grants, Request as Asked, Trust, told_with_path};
 use cuebook::{Book, Code, Context, Diagnostic, Error, ErrorKind, Prepared, Result};

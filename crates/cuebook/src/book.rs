@@ -130,7 +130,7 @@ impl Book {
         // An absolute root makes paths in any spelling comparable; where even that fails, the path stays as it is.
         let root = std::path::absolute(root.as_ref()).unwrap_or_else(|_| root.as_ref().to_owned());
         Book {
-            library: Arc::new(Library::open(root)),
+            library: Arc::new(Library::open(root).with_versions(dialect::version)),
             stage: Stage {
                 clock: Arc::new(SystemClock),
                 hooks: Arc::default(),
@@ -149,7 +149,7 @@ impl Book {
     /// The same book with other spaces than those of whoever runs this.
     pub fn with_spaces(mut self, spaces: Spaces) -> Book {
         let host = self.library.host_env();
-        let library = Library::open(self.library.root()).with_spaces(spaces);
+        let library = Library::open(self.library.root()).with_versions(dialect::version).with_spaces(spaces);
         self.library = Arc::new(library.with_env(host.iter().cloned()));
         self
     }
@@ -157,7 +157,9 @@ impl Book {
     /// The same book, whose prompts may read these environment variables. Without this a prompt reads only variables that the
     /// user listed or granted to the project.
     pub fn with_env(mut self, names: impl IntoIterator<Item = impl Into<String>>) -> Book {
-        let library = Library::open(self.library.root()).with_spaces(self.library.spaces().clone());
+        let library = Library::open(self.library.root())
+            .with_versions(dialect::version)
+            .with_spaces(self.library.spaces().clone());
         self.library = Arc::new(library.with_env(names));
         self
     }

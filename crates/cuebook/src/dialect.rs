@@ -3,13 +3,11 @@
 //! Reading executes nothing. What a file computes instead of writing out is an error with its place.
 
 pub mod directive;
-pub(crate) mod fence;
-pub mod knowledge;
 pub mod prompty;
-pub mod python;
 pub mod sections;
 pub mod template;
-pub mod tool;
+
+pub use crate::notation::{knowledge, python, tool};
 
 use crate::error::{Diagnostic, Result};
 use crate::library::{Candidate, Defaults, Library, LibraryLoader};

@@ -9,28 +9,19 @@
 
 mod context;
 mod registry;
-mod run;
 mod services;
 mod workspace;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::Arc;
-
-use serde_json::{Map, Value as Json};
 
 pub use context::{HookContext, Host, Refusal, Subject};
 pub use registry::{Event, Hooks, Listener};
-pub(crate) use run::render;
 pub use services::{Http, HttpRequest, HttpResponse, Model, ModelRequest};
 pub(crate) use workspace::{Resolved, Workspace};
 
 use crate::error::Result;
-use crate::source::Source;
-
-/// Values by name, as they go to a hook and come back.
-pub type Values = Map<String, Json>;
+pub use crate::library::Script;
+pub use crate::variables::{Changes, Values};
 
 /// Changes the variables before the template is rendered.
 pub trait PreRender: Send + Sync {
@@ -77,27 +68,6 @@ where
     }
 }
 
-/// A Python file whose functions take part in renders. Its pack, if it has one, is approved with exactly this content.
-#[derive(Debug, Clone)]
-pub struct Script {
-    /// Its text, under the name that people know it by.
-    pub source: Arc<Source>,
-    /// Where it lies.
-    pub path: PathBuf,
-    /// The folder that it belongs to, the prompt's or the pack's: its own modules are found there.
-    pub folder: PathBuf,
-    /// The pack that it came with; `None` for code of the user's own.
-    pub pack: Option<String>,
-    /// The Python files of its pack by path, as they were approved; `None` for code of the user's own, whose modules are read
-    /// from the folder.
-    pub modules: Option<BTreeMap<PathBuf, String>>,
-    /// Whether its code mentions what the system knows: then `system` is among the variables that it gets. It is made anew for
-    /// every render, and most code has no use for it.
-    pub mentions_system: bool,
-    /// Changes whenever any code in the folder does.
-    pub fingerprint: String,
-}
-
 /// One call of a function.
 #[derive(Debug)]
 pub enum Call<'c> {
@@ -137,24 +107,6 @@ pub enum Answer {
     Values(Values),
     /// Of `post_render`.
     Text(String),
-}
-
-/// What `pre_render` did to the variables.
-#[derive(Debug, Default, PartialEq)]
-pub struct Changes {
-    /// Variables that are new, or have been returned with a value; that may be the one that they had.
-    pub set: Values,
-    /// Variables that were not returned.
-    pub removed: Vec<String>,
-}
-
-impl Changes {
-    /// What was done to the variables between two states.
-    pub fn between(before: &Values, mut after: Values) -> Changes {
-        let removed = before.keys().filter(|name| !after.contains_key(*name)).cloned().collect();
-        after.retain(|name, value| before.get(name) != Some(value));
-        Changes { set: after, removed }
-    }
 }
 
 /// Runs functions in Python files.

@@ -9,17 +9,14 @@ mod id;
 mod item;
 mod kind;
 mod listed;
-pub mod load;
-mod outline;
-pub mod search;
-pub mod sign;
 mod space;
 mod system;
 
 pub use id::ItemId;
-pub use item::{Item, Located};
+pub use item::{Item, Located, Verifier};
 pub use kind::ItemType;
 pub use listed::file_hash;
+pub(crate) use listed::wrong_files;
 pub(crate) use space::user_name;
 pub use space::{CASES_END, CASES_FILE, FOLDER, Space, SpaceKind, Spaces};
 

@@ -6,17 +6,18 @@
 //!
 //! Nothing here starts a process, opens a connection or needs a runtime; everything is synchronous and `Send + Sync`.
 
+pub mod actions;
 pub mod book;
 pub mod chat;
 pub mod dialect;
 pub mod hooks;
 pub mod items;
 pub mod library;
+pub mod notation;
 pub mod overrides;
 pub mod prepared;
 pub mod prompt;
 pub mod render;
-pub mod sections;
 pub mod template;
 pub mod tokens;
 pub mod trust;
@@ -29,5 +30,6 @@ pub use book::{Book, Listing};
 pub use chat::Message;
 pub use error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
 pub use prepared::Prepared;
+pub use render::sections;
 pub use render::{Origin, Rendered, Segment, Span};
 pub use variables::{Agent, Context, Variables};

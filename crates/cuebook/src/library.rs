@@ -48,6 +48,7 @@ pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
 pub use reason::Reason;
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
+pub use scripts::Script;
 pub(crate) use scripts::{Read as ScriptRead, ScriptFile, Scripts};
 pub use survey::Survey;
 pub use tools::{FenceSetting, ToolsConfig};
@@ -56,7 +57,6 @@ pub use vocab::idle;
 
 use self::cached::Cached;
 use self::path::as_path;
-use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::files;
 use crate::items::Spaces;
@@ -80,7 +80,12 @@ pub struct Library {
     defaults: Cached<Defaults>,
     /// The spaces of items, and what they trust.
     spaces: OnceLock<(Spaces, Trust)>,
+    /// Reads the version that a candidate declares.
+    version_of: Option<VersionOf>,
 }
+
+/// Reads the version that a candidate declares, from files of at most so many bytes.
+pub(crate) type VersionOf = fn(&Candidate, &Library, u64) -> Result<String>;
 
 /// What was asked for, found.
 #[derive(Debug, Clone)]
@@ -105,8 +110,15 @@ impl Library {
             resolutions: Cached::new(resolutions.0, resolutions.1),
             defaults: Cached::new(defaults.0, defaults.1),
             spaces: OnceLock::new(),
+            version_of: None,
             root,
         }
+    }
+
+    /// A library whose candidates have versions.
+    pub(crate) fn with_versions(mut self, version_of: VersionOf) -> Library {
+        self.version_of = Some(version_of);
+        self
     }
 
     /// The project's folder.
@@ -533,9 +545,10 @@ impl Library {
 
     /// Finds out the versions of candidates, for somebody who has to choose between them.
     fn read_versions(&self, candidates: &mut [Candidate]) -> Result<()> {
+        let Some(version_of) = self.version_of else { return Ok(()) };
         let limit = self.file_limit()?;
         for candidate in candidates {
-            candidate.version = dialect::version(candidate, self, limit).ok();
+            candidate.version = version_of(candidate, self, limit).ok();
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ mod budget;
 mod code;
 mod directive;
 mod guest;
+mod hooked;
 mod hosting;
 mod sections;
 mod surprise;
@@ -18,7 +19,7 @@ use serde_json::{Value as Json, json};
 use crate::dialect;
 use crate::dialect::directive::ToolOffer;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::hooks::{self, Hooks, Resolved};
+use crate::hooks::{Hooks, Resolved};
 use crate::library::{
     CONFIG_FILE, Config, Defaults, Found, LibraryLoader, Root, ScriptFile, Scripts, builtin,
 };
@@ -473,7 +474,7 @@ impl Prepared {
     fn render_now(&self, variables: &Variables, context: &Arc<Context>) -> Result<Rendered> {
         match &self.body {
             Body::Directive(body) => self.render_verified(body, variables, context),
-            _ if self.runs_code(context) => hooks::render(self, variables, context),
+            _ if self.runs_code(context) => hooked::render(self, variables, context),
             _ => {
                 let scope = self.scope(variables, context);
                 validation_error(&self.prompt, &scope)?;

@@ -9,6 +9,7 @@ mod property;
 mod shape;
 mod tool;
 mod visibility;
+mod wording;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,8 +20,10 @@ pub use format::Format;
 pub use model::{Model, ModelOptions};
 pub use property::{Kind, Property, Rich, UnionStyle};
 pub use shape::{Extras, Field, Record, Shape};
+pub(crate) use tool::MOST_INTERFACES;
 pub use tool::{Tool, ToolKind, Tools};
 pub use visibility::Visibility;
+pub use wording::{Returns, Wording};
 
 pub use crate::by_name::{ByName, Named};
 use crate::redact;

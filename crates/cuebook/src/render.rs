@@ -6,6 +6,7 @@ mod edit;
 mod origin;
 mod rendered;
 mod request;
+pub mod sections;
 mod segment;
 mod speech;
 mod strict;

@@ -4,6 +4,7 @@
 //! nothing, so that a hundred thousand variables cost as much as they are used. Values are data: nothing here looks into
 //! them, and nothing expands them.
 
+mod changes;
 mod context;
 mod entries;
 mod late;
@@ -13,8 +14,10 @@ mod scope;
 mod system;
 mod validate;
 mod values;
+mod visibility;
 mod workspace;
 
+pub use changes::{Changes, Values};
 pub use context::{Agent, Clock, Context, FixedClock, HookTexts, SystemClock};
 pub(crate) use entries::Entries;
 pub(crate) use late::LateScope;
@@ -29,3 +32,4 @@ pub use validate::{Problem, validate};
 pub(crate) use validate::{refuse_invalid, validate_included, validation_error};
 pub use values::Variables;
 pub(crate) use values::{convert, to_json};
+pub use visibility::VisibilityOverrides;

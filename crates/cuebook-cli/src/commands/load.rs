@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cuebook::items::load::{LoadRequest, load};
+use cuebook::actions::load::{LoadRequest, load};
 use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::Trust;
 

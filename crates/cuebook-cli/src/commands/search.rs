@@ -5,8 +5,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
+use cuebook::actions::search::{Scope, SearchRequest, Searcher, SortBy};
 use cuebook::error::{did_you_mean, nearest, printable};
-use cuebook::items::search::{Scope, SearchRequest, Searcher, SortBy};
 use cuebook::items::{ItemType, SpaceKind};
 use cuebook::trust::Trust;
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cuebook::items::sign::{SignRequest, sign};
+use cuebook::actions::sign::{SignRequest, sign};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{Purpose, SigningKey, Trust, sign_for};
 use cuebook::{Code, Diagnostic, Error, ErrorKind, Result, files};

@@ -1,6 +1,6 @@
 //! What must stay as it is, whatever a value says.
 
-use crate::chat::{self, Message, Run};
+use crate::chat::{self, Message, Run, Ways};
 use crate::error::Result;
 use crate::render::{Origin, Rendered};
 use crate::source::Place;
@@ -157,7 +157,7 @@ pub(super) fn without_values(rendered: &Rendered) -> Option<Result<Vec<String>>>
         }
     }
     let whole = Run { range: 0..text.len(), literal: true, hook: false, rich: Vec::new() };
-    let ways = rendered.prompt().format.ways();
+    let ways = Ways::of(&rendered.prompt().format);
     Some(chat::parse(&text, &[whole], &ways).map(|messages| shapes(&messages)))
 }
 

@@ -92,14 +92,14 @@ fn signable(draft: &mut Draft, report: &mut Report) {
         draft.extra.insert("author".into(), NO_AUTHOR.into());
     }
     let (id, version) = (&draft.id, draft.version.as_deref().unwrap_or("1.0.0"));
-    if !crate::items::sign::is_directive_name(id) {
+    if !crate::actions::sign::is_directive_name(id) {
         let message = format!(
             "the name `{id}` cannot be signed: use lowercase letters, digits and `_`, starting with a \
                  letter"
         );
         report.note("signature", message).hint("choose another name: --out .ai/directives/NAME.md");
     }
-    if !crate::items::sign::is_version(version) {
+    if !crate::actions::sign::is_version(version) {
         let message = format!("the version `{version}` cannot be signed: use three numbers, as in 1.0.0");
         report.note("signature", message).hint("change the version");
     }

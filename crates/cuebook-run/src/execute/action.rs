@@ -1,9 +1,9 @@
 //! Runs the four actions.
 
-use cuebook::items::load::LoadRequest;
-use cuebook::items::search::SearchRequest;
-use cuebook::items::sign::SignRequest;
-use cuebook::items::{load, sign};
+use cuebook::actions::load::LoadRequest;
+use cuebook::actions::search::SearchRequest;
+use cuebook::actions::sign::SignRequest;
+use cuebook::actions::{load, sign};
 use serde_json::{Map, Value as Json};
 
 use crate::actions::Action;

@@ -9,12 +9,12 @@
 
 use std::ops::Range;
 
-use serde_json::Map;
+use serde_json::{Map, Value as Json};
 
 use super::marker::{Atom, Marker};
 use super::{Message, Part, Role, Roles, thread};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
-use crate::prompt::Rich;
+use crate::prompt::{Format, Rich};
 use crate::variables::RichInput;
 
 /// A run of the text: who wrote it, and the rich inputs that can show in it.
@@ -51,6 +51,20 @@ pub struct Ways {
     pub roles_of_values: bool,
     /// The names of roles.
     pub roles: Roles,
+}
+
+impl Ways {
+    /// How the text of a prompt with this format is taken apart.
+    pub fn of(format: &Format) -> Ways {
+        let option = |name: &str| format.parser_options.get(name).and_then(Json::as_str);
+        let empty = match option("empty") {
+            Some("skip") => Empty::Skip,
+            Some("skip-bare") => Empty::SkipBare,
+            _ => Empty::Keep,
+        };
+        let roles = Roles::of(&format.parser_options);
+        Ways { empty, roles_of_values: option("roles") == Some("values"), roles }
+    }
 }
 
 /// Makes messages of a text whose runs cover it.

@@ -34,7 +34,6 @@ use super::Message;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, did_you_mean, nearest};
 use crate::prompt::{Model, Property, Tools};
 use draft::{Draft, Said};
-pub(crate) use kept::Written;
 pub(crate) use media::guess as media_type_of;
 
 /// An interface of a provider.

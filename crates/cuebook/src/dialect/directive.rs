@@ -1,263 +1,183 @@
-//! Directives: Markdown files with a block of XML in them that says what a model is to do, with what, and how far it may go.
-//!
-//! ````text
-//! <!-- rye:signed:… -->                       the signature, if there is one
-//! # Deploy                                    the preamble
-//! ```xml
-//! <directive name="deploy" version="1.0.0">   the XML: metadata, inputs, outputs, actions
-//!   …
-//! </directive>
-//! ```
-//! Deploy {input:app}.                         the body
-//! ````
-//!
-//! [`read`] gives a [`Directive`], whose parts know where they stand in the file; [`Directive::fill`] puts inputs in; the prompt of it
-//! is written by [`Filled::prompt`]. What the body includes is found by [`Directive::include`]. What a directive means for a thread (limits, permissions, hooks) is read here and obeyed elsewhere.
-//! What the reader does not know is told as a note and left alone, as Rye does; what cannot be understood is an error.
+//! A directive as a prompt like any other.
 
-mod compose;
-mod condition;
-mod element;
-mod fill;
-mod hook;
-mod include;
-mod input;
-mod json;
-mod made;
-mod metadata;
-mod opaque;
-mod output;
-mod prompt;
-mod surroundings;
-#[cfg(test)]
-mod tests;
-mod wording;
-mod written;
-mod xml;
+use std::sync::Arc;
 
-use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use serde_json::{Map, Value as Json, json};
 
-use indexmap::IndexMap;
-use serde_json::{Map, Value as Json};
+use super::Read;
+use crate::error::Result;
+use crate::items::Item;
+use crate::library::{Candidate, Defaults, LibraryLoader};
+pub use crate::notation::directive::*;
+use crate::prompt::{
+    Dialect, Format, Limits, Metadata, Model, Need, Permissions as Granted, Prompt, Tools, Variable,
+};
+use crate::render::Rendered;
+use crate::source::Source;
+use crate::variables::{Scope, Variables};
 
-pub use compose::Composed;
-pub use condition::{ConditionFault, condition_fault, condition_pattern};
-pub use fill::Filled;
-pub use hook::{decisions_at, hook_may_decide};
-pub use include::Included;
-pub(crate) use include::whole;
-pub use input::Input;
-pub use metadata::{Acknowledged, ContextIds, Permissions};
-pub use output::{Output, ToolOffer};
-pub(crate) use prompt::{File, read_candidate, summary};
-pub(crate) use surroundings::Surroundings;
-pub(crate) use wording::SYSTEM;
-pub use wording::{Returns, Wording};
-pub use written::Written;
+/// The key of the engine that fills bodies.
+const ENGINE: &str = "input";
 
-use super::fence::{self, Found};
-use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::source::{Place, Source};
-use crate::template::input::Template;
-use crate::template::jinja::compat::is_space;
-use crate::template::unit::Unit;
-
-/// Bytes that the XML may have.
-const MOST_BYTES: usize = 1 << 20;
-/// Elements that it may have.
-const MOST_ELEMENTS: usize = 20_000;
-/// How often elements may lie in each other.
-const MOST_DEPTH: usize = 64;
-/// Attributes that one element may have.
-const MOST_ATTRIBUTES: usize = 200;
-
-/// The moments of a thread that hooks can be for.
-pub const HOOK_EVENTS: [&str; 9] = [
-    "error",
-    "limit",
-    "after_step",
-    "directive_return",
-    "context_limit_reached",
-    "after_complete",
-    "build_system_prompt",
-    "thread_started",
-    "thread_continued",
-];
-
-/// How the conditions of hooks compare.
-pub const HOOK_OPERATORS: [&str; 10] =
-    ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains", "regex", "exists"];
-
-/// The tool by which hooks decide how a thread goes on.
-pub const HOOK_CONTROL: &str = "rye/agent/threads/internal/control";
-
-/// What they can decide: the parameter `action` of that tool.
-pub const HOOK_DECISIONS: [&str; 7] = ["retry", "fail", "abort", "continue", "escalate", "suspend", "skip"];
-
-/// What that tool takes.
-pub const HOOK_CONTROL_PARAMS: [&str; 5] =
-    ["action", "error", "suspend_reason", "limit_type", "current_value"];
-
-/// The four things that an agent can do with items: the names of the elements that are actions.
-pub(crate) const PRIMARIES: [&str; 4] = ["execute", "load", "search", "sign"];
-
-/// A directive as it was read.
-#[derive(Debug, Clone)]
-pub struct Directive {
-    /// The file.
-    pub source: Arc<Source>,
-    /// Its name, which is that of its file.
-    pub name: Option<Written>,
-    /// Its version, as in `1.0.0`.
-    pub version: Option<Written>,
-    /// The directive that it takes context and permissions from.
-    pub extends: Option<Written>,
-    /// What it is for.
-    pub description: Option<Written>,
-    /// The folder that it lies in, as in `rye/core`.
-    pub category: Option<Written>,
-    /// The model that it is for, as its attributes say: `tier`, `id`, `provider` and others.
-    pub model: Option<Map<String, Json>>,
-    /// How far a thread that follows it may go.
-    pub limits: Option<Map<String, Json>>,
-    /// Where those stand.
-    pub limits_at: Option<Place>,
-    /// What a thread that follows it may do.
-    pub permissions: Option<Permissions>,
-    /// What is to happen at certain moments of such a thread.
-    pub hooks: Option<Vec<Map<String, Json>>>,
-    /// Knowledge that such a thread is given.
-    pub context: Option<ContextIds>,
-    /// Everything else that its metadata say: `author` and the like.
-    pub more: IndexMap<String, Written>,
-    /// What it takes.
-    pub inputs: Vec<Input>,
-    /// What it is to give.
-    pub outputs: Vec<Output>,
-    /// Elements of the XML that are calls of a tool, a search and so on.
-    pub actions: Vec<Map<String, Json>>,
-    /// What stands in `<template>`, `<example>` and `<raw>`, under keys that say which.
-    pub templates: IndexMap<String, String>,
-    /// What is odd about the file without keeping it from working.
-    pub notes: Vec<Diagnostic>,
-    preamble: Range<usize>,
-    content: Range<usize>,
-    body: Range<usize>,
-    raw: Range<usize>,
-    /// The body, ready to be filled.
-    template: Arc<Template>,
-    units: OnceLock<Arc<Vec<Unit>>>,
-    /// What the body includes; `None` as long as nobody has looked for it.
-    included: Option<Arc<Vec<include::Tag>>>,
-    /// Inputs that included directives declare and this one does not, and where those are included.
-    borrowed: Vec<(String, Place)>,
+/// A directive, and the item that it was read from if it lies in a space.
+#[derive(Debug)]
+pub(crate) struct File {
+    pub(crate) directive: Directive,
+    pub(crate) item: Option<Item>,
 }
 
-/// Reads a directive.
-///
-/// ```
-/// use cuebook::{dialect::directive, source::Source};
-///
-/// let text = "# Hi\n\n```xml\n<directive name=\"greet\"><metadata><description>Greets.</description></metadata></directive>\n```\nSay hello.\n";
-/// let directive = directive::read(&Source::new("greet.md", text))?;
-/// assert_eq!(directive.name.as_deref(), Some("greet"));
-/// assert_eq!((directive.preamble(), directive.body()), ("# Hi", "Say hello."));
-/// # Ok::<(), cuebook::Error>(())
-/// ```
-pub fn read(source: &Arc<Source>) -> Result<Directive> {
-    let text = source.text();
-    let block = match fence::find(text, "xml") {
-        Found::Block(block) => block,
-        Found::Unclosed(opened) => {
-            let diagnostic = no_block()
-                .at(source.place(opened))
-                .label("this block is not closed")
-                .hint("close it with a line ``` without indentation");
-            return Err(Error::new(ErrorKind::PromptRead, diagnostic));
+/// Reads the prompt that a candidate offers.
+pub(crate) fn read_candidate(
+    id: &str,
+    candidate: &Candidate,
+    loader: &LibraryLoader,
+    defaults: &Defaults,
+) -> Result<Read> {
+    if let Some(path) = candidate.root.path(&file_of(candidate)) {
+        loader.depend_on(path);
+    }
+    let (source, item) = bytes_of(id, candidate, loader)?;
+    let directive = read(&source)?.include(id, loader.include_depth()?, &mut |kind, id| {
+        loader.item(kind, id)?.ok_or_else(|| loader.library().spaces().not_found(kind, id))
+    })?;
+    let notes = directive.notes.clone();
+    let prompt = directive.prompt(id, &candidate.source, defaults);
+    let file = Box::new(File { directive, item });
+    Ok(Read { prompt, extends: None, notes, sections: None, directive: Some(file) })
+}
+
+/// What a candidate says of itself, for lists.
+pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &Defaults) -> Result<Metadata> {
+    let directive = read(&candidate.root.read(&file_of(candidate), limit)?)?;
+    Ok(directive.describe(id, defaults))
+}
+
+fn file_of(candidate: &Candidate) -> String {
+    candidate.file(candidate.template_file.as_deref().unwrap_or_default())
+}
+
+/// The text of a candidate. What lies in a space is read as an item, so that what is verified is what is read.
+fn bytes_of(id: &str, candidate: &Candidate, loader: &LibraryLoader) -> Result<(Arc<Source>, Option<Item>)> {
+    match loader.library().item_of(id, candidate)? {
+        Some(located) => {
+            let item = located.read(loader.limit())?;
+            Ok((item.source()?, Some(item)))
         }
-        Found::Nothing => {
-            let hint = "a directive needs a block that begins with a line ```xml without indentation and holds \
-                 <directive name=\"…\" version=\"1.0.0\">";
-            let place = source.place(0..text.find('\n').unwrap_or(text.len()));
-            return Err(Error::new(ErrorKind::PromptRead, no_block().at(place).hint(hint)));
-        }
-    };
-    let content = stripped(text, block.inside);
-    let body = stripped(text, block.after..text.len());
-    let template = Arc::new(Template::compile(source.clone(), body.clone()));
-    let mut directive = Directive {
-        source: source.clone(),
-        name: None,
-        version: None,
-        extends: None,
-        description: None,
-        category: None,
-        model: None,
-        limits: None,
-        limits_at: None,
-        permissions: None,
-        hooks: None,
-        context: None,
-        more: IndexMap::new(),
-        inputs: Vec::new(),
-        outputs: Vec::new(),
-        actions: Vec::new(),
-        templates: IndexMap::new(),
-        notes: Vec::new(),
-        preamble: stripped(text, 0..block.opened.start),
-        content: content.clone(),
-        body,
-        raw: 0..text.len(),
-        template,
-        units: OnceLock::new(),
-        included: None,
-        borrowed: Vec::new(),
-    };
-    element::read(&mut directive, content)?;
-    Ok(directive)
-}
-
-fn no_block() -> Diagnostic {
-    Diagnostic::new(Code::BadDirective, "No XML code block found")
-}
-
-/// A range without white space around it.
-pub(super) fn stripped(text: &str, range: Range<usize>) -> Range<usize> {
-    let inside = &text[range.clone()];
-    let end = range.start + inside.trim_end_matches(is_space).len();
-    let start = end - text[range.start..end].trim_start_matches(is_space).len();
-    start..end
+        None => Ok((candidate.root.read(&file_of(candidate), loader.limit())?, None)),
+    }
 }
 
 impl Directive {
-    /// The Markdown before the XML, without white space around it. A signature is a part of it.
-    pub fn preamble(&self) -> &str {
-        &self.source.text()[self.preamble.clone()]
+    /// The definition of it as a prompt.
+    pub(crate) fn prompt(&self, id: &str, source: &str, defaults: &Defaults) -> Prompt {
+        let max_output_size = defaults.max_output_size.unwrap_or(Limits::GENEROUS_SIZE);
+        Prompt {
+            id: id.to_owned(),
+            dialect: Dialect::Directive,
+            source: source.to_owned(),
+            metadata: self.describe(id, defaults),
+            variables: self.inputs.iter().filter(|input| !input.name.is_empty()).map(variable).collect(),
+            permissions: Granted::default(),
+            limits: Limits { max_output_size, ..Limits::default() },
+            template: self.source.clone(),
+            code: None,
+            hooks: Vec::new(),
+            format: Format { engine: ENGINE.to_owned(), ..Format::plain() },
+            model: self.model.as_ref().map(model),
+            tools: Tools::default(),
+            // What it is to give is returned by a call, and not as the answer itself.
+            outputs: Vec::new(),
+        }
     }
 
-    /// The XML, without white space around it.
-    pub fn content(&self) -> &str {
-        &self.source.text()[self.content.clone()]
+    fn describe(&self, id: &str, defaults: &Defaults) -> Metadata {
+        let text = |written: &Option<Written>| written.as_ref().map(|text| text.to_string());
+        let mut extra = defaults.metadata.clone();
+        extra.extend(self.more.iter().map(|(key, text)| (key.clone(), json!(text.as_str()))));
+        if let Some(category) = &self.category {
+            extra.insert("category".into(), json!(category.as_str()));
+        }
+        if let Some(limits) = &self.limits {
+            extra.insert("limits".into(), json!(limits));
+        }
+        if let Some(permissions) = &self.permissions {
+            permissions_json(permissions, &mut extra);
+        }
+        if let Some(context) = &self.context {
+            extra.insert("context".into(), context.to_json());
+        }
+        if !self.outputs.is_empty() {
+            extra.insert("outputs".into(), self.declared_outputs());
+        }
+        Metadata {
+            name: text(&self.name).unwrap_or_else(|| id.rsplit('/').next().unwrap_or(id).to_owned()),
+            version: text(&self.version).unwrap_or_else(|| "0.0.0".into()),
+            kind: "directive".into(),
+            extends: text(&self.extends),
+            template: None,
+            description: text(&self.description),
+            extra,
+        }
     }
+}
 
-    /// What stands behind the XML, without white space around it.
-    pub fn body(&self) -> &str {
-        &self.source.text()[self.body.clone()]
+fn variable(input: &Input) -> Variable {
+    Variable {
+        name: input.name.clone(),
+        need: if input.required && input.default.is_none() { Need::Required } else { Need::Optional },
+        kind: input.kind,
+        description: input.description.as_ref().map(|text| text.to_string()),
+        default: input.default.as_deref().map(Json::from),
+        is_secret: false,
+        choices: Vec::new(),
+        lenient: false,
+        of_directive: true,
+        rich: None,
+        roles: Vec::new(),
+        strict: false,
+        from_system: false,
+        place: input.place.clone(),
+        inherited_from: None,
     }
+}
 
-    /// The whole file.
-    pub fn raw(&self) -> &str {
-        &self.source.text()[self.raw.clone()]
-    }
+/// The model that is asked for. What only threads understand stays as it was written.
+fn model(attributes: &Map<String, Json>) -> Model {
+    let mut extra = attributes.clone();
+    let mut take = |key: &str| match extra.shift_remove(key) {
+        Some(Json::String(text)) if !text.is_empty() => Some(text),
+        _ => None,
+    };
+    let (id, provider) = (take("id"), take("provider"));
+    Model { id: id.unwrap_or_default(), provider, extra, ..Model::default() }
+}
 
-    /// The body as a template.
-    pub fn template(&self) -> &Template {
-        &self.template
-    }
-
-    /// What else its metadata say, by the name of the element, as in `author`.
-    pub fn more(&self, name: &str) -> Option<&str> {
-        self.more.get(name).map(Written::as_str)
+impl Filled<'_> {
+    /// The prompt: what a model is told, with where every byte of it comes from.
+    ///
+    /// ```
+    /// use cuebook::dialect::directive::{self, Wording};
+    /// use cuebook::source::Source;
+    ///
+    /// let text = "```xml\n<directive name=\"greet\"/>\n```\nGreet {input:who}.";
+    /// let directive = directive::read(&Source::new("greet.md", text))?;
+    /// let inputs = serde_json::json!({"who": "Ann"});
+    /// let prompt = directive.fill(inputs.as_object().unwrap())?.prompt(&Wording::default())?;
+    /// assert_eq!(
+    ///     prompt.text(),
+    ///     "Execute the directive as specified now.\n\n<directive name=\"greet\">\n\nGreet Ann.\n\n</directive>"
+    /// );
+    /// # Ok::<(), cuebook::Error>(())
+    /// ```
+    pub fn prompt(&self, wording: &Wording) -> Result<Rendered> {
+        let directive = self.directive();
+        directive.refuse_unfollowed()?;
+        let output = directive
+            .write_prompt(wording, self, &Surroundings::default(), MOST_TEXT)
+            .map_err(|_| directive.template.too_large(MOST_TEXT))?;
+        let id = directive.name.as_deref().unwrap_or_default();
+        let prompt = directive.prompt(id, directive.source.name(), &Defaults::default());
+        let scope = Scope::of_values(Variables::from_json(&self.inputs));
+        Ok(Rendered::new(output, scope, Arc::new(prompt)))
     }
 }

@@ -3,18 +3,17 @@
 //! The minimal form is the template alone. The full form is a `prompt.py` whose METADATA, VARIABLES, PERMISSIONS, LIMITS
 //! and TEMPLATE are read as literals (see [`super::python`]); its functions are noted and never run here.
 
-mod definition;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use self::definition::{Definition, Reader};
 use super::Read;
-use super::python::Module;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files;
 use crate::library::{Candidate, Defaults, LibraryLoader, PROMPT_FILE, TEMPLATE_FILE};
-use crate::prompt::{Dialect, Format, Hook, Metadata, Permissions, Prompt, Tools};
+use crate::notation::definition::{Definition, Inline, Reader};
+use crate::notation::python::Module;
+use crate::notation::signature::{slips, wrong_signature};
+use crate::prompt::{Dialect, Format, Hook, Limits, Metadata, Prompt, Tools};
 use crate::source::Source;
 
 /// The functions that take part in a render, and how they are called.
@@ -23,9 +22,6 @@ const HOOKS: [(&str, &str); 2] =
 
 /// The names in `prompt.py` that say something.
 pub const DEFINITIONS: [&str; 5] = ["METADATA", "VARIABLES", "PERMISSIONS", "LIMITS", "TEMPLATE"];
-
-/// The function of a variable provider, and how it is called.
-const PROVIDE: (&str, &str) = ("provide", "context");
 
 /// Reads the prompt that a candidate offers.
 pub(crate) fn read(
@@ -65,7 +61,7 @@ pub(crate) fn read(
         notes.push(Diagnostic::new(Code::IdMismatch, message).at(place.clone()).hint(hint));
     }
     let extends = definition.extends.clone();
-    let limits = definition.limits(defaults, candidate.pack_id.is_some());
+    let limits = limits(&definition, defaults, candidate.pack_id.is_some());
     let prompt = Prompt {
         id: id.to_owned(),
         dialect: Dialect::Template,
@@ -126,9 +122,18 @@ pub(crate) fn summary(id: &str, candidate: &Candidate, limit: u64, defaults: &De
     Ok(metadata(id, definition, candidate, defaults))
 }
 
-/// What the hooks in a `prompt.py` may do.
-pub(crate) fn permissions(source: &Arc<Source>) -> Result<Permissions> {
-    Ok(Reader::new(&Module::parse(source)?).definition()?.permissions)
+/// What the prompt says, or `defaults.json`, or the default: the text of a pack's prompt is shorter, because its author is
+/// a stranger.
+fn limits(definition: &Definition, defaults: &Defaults, is_packed: bool) -> Limits {
+    let standard = Limits::default();
+    let size = if is_packed { standard.max_output_size } else { Limits::GENEROUS_SIZE };
+    Limits {
+        max_execution_time: definition
+            .max_execution_time
+            .or(defaults.max_execution_time)
+            .unwrap_or(standard.max_execution_time),
+        max_output_size: definition.max_output_size.or(defaults.max_output_size).unwrap_or(size),
+    }
 }
 
 const DEFAULT_VERSION: &str = "1.0.0";
@@ -228,7 +233,7 @@ fn markdown_files(folder: &Path) -> Vec<String> {
 }
 
 /// The template inside `prompt.py`. Where the string stands in the file as it is, its places are places of the file.
-fn inline_template(python: &Arc<Source>, literal: &definition::Inline) -> Arc<Source> {
+fn inline_template(python: &Arc<Source>, literal: &Inline) -> Arc<Source> {
     let raw = &python.text()[literal.range.clone()];
     let quotes = ["\"\"\"", "'''", "\"", "'"];
     let open = raw.trim_start_matches(['r', 'R', 'u', 'U']);
@@ -241,57 +246,6 @@ fn inline_template(python: &Arc<Source>, literal: &definition::Inline) -> Arc<So
         }
     }
     Source::new(format!("{} (TEMPLATE)", python.name()), literal.text.clone())
-}
-
-/// What is wrong with the file of a variable provider.
-pub(crate) fn provider_problems(source: &Arc<Source>) -> Result<Vec<Diagnostic>> {
-    let module = Module::parse(source)?;
-    let (name, arguments) = PROVIDE;
-    if module.defines(name).is_none() && module.star_import().is_none() {
-        let message = format!("the variable provider has no function `{name}({arguments})`");
-        let diagnostic = Diagnostic::new(Code::HookSignature, message)
-            .file(source.name())
-            .hint(format!("add it: def {name}({arguments}): return {{…}}"));
-        return Ok(slips(&module, &[name], &[]).into_iter().chain([diagnostic]).collect());
-    }
-    Ok(wrong_signature(&module, name, arguments).into_iter().collect())
-}
-
-/// Names that mean nothing to us, and are spelt nearly like one that does.
-fn slips(module: &Module, functions: &[&str], definitions: &[&str]) -> Vec<Diagnostic> {
-    let slip = |name: &str, known: &[&str]| -> Option<Diagnostic> {
-        if known.contains(&name) {
-            return None;
-        }
-        let letters = |name: &str| name.replace('_', "").to_lowercase();
-        let meant = known.iter().find(|known| {
-            module.defines(known).is_none()
-                && strsim::damerau_levenshtein(&letters(name), &letters(known)) <= 2
-        })?;
-        let place = module.source().place(module.defines(name)?);
-        let message = format!("unknown name `{name}`, similar to `{meant}`");
-        let hint = format!("did you mean `{meant}`?");
-        Some(Diagnostic::new(Code::UnknownKey, message).at(place).hint(hint))
-    };
-    let functions = module.functions().iter().filter_map(|function| slip(&function.name, functions));
-    let constants = module.names().filter(|name| name.chars().all(|c| c.is_uppercase() || c == '_'));
-    functions.chain(constants.filter_map(|name| slip(name, definitions))).collect()
-}
-
-/// A hook that would fail as soon as it is called.
-fn wrong_signature(module: &Module, name: &str, arguments: &str) -> Option<Diagnostic> {
-    let function = module.function(name)?;
-    if function.takes(arguments.split(',').count()) {
-        return None;
-    }
-    let message = format!("`{name}` cannot be called as {name}({arguments})");
-    let definition = if function.is_async { "async def" } else { "def" };
-    Some(
-        Diagnostic::new(Code::HookSignature, message)
-            .at(module.source().place(function.range.clone()))
-            .label(format!("takes ({})", function.parameters.join(", ")))
-            .hint(format!("write {definition} {name}({arguments}):")),
-    )
 }
 
 fn hooks(module: &Module) -> Vec<Hook> {

@@ -8,6 +8,12 @@ use crate::error::Result;
 use crate::files;
 use crate::source::Source;
 
+/// Says whether an item is what a trusted person signed.
+pub trait Verifier {
+    /// An error if it is not.
+    fn verify_item(&self, item: &Item) -> Result<()>;
+}
+
 /// Where an item lies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Located {

@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use serde::Deserialize;
 
 use super::{Candidate, Library, UserConfig};
-use crate::dialect::prompty::{self, Environment};
 use crate::error::{Diagnostic, Result};
 use crate::items::Spaces;
+use crate::notation::prompty::{Definition, Environment, LoadOptions};
 use crate::prompt::Dialect;
 use crate::trust::{Granted, Grants, Request};
 
@@ -105,7 +105,7 @@ impl Library {
         let mut names = Vec::new();
         for candidate in candidates.filter(asks) {
             let recorder = Arc::new(Recorder::default());
-            drop(prompty::probe(candidate, limit, recorder.clone()));
+            drop(probe(candidate, limit, recorder.clone()));
             names.append(&mut recorder.0.lock().unwrap_or_else(PoisonError::into_inner));
         }
         names.sort_unstable();
@@ -114,4 +114,12 @@ impl Library {
         names.retain(|name| !name.is_empty() && !listed.contains(name) && !self.env.contains(name));
         Ok(names.iter().map(|name| Request::env(name)).collect())
     }
+}
+
+/// Reads a candidate with another environment, for the variables that it asks for.
+fn probe(candidate: &Candidate, file_size: u64, environment: Arc<dyn Environment>) -> Result<Definition> {
+    let options = LoadOptions { file_size, environment, ..LoadOptions::default() };
+    let file = candidate.file(candidate.template_file.as_deref().unwrap_or_default());
+    let source = candidate.root.read(&file, file_size)?;
+    Definition::read(&source, candidate.root.path(&candidate.entry).as_deref(), &options)
 }

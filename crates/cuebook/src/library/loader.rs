@@ -16,10 +16,10 @@ use sha2::{Digest, Sha256};
 use super::pack::Providers;
 use super::root::{Root, RootKind};
 use super::{Candidate, Defaults, Found, Library, Reason, Survey, UserConfig, whole_prompt};
-use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, nearest};
 use crate::files::{self, Stamp};
 use crate::items::{Item, ItemId, ItemType};
+use crate::notation;
 use crate::source::Source;
 use crate::template::jinja::Loader;
 use crate::trust;
@@ -481,7 +481,7 @@ impl Loader for LibraryLoader {
     fn load(&self, name: &str, parent: &str) -> Result<Option<Arc<Source>>> {
         match self.look_for(name, parent)? {
             // The front matter is no text of the prompt, and may hold a key.
-            Some(file) if whole_prompt(name).is_some() => dialect::prompty::body(&file).map(Some),
+            Some(file) if whole_prompt(name).is_some() => notation::prompty::body(&file).map(Some),
             found => Ok(found),
         }
     }

@@ -16,9 +16,9 @@ use jiff::Timestamp;
 use super::archive::ArchiveLimits;
 use super::manifest::{Manifest, VariableProvider};
 use super::{Library, PACKS, PROMPT_FILE, Vocab, portable};
-use crate::dialect;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity, did_you_mean, nearest};
 use crate::files::{self, Lock};
+use crate::notation;
 use crate::prompt::Permissions;
 use crate::source::Source;
 use crate::trust::approval::ApprovalsFile;
@@ -298,7 +298,7 @@ impl Library {
             let name = format!("{name}/{file}");
             let bounds = self.pack_bounds(folder);
             let source = files::read_text_inside(&bounds, &folder.join(file), &name, self.file_limit()?)?;
-            dialect::template::provider_problems(&source)
+            notation::signature::provider_problems(&source)
         };
         read().unwrap_or_else(Error::into_diagnostics)
     }
@@ -377,7 +377,7 @@ impl Library {
             let (role, permissions) = match provider {
                 Some(provider) => ("provider", provider.permissions),
                 None if file.path.rsplit('/').next() == Some(PROMPT_FILE) => {
-                    ("prompt", dialect::template::permissions(&source)?)
+                    ("prompt", notation::definition::permissions(&source)?)
                 }
                 None => ("module", Permissions::default()),
             };

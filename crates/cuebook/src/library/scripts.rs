@@ -14,10 +14,30 @@ use super::manifest::{Manifest, VariableProvider};
 use super::pack::MANIFEST;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Stamp};
-use crate::hooks::Script;
 use crate::source::{Place, Source};
 use crate::trust::{Approval, hex};
 use crate::variables::SYSTEM;
+
+/// A Python file whose functions take part in renders. Its pack, if it has one, is approved with exactly this content.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// Its text, under the name that people know it by.
+    pub source: Arc<Source>,
+    /// Where it lies.
+    pub path: PathBuf,
+    /// The folder that it belongs to, the prompt's or the pack's: its own modules are found there.
+    pub folder: PathBuf,
+    /// The pack that it came with; `None` for code of the user's own.
+    pub pack: Option<String>,
+    /// The Python files of its pack by path, as they were approved; `None` for code of the user's own, whose modules are read
+    /// from the folder.
+    pub modules: Option<BTreeMap<PathBuf, String>>,
+    /// Whether its code mentions what the system knows: then `system` is among the variables that it gets. It is made anew for
+    /// every render, and most code has no use for it.
+    pub mentions_system: bool,
+    /// Changes whenever any code in the folder does.
+    pub fingerprint: String,
+}
 
 /// Files and folders that are watched for one script. A prompt with more code than this is started afresh for every call.
 const MOST_WATCHED: usize = 4096;

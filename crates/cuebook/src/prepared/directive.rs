@@ -9,7 +9,6 @@ use super::{Body, Prepared};
 use crate::dialect::directive::{Composed, Directive, File, Surroundings, Wording};
 use crate::dialect::prompty::Environment;
 use crate::error::{Code, Diagnostic, Error, Result, Severity};
-use crate::hooks;
 use crate::items::{Item, ItemId, ItemType, SpaceKind};
 use crate::library::Library;
 use crate::render::Rendered;
@@ -232,7 +231,7 @@ impl Prepared {
         let scope = self.scope(variables, context);
         self.check_inputs(body, variables, &scope)?;
         let rendered = if self.runs_code(context) {
-            hooks::render(self, variables, context)?
+            super::hooked::render(self, variables, context)?
         } else {
             validation_error(&self.prompt, &scope)?;
             self.render_template(&scope)?

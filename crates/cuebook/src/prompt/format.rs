@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::chat::{Empty, Roles, Ways};
 use crate::source::Place;
 
 /// How the text of a prompt is written, and how it is to be taken apart.
@@ -23,18 +22,6 @@ pub struct Format {
 }
 
 impl Format {
-    /// How its text is taken apart.
-    pub fn ways(&self) -> Ways {
-        let option = |name: &str| self.parser_options.get(name).and_then(Json::as_str);
-        let empty = match option("empty") {
-            Some("skip") => Empty::Skip,
-            Some("skip-bare") => Empty::SkipBare,
-            _ => Empty::Keep,
-        };
-        let roles = Roles::of(&self.parser_options);
-        Ways { empty, roles_of_values: option("roles") == Some("values"), roles }
-    }
-
     /// A Jinja2 template whose text is one message, as template prompts are.
     pub fn plain() -> Format {
         Format {

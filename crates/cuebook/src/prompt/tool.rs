@@ -1,13 +1,28 @@
 //! What a model may call.
 
+use std::any::Any;
 use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 use serde_json::{Map, Value as Json, json};
 
 use super::Property;
-use crate::chat::wire::Written;
 use crate::source::Place;
+
+/// Interfaces that a list of tools remembers its words for.
+pub(crate) const MOST_INTERFACES: usize = 8;
+
+/// How a list of tools was said, by the number of the interface. Each interface knows the type of what it keeps.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Written([OnceLock<Arc<dyn Any + Send + Sync>>; MOST_INTERFACES]);
+
+impl Written {
+    /// What this interface keeps.
+    pub(crate) fn at(&self, interface: usize) -> &OnceLock<Arc<dyn Any + Send + Sync>> {
+        &self.0[interface]
+    }
+}
 
 /// What a model may call: a list of tools, which remembers how they are said. It cannot be changed, only made anew.
 #[derive(Debug, Clone, Default)]

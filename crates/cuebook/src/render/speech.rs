@@ -7,9 +7,9 @@ use serde_json::{Map, Value as Json};
 
 use super::Rendered;
 use crate::chat::wire::{self, Api, Payload, Request, Wire};
-use crate::chat::{self, Message, Part, Role, Run};
-use crate::dialect::directive;
+use crate::chat::{self, Message, Part, Role, Run, Ways};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result, Severity};
+use crate::notation::directive;
 use crate::prompt::Dialect;
 use crate::template::sink::Writer;
 use crate::template::unit::Emission;
@@ -64,7 +64,7 @@ impl Rendered {
             }
             Some(PARSER) => {
                 self.refuse_changed_roles()?;
-                chat::parse(self.text(), &self.runs(), &format.ways())
+                chat::parse(self.text(), &self.runs(), &Ways::of(format))
             }
             Some(other) => {
                 let message = format!("no parser is registered for the key `{other}`");
@@ -170,7 +170,7 @@ impl Rendered {
         let format = &self.prompt().format;
         match format.parser {
             None => self.parts().into_iter().map(|(role, _)| role).collect(),
-            Some(_) => chat::marked_roles(self.text(), &self.runs(), &format.ways()),
+            Some(_) => chat::marked_roles(self.text(), &self.runs(), &Ways::of(format)),
         }
     }
 

@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value as Json};
 
-use crate::dialect::{directive, knowledge, tool};
 use crate::files;
 use crate::items::{ItemId, ItemType};
+use crate::notation::{directive, knowledge, tool};
 
 /// The place that an item declares.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,9 +1,9 @@
 //! Grants that concern the sandbox around tools that a model calls.
 
 use super::{Power, Request, interpreter_request};
-use crate::dialect::tool::{self, Notation};
 use crate::error::Result;
 use crate::items::{ItemType, SpaceKind, Spaces};
+use crate::notation::tool::{self, Notation};
 
 /// The largest file of a tool.
 const LARGEST_TOOL: u64 = 4 << 20;

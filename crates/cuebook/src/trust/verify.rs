@@ -18,7 +18,7 @@ use super::sign::style;
 use super::store::{Found, Stores, TrustEntry, TrustedKey};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::Stamp;
-use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces};
+use crate::items::{Item, ItemId, ItemType, SpaceKind, Spaces, Verifier};
 use crate::source::Source;
 
 /// Bytes of verified items that are remembered at most.
@@ -544,5 +544,11 @@ pub fn told_with_path(error: &Error) -> String {
     match (field("file"), field("path")) {
         (Some(name), Some(path)) => message.replacen(name, path, 1),
         _ => message.clone(),
+    }
+}
+
+impl Verifier for Trust {
+    fn verify_item(&self, item: &Item) -> Result<()> {
+        self.verify(item).map(drop)
     }
 }

@@ -7,12 +7,12 @@ use jiff::Zoned;
 use serde_json::Value as Json;
 
 use super::Variables;
-use crate::dialect::directive::Returns;
+use super::VisibilityOverrides;
+use super::changes::Values;
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
-use crate::hooks::Values;
 use crate::json::Step::Key;
 use crate::json::{Document, Problems, quoted};
-use crate::sections::VisibilityOverrides;
+use crate::prompt::Returns;
 use crate::source::Source;
 
 /// The circumstances of a render: who asks, in which session, in what language.

@@ -10,11 +10,11 @@ use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
 use serde_json::Value as Json;
 
+use super::changes::{Changes, Values};
 use super::rich::{RichInput, RichInputs};
 use super::system::{self, System};
 use super::values::{convert, to_json};
 use super::{Clock, Context, Layer, Supplier, SystemClock, Variables};
-use crate::hooks::{Changes, Values};
 use crate::prompt::{Dialect, Need, Prompt};
 
 /// The name under which templates find what the system knows.

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cuebook::items::load::{self, LoadRequest};
-use cuebook::items::search::{Query, Scope, SearchRequest, Searcher};
-use cuebook::items::sign::{SignRequest, sign};
+use cuebook::actions::load::{self, LoadRequest};
+use cuebook::actions::search::{Query, Scope, SearchRequest, Searcher};
+use cuebook::actions::sign::{SignRequest, sign};
 use cuebook::items::{ItemId, ItemType, SpaceKind, Spaces};
 use cuebook::trust::{PublicKey, SigningKey, Trust, sign_as_rye};
 use cuebook::{Code, ErrorKind};

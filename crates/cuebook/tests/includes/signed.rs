@@ -1,6 +1,6 @@
 //! Directives and knowledge: nothing is shown that nobody trusted has signed.
 
-use cuebook::items::search::{SearchRequest, Searcher};
+use cuebook::actions::search::{SearchRequest, Searcher};
 use cuebook::items::{ItemId, ItemType, Spaces};
 use cuebook::trust::Trust;
 use cuebook::{Code, Context, Diagnostic, Rendered, Severity, Variables};

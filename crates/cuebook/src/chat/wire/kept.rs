@@ -1,7 +1,8 @@
 //! What a body says of tools, kept in the words of every interface: the schemas of twenty tools are more work than a whole
 //! conversation, and never change.
 
-use std::sync::{Arc, OnceLock};
+use std::any::Any;
+use std::sync::Arc;
 
 use serde_json::Value as Json;
 
@@ -9,6 +10,7 @@ use super::Api;
 use super::draft::Draft;
 use super::piece::Piece;
 use crate::error::{Diagnostic, Result};
+use crate::prompt::MOST_INTERFACES;
 
 /// Tools as they were written, and what was to be noted on them.
 #[derive(Debug)]
@@ -18,9 +20,7 @@ pub(super) struct Kept {
     notes: Vec<Diagnostic>,
 }
 
-/// What is kept of one list of tools, for every interface.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Written([OnceLock<Arc<Kept>>; Api::ALL.len()]);
+const _: () = assert!(Api::ALL.len() <= MOST_INTERFACES);
 
 impl<'r> Draft<'r> {
     /// The tools, as they were said before or as `say` says them; nothing if there are none.
@@ -32,16 +32,18 @@ impl<'r> Draft<'r> {
         if tools.is_empty() {
             return Ok(None);
         }
-        let slot = &tools.written().0[self.api as usize];
-        let kept = match slot.get() {
-            Some(kept) => Arc::clone(kept),
+        let slot = tools.written().at(self.api as usize);
+        let kept = match slot.get().and_then(|kept| Arc::clone(kept).downcast::<Kept>().ok()) {
+            Some(kept) => kept,
             None => {
                 let before = std::mem::take(&mut self.notes);
                 let said = say(self);
                 let notes = std::mem::replace(&mut self.notes, before);
                 let json = Json::Array(said?);
                 let bytes = json.to_string().into_bytes();
-                Arc::clone(slot.get_or_init(|| Arc::new(Kept { json, bytes, notes })))
+                let kept = Arc::new(Kept { json, bytes, notes });
+                slot.get_or_init(|| Arc::clone(&kept) as Arc<dyn Any + Send + Sync>);
+                kept
             }
         };
         for note in &kept.notes {

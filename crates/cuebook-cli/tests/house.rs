@@ -1,0 +1,216 @@
+//! The floor plan: modules of a crate do not depend on each other in a circle, and those of the engine follow the order of the stages.
+//!
+//! A module is a file or folder directly below `src`. It depends on another one if its code outside of tests names it after
+//! `crate::`, directly or by an item that `lib.rs` exports from it.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, though the lint sees only functions")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// Who depends on whom.
+type Graph = BTreeMap<String, BTreeSet<String>>;
+
+/// Circles that are left. A crate that has none any more must leave this list.
+const CIRCLES: &[(&str, &[&str])] = &[
+    ("cuebook-py", &["calls", "errors", "values"]),
+    (
+        "cuebook-template",
+        &[
+            "ast",
+            "environment",
+            "error",
+            "host",
+            "lexer",
+            "parser",
+            "python",
+            "resolver",
+            "sink",
+            "template",
+            "text",
+            "value",
+        ],
+    ),
+];
+
+/// The modules of the engine: each depends only on those before it.
+const ORDER: &[&str] = &[
+    "prompt",
+    "variables",
+    "template",
+    "chat",
+    "tokens",
+    "items",
+    "notation",
+    "trust",
+    "overrides",
+    "library",
+    "hooks",
+    "render",
+    "dialect",
+    "actions",
+    "prepared",
+    "book",
+];
+
+fn crates() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let mut list: Vec<PathBuf> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    list.retain(|path| path.join("src").is_dir());
+    list.sort();
+    list
+}
+
+fn files_below(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => files_below(&path, found),
+            false if path.extension().is_some_and(|end| end == "rs") => found.push(path),
+            false => {}
+        }
+    }
+}
+
+/// Whether a file has tests only.
+fn is_test(path: &Path) -> bool {
+    let name = path.file_name().unwrap().to_string_lossy();
+    name == "tests.rs" || name.ends_with("_tests.rs") || path.iter().any(|part| part == "tests")
+}
+
+/// The code of a file without comments and without the tests at its end.
+fn code(text: &str) -> String {
+    static TESTS: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?m)^\s*#\[cfg\(test\)\]\n\s*(pub\s*)?mod \w+ \{").unwrap());
+    static COMMENT: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?m)^\s*//.*$|\s//\s.*$").unwrap());
+    let end = TESTS.find(text).map_or(text.len(), |tests| tests.start());
+    COMMENT.replace_all(&text[..end], "").into_owned()
+}
+
+/// The names that follow `crate::`, also those in braces.
+fn names_of_crate(code: &str) -> Vec<String> {
+    static NAME: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\bcrate::(\w+)").unwrap());
+    static GROUP: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?s)\bcrate::\{([^;]*?)\};").unwrap());
+    static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(?:^|[,{\s])(\w+)").unwrap());
+    let mut names: Vec<String> = NAME.captures_iter(code).map(|found| found[1].to_owned()).collect();
+    for group in GROUP.captures_iter(code) {
+        names.extend(WORD.captures_iter(&group[1]).map(|found| found[1].to_owned()));
+    }
+    names
+}
+
+/// The items that `lib.rs` exports, with their modules.
+fn exported(src: &Path) -> BTreeMap<String, String> {
+    static EXPORT: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"pub(?:\(crate\))? use (\w+)::(\{[^}]*\}|[\w:]+)").unwrap());
+    static WORD: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b\w+\b").unwrap());
+    let text = std::fs::read_to_string(src.join("lib.rs")).unwrap_or_default();
+    let mut items = BTreeMap::new();
+    for export in EXPORT.captures_iter(&code(&text)) {
+        for item in WORD.find_iter(&export[2]) {
+            items.entry(item.as_str().to_owned()).or_insert_with(|| export[1].to_owned());
+        }
+    }
+    items
+}
+
+fn graph_of(src: &Path) -> Graph {
+    let mut files = Vec::new();
+    files_below(src, &mut files);
+    files.retain(|file| !is_test(file.strip_prefix(src).unwrap()));
+    let module = |file: &Path| {
+        let first = file.strip_prefix(src).unwrap().iter().next().unwrap().to_string_lossy().into_owned();
+        first.strip_suffix(".rs").map(str::to_owned).unwrap_or(first)
+    };
+    let modules: BTreeSet<String> =
+        files.iter().map(|file| module(file)).filter(|name| name != "lib" && name != "main").collect();
+    let exported = exported(src);
+    static SUPER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\buse super::(\w+)").unwrap());
+    let mut graph: Graph = modules.iter().map(|module| (module.clone(), BTreeSet::new())).collect();
+    for file in &files {
+        let from = module(file);
+        let Some(edges) = graph.get_mut(&from) else { continue };
+        let text = code(&std::fs::read_to_string(file).unwrap());
+        let mut names = names_of_crate(&text);
+        if file.parent() == Some(src) {
+            names.extend(SUPER.captures_iter(&text).map(|found| found[1].to_owned()));
+        }
+        for name in names {
+            let to = if modules.contains(&name) { Some(&name) } else { exported.get(&name) };
+            edges.extend(to.filter(|to| modules.contains(*to) && **to != from).cloned());
+        }
+    }
+    graph
+}
+
+/// The modules that can be reached from one.
+fn reachable(graph: &Graph, from: &str) -> BTreeSet<String> {
+    let (mut seen, mut open) = (BTreeSet::new(), vec![from.to_owned()]);
+    while let Some(module) = open.pop() {
+        for next in &graph[&module] {
+            if seen.insert(next.clone()) {
+                open.push(next.clone());
+            }
+        }
+    }
+    seen
+}
+
+/// The modules that depend on themselves by way of others.
+fn in_circles(graph: &Graph) -> Vec<String> {
+    graph.keys().filter(|module| reachable(graph, module).contains(*module)).cloned().collect()
+}
+
+#[test]
+fn modules_have_no_circles() {
+    let mut wrong = String::new();
+    for folder in crates() {
+        let name = folder.file_name().unwrap().to_string_lossy().into_owned();
+        let found = in_circles(&graph_of(&folder.join("src")));
+        let known = CIRCLES.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, modules)| *modules);
+        let new: Vec<&String> = found.iter().filter(|module| !known.contains(&module.as_str())).collect();
+        let gone: Vec<&&str> =
+            known.iter().filter(|module| !found.contains(&(**module).to_owned())).collect();
+        if !new.is_empty() {
+            wrong += &format!("{name}: modules that depend on themselves by way of others: {new:?}\n");
+        }
+        if !gone.is_empty() {
+            wrong += &format!("{name}: no longer in a circle, so remove them from CIRCLES: {gone:?}\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+#[test]
+fn the_engine_follows_the_order_of_its_stages() {
+    let engine = Path::new(env!("CARGO_MANIFEST_DIR")).join("../cuebook/src");
+    let graph = graph_of(&engine);
+    let listed: BTreeSet<String> = ORDER.iter().map(|module| (*module).to_owned()).collect();
+    assert_eq!(graph.keys().cloned().collect::<BTreeSet<_>>(), listed, "ORDER lists every module once");
+    let rank = |module: &str| ORDER.iter().position(|known| *known == module);
+    let mut found = BTreeSet::new();
+    for (from, edges) in &graph {
+        found.extend(edges.iter().filter(|to| rank(to) > rank(from)).map(|to| (from.as_str(), to.as_str())));
+    }
+    assert_eq!(found, BTreeSet::new(), "dependencies against the order");
+}
+
+#[test]
+fn a_circle_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write("lib.rs", "mod one;\nmod two;\nmod three;\npub use three::Item;\n");
+    write("one.rs", "use crate::{two::A, B};\n");
+    write("two.rs", "use crate::Item;\n// use crate::one;\n");
+    write("three.rs", "#[cfg(test)]\nmod tests {\n    use crate::one;\n}\n");
+    let graph = graph_of(folder.path());
+    assert_eq!(graph["one"], BTreeSet::from(["two".to_owned()]));
+    assert_eq!(graph["two"], BTreeSet::from(["three".to_owned()]));
+    assert!(in_circles(&graph).is_empty());
+    write("three.rs", "fn f() { crate::one::f() }\n");
+    assert_eq!(in_circles(&graph_of(folder.path())), ["one", "three", "two"]);
+}
