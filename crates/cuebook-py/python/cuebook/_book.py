@@ -74,7 +74,8 @@ class Book:
         """
         self._root = os.path.abspath(path)
         if not os.path.isdir(self._root):
-            raise errors.IoError(f"the project {self._root} is not a directory", hint="pass the folder that holds the prompts")
+            said = f"the project {self._root} is not a directory"
+            raise errors.IoError(said, code="CB110", file=self._root, hint="pass the folder that holds the prompts")
         self._options: dict[str, Any] = {
             "env": list(env),
             "globals": dict(globals or {}),

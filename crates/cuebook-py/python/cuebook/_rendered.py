@@ -268,14 +268,16 @@ class Rendered:
 
     def _alive(self, what: str) -> Native:
         if self._native is None:
-            raise errors.UsageError(f"`{what}` needs the render itself, and this is an unpickled copy", hint="render again")
+            said = f"`{what}` needs the render, and this is an unpickled copy"
+            raise errors.UsageError(said, code="CB407", hint="render the prompt again")
         return self._native
 
     def _live(self, name: str, read: Callable[[Native], T]) -> T:
         if self._native is not None:
             return read(self._native)
         if name not in self._frozen:
-            raise errors.UsageError(f"an unpickled copy does not have `{name}`", hint="render again")
+            said = f"an unpickled copy does not have `{name}`"
+            raise errors.UsageError(said, code="CB407", hint="render the prompt again")
         kept = self._frozen[name]
         if isinstance(kept, errors.CuebookError):
             raise kept

@@ -119,7 +119,10 @@ class CuebookError(Exception):
         return [Diagnostic(one) for one in self.details.get("diagnostics") or [self.details]]
 
     def __str__(self) -> str:
-        return self._report if self._report is not None else self.message
+        if self._report is not None:
+            return self._report
+        said = f"error[{self.code}]: {self.message}" if self.code else self.message
+        return f"{said}\nhelp: {self.hint}" if self.code and self.hint else said
 
     def __reduce__(self) -> tuple[Any, ...]:
         return (_restore, (type(self), self.details, self._report, self.args))

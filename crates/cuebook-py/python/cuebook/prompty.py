@@ -96,7 +96,8 @@ _Agent = Prompty | str | os.PathLike[str]
 def load(path: str | os.PathLike[str], configuration: str | None = None) -> Prompty:
     """Loads a `.prompty` file; its errors are raised here. `configuration` is for compatibility and must be left out or `"default"`."""
     if configuration not in (None, "default"):
-        raise InvokerError(f"there is no configuration `{configuration}`", hint='leave it out, or pass "default"')
+        said = f"there is no configuration `{configuration}`"
+        raise InvokerError(said, code="CB507", hint='leave it out, or pass "default"')
     return Prompty(path)
 
 

@@ -152,7 +152,8 @@ class MockModel:
     def __call__(self, body: dict[str, Any]) -> Any:
         self.asked.append(body)
         if not self.answers:
-            raise CuebookError("the mock model has no answer left", hint="add one with `say` or `call`")
+            said = "the mock model has no answer left"
+            raise CuebookError(said, code="CB722", hint="add one with `say` or `call`")
         return self.answers.pop(0)
 
 

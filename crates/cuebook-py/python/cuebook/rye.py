@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from functools import lru_cache
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ._book import Book
 from .errors import CuebookError, ExecuteError, IntegrityError, ItemNotFoundError
@@ -34,6 +34,15 @@ def _of(project_path: str | os.PathLike[str]) -> Book:
     return _book(os.path.abspath(project_path))
 
 
+def _answer(project_path: str | os.PathLike[str], act: Callable[[Book], dict[str, Any]]) -> dict[str, Any]:
+    """What an action answers. A project that cannot be opened is an answer too."""
+    try:
+        book = _of(project_path)
+    except CuebookError as error:
+        return {"status": "error", "error": error.message, "hint": error.hint, "metadata": {"error": error.details}}
+    return act(book)
+
+
 def execute(
     item_type: str,
     item_id: str,
@@ -47,7 +56,7 @@ def execute(
     `thread=True` runs a directive in a thread; `model` and `limit_overrides` go with it. `async` is a keyword of Python, so a
     background thread is asked for with `**{"async": True}`.
     """
-    return _of(project_path).execute(item_type, item_id, parameters, dry_run=dry_run, **more)
+    return _answer(project_path, lambda book: book.execute(item_type, item_id, parameters, dry_run=dry_run, **more))
 
 
 def search(
@@ -59,7 +68,9 @@ def search(
     offset: int = 0,
 ) -> dict[str, Any]:
     """Searches items. `scope` is a type, optionally with a folder."""
-    return _of(project_path).search(query, scope=scope, space=space, limit=limit, offset=offset)
+    return _answer(
+        project_path, lambda book: book.search(query, scope=scope, space=space, limit=limit, offset=offset)
+    )
 
 
 def load(
@@ -72,14 +83,15 @@ def load(
 ) -> dict[str, Any]:
     """Reads an item's file. With a destination, also copies it."""
     more = {"source": source, "destination": destination, "replace": replace}
-    return _of(project_path).load(item_type, item_id, **{name: value for name, value in more.items() if value})
+    given = {name: value for name, value in more.items() if value}
+    return _answer(project_path, lambda book: book.load(item_type, item_id, **given))
 
 
 def sign(
     item_type: str, item_id: str, project_path: str | os.PathLike[str], source: str = "project"
 ) -> dict[str, Any]:
     """Checks items and signs their files with your key."""
-    return _of(project_path).sign(item_type, item_id, source=source)
+    return _answer(project_path, lambda book: book.sign(item_type, item_id, source=source))
 
 
 rye_execute = execute

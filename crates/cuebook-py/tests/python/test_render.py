@@ -181,6 +181,9 @@ def test_python_files_run_as_sandboxed_hooks(project: Project) -> None:
 
 
 def test_a_project_must_be_a_folder(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="not a directory"):
+    with pytest.raises(OSError) as raised:
         Book(tmp_path / "missing")
+    first, last = str(raised.value).splitlines()
+    assert first.startswith("error[CB110]: the project ") and first.endswith("is not a directory")
+    assert last == "help: pass the folder that holds the prompts"
     assert os.fspath(Book(tmp_path).root) == os.fspath(tmp_path)

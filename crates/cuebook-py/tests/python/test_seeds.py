@@ -198,3 +198,5 @@ def test_rye_dry_run_validates_a_chain(project: Project) -> None:
     root = project({"prompts/greeting/template.md": GREETING})
     answer = rye.execute("tool", "rye/bash/bash", root, {"command": "echo test"}, dry_run=True)
     assert answer["status"] == "validation_passed" and answer["chain"][0] == "rye/bash/bash"
+    missing = rye.execute("tool", "rye/bash/bash", root / "missing")
+    assert missing["status"] == "error" and "not a directory" in missing["error"]
