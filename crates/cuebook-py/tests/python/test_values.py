@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import importlib
 import pathlib
 import uuid
 from collections import OrderedDict, namedtuple
@@ -95,8 +96,7 @@ def test_a_structure_is_read(shown: Any, value: Any, json: str) -> None:
 
 
 def test_pydantic_models_and_numpy_values_are_read(shown: Any) -> None:
-    pydantic = pytest.importorskip("pydantic")
-    numpy = pytest.importorskip("numpy")
+    pydantic, numpy = importlib.import_module("pydantic"), importlib.import_module("numpy")
     model = pydantic.create_model("Person", name=(str, ...), born=(datetime.date, ...))
     assert shown(model(name="Ada", born="1815-12-10"), "j") == '{"born": "1815-12-10", "name": "Ada"}'
     assert shown(numpy.int64(7)) == "7" and shown(numpy.float32(0.5)) == "0.5"
