@@ -1,4 +1,4 @@
-//! The scoreboard: how many cases of others pass, in one list.
+//! The scoreboard: how many cases of others pass, in one list. It prints the list and writes it into the page of the book.
 //!
 //! The cases are run by the conformance suites of three crates, and each suite prints what came of its tables. This runs the
 //! suites and puts their lines together; it counts nothing by itself, so it cannot say anything else than they do.
@@ -11,7 +11,23 @@ use std::process::{Command, Stdio};
 use crate::place;
 
 /// The crates that have a test called `conformance`.
-const CRATES: [&str; 3] = ["cuebook", "cuebook-run", "cuebook-serve"];
+const CRATES: [&str; 4] = ["cuebook", "cuebook-template", "cuebook-run", "cuebook-serve"];
+
+/// The page, and the lines around the part of it that this program writes.
+const PAGE: &str = "docs/src/reference/conformance.md";
+const BEGIN: &str = "<!-- Written by cuebook-bench scoreboard -->";
+const END: &str = "<!-- The end of what cuebook-bench scoreboard writes -->";
+
+/// What the suites are, for people.
+const TITLES: [(&str, &str); 7] = [
+    ("prompty", "Prompty, official vectors and goldens"),
+    ("prompty-files", "Prompty, files of other projects"),
+    ("jinja2", "Jinja2, what the real package made"),
+    ("prompts", "Prompts of other projects, with Jinja2"),
+    ("mustache", "Mustache, the specification"),
+    ("wink", "WINK, what the real package made"),
+    ("rye", "Rye, what the real code answered"),
+];
 
 /// Tables of cases that we wrote, which run in the same suites and are nobody's measure.
 const OWN: &str = "own/";
@@ -36,7 +52,18 @@ pub fn run() -> Result<(), Box<dyn Error>> {
     if board.tables.is_empty() {
         return Err("there are no cases: CUEBOOK_CONFORMANCE names the folder that holds them".into());
     }
+    let path = place::workspace().join(PAGE);
+    let page = std::fs::read_to_string(&path)?;
+    std::fs::write(&path, with_board(&page, &board)?)?;
+    println!("{PAGE} is written");
     Ok(())
+}
+
+/// The page with another board.
+fn with_board(page: &str, board: &Board) -> Result<String, String> {
+    let (before, rest) = page.split_once(BEGIN).ok_or_else(|| format!("{PAGE} has no line {BEGIN}"))?;
+    let (_, after) = rest.split_once(END).ok_or_else(|| format!("{PAGE} has no line {END}"))?;
+    Ok(format!("{before}{BEGIN}\n\n{}\n{END}{after}", board.page()))
 }
 
 fn suite(name: &str) -> Result<Command, String> {
@@ -108,6 +135,46 @@ impl Board {
     }
 }
 
+impl Board {
+    /// What the page says: a table of the suites, one of all tables, and what was not run.
+    fn page(&self) -> String {
+        const HEAD: &str =
+            "| cases | passed | failed | decided | skipped |\n| --- | ---: | ---: | ---: | ---: |\n";
+        let row = |name: &str, counts: Counts| {
+            let Counts { passed, failed, decided, skipped } = counts;
+            format!("| {name} | {passed} | {failed} | {decided} | {skipped} |\n")
+        };
+        let mut suites: BTreeMap<&str, Counts> = BTreeMap::new();
+        let mut all = Counts::default();
+        for (table, counts) in &self.tables {
+            suites.entry(table.split('/').next().unwrap_or_default()).or_default().add(*counts);
+            all.add(*counts);
+        }
+        let title = |suite: &str| {
+            TITLES
+                .iter()
+                .find(|(name, _)| *name == suite)
+                .map_or(suite.to_owned(), |(_, title)| (*title).to_owned())
+        };
+        let mut text = HEAD.to_owned();
+        text.extend(suites.into_iter().map(|(suite, counts)| row(&title(suite), counts)));
+        text.push_str(&row("all", all));
+        text.push_str(concat!(
+            "\nA *decided* case shows behaviour that Cuebook does not copy. The [differences](differences.md) give the reason. The case still ",
+            "runs,\nand its result must differ. A *skipped* case is not run; the list below the second table has the reasons.\n",
+            "\n## All suites\n\n",
+        ));
+        text.push_str(HEAD);
+        text.extend(self.tables.iter().map(|(table, counts)| row(table, *counts)));
+        let other: Vec<&String> = self.other.iter().filter(|line| !line.starts_with(OWN)).collect();
+        if !other.is_empty() {
+            text.push_str("\nNot run, or not compared:\n\n");
+            text.extend(other.into_iter().map(|line| format!("- {line}\n")));
+        }
+        text
+    }
+}
+
 impl fmt::Display for Board {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let width = self.tables.keys().map(|name| name.chars().count()).max().unwrap_or_default().max(12);
@@ -166,6 +233,23 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("- wink: skipped, because"), "{text}");
+    }
+
+    #[test]
+    fn the_page_of_the_book_takes_a_new_board() {
+        let page = std::fs::read_to_string(place::workspace().join(PAGE)).unwrap();
+        let mut board = Board::default();
+        board.read(
+            "rye/mcp: 7 passed, 0 failed, 4 decided, 3 skipped\nrye/mcp: 3 not run: there is a reason\n",
+        );
+        let new = with_board(&page, &board).unwrap();
+        assert!(new.contains("| Rye, what the real code answered | 7 | 0 | 4 | 3 |\n"), "{new}");
+        assert!(
+            new.contains("| rye/mcp | 7 | 0 | 4 | 3 |\n\nNot run, or not compared:\n\n- rye/mcp: 3 not run"),
+            "{new}"
+        );
+        assert!(new.ends_with(page.split_once(END).unwrap().1) && !new.contains("| wink/keys |"), "{new}");
+        assert_eq!(with_board(&new, &board).unwrap(), new);
     }
 
     #[test]

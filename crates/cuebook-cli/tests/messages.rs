@@ -200,23 +200,37 @@ fn an_unknown_role_is_reported_and_can_be_declared() {
     has(&told, &["`human:` is not a role", "a.prompty:10:1", "did you mean `user:`?"]);
     let (_, messages, _) = cuebook(&project, &["render", "a", "--as", "messages"]);
     assert_eq!(messages.matches("\"role\"").count(), 1, "{messages}");
-    let roles = "template: {parser: {kind: prompty, options: {roles: {human: user}}}}";
+    has(&told, &["`Rules:` is not a role", "a.prompty:7:1", "roles: {rules: text}"]);
+    let roles = "template: {parser: {kind: prompty, options: {roles: {human: user, rules: text}}}}";
     project.write("prompts/a.prompty", format!("---\nname: a\n{roles}\n---\n{body}"));
     let (code, messages, told) = cuebook(&project, &["render", "a", "--as", "messages"]);
     assert!(code == 0 && told.is_empty(), "{told}");
     assert_eq!(messages.matches("\"role\": \"user\"").count(), 1, "{messages}");
     project
         .write("prompts/a.prompty", format!("---\nname: a\n{}\n---\n{body}", roles.replace("user", "boss")));
-    has(&refused(&project, &["render", "a"]), &["roles.human", "system, user, assistant or developer"]);
-    // Words above data and capitals are text.
+    has(&refused(&project, &["render", "a"]), &["roles.human", "system, user, assistant, developer or text"]);
+    // Every such line is reported, whatever follows it, except in a block of code.
     project.write(
         "prompts/b.prompty",
-        "---\nname: b\n---\nuser:\nExample:\n\nitems:\n  - one\n\n```\nhost:\nx\n```\n",
+        "---\nname: b\n---\nuser:\nExample:\n\n  items:\n  - one\n\n```\nhost:\nx\n```\nassistent:\n",
     );
-    let (_, found, _) = cuebook(&project, &["check", "b"]);
-    assert!(!found.contains("CB323"), "{found}");
+    let told = surprise(&project, &["b"], "CB323");
+    has(&told, &["b.prompty:5:1", "b.prompty:7:3", "put `assistant:` on a separate line"]);
+    assert_eq!(told.matches("CB323").count(), 3, "{told}");
     project.write("prompts/c.prompty", "---\nname: c\n---\nuser:\nHi.\ncritic:\nNo.\n");
     has(&surprise(&project, &["c"], "CB323"), &["`critic:` is not a role", "declare it"]);
+}
+
+#[test]
+fn a_loop_over_a_conversation_is_reported() {
+    let project = Project::new();
+    let text = "---\nname: l\ninputs: {h: {kind: thread}}\n---\nsystem:\n{% for m in h %}{{ m.content }}\n{% endfor %}\n";
+    project.write("prompts/l.prompty", text);
+    let given = ["l", "--var", "h:=[{\"role\": \"user\", \"content\": \"Hi\"}]"];
+    let (_, _, told) = cuebook(&project, &[&["render"][..], &given].concat());
+    has(&told, &["CB324", "`h` is an input of the kind thread", "l.prompty:6:"]);
+    let (_, found, _) = cuebook(&project, &["check", "l"]);
+    has(&found, &["CB324", "l.prompty:6:"]);
 }
 
 #[test]

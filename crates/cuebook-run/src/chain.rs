@@ -105,15 +105,16 @@ impl Memo {
     }
 }
 
-/// Builds the chain of a tool.
+/// Builds the chain of a tool, or of the pack's tool that replaces it.
 pub(crate) fn build(
     spaces: &Spaces,
     verify: &dyn Verify,
     memo: &Memo,
     id: &ItemId,
+    replaced: Option<Located>,
 ) -> Result<Vec<Element>, Box<Broken>> {
     let mut chain: Vec<Element> = Vec::new();
-    match extend(spaces, verify, memo, id, &mut chain) {
+    match extend(spaces, verify, memo, (id, replaced), &mut chain) {
         Ok(()) => Ok(chain),
         Err(error) => Err(Box::new(Broken { error, so_far: chain })),
     }
@@ -123,12 +124,14 @@ fn extend(
     spaces: &Spaces,
     verify: &dyn Verify,
     memo: &Memo,
-    id: &ItemId,
+    (id, replaced): (&ItemId, Option<Located>),
     chain: &mut Vec<Element>,
 ) -> Result<()> {
-    let Some(found) = spaces.find(ItemType::Tool, id)? else {
-        return Err(spaces.not_found(ItemType::Tool, id));
+    let found = match replaced {
+        Some(found) => Some(found),
+        None => spaces.find(ItemType::Tool, id)?,
     };
+    let Some(found) = found else { return Err(spaces.not_found(ItemType::Tool, id)) };
     push(found, verify, memo, chain)?;
     while let Some(last) = chain.last()
         && let Some(next) = last.tool.executor_id.clone()

@@ -399,3 +399,42 @@ fn a_project_program_that_looks_for_an_interpreter_needs_a_grant() {
     assert_eq!(answer["data"]["stdout"], "ran\n", "{answer}");
     assert!(world.project().join("pwned").exists());
 }
+
+#[test]
+fn a_tool_of_a_pack_replaces_another_only_with_consent() {
+    let world = World::new();
+    world.signed("tools/demo/read.sh", &format!("{SHELL}echo old\n"));
+    // The author of the pack signed the tool as `demo/better`.
+    world.signed("tools/demo/better.sh", &format!("{SHELL}echo new\n"));
+    let signed = world.project().join(".ai/tools/demo/better.sh");
+    let better = std::fs::read_to_string(&signed).unwrap();
+    std::fs::remove_file(&signed).unwrap();
+    world.plain(
+        "new/pack.json",
+        r#"{"pack_id": "pro", "prompts": [], "replaces": {"tools": {"demo/read": "demo/better"}}}"#,
+    );
+    world.plain("new/tools/demo/better.sh", &better);
+    let spaces = cuebook::items::Spaces::new(&world.project(), Some(&world.user()));
+    let library = || cuebook::library::Library::open(world.project()).with_spaces(spaces.clone());
+    // "No" changes nothing.
+    library().stage_pack(&world.project().join("new")).unwrap().commit(false, &[]).unwrap();
+    assert_eq!(printed(&world, "demo/read"), "old\n");
+    let library_now = library();
+    let staged = library_now.stage_pack(&world.project().join("new")).unwrap();
+    let proposals = staged.proposals();
+    staged.commit(true, &proposals).unwrap();
+    let answer = world.tool("demo/read", json!({}));
+    assert_eq!(answer["data"]["stdout"], "new\n", "{answer}");
+    assert_eq!((&answer["replaces"]["pack"], &answer["chain"][0]), (&json!("pro"), &json!("demo/better")));
+    // The record of a clone counts for nothing.
+    cuebook::trust::Grants::of(&spaces).unwrap().revoke(None).unwrap();
+    let answer = world.tool("demo/read", json!({}));
+    assert_eq!(answer["data"]["stdout"], "old\n", "{answer}");
+    assert!(answer["metadata"]["warnings"].to_string().contains("tool.demo/read"), "{answer}");
+    world.allow();
+    assert_eq!(printed(&world, "demo/read"), "new\n");
+    // Without its signature it does not run, and neither does the other one in its place.
+    world.plain("user_data/packs/pro/tools/demo/better.sh", "touch pwned\n");
+    assert_eq!(world.tool("demo/read", json!({}))["status"], "error");
+    assert!(!world.project().join("pwned").exists());
+}

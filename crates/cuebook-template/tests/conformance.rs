@@ -86,10 +86,7 @@ fn check(name: &str, share: f64) {
             println!("{}", failure.chars().take(1500).collect::<String>());
         }
     }
-    println!(
-        "{name}: {passed} passed, {} failed, {decided} decided, {open} without a recorded text",
-        failed.len()
-    );
+    println!("{name}: {passed} passed, {} failed, {decided} decided, {open} skipped", failed.len());
     let least = cases.len() as f64 * share;
     assert!((passed + decided + open) as f64 >= least, "{name}: {passed} of {} pass", cases.len());
 }

@@ -22,6 +22,7 @@ mod pack;
 mod path;
 mod portable;
 mod reason;
+mod replaced;
 mod resolution;
 mod root;
 mod scripts;
@@ -46,6 +47,7 @@ pub use manifest::{Manifest, PackKind, Replaces, VariableProvider};
 pub use mcp::McpConfig;
 pub use pack::{FileChange, Installation, InstalledPack, PackCode, Proposal};
 pub use reason::Reason;
+pub use replaced::ReplacedTool;
 pub use resolution::{Resolution, Resolutions};
 pub use root::{Root, RootKind};
 pub use scripts::Script;
@@ -65,6 +67,8 @@ use crate::source::Source;
 use crate::trust::Trust;
 
 const SHARED: &str = "user_data/shared/prompts";
+/// The recorded choices, below a project.
+pub const RESOLUTIONS: &str = "user_data/shared/prompts/resolution.json";
 const PACKS: &str = "user_data/packs";
 const ECOSYSTEM: &str = "ecosystem/default/prompts";
 const PLAIN: &str = "prompts";

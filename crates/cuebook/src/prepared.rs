@@ -9,6 +9,7 @@ mod hooked;
 mod hosting;
 mod sections;
 mod surprise;
+mod unprovided;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -90,6 +91,8 @@ pub struct Prepared {
     notes: Vec<Diagnostic>,
     /// What would surprise a reader of the result, once somebody has asked.
     surprises: OnceLock<Vec<Diagnostic>>,
+    /// Namespaces that its conditions ask about and no pack provides.
+    unprovided: BTreeMap<String, Place>,
     /// Where its texts come from.
     templates: Arc<dyn Loader>,
     /// What its texts include by an address.
@@ -210,12 +213,17 @@ impl Prepared {
             prompt: Arc::new(prompt),
             notes: read.notes,
             surprises: OnceLock::new(),
+            unprovided: BTreeMap::new(),
             templates,
             guests,
             contradictions,
             borrowed,
         };
         (prepared.namespaces, prepared.skipped) = prepared.find_namespaces()?;
+        prepared.unprovided = prepared.find_unprovided();
+        if let Some(declared) = Arc::get_mut(&mut prepared.declared) {
+            declared.add_namespaces(prepared.unprovided.keys());
+        }
         let (hooks, id) = (&prepared.hooks, &prepared.prompt.id);
         prepared.has_code = !prepared.prompt.hooks.is_empty()
             || !prepared.namespaces.is_empty()
@@ -450,6 +458,7 @@ impl Prepared {
         })?;
         let mut notes: Vec<Diagnostic> = self.notes_of_renders().collect();
         notes.extend(self.surprises_of_render(context, rendered.text()));
+        notes.extend(self.unprovided_in(variables, context));
         Ok(if notes.is_empty() { rendered } else { rendered.with_notes(notes) })
     }
 

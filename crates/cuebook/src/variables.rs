@@ -24,6 +24,7 @@ pub(crate) use late::LateScope;
 pub use layer::{Layer, Supplier};
 pub(crate) use rich::RichInputs;
 pub use rich::{FixedNonces, NonceSource, RichInput, SystemNonces};
+pub(crate) use scope::FUNCTIONS;
 pub use scope::Scope;
 pub use scope::{Declared, Provided, SESSION, SYSTEM};
 pub(crate) use system::DEFAULT_LANGUAGE;

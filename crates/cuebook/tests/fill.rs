@@ -382,6 +382,22 @@ fn an_optional_provider_that_fails_leaves_a_namespace_that_a_template_can_ask() 
 }
 
 #[test]
+fn a_condition_about_a_namespace_without_a_provider_is_false() {
+    let template = "{% if git.available %}{{ git.branch }}{% else %}no git{% endif %}";
+    let project = Project::with_template(template);
+    let rendered = project.render("p", json!({})).unwrap();
+    assert_eq!(rendered.text(), "no git");
+    let [note] = rendered.notes() else { panic!("{:?}", rendered.notes()) };
+    assert_eq!((note.code, note.place.as_ref().unwrap().line()), (Code::NoProvider, 1));
+    // A value fills it, and nothing is reported.
+    let given = project.render("p", json!({"git": {"available": true, "branch": "main"}})).unwrap();
+    assert_eq!((given.text(), given.notes().len()), ("main", 0));
+    // Without a condition there is nothing to fall back to.
+    let error = Project::with_template("{{ git.branch }}").error("p", json!({}));
+    assert_eq!(error.code(), Code::UndefinedValue);
+}
+
+#[test]
 fn a_broken_pack_affects_itself_alone() {
     let project = Project::with_template("{% if git.available %}yes{% else %}no{% endif %}")
         .file("user_data/packs/tools/pack.json", PACK)

@@ -1,5 +1,4 @@
-//! Prompts that are spoken: rich inputs
-//! whose nonce a template changes ([CB324](crate::Code::ChangedNonce)), bindings that lead nowhere and kinds that nobody knows
+//! Prompts that are spoken: bindings that lead nowhere and kinds that nobody knows
 //! ([CB319](crate::Code::BadPrompty)), what the provider would refuse ([CB603](crate::Code::UnsupportedContent)), what other runtimes may not understand ([CB321](crate::Code::NotPortable)), and defaults of another kind than their input ([CB314](crate::Code::BadDefault)).
 
 use crate::chat::wire::{self, Request};
@@ -10,7 +9,6 @@ use crate::prompt::{Dialect, Model, Prompt, ToolKind};
 use crate::render::{DEFAULT_PROVIDER, PARSER};
 use crate::source::Place;
 use crate::template::jinja::Program;
-use crate::template::unit::Unit;
 
 /// What is odd about a `.prompty` file that can be read.
 pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnostic> {
@@ -19,52 +17,10 @@ pub(super) fn check(prepared: &Prepared, _namespaces: &[String]) -> Vec<Diagnost
     }
     let outline = prepared.outline();
     let mut findings = Vec::new();
-    for unit in outline.units() {
-        findings.extend(changed_nonces(prepared, unit));
-    }
-    findings.extend(opened_nonces(prepared));
     findings.extend(outline.jinja().map(Program::not_portable).unwrap_or_default());
     findings.extend(bindings(prepared));
     findings.extend(defaults(prepared));
     findings.extend(kinds(prepared));
-    findings
-}
-
-/// What is inside of a rich input is not in the scope: its nonce is.
-fn opened_nonces(prepared: &Prepared) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    for (read, place) in prepared.reads() {
-        let rich = prepared.prompt().variable(&read.root).and_then(|variable| variable.rich);
-        if let Some(kind) = rich.filter(|_| read.path != read.root) {
-            let (name, kind) = (&read.root, kind.as_str());
-            let message =
-                format!("`{name}` is an input of the kind {kind}: a template cannot read its parts");
-            let hint = format!("print all of it: {{{{ {name} }}}}");
-            findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
-        }
-    }
-    findings
-}
-
-/// A filter makes another text of a nonce, and then nobody finds what it stood for.
-fn changed_nonces(prepared: &Prepared, unit: &Unit) -> Vec<Diagnostic> {
-    let mut findings = Vec::new();
-    for emission in unit.emissions() {
-        let rich = prepared.prompt().variables.iter().filter_map(|variable| Some((variable, variable.rich?)));
-        // Part of it, or something that was made of it.
-        let is_changed = |name: &str| {
-            emission.can_show(name)
-                && (emission.accessor.is_none() || emission.paths.iter().all(|path| path != name))
-        };
-        for (variable, kind) in rich.filter(|(variable, _)| is_changed(&variable.name)) {
-            let (name, kind) = (&variable.name, kind.as_str());
-            let message =
-                format!("`{name}` is an input of the kind {kind}: a template can only print it unchanged");
-            let hint = format!("write {{{{ {name} }}}}, without filters and operators");
-            let place = unit.source().place(emission.range.clone());
-            findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
-        }
-    }
     findings
 }
 

@@ -8,7 +8,7 @@ use super::report::Report;
 use super::spared::Spared;
 use super::words::{Guard, Jinja, cannot, is_marker, mustache};
 use super::{OutFile, aside};
-use crate::chat::Role;
+use crate::chat::{Role, Roles};
 use crate::error::Result;
 use crate::library::PROMPTY_END;
 use crate::prompt::Dialect;
@@ -31,8 +31,9 @@ pub(super) fn write(draft: &mut Draft, report: &mut Report) -> Result<Vec<OutFil
     }
     let is_plain = draft.pieces().is_ok();
     // A line that would begin a message can be written as text in Jinja2 alone.
-    let template = mustache(draft)
-        .filter(|(text, _)| !text.lines().any(|line| is_marker(&[Piece::Text(line.to_owned())])));
+    let template = mustache(draft).filter(|(text, _)| {
+        !text.lines().any(|line| is_marker(&[Piece::Text(line.to_owned())], &Roles::default()))
+    });
     let text = match template {
         Some((text, escape)) if escape || !is_plain => {
             let mut format = json!({"kind": "mustache"});

@@ -4,7 +4,7 @@
 use super::draft::{Chunk, Draft, Language, Piece, Stop};
 use super::report::Report;
 use super::spared::Spared;
-use crate::chat::Marker;
+use crate::chat::{Marker, Roles};
 use crate::prompt::Dialect;
 use crate::template::bits::Absent;
 use crate::template::input::NOBODY;
@@ -111,7 +111,7 @@ impl Jinja<'_> {
             _ if self.forced.contains(&number) => matches!(line.first(), Some(Piece::Text(_))),
             _ if self.kept.binary_search(&number).is_ok() => false,
             Guard::Nothing => false,
-            Guard::Roles => is_marker(line),
+            Guard::Roles => is_marker(line, &Roles::default()),
             Guard::Headings => matches!(line.first(), Some(Piece::Text(text)) if looks_like_structure(text)),
         }
     }
@@ -225,7 +225,7 @@ pub(super) fn lines(pieces: &[Piece]) -> Vec<Vec<Piece>> {
 }
 
 /// Whether a line would begin a message in a `.prompty` file.
-pub(super) fn is_marker(line: &[Piece]) -> bool {
+pub(super) fn is_marker(line: &[Piece], roles: &Roles) -> bool {
     let atom = |piece: &Piece| -> (bool, String) {
         match piece {
             Piece::Text(text) => (true, text.clone()),
@@ -233,7 +233,7 @@ pub(super) fn is_marker(line: &[Piece]) -> bool {
         }
     };
     let atoms: Vec<(bool, String)> = line.iter().map(atom).collect();
-    Marker::role_of(atoms.iter().map(|(literal, text)| (*literal, text.as_str()))).is_some()
+    Marker::role_of(atoms.iter().map(|(literal, text)| (*literal, text.as_str())), roles).is_some()
 }
 
 /// Whether a line that begins so would be a heading among sections.

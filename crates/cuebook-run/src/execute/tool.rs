@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use cuebook::items::{ItemId, ItemType};
+use cuebook::library::{Library, ReplacedTool};
+use cuebook::trust::{Granted, Grants};
 use cuebook::{Code, Diagnostic, Error, ErrorKind};
 use serde_json::{Map, Value as Json, json};
 
@@ -40,8 +42,11 @@ pub(super) fn execute(
     }
     let spaces = &project.spaces;
     let verify = &*project.verify;
+    let (replaced, ignored) = replacement(project, id).map_err(refuse)?;
+    let replacing = replaced.as_ref().map(|replaced| json!({"item_id": id.as_str(), "pack": replaced.pack}));
     let chain =
-        chain::build(spaces, verify, &project.memo, id).map_err(|broken| explain(project, id, *broken))?;
+        chain::build(spaces, verify, &project.memo, id, replaced.and_then(|replaced| replaced.located))
+            .map_err(|broken| explain(project, id, *broken))?;
     let fail = |error: Error| failure(error, id, &chain);
     if let Some(allowance) = allowance {
         allowance.check_chain(id.as_str(), &chain).map_err(refuse)?;
@@ -109,7 +114,10 @@ pub(super) fn execute(
         format!("{} [{}] ({})", found.message, found.code, found.hint.as_deref().unwrap_or_default())
     });
     let warnings: Vec<&String> =
-        report.warnings.iter().chain(&environment.warnings).chain(&ungranted).collect();
+        report.warnings.iter().chain(&environment.warnings).chain(&ungranted).chain(&ignored).collect();
+    if let Some(replacing) = replacing {
+        say("replaces", replacing);
+    }
     if request.dry_run {
         say("status", "validation_passed".into());
         say("message", "Tool chain validation passed (dry run)".into());
@@ -152,6 +160,24 @@ pub(super) fn execute(
     }
     say("metadata", metadata);
     Ok(response)
+}
+
+/// The pack's tool that replaces another one, if the user accepted that; else what to say of a record that nobody granted.
+fn replacement(project: &Project, id: &ItemId) -> cuebook::Result<(Option<ReplacedTool>, Option<String>)> {
+    let spaces = &project.spaces;
+    // Most projects have no packs, and a call is to stay fast.
+    if !spaces.project().join(cuebook::library::RESOLUTIONS).is_file() {
+        return Ok((None, None));
+    }
+    let library = Library::open(spaces.project()).with_spaces(spaces.clone());
+    let Some(replaced) = library.replaced_tool(id)? else { return Ok((None, None)) };
+    let state = Grants::of(spaces)?.state(&replaced.request);
+    if state == Granted::Yes {
+        return Ok((Some(replaced), None));
+    }
+    let told = replaced.request.ignored(state);
+    let hint = told.hint.unwrap_or_default();
+    Ok((None, Some(format!("{} [{}] ({hint})", told.message, told.code))))
 }
 
 /// What a tool that a model calls does not get.

@@ -14,6 +14,8 @@ pub(super) enum Atom<'t> {
     Literal(&'t str),
     /// A value, whatever it holds.
     Value(&'t str),
+    /// The value of a tag that only looks a role up: `{{ item.role }}`.
+    Role(&'t str),
 }
 
 /// A line that begins a message.
@@ -47,34 +49,33 @@ impl Marker {
     }
 
     /// Reads a line on which the author left the role to a value: `{{ item.role }}:` and nothing else. The value chooses between
-    /// the roles that every conversation has; with any other value the line is text.
+    /// the roles that every conversation has, and must be one of their names; with any other value the line is text.
     pub(super) fn chosen(line: &[Atom<'_>]) -> Option<Marker> {
         let mut literals = String::new();
         let mut value: Option<&str> = None;
         for atom in line {
             match atom {
                 Atom::Literal(text) => literals.push_str(text),
-                Atom::Value(text) if value.is_none() && matches!(literals.trim(), "" | "#") => {
+                Atom::Role(text) if value.is_none() && matches!(literals.trim(), "" | "#") => {
                     value = Some(text);
                     literals.clear();
                 }
-                Atom::Value(_) => return None,
+                Atom::Value(_) | Atom::Role(_) => return None,
             }
         }
-        let name = value.filter(|_| literals.trim() == ":")?.trim().to_lowercase();
+        let name = value.filter(|_| literals.trim() == ":")?;
         let role = [Role::User, Role::Assistant].into_iter().find(|role| role.as_str() == name)?;
         Some(Marker { role, attributes: Map::new() })
     }
 
     /// The role that a line begins, if it begins a message. Each piece says whether an author wrote it.
-    pub fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>) -> Option<Role> {
+    pub fn role_of<'t>(line: impl IntoIterator<Item = (bool, &'t str)>, roles: &Roles) -> Option<Role> {
         let atom = |(literal, text)| if literal { Atom::Literal(text) } else { Atom::Value(text) };
-        Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>(), &Roles::default())
-            .map(|marker| marker.role)
+        Marker::read(&line.into_iter().map(atom).collect::<Vec<_>>(), roles).map(|marker| marker.role)
     }
 
     /// The role that a line of a template begins. What stands in a tag is a value.
-    pub fn in_template(line: &str) -> Option<Role> {
+    pub fn in_template(line: &str, roles: &Roles) -> Option<Role> {
         let mut atoms: Vec<(bool, &str)> = Vec::new();
         let mut rest = line;
         while let Some(at) = rest.find("{{") {
@@ -84,7 +85,7 @@ impl Marker {
             rest = rest[at + length + 2..].trim_start_matches('}');
         }
         atoms.push((true, rest));
-        Marker::role_of(atoms)
+        Marker::role_of(atoms, roles)
     }
 
     /// The role that a line was nearly a marker of: `user: Hello`, `sytem:`, `user[]:`.
@@ -139,7 +140,7 @@ fn ends_in_a_colon(line: &[Atom<'_>]) -> bool {
                 "" => {}
                 text => return text.ends_with(':'),
             },
-            Atom::Value(_) => return false,
+            Atom::Value(_) | Atom::Role(_) => return false,
         }
     }
     false
@@ -244,7 +245,7 @@ impl<'a, 't> Scanner<'a, 't> {
         let mut has_value = false;
         loop {
             if self.rest.is_empty() {
-                let [Atom::Value(value), after @ ..] = self.atoms else { return None };
+                let [Atom::Value(value) | Atom::Role(value), after @ ..] = self.atoms else { return None };
                 text.push_str(value);
                 has_value = true;
                 self.atoms = after;

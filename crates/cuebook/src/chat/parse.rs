@@ -26,6 +26,8 @@ pub struct Run<'r> {
     pub literal: bool,
     /// Whether a hook wrote it. Its newlines end lines, and it begins no message.
     pub hook: bool,
+    /// Whether a tag that only looks a role up wrote it.
+    pub role: bool,
     /// Rich inputs whose nonces can stand in it.
     pub rich: Vec<&'r RichInput>,
 }
@@ -138,7 +140,8 @@ fn stretches(text: &str, runs: &[Run<'_>], ways: &Ways) -> Vec<Stretch> {
             continue;
         }
         if !run.literal {
-            line.push(Atom::Value(&text[run.range.clone()]));
+            let value = &text[run.range.clone()];
+            line.push(if run.role { Atom::Role(value) } else { Atom::Value(value) });
             continue;
         }
         let mut start = run.range.start;

@@ -74,6 +74,11 @@ pub(crate) fn user_name(folder: &Path) -> String {
 }
 
 impl Space {
+    /// The tools of a pack, which belong to the project.
+    pub(crate) fn of_pack(folder: &Path, name: String) -> Space {
+        Space { kind: SpaceKind::Project, folder: Some(folder.to_owned()), name }
+    }
+
     /// Whose it is.
     pub fn kind(&self) -> SpaceKind {
         self.kind

@@ -199,6 +199,7 @@ impl Library {
             programs.push(self.root.join(&asked.config.hooks.python));
         }
         requests.extend(self.env_requests()?);
+        requests.extend(self.tool_replacements()?);
         // Only tools use what follows.
         if self.root.join(".ai/tools").is_dir() {
             programs.extend(environment_program(&self.root));

@@ -13,7 +13,7 @@ use super::Shelf;
 use super::directive::OfScope;
 use super::hosting::{Asked, Hosting, House};
 use super::sections::SectionsBody;
-use crate::chat::Marker;
+use crate::chat::{Marker, Roles};
 use crate::dialect::Read;
 use crate::dialect::directive::{Directive, whole};
 use crate::dialect::knowledge::{self, Knowledge};
@@ -140,8 +140,9 @@ pub(super) fn prompt_body(
     }
     let compiled = compile(&prompt, loader.clone(), settings, engines)?;
     let body = GuestBody::Template(compiled);
+    let roles = Roles::of(&prompt.format.parser_options);
     let begins_messages = prompt.format.parser.as_deref() == Some(PARSER)
-        && prompt.template.text().lines().any(|line| Marker::in_template(line).is_some());
+        && prompt.template.text().lines().any(|line| Marker::in_template(line, &roles).is_some());
     Ok(Some(Made { variables: prompt.variables.into_iter().collect(), left, begins_messages, body }))
 }
 

@@ -2,8 +2,8 @@
 
 use super::{Body, Prepared};
 use crate::chat::models::{ModelInfo, enrich};
-use crate::chat::{Marker, Roles};
-use crate::error::{Code, Diagnostic};
+use crate::chat::{Marker, NO_ROLE, Role, Roles};
+use crate::error::{Code, Diagnostic, nearest};
 use crate::prompt::Dialect;
 use crate::render::DEFAULT_PROVIDER;
 use crate::template::unit::Unit;
@@ -40,9 +40,12 @@ impl Prepared {
     fn surprises(&self) -> &[Diagnostic] {
         self.surprises.get_or_init(|| {
             let mut found: Vec<Diagnostic> = self.empty_template().into_iter().collect();
+            found.extend(self.opened_inputs());
             if self.prompt.dialect == Dialect::Prompty {
                 let roles = Roles::of(&self.prompt.format.parser_options);
-                found.extend(self.outline().units().iter().flat_map(|unit| role_lines(unit, &roles)));
+                let outline = self.outline();
+                found.extend(outline.units().iter().flat_map(|unit| self.changed_inputs(unit)));
+                found.extend(outline.units().iter().flat_map(|unit| role_lines(unit, &roles)));
             }
             found
         })
@@ -63,6 +66,7 @@ impl Prepared {
     /// What is surprising as far as it is known without a render.
     pub fn surprises_of_check(&self) -> Vec<Diagnostic> {
         let mut found = self.surprises().to_vec();
+        found.extend(self.all_unprovided());
         let own = Some(self.loader.language()).filter(|language| *language != UNKNOWN_LANGUAGE);
         for language in own.into_iter().chain(self.config.library.language.as_deref()) {
             found.extend(self.fallbacks(language, false));
@@ -70,6 +74,45 @@ impl Prepared {
         let size = self.outline().units().iter().map(|unit| unit.source().text().len()).sum();
         found.extend(self.too_large(None, size, "the text of the templates"));
         found
+    }
+
+    /// Templates that read the parts of a rich input, as a loop over a conversation does. They find only the placeholder.
+    fn opened_inputs(&self) -> Vec<Diagnostic> {
+        let mut findings = Vec::new();
+        for (read, place) in self.reads() {
+            let rich = self.prompt.variable(&read.root).and_then(|variable| variable.rich);
+            if let Some(kind) = rich.filter(|_| read.path != read.root) {
+                let (name, kind) = (&read.root, kind.as_str());
+                let message =
+                    format!("`{name}` is an input of the kind {kind}: a template cannot read its parts");
+                let hint = format!("print all of it: {{{{ {name} }}}}");
+                findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
+            }
+        }
+        findings
+    }
+
+    /// Tags that make another text of the placeholder of a rich input, such as a filter, or a loop over a conversation.
+    fn changed_inputs(&self, unit: &Unit) -> Vec<Diagnostic> {
+        let mut findings = Vec::new();
+        for emission in unit.emissions() {
+            let rich = self.prompt.variables.iter().filter_map(|variable| Some((variable, variable.rich?)));
+            // Part of it, or something that was made of it.
+            let is_changed = |name: &str| {
+                emission.can_show(name)
+                    && (emission.accessor.is_none() || emission.paths.iter().all(|path| path != name))
+            };
+            for (variable, kind) in rich.filter(|(variable, _)| is_changed(&variable.name)) {
+                let (name, kind) = (&variable.name, kind.as_str());
+                let message = format!(
+                    "`{name}` is an input of the kind {kind}: a template can only print it unchanged"
+                );
+                let hint = format!("write {{{{ {name} }}}}, without filters and operators");
+                let place = unit.source().place(emission.range.clone());
+                findings.push(Diagnostic::new(Code::ChangedNonce, message).at(place).hint(hint));
+            }
+        }
+        findings
     }
 
     fn empty_template(&self) -> Option<Diagnostic> {
@@ -144,20 +187,18 @@ fn fallback(language: &str, file: String, languages: &[String]) -> Diagnostic {
     Diagnostic::new(Code::LanguageFallback, message).file(file).hint(hint)
 }
 
-/// Lines that look like the beginning of a message and are text: `user: Hello`, `sytem:`, `human:`.
+/// Lines that look like the beginning of a message and are text: `user: Hello`, `sytem:`, `human:`. Code blocks are text anyway.
 fn role_lines(unit: &Unit, roles: &Roles) -> Vec<Diagnostic> {
     let source = unit.source();
     let mut findings = Vec::new();
     let mut start = 0;
     let mut is_code = false;
-    let mut lines = source.text().split_inclusive('\n').peekable();
-    while let Some(line) = lines.next() {
+    for line in source.text().split_inclusive('\n') {
         let text = line.trim_end_matches('\n');
         if text.trim_start().starts_with("```") {
             is_code = !is_code;
         }
-        let next = lines.peek().copied().unwrap_or_default();
-        if let Some((message, hint)) = role_line(text, next, roles).filter(|_| !is_code) {
+        if let Some((message, hint)) = role_line(text, roles).filter(|_| !is_code) {
             let indent = text.len() - text.trim_start().len();
             let place = source.place(start + indent..start + text.len());
             findings.push(Diagnostic::new(Code::AlmostMarker, message).at(place).hint(hint));
@@ -168,10 +209,10 @@ fn role_lines(unit: &Unit, roles: &Roles) -> Vec<Diagnostic> {
 }
 
 /// What is odd about one line, and what to do.
-fn role_line(line: &str, next: &str, roles: &Roles) -> Option<(String, String)> {
+fn role_line(line: &str, roles: &Roles) -> Option<(String, String)> {
     let word = Marker::word(line);
     let lower = word.map(str::to_lowercase);
-    if lower.as_deref().is_some_and(|word| roles.role(word).is_some()) {
+    if lower.as_deref().is_some_and(|word| roles.knows(word)) {
         return None;
     }
     if let Some(role) = Marker::almost(line) {
@@ -185,15 +226,14 @@ fn role_line(line: &str, next: &str, roles: &Roles) -> Option<(String, String)> 
             "declare it: `template: {{parser: {{kind: prompty, options: {{roles: {{{lower}: {role}}}}}}}}}`"
         )
     };
-    if let Some((_, role)) = ALIASES.iter().find(|(alias, _)| *alias == lower) {
-        return Some((message, format!("did you mean `{role}:`? To keep the word, {}", declare(role))));
-    }
-    // `Rules:` is a heading, and `items:` above an indented line or a list is data.
-    let is_marker_like = line.starts_with(word) && *word == lower && word.is_ascii();
-    let is_data = next.starts_with([' ', '\t', '-', '{', '[']);
-    let hint = format!(
-        "the roles are system, user, assistant and developer. If this is a role, {}",
-        declare("user")
-    );
-    (is_marker_like && !is_data).then_some((message, hint))
+    let alias = ALIASES.iter().find(|(alias, _)| *alias == lower).map(|(_, role)| (*role).to_owned());
+    let near = alias.or_else(|| nearest(&lower, Role::MARKERS.iter().map(Role::as_str)).into_iter().next());
+    let hint = match near {
+        Some(role) => format!("did you mean `{role}:`? To keep the word, {}", declare(&role)),
+        None => format!(
+            "the roles are system, user, assistant and developer. If this is text, {}",
+            declare(NO_ROLE)
+        ),
+    };
+    Some((message, hint))
 }

@@ -209,6 +209,22 @@ impl Rendered {
             None => Vec::new(),
         };
         let hook = matches!(writer, Writer::Hook { .. });
-        Run { range, literal, hook, rich }
+        let role = match (writer, emission) {
+            (Writer::Value { unit, .. }, Some(emission)) => {
+                let tag = self.units().get(unit).0.source().text().get(emission.range.clone());
+                tag.is_some_and(is_role_lookup)
+            }
+            _ => false,
+        };
+        Run { range, literal, hook, role, rich }
     }
+}
+
+/// Whether a tag only looks a role up, as `{{ role }}` and `{{ item.role }}` do.
+fn is_role_lookup(tag: &str) -> bool {
+    let inside = tag.strip_prefix("{{").and_then(|tag| tag.strip_suffix("}}")).unwrap_or_default();
+    let path = inside.trim_start_matches(['-', '+']).trim_end_matches(['-', '+']).trim();
+    let is_path =
+        path.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.' | '[' | ']'));
+    is_path && (path == "role" || path.ends_with(".role"))
 }

@@ -43,6 +43,8 @@ pub enum Power {
     Unfenced,
     /// An MCP client of another project may work in this one.
     Serve,
+    /// A pack's tool replaces another tool.
+    Replacement,
 }
 
 impl Power {
@@ -57,6 +59,7 @@ impl Power {
             Power::Hosts => "hosts",
             Power::Unfenced => "unfenced",
             Power::Serve => "serve",
+            Power::Replacement => "replacement",
         }
     }
 }

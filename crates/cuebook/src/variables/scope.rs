@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use foldhash::fast::RandomState;
 use minijinja::Value;
 use minijinja::value::{Enumerator, Object};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use super::changes::{Changes, Values};
 use super::rich::{RichInput, RichInputs};
@@ -23,7 +23,7 @@ pub const SYSTEM: &str = "system";
 pub const SESSION: &str = "session";
 
 /// Jinja2's functions, which every template finds.
-const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler", "joiner", "lipsum"];
+pub(crate) const FUNCTIONS: [&str; 6] = ["range", "dict", "namespace", "cycler", "joiner", "lipsum"];
 
 /// What a prompt itself brings to every scope: its defaults, those of `defaults.json`, and the clock. Made once per prompt.
 #[derive(Debug)]
@@ -76,6 +76,14 @@ impl Declared {
             shadowed,
             project: None,
             clock,
+        }
+    }
+
+    /// Gives namespaces that nothing provides an empty value, so that a template can ask about them.
+    pub(crate) fn add_namespaces<'n>(&mut self, names: impl IntoIterator<Item = &'n String>) {
+        for name in names {
+            let nothing = || (Layer::Defaults, convert(&Json::Object(Map::new())));
+            self.defaults.entry(name.clone()).or_insert_with(nothing);
         }
     }
 

@@ -70,6 +70,17 @@ fn several_messages_of_the_text_itself_are_told_once() {
 }
 
 #[test]
+fn role_names_that_a_file_declares_are_roles() {
+    let roles = "---\ntemplate: {parser: {kind: prompty, options: {roles: {human: user}}}}\n---\n";
+    let conversion = convert(&project("prompts/p.prompty", &format!("{roles}human:\nGo.\n")), Template);
+    assert_eq!(conversion.files[0].text.trim(), "Go.", "{:#?}", conversion.report);
+    assert!(!told(&conversion).iter().any(|(_, said)| said.contains("parser")), "{:#?}", conversion.report);
+    let text = format!("{roles}system:\nOne\nhuman:\nTwo\n");
+    let conversion = convert(&project("prompts/p.prompty", &text), Template);
+    assert!(told(&conversion)[0].1.starts_with("the text has 2 messages"), "{:#?}", conversion.report);
+}
+
+#[test]
 fn what_stands_before_the_first_role_counts_as_a_message() {
     let conversion = convert(&project("prompts/p.prompty", &format!("Before.\n{TWO}")), Template);
     assert!(told(&conversion)[0].1.starts_with("the text has 3 messages"), "{:#?}", conversion.report);

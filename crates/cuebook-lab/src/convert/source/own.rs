@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::Drafting;
+use crate::chat::ROLES;
 use crate::convert::spared::Spared;
 use crate::dialect::python::{self, Module};
 use crate::node::{Data, Node};
@@ -139,7 +140,11 @@ impl Drafting<'_> {
             let message = "the file has a `name` and a `displayName`: only `displayName` is kept";
             self.report.lost("metadata", message).at(Some(name.0.place.clone()));
         }
-        if prompt.format.parser.as_deref() != Some("prompty") || !prompt.format.parser_options.is_empty() {
+        // The names of roles that a file declares are read, so nothing of them is lost.
+        let is_read = |(name, value): (&String, &Json)| name == ROLES && value.is_object();
+        if prompt.format.parser.as_deref() != Some("prompty")
+            || !prompt.format.parser_options.iter().all(is_read)
+        {
             let message = "the parser is left out";
             self.report.lost("roles", message).at(prompt.format.parser_place.clone());
         }

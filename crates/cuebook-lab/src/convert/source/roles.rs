@@ -1,7 +1,7 @@
 //! The messages of a `.prompty` file, which no other notation has.
 
 use super::Drafting;
-use crate::chat::{Marker, Role};
+use crate::chat::{Marker, Role, Roles};
 use crate::convert::draft::{Draft, Opening, Piece};
 use crate::convert::words::{is_marker, lines, noun};
 use crate::prompt::Prompt;
@@ -11,19 +11,20 @@ impl Drafting<'_> {
     pub(super) fn roles(&mut self, prompt: &Prompt, draft: &mut Draft) {
         let [chunk] = draft.words.as_mut_slice() else { return };
         let source = &prompt.template;
+        let roles = Roles::of(&prompt.format.parser_options);
         let text = source.text();
         let mut at = 0;
         let mut markers: Vec<(Role, std::ops::Range<usize>)> = Vec::new();
         for line in text.split_inclusive('\n') {
             let range = at..at + line.len();
             at = range.end;
-            if let Some(role) = Marker::in_template(line.trim_end_matches('\n')) {
+            if let Some(role) = Marker::in_template(line.trim_end_matches('\n'), &roles) {
                 markers.push((role, range));
             }
         }
         if let Ok(pieces) = &chunk.pieces {
             // What is quoted in a template is text, and no marker.
-            let real = lines(pieces).iter().filter(|line| is_marker(line)).count();
+            let real = lines(pieces).iter().filter(|line| is_marker(line, &roles)).count();
             if real == 0 {
                 markers.clear();
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use super::samples::Sample;
-use crate::chat::{Marker, Role};
+use crate::chat::{Marker, Role, Roles};
 use crate::error::Result;
 use crate::prepared::Prepared;
 use crate::prompt::Dialect;
@@ -150,5 +150,5 @@ fn behind_marker(text: &str, pieces: &[Piece]) -> usize {
             None => atoms.push((is_literal, part)),
         }
     }
-    if Marker::role_of(atoms).is_some() { end } else { 0 }
+    if Marker::role_of(atoms, &Roles::default()).is_some() { end } else { 0 }
 }

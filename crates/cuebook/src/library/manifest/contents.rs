@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::Manifest;
 use crate::error::{Code, Diagnostic, did_you_mean, nearest};
+use crate::items::ItemType;
 use crate::json::Step::{Index, Key};
 use crate::json::{MOST_FINDINGS, quoted};
 use crate::library::normalize_id;
@@ -46,6 +47,18 @@ impl Manifest {
                     format!("the pack lists the partial {}, but does not contain it", quoted(partial));
                 let hint = "add the file, or remove it from the list".to_owned();
                 found.push((vec![Key("partials"), Index(index)], message, missing.label(partial), hint));
+            }
+        }
+        for (old, new) in &self.replaces.tools {
+            let files =
+                ItemType::Tool.extensions().iter().map(|extension| format!("tools/{new}.{extension}"));
+            if files.into_iter().all(|file| plain_file(&root, &file).is_err()) {
+                let message =
+                    format!("the tool `{new}` is to replace `{old}`, but the pack does not contain it");
+                let hint =
+                    format!("add it as tools/{new}.py or in another notation of tools, or remove the line");
+                let path = vec![Key("replaces"), Key("tools"), Key(old)];
+                found.push((path, message, "not a tool of this pack".to_owned(), hint));
             }
         }
         for (index, provider) in self.variable_providers.iter().enumerate() {

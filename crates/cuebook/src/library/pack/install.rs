@@ -15,9 +15,10 @@ use super::{ASIDE, MANIFEST, Staging};
 use crate::error::{Code, Diagnostic, Error, ErrorKind, Result};
 use crate::files::{self, Lock};
 use crate::library::archive::{self, ArchiveLimits};
+use crate::library::replaced::replacement_request;
 use crate::library::resolution::{Resolution, timestamp};
 use crate::library::{Library, Manifest, PACKS};
-use crate::trust::{Approval, ContentDigest};
+use crate::trust::{Approval, ContentDigest, Request};
 
 /// Something that a pack offers to replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -268,7 +269,14 @@ impl Installation<'_> {
             };
             choices.push((key, resolution));
         }
-        if choices.is_empty() { Ok(()) } else { library.record(&choices) }
+        if choices.is_empty() {
+            return Ok(());
+        }
+        library.record(&choices)?;
+        let tools = accepted.iter().filter(|proposal| proposal.kind == "tool");
+        let requests: Vec<Request> =
+            tools.map(|tool| replacement_request(&tool.target, &tool.replacement, id)).collect();
+        if requests.is_empty() { Ok(()) } else { library.grants()?.allow(&requests, Timestamp::now()) }
     }
 }
 

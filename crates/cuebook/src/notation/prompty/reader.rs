@@ -115,7 +115,8 @@ impl Reader {
     fn declared_roles(&mut self, parser: &Node, options: &Map<String, Json>) {
         let Some(roles) = options.get(chat::ROLES) else { return };
         let place = parser.get("options").and_then(|options| options.get(chat::ROLES)).unwrap_or(parser);
-        let hint = "map each name to system, user, assistant or developer, as in `roles: {human: user}`";
+        let hint =
+            "map each name to system, user, assistant, developer or text, as in `roles: {human: user}`";
         let roles = match roles {
             Json::Object(roles) => roles,
             // The value of `{{ … }}:` chooses the role.
@@ -124,7 +125,9 @@ impl Reader {
         };
         for (name, role) in roles {
             let is_name = !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
-            if !is_name || role.as_str().and_then(chat::known_role).is_none() {
+            let is_role =
+                role.as_str().is_some_and(|role| chat::known_role(role).is_some() || role == chat::NO_ROLE);
+            if !is_name || !is_role {
                 let message = format!("`template.parser.options.roles.{name}` is not a name with a role");
                 self.wrong(&place.opening(), message, hint);
             }
