@@ -15,6 +15,7 @@ use super::spelling::{
 };
 use super::{Manifest, PackKind, Replaces};
 use crate::error::{Code, Diagnostic, Severity, did_you_mean, nearest};
+use crate::items::ItemId;
 use crate::json::Step::{Index, Key};
 use crate::json::{Document, MOST_FINDINGS, Step, kind_of, quoted};
 use crate::library::normalize_id;
@@ -426,8 +427,12 @@ impl<'d> Reader<'d> {
         for (old, value) in members {
             let path = [Key("replaces"), Key(section), Key(old)];
             let Some(new) = self.string(value, &path) else { continue };
-            let valid =
-                |id: &str| if prompts { is_id(id, |other| "_-".contains(other)) } else { is_item_id(id) };
+            let valid = |id: &str| match section {
+                "prompts" => is_id(id, |other| "_-".contains(other)),
+                // The ids of tools have folders.
+                "tools" => ItemId::new(id).is_ok(),
+                _ => is_item_id(id),
+            };
             let told = |id: &str| if prompts { not_an_id("a prompt id", id) } else { not_an_item_id(id) };
             if !valid(old) {
                 self.wrong_key(&path, || told(old));
